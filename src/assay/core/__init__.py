@@ -1,0 +1,1 @@
+"""The vocabulary: items and edges. Plain values, no input or output."""

@@ -1,0 +1,86 @@
+"""Chains: expressions reduced to what name resolution needs, the same in every language.
+
+`self.apps["x"]->find(a, b).name` becomes `self.apps[].find().name`. Segments are joined by dots; `()` marks a call, `[]` an
+element, `{}` a literal of a type. `?` stands for a receiver that cannot be told, `''` for a string literal.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+MAX_TEXT = 3000  # longer expressions are data, not names
+
+_SIMPLE = re.compile(r"\w+(?:\.\w+)*")
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|`[^`]*`')
+_ROUND = re.compile(r"\([^()\[\]{}]*\)")
+_SQUARE = re.compile(r"\[[^()\[\]{}]*\]")
+_CURLY = re.compile(r"\{[^()\[\]{}]*\}")
+_GENERIC = re.compile(r"(?:::)?<[\w\s,.:<>?&\[\]'|*\x02]*>(?=[\x01\x03.:]|$)")
+_PREFIX = re.compile(r"^(?:await|new|yield|return|not|typeof|mut|ref|out|try|throw|co_await)\s+|^[&*!+~-]+|^\.\.\.|^\*\*")
+_CAST = re.compile(r"\s+as[!?]?\s+")
+_ARROWS = re.compile(r"\?\.|!\.|->|::|&\.|\?->|!!\.")
+_BLOCK = re.compile(r"\s+do(?:\s.*)?$", re.S)  # Ruby
+_VALID = re.compile(r"(?:\?|''|[\w$@#]+[!?]?)[\x01\x02\x03]*(?:\.[\w$#]+[!?]?[\x01\x02\x03]*)*")
+_TAIL = re.compile(r"\.([\w$]+[!?]?[\x01\x02]*)$")
+_SPACE = re.compile(r"\s+")
+_MARKS = str.maketrans({"\x01": "()", "\x02": "[]", "\x03": "{}"})
+
+
+@lru_cache(maxsize=65536)
+def chain(text: str) -> str:
+    """The chain of an expression's source text; empty when it names nothing."""
+    if _SIMPLE.fullmatch(text):
+        return "" if text[0].isdigit() else text
+    if len(text) > MAX_TEXT:
+        return ""
+    text = _STRING.sub("''", text.strip())
+    while True:
+        shorter = _CURLY.sub("\x03", _SQUARE.sub("\x02", _ROUND.sub(_round, text)))
+        if shorter == text:
+            break
+        text = shorter
+    text = _CAST.split(text)[0]
+    stripped = None
+    while stripped != text:
+        stripped = text
+        text = _PREFIX.sub("", text)
+    text = _GENERIC.sub("", _BLOCK.sub("", text))
+    text = _SPACE.sub("", _ARROWS.sub(".", text)).rstrip("!?;")
+    if text.startswith("\x01."):
+        text = "?" + text[1:]
+    elif text.startswith("\x02"):
+        text = "?" + text[1:]
+    if text.startswith("."):
+        text = "?" + text
+    if not _VALID.fullmatch(text):
+        tail = _TAIL.search(text)
+        if not tail:
+            return ""
+        text = "?." + tail.group(1)
+    return "" if text[0].isdigit() else text.translate(_MARKS)
+
+
+def _round(match: re.Match[str]) -> str:
+    """A parenthesis after a name is a call; one that only wraps a single name is that name."""
+    at, text = match.start(), match.string
+    if at and (text[at - 1].isalnum() or text[at - 1] in "_>!?\x01\x02)]"):
+        return "\x01"
+    inner = match.group()[1:-1].strip()
+    stripped = _PREFIX.sub("", inner)
+    return stripped if _SIMPLE.fullmatch(stripped) else "\x01"
+
+
+def segments(expression: str) -> list[str]:
+    """`self.find().name` → ["self", "find()", "name"]."""
+    return expression.split(".")
+
+
+def bare(segment: str) -> str:
+    """A segment without its marks: `find()` → `find`."""
+    return segment.rstrip("()[]{}")
+
+
+def last(expression: str) -> str:
+    """The final name of a chain."""
+    return bare(expression.rsplit(".", 1)[-1])

@@ -1,0 +1,44 @@
+"""Conventions of libraries that give edges of their own: routes, environment variables, processes. Tables, no logic.
+
+Keys are the last names of chains; a literal argument must follow for the edge to exist.
+"""
+
+from __future__ import annotations
+
+# name of the call or decorator → HTTP verb ("" when the registration does not say one)
+ROUTES: dict[str, str] = {
+    **{verb: verb.upper() for verb in ("get", "post", "put", "delete", "patch", "head", "options")},
+    **{verb.upper(): verb.upper() for verb in ("get", "post", "put", "delete", "patch", "head", "options")},
+    **{verb.capitalize(): verb.upper() for verb in ("get", "post", "put", "delete", "patch", "head", "options")},
+    **{f"Map{verb.capitalize()}": verb.upper() for verb in ("get", "post", "put", "delete", "patch")},
+    **{f"Http{verb.capitalize()}": verb.upper() for verb in ("get", "post", "put", "delete", "patch")},
+    **{f"{verb.capitalize()}Mapping": verb.upper() for verb in ("get", "post", "put", "delete", "patch")},
+    **dict.fromkeys(("route", "Route", "HandleFunc", "Handle", "path", "re_path", "url", "RequestMapping", "websocket"), ""),
+    **dict.fromkeys(("add_url_rule", "add_api_route", "add_route", "Any", "all", "match"), ""),
+}
+
+ENVIRONMENT = frozenset(
+    {"environ", "getenv", "get", "Getenv", "LookupEnv", "var", "var_os", "env", "ENV", "fetch", "GetEnvironmentVariable", "setdefault"}
+)
+# the whole chain must end like this for a read of the environment
+ENVIRONMENT_CHAINS = (
+    "os.environ", "environ", "os.environ.get", "environ.get", "os.getenv", "getenv", "os.Getenv", "os.LookupEnv", "env.var", "env.var_os",
+    "std.env.var", "System.getenv", "Environment.GetEnvironmentVariable", "ENV", "ENV.fetch", "process.env", "os.environ.setdefault", "_ENV",
+    "Deno.env.get", "Bun.env",
+)  # fmt: skip
+
+PROCESSES = frozenset({"run", "Popen", "call", "check_call", "check_output", "system", "popen", "Command", "CommandContext", "spawn", "spawnSync"}
+    | {"exec", "execSync", "execFile", "execFileSync", "fork", "new", "Start", "capture2", "capture2e", "capture3", "popen3", "ProcessBuilder", "create_subprocess_exec"})  # fmt: skip
+PROCESS_CHAINS = (
+    "subprocess.run", "subprocess.Popen", "subprocess.call", "subprocess.check_call", "subprocess.check_output", "Popen", "os.system", "os.popen",
+    "exec.Command", "exec.CommandContext", "Command.new", "process.Command.new", "spawn", "spawnSync", "exec", "execSync", "execFile", "execFileSync",
+    "child_process.spawn", "child_process.exec", "child_process.execSync", "child_process.spawnSync", "cp.spawn", "cp.exec", "Process.Start", "ProcessBuilder",
+    "Open3.capture2", "Open3.capture2e", "Open3.capture3", "Open3.popen3", "system", "asyncio.create_subprocess_exec", "ProcessStartInfo",
+)  # fmt: skip
+
+LITERAL_NAMES = frozenset(ROUTES) | ENVIRONMENT | PROCESSES | {"ProcessStartInfo", "exec"}
+
+
+def ends_like(chain: str, patterns: tuple[str, ...]) -> bool:
+    """The chain is one of the patterns, or ends with one at a dot."""
+    return any(chain == pattern or chain.endswith("." + pattern) for pattern in patterns)

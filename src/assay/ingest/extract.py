@@ -1,0 +1,673 @@
+"""One file's text → its facts. Driven by the language's query; nothing here knows a particular language.
+
+The query marks definitions, names and bindings anywhere in the tree; their nesting is recovered from their positions in one sweep.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from functools import cache
+from time import monotonic
+from typing import Any
+
+from tree_sitter import Node, Parser, Query, QueryCursor, Tree
+
+from assay.core.items import TYPE_KINDS
+from assay.ingest import facts as F
+from assay.ingest.chains import chain, last
+from assay.ingest.conventions import LITERAL_NAMES
+from assay.ingest.languages import Language
+
+PARSE_SECONDS = 20.0  # a file that takes longer is left out: it is data, not code
+LARGE = 200_000  # bytes; smaller files cannot take that long
+MAX_SIGNATURE = 300
+MAX_DOC = 3000
+MAX_WORDS = 6000  # characters of body identifiers, and of literals, kept per symbol
+MAX_VALUES = 3  # assigned values remembered per field
+
+_CLASS_LIKE = TYPE_KINDS | {"module", "namespace"}
+_FUNCTION_LIKE = frozenset({"function", "method", "constructor", "property", "macro"})
+_SPACE = re.compile(r"\s+")
+_WORDS = re.compile(rb'"((?:[^"\\\n]|\\.)*)"|\'((?:[^\'\\\n]|\\.)*)\'|`([^`]*)`|([^\W\d]\w+)')
+_LITERAL = re.compile(r"""\s*[(\[]?\s*\[?\s*&?[fbru@$]{0,2}(["'`])([^"'`\n]{1,200})\1(?:\s*,\s*(?:["'][A-Z]+["']\s*,\s*)?&?([\w.:]+))?""")
+_METHODS = re.compile(r"""["'][^()]*?\bmethods\s*=\s*[\[{(]\s*["'](\w+)["']\s*,?\s*[\]})]""")
+_TYPE_ARGUMENTS = re.compile(r"[<\[].*[>\]]", re.S)
+_COMMENT_MARKS = re.compile(r"^\s*(?:///?!?|//!|#+!?|/\*+!?|\*+/?|--+|;+|<!--)\s?|\s*\*+/\s*$|\s*-->\s*$")
+
+# captures that say what a match is; every pattern has exactly one of them
+_ROLES = {
+    "call": F.CALL,
+    "new": F.NEW,
+    "mention": F.MENTION,
+    "access": F.ACCESS,
+    "hint": F.HINT,
+    "throw": F.THROW,
+    "decorator": F.DECORATE,
+    "base": F.BASE,
+    "implements": F.IMPLEMENTS,
+}
+_OTHER_ROLES = frozenset({"import", "local", "param", "loop", "return", "doc", "namespace", "global", "scope", "test"})
+# what stands before a definition's name belongs to its container, except these
+_OF_THE_DEFINITION = frozenset({F.HINT, F.DECORATE, F.BASE, F.IMPLEMENTS})
+
+
+class ParseTimeout(Exception):
+    """The parser did not finish in PARSE_SECONDS."""
+
+
+@dataclass(slots=True)
+class _Definition:
+    """A definition or a bare scope (an impl block), while its file is being read. Offsets are bytes."""
+
+    start: int
+    end: int
+    kind: str
+    name: str
+    name_start: int
+    body: int
+    type: str = ""
+    value: str = ""
+    receiver: str = ""
+    hoisted: bool = False
+    test: bool = False
+    trait: str = ""
+    parent: int = F.FILE
+    index: int = F.FILE  # of the symbol it became; FILE for scopes and locals
+    children: list[tuple[int, int]] = field(default_factory=list)
+
+
+@cache
+def _parser(language: Language) -> tuple[Parser, QueryCursor]:
+    return Parser(language.grammar_object), QueryCursor(language.query_object)
+
+
+@cache
+def _pattern_roles(query: Query) -> dict[int, tuple[str, str]]:
+    """Per pattern number, its role and the capture that says so; filled as patterns first match."""
+    return {}
+
+
+def extract(source: bytes, language: Language, path: str = "") -> F.Extracted:
+    """Everything `source` says, encoded. Never fails on bad code: the parser recovers and errors are counted."""
+    tree = _parse(source, language)
+    reader = _FileReader(source, language, path)
+    reader.read(tree)
+    facts, texts = reader.facts()
+    facts.errors = _count_errors(tree.root_node)
+    return F.Extracted(F.encode(facts), F.encode(texts), source.count(b"\n") + 1)
+
+
+def _parse(source: bytes, language: Language) -> Tree:
+    parser = _parser(language)[0]
+    if len(source) < LARGE:
+        return parser.parse(source)
+    deadline = monotonic() + PARSE_SECONDS
+    try:  # only a callback that hands out the text piece by piece can be interrupted
+        tree = parser.parse(lambda at, _: source[at : at + 65536], progress_callback=lambda *_: monotonic() > deadline)
+    except ValueError:
+        tree = None
+    if tree is None:
+        parser.reset()
+        raise ParseTimeout
+    return tree
+
+
+def _count_errors(root: Node) -> int:
+    """Top-most error nodes; a clean file costs one flag test."""
+    if not root.has_error:
+        return 0
+    errors, cursor = 0, root.walk()
+    while True:
+        node = cursor.node
+        assert node is not None
+        if node.is_error or node.is_missing:
+            errors += 1
+        elif node.has_error and cursor.goto_first_child():
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return max(errors, 1)
+
+
+class _FileReader:
+    """Collects the matches of one file, then nests them."""
+
+    def __init__(self, source: bytes, language: Language, path: str) -> None:
+        self.source, self.language, self.path = source, language, path
+        self.line_starts = [0, *(m.end() for m in re.finditer(rb"\n", source))]
+        self.definitions: dict[int, _Definition] = {}  # by offset of the name: the widest match wins
+        self.marks: list[tuple[int, int, int, str]] = []  # start, end, role, chain
+        self.bindings: list[tuple[int, str, str, str]] = []  # start, name, type, value
+        self.parameters: set[int] = set()
+        self.arguments: dict[tuple[int, int], int] = {}  # number of arguments of the call at a span
+        self.returns: list[tuple[int, str]] = []
+        self.docs: list[tuple[int, str]] = []
+        self.imports: list[tuple[int, str, str, str, bool]] = []
+        self.globals: list[tuple[int, str]] = []
+        self.tests: list[int] = []
+        self.namespace = ""
+
+    # -- collecting ----------------------------------------------------------------------------------------------
+
+    def text(self, node: Node) -> str:
+        return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
+
+    def line(self, offset: int) -> int:
+        return bisect_right(self.line_starts, offset)
+
+    def read(self, tree: Tree) -> None:
+        query = self.language.query_object
+        roles = _pattern_roles(query)
+        for pattern, captures in _parser(self.language)[1].matches(tree.root_node):
+            role = roles.get(pattern)
+            if role is None:
+                role = roles[pattern] = _role_of(captures)
+            self._collect(role[0], role[1], captures)
+
+    def _collect(self, role: str, capture: str, captures: dict[str, list[Node]]) -> None:
+        if role == "def":
+            self._collect_definition(capture, captures)
+        elif role in _ROLES:
+            self._collect_mark(role, captures)
+        elif role == "import":
+            self._collect_import(captures)
+        elif role in ("local", "param", "loop"):
+            type_text = self._optional(captures, "type")
+            value = chain(self._optional(captures, "value"))
+            if role == "loop" and value:
+                value += "[]"
+            for node in captures[role]:
+                if role == "param":
+                    self.parameters.add(node.start_byte)
+                self.bindings.append((node.start_byte, self.text(node), type_text, value))
+        elif role == "return":
+            node = captures["return"][0]
+            value = chain(self.text(node)) if node.end_byte - node.start_byte < 400 else ""
+            if value:
+                self.returns.append((node.start_byte, value))
+        elif role == "doc":
+            node = captures["doc"][0]
+            self.docs.append((node.start_byte, _strip_quotes(self.text(node))))
+        elif role == "scope":
+            node = captures["scope"][0]
+            name = captures["name"][0]
+            self.definitions.setdefault(
+                name.start_byte,
+                _Definition(
+                    node.start_byte, node.end_byte, "scope", _type_name(self.text(name)), node.start_byte, node.start_byte,
+                    trait=self._optional(captures, "trait"),
+                ),
+            )
+        elif role == "namespace":
+            self.namespace = _SPACE.sub("", self.text(captures["namespace"][0]))
+        elif role == "global":
+            self.globals += [(node.start_byte, self.text(node)) for node in captures["global"]]
+        elif role == "test":
+            self.tests += [node.start_byte for node in captures["test"]]
+
+    def _optional(self, captures: dict[str, list[Node]], name: str) -> str:
+        nodes = captures.get(name)
+        if not nodes:
+            return ""
+        node = nodes[0]
+        if node.end_byte - node.start_byte > 2000:
+            return ""
+        return self.text(node).strip()
+
+    def _collect_definition(self, capture: str, captures: dict[str, list[Node]]) -> None:
+        node, name = captures[capture][0], captures["name"][0]
+        kind = capture[4:]
+        known = self.definitions.get(name.start_byte)
+        body = captures.get("body")
+        if known:
+            # a second pattern for the same name: the wider span (decorators) and the more telling kind win
+            if known.kind == kind or kind in ("function", "variable") or known.kind in ("property", "constant"):
+                kind = known.kind
+            if node.start_byte > known.start or node.end_byte < known.end:
+                known.kind = kind
+                known.type = known.type or self._optional(captures, "type")
+                known.value = known.value or chain(self._optional(captures, "value"))
+                return
+        value = captures.get("value")
+        self.definitions[name.start_byte] = _Definition(
+            node.start_byte,
+            node.end_byte,
+            kind,
+            self.text(name),
+            name.start_byte,
+            body[0].start_byte if body else 0,
+            type=self._optional(captures, "type"),
+            value=chain(self._optional(captures, "value")) if value else "",
+            receiver=_type_name(self._optional(captures, "receiver")),
+            hoisted="self" in captures,
+            test="test" in captures,
+        )
+
+    def _collect_mark(self, role: str, captures: dict[str, list[Node]]) -> None:
+        node = captures[role][0]
+        start = node.start_byte
+        if role == "hint":
+            text = self.source[start : min(node.end_byte, start + 2000)].decode("utf-8", "replace")
+            self.marks.append((start, node.end_byte, F.HINT, text))
+            return
+        callee = captures.get("callee")
+        end = callee[0].end_byte if callee else node.end_byte
+        if arguments := captures.get("args"):
+            self.arguments[start, end] = arguments[0].named_child_count
+        raw = self.source[start:end].decode("utf-8", "replace") if end - start <= 3000 else ""
+        text = chain(raw)
+        if not text or (text in self.language.self_names and role in ("mention", "access")):
+            return
+        if role == "base" and (inside := _TYPE_ARGUMENTS.search(raw)):
+            self.marks.append((start + len(raw[: inside.start()].encode()), node.end_byte, F.HINT, inside.group()))
+        self.marks.append((start, end, _ROLES[role], text))
+
+    def _collect_import(self, captures: dict[str, list[Node]]) -> None:
+        node = captures["import"][0]
+        module = self._optional(captures, "module").strip("\"'`<>")
+        if node.type == "future_import_statement":
+            module = "__future__"
+        alias = self._optional(captures, "alias")
+        export = "export" in captures
+        names = captures.get("imported")
+        for name in [self.text(n).strip("\"'`") for n in names] if names else [""]:
+            self.imports.append((node.start_byte, module, name, alias, export))
+
+    # -- nesting -------------------------------------------------------------------------------------------------
+
+    def facts(self) -> tuple[F.FileFacts, list[F.TextFact]]:
+        self._widen_over_attributes()
+        self.order = sorted(self.definitions.values(), key=lambda d: (d.start, -d.end))
+        self._nest()
+        symbols = self._symbols()
+        self._attach_values(symbols)
+        out = F.FileFacts(
+            self.language.name, self.namespace, symbols, self._references(), self._imports(), self._bindings(symbols)
+        )
+        return out, self._texts(symbols)
+
+    def _widen_over_attributes(self) -> None:
+        """Attributes that the grammar puts beside a definition (Rust `#[test]`) belong to its span."""
+        prefix = self.language.attributes
+        if not prefix:
+            return
+        for definition in self.definitions.values():
+            line = self.line(definition.start) - 2  # index of the line above
+            while line >= 0:
+                start = self.line_starts[line]
+                text = self.source[start : self.line_starts[line + 1]].strip().decode("utf-8", "replace")
+                if not re.match(prefix, text):
+                    break
+                definition.start = start + len(self.source[start : self.line_starts[line + 1]]) - len(
+                    self.source[start : self.line_starts[line + 1]].lstrip()
+                )
+                line -= 1
+
+    def _nest(self) -> None:
+        """Gives every definition its innermost enclosing one."""
+        stack: list[int] = []
+        for number, definition in enumerate(self.order):
+            while stack and self.order[stack[-1]].end < definition.end:
+                stack.pop()
+            while stack and self.order[stack[-1]].end <= definition.start:
+                stack.pop()
+            definition.parent = stack[-1] if stack else F.FILE
+            stack.append(number)
+
+    def _enclosing(self, number: int, wanted: frozenset[str]) -> int:
+        """The nearest definition of a wanted kind around definition `number`, itself excluded."""
+        at = self.order[number].parent
+        while at != F.FILE and self.order[at].kind not in wanted:
+            at = self.order[at].parent
+        return at
+
+    def _symbols(self) -> list[F.SymbolFact]:
+        """Turns definitions into symbols: kinds by container, qualified names, repeated names numbered, locals left out."""
+        language, symbols = self.language, list[F.SymbolFact]()
+        counts: dict[str, int] = {}
+        fields: dict[tuple[int, str], int] = {}
+        anonymous: dict[int, int] = {}
+        self._mark_enums()
+        members = {(d.parent, d.name) for d in self.order if d.kind in ("function", "property") and not d.hoisted}
+        for number, definition in enumerate(self.order):
+            if definition.kind == "scope":
+                continue
+            at = definition.parent
+            scope = definition.receiver
+            if definition.hoisted:
+                at = self._enclosing(number, _CLASS_LIKE | {"scope"})
+                if at == F.FILE or (at, definition.name) in members:
+                    continue  # no type around it, or a property is set
+            holder = self.order[at] if at != F.FILE else None
+            if holder and holder.kind == "scope":
+                scope = scope or holder.name
+                at = self._enclosing(at, _CLASS_LIKE | _FUNCTION_LIKE) if at != F.FILE else at
+                at = self._real(at)
+            elif holder and holder.index == F.FILE:
+                at = self._real(at)
+            holder = self.order[at] if at != F.FILE else None
+            kind = definition.kind
+            if kind in ("variable", "constant") and holder and holder.kind in _FUNCTION_LIKE and not definition.hoisted:
+                self.bindings.append((definition.name_start, definition.name, definition.type, definition.value))
+                continue
+            name, scope = self._split_name(definition, kind, scope)
+            if not name:
+                anonymous[at] = anonymous.get(at, 0) + 1
+                name = f"${anonymous[at]}"
+            kind = self._kind(kind, name, holder, scope)
+            parent = holder.index if holder else F.FILE
+            if kind in ("field", "constant", "variable") and not definition.receiver:
+                first = fields.setdefault((parent, name), len(symbols))
+                if first != len(symbols):
+                    if definition.value and len(symbols[first].values) < MAX_VALUES:
+                        symbols[first].values.append(definition.value)
+                    symbols[first].type = symbols[first].type or definition.type
+                    continue
+            symbol = self._qualified(definition, name, kind, scope, symbols[parent] if parent != F.FILE else None)
+            counts[symbol] = counts.get(symbol, 0) + 1
+            definition.index = len(symbols)
+            symbols.append(
+                F.SymbolFact(
+                    name, kind, symbol, counts[symbol], parent,
+                    self.line(definition.start), self.line(max(definition.end - 1, definition.start)),
+                    scope, definition.type, [definition.value] if definition.value else [],
+                    self._is_test(definition, holder), -1, self._is_stub(definition, kind),
+                )
+            )
+        return symbols
+
+    def _mark_enums(self) -> None:
+        """A class is an enum if one of its bases says so."""
+        bases = self.language.enum_bases
+        if not bases:
+            return
+        marks = sorted(m for m in self.marks if m[2] == F.BASE and last(m[3]) in bases)
+        for owner in self._owners([m[0] for m in marks]):
+            if owner != F.FILE and self.order[owner].kind == "class":
+                self.order[owner].kind = "enum"
+
+    def _real(self, at: int) -> int:
+        """The nearest enclosing definition that became a symbol."""
+        while at != F.FILE and self.order[at].index == F.FILE:
+            at = self.order[at].parent
+        return at
+
+    def _split_name(self, definition: _Definition, kind: str, scope: str) -> tuple[str, str]:
+        """`Foo::bar` written outside Foo is bar in scope Foo; `A::B` as a type stays one path."""
+        name = definition.name
+        if kind in _CLASS_LIKE:
+            return re.split(r"::|[.\\]", name)[-1], scope
+        if "::" in name:
+            head, _, name = name.rpartition("::")
+            scope = scope or _type_name(head)
+        elif "." in name:  # obj.method = function, X.prototype.y = function, Lua's function M.f
+            head, _, name = name.replace(":", ".").rpartition(".")
+            head = head.removesuffix(".prototype")
+            if head not in ("exports", "module.exports", "module"):
+                scope = scope or head
+        elif ":" in name:
+            scope, _, name = name.rpartition(":")
+        return name, scope
+
+    def _kind(self, kind: str, name: str, holder: _Definition | None, scope: str) -> str:
+        in_class = bool(scope) or (holder is not None and holder.kind in _CLASS_LIKE and holder.kind != "namespace")
+        if kind in ("function", "method") and name in self.language.constructors and in_class:
+            return "constructor"
+        if kind == "function" and in_class and not self._free(holder, scope):
+            return "method"
+        if kind == "function" and holder is not None and holder.kind in ("variable", "field", "constant"):
+            return "method"
+        if kind == "method" and not in_class and holder is None:
+            return "function"
+        if kind == "variable":
+            if holder is not None and holder.kind == "enum" and self.language.enum_bases:
+                return "constant"
+            if self.language.constant_pattern.fullmatch(name) and not (holder and holder.kind in TYPE_KINDS):
+                return "constant"
+            if holder is not None and holder.kind in TYPE_KINDS:
+                return "field"
+        return kind
+
+    def _free(self, holder: _Definition | None, scope: str) -> bool:
+        """Functions directly in a namespace or a Rust/TypeScript module are free; in a Ruby module they are methods."""
+        return not scope and holder is not None and holder.kind == "module" and self.language.name != "ruby"
+
+    def _qualified(
+        self, definition: _Definition, name: str, kind: str, scope: str, parent: F.SymbolFact | None
+    ) -> str:
+        separator = self.language.separator
+        own = _SPACE.sub("", definition.name).replace("\\", ".") if kind in _CLASS_LIKE and definition.name else name
+        if separator == "." and kind in _CLASS_LIKE:
+            own = own.replace("::", ".")
+        if scope:
+            prefix = f"{parent.symbol}{separator}" if parent and parent.kind in _CLASS_LIKE else ""
+            return f"{prefix}{scope}.{own}"
+        if parent is None:
+            return own
+        joint = separator if kind in _CLASS_LIKE or (kind == "constant" and separator == "::") else "."
+        if parent.kind == "namespace":
+            joint = separator
+        return f"{parent.symbol}{joint}{own}"
+
+    def _is_test(self, definition: _Definition, holder: _Definition | None) -> bool:
+        pattern = self.language.test_pattern
+        if not definition.test and pattern is not None:
+            head = self.source[definition.start : definition.name_start].decode("utf-8", "replace")
+            definition.test = bool(pattern.search(head))
+        definition.test = definition.test or bool(holder and holder.test)
+        return definition.test
+
+    def _is_stub(self, definition: _Definition, kind: str) -> bool:
+        """A signature without a body, or marked as an overload of the definition that follows."""
+        if kind not in _FUNCTION_LIKE:
+            return False
+        return not definition.body or b"@overload" in self.source[definition.start : definition.name_start]
+
+    # -- attaching what lies inside --------------------------------------------------------------------------------
+
+    def _owners(self, offsets: list[int]) -> list[int]:
+        """For ascending offsets, the definition number that encloses each (FILE for none)."""
+        out, stack, nxt = list[int](), list[int](), 0
+        order = self.order
+        for offset in offsets:
+            while nxt < len(order) and order[nxt].start <= offset:
+                while stack and order[stack[-1]].end <= order[nxt].start:
+                    stack.pop()
+                stack.append(nxt)
+                nxt += 1
+            while stack and order[stack[-1]].end <= offset:
+                stack.pop()
+            at = len(stack) - 1
+            while at >= 0 and order[stack[at]].end <= offset:  # a short sibling may hide a longer one
+                at -= 1
+            out.append(stack[at] if at >= 0 else F.FILE)
+        return out
+
+    def _symbol_at(self, owner: int, offset: int, own: bool) -> int:
+        """The symbol that code at `offset` inside definition `owner` belongs to."""
+        while owner != F.FILE:
+            definition = self.order[owner]
+            if definition.index != F.FILE and (own or (offset >= definition.name_start and not definition.hoisted)):
+                return definition.index
+            owner = definition.parent
+        return F.FILE
+
+    def _references(self) -> list[F.Reference]:
+        calls = {(s, e) for s, e, role, _ in self.marks if role in (F.CALL, F.NEW, F.THROW, F.DECORATE, F.BASE)}
+        marks = [m for m in self.marks if m[2] not in (F.MENTION, F.ACCESS) or (m[0], m[1]) not in calls]
+        marks.sort(key=lambda m: (m[0], -m[1], -m[2]))
+        out: list[F.Reference] = []
+        decorator = decorator_end = -1
+        covered = covered_hint = -1  # names inside an annotation, a base or a plain decorator are not mentions of their own
+        for (start, end, role, text), owner in zip(marks, self._owners([m[0] for m in marks]), strict=True):
+            if start < covered and role in (F.MENTION, F.ACCESS, F.HINT):
+                if role != F.HINT or end <= covered_hint:
+                    continue
+            if role == F.HINT:
+                covered = covered_hint = end
+            elif role == F.BASE or (role == F.DECORATE and "(" not in text):
+                covered, covered_hint = end, -1
+            if role == F.DECORATE:
+                decorator, decorator_end = start, end
+            elif start == decorator and role in (F.MENTION, F.ACCESS):
+                continue  # the decorator's own receiver
+            source = self._symbol_at(owner, start, role in _OF_THE_DEFINITION or start < decorator_end)
+            literal = handler = ""
+            if role in (F.CALL, F.ACCESS, F.DECORATE, F.NEW, F.MENTION) and last(text) in LITERAL_NAMES:
+                literal, handler = self._literal(end if not text.endswith(")") else start + self.source[start:end].find(b"("))
+            count = self.arguments.get((start, end), -1)
+            out.append(F.Reference(role, source, self.line(start), text, literal, handler, count))
+        for number, definition in enumerate(self.order):
+            if definition.kind == "scope" and definition.trait:
+                at = self._real(self._enclosing(number, _CLASS_LIKE | _FUNCTION_LIKE))
+                source = self.order[at].index if at != F.FILE else F.FILE
+                trait = chain(definition.trait) or _type_name(definition.trait)
+                out.append(F.Reference(F.IMPLEMENTS, source, self.line(definition.start), trait, definition.name))
+        return out
+
+    def _literal(self, end: int) -> tuple[str, str]:
+        text = self.source[end : end + 400].decode("utf-8", "replace")
+        match = _LITERAL.match(text)
+        if not match:
+            return "", ""
+        verb = _METHODS.match(text, match.end(2))
+        literal = f"{verb.group(1)} {match.group(2)}" if verb else match.group(2)
+        return literal, match.group(3) or ""
+
+    def _imports(self) -> list[F.Import]:
+        rows = sorted(self.imports)
+        owners = self._owners([row[0] for row in rows])
+        return [
+            F.Import(self.line(start), module, name, alias, export, self._symbol_at(owner, start, False))
+            for (start, module, name, alias, export), owner in zip(rows, owners, strict=True)
+        ]
+
+    def _bindings(self, symbols: list[F.SymbolFact]) -> list[F.Binding]:
+        globals_ = {
+            (self._symbol_at(owner, at, True), name)
+            for (at, name), owner in zip(self.globals, self._owners([g[0] for g in self.globals]), strict=True)
+        }
+        rows = sorted(self.bindings)
+        out = []
+        for (start, name, type_text, value), owner in zip(rows, self._owners([r[0] for r in rows]), strict=True):
+            source = self._symbol_at(owner, start, True)
+            if start in self.parameters and source != F.FILE:
+                symbols[source].arity = max(symbols[source].arity, 0) + 1
+            if source != F.FILE and symbols[source].kind in _CLASS_LIKE and not name.startswith("<"):
+                continue  # comprehension variables in a class body
+            if (source, name) not in globals_:
+                out.append(F.Binding(source, self.line(start), name, type_text, value))
+        return out
+
+    def _attach_values(self, symbols: list[F.SymbolFact]) -> None:
+        """What a function returns stands in for a missing result type."""
+        rows = sorted(self.returns)
+        for (start, value), owner in zip(rows, self._owners([r[0] for r in rows]), strict=True):
+            source = self._symbol_at(owner, start, True)
+            if source != F.FILE and len(symbols[source].values) < MAX_VALUES and value not in symbols[source].values:
+                symbols[source].values.append(value)
+
+    # -- texts ---------------------------------------------------------------------------------------------------
+
+    def _texts(self, symbols: list[F.SymbolFact]) -> list[F.TextFact]:
+        """The words of every symbol, and last those of the file itself."""
+        docs = dict.fromkeys(range(len(symbols)), "")
+        rows = sorted(self.docs)
+        file_doc = ""
+        for (start, text), owner in zip(rows, self._owners([r[0] for r in rows]), strict=True):
+            source = self._symbol_at(owner, start, True)
+            if source == F.FILE:
+                file_doc = file_doc or text[:MAX_DOC]
+            elif not docs[source]:
+                docs[source] = text[:MAX_DOC]
+        made = [d for d in self.order if d.index != F.FILE]
+        made.sort(key=lambda d: d.index)
+        roots: list[tuple[int, int]] = []
+        for definition in made:
+            at = self._real(definition.parent)
+            (self.order[at].children if at != F.FILE else roots).append((definition.start, definition.end))
+        out = []
+        for definition in made:
+            identifiers, literals = self._words(max(definition.body, definition.name_start), definition.end, definition.children)
+            doc = docs[definition.index] or self._leading_comment(definition.start)
+            out.append(F.TextFact(self._signature(definition), doc, identifiers, literals))
+        identifiers, literals = self._words(0, len(self.source), roots)
+        out.append(F.TextFact("", file_doc or self._opening_comment(), identifiers, literals))
+        return out
+
+    def _words(self, start: int, end: int, holes: list[tuple[int, int]]) -> tuple[str, str]:
+        identifiers, literals, size, room = list[bytes](), list[bytes](), 0, MAX_WORDS
+        for hole_start, hole_end in [*sorted(holes), (end, end)]:
+            if hole_start > start and size < MAX_WORDS and room > 0:
+                for double, single, back, word in _WORDS.findall(self.source, start, min(hole_start, start + 4 * MAX_WORDS)):
+                    if word:
+                        identifiers.append(word)
+                        size += len(word) + 1
+                    elif double or single or back:
+                        literals.append((double or single or back)[:200])
+                        room -= len(literals[-1]) + 1
+            start = max(start, hole_end)
+        return _join(identifiers), _join(literals)
+
+    def _signature(self, definition: _Definition) -> str:
+        start = self.line_starts[self.line(definition.name_start) - 1]
+        end = definition.body or definition.end
+        if end <= start or not definition.body:
+            newline = self.source.find(b"\n", definition.name_start)
+            end = min(definition.end, newline) if newline > 0 else definition.end
+        text = self.source[max(start, definition.start) : min(end, start + 2000)].decode("utf-8", "replace")
+        return _SPACE.sub(" ", text).strip().rstrip("{:").strip()[:MAX_SIGNATURE]
+
+    def _leading_comment(self, start: int) -> str:
+        """The comment that ends on the line above, without its marks."""
+        at = self.line(start) - 2
+        lines: list[str] = []
+        while at >= 0 and len(lines) < 60:
+            raw = self.source[self.line_starts[at] : self.line_starts[at + 1]].decode("utf-8", "replace")
+            text = raw.strip()
+            if not (text.startswith(self.language.comments) or (text.endswith("*/") and "/*" in self.language.comments)):
+                break
+            lines.append(_COMMENT_MARKS.sub("", raw.rstrip()))
+            at -= 1
+        return "\n".join(reversed(lines)).strip()[:MAX_DOC]
+
+    def _opening_comment(self) -> str:
+        lines: list[str] = []
+        for raw in self.source[:MAX_DOC].decode("utf-8", "replace").splitlines()[:40]:
+            text = raw.strip()
+            if not text.startswith(self.language.comments):
+                break
+            lines.append(_COMMENT_MARKS.sub("", raw.rstrip()))
+        return "\n".join(lines).strip()
+
+
+def _role_of(captures: dict[str, list[Any]]) -> tuple[str, str]:
+    for capture in captures:
+        if capture.startswith("def."):
+            return "def", capture
+    for capture in captures:
+        if capture in _OTHER_ROLES and capture != "test":
+            return capture, capture
+    for capture in captures:
+        if capture in _ROLES or capture == "test":
+            return capture, capture
+    return "", ""
+
+
+def _join(words: list[bytes]) -> str:
+    return b" ".join(words)[:MAX_WORDS].decode("utf-8", "replace")
+
+
+def _strip_quotes(text: str) -> str:
+    text = re.sub(r"^[rRbBuUfF]{0,2}(\"\"\"|'''|\"|')", "", text.strip())
+    text = re.sub(r"(\"\"\"|'''|\"|')$", "", text)
+    return "\n".join(line.strip() for line in text.strip().splitlines())
+
+
+def _type_name(text: str) -> str:
+    """`*Router[T]` → Router, `a::Searcher<'s, M>` → Searcher: the bare name of a type expression."""
+    text = re.sub(r"<.*>|\[.*\]", "", text, flags=re.S).strip("()&* \t\n")
+    words = re.split(r"::|\.|\s+", text)
+    return words[-1].strip("*&()") if words else ""

@@ -1,0 +1,107 @@
+"""Facts: what one file says by itself, before anything is known about the others.
+
+A pure function of the file's content and the extractor version, so they are cached by content hash. Expressions are kept as *chains*
+(see `chains`): `self.app.run()`; the resolver evaluates them once all files are known.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+# Bump when extraction changes in any way: cached parses of older versions are ignored.
+EXTRACTOR_VERSION: Final = 1
+
+CALL, NEW, MENTION, ACCESS, HINT, THROW, DECORATE, BASE, IMPLEMENTS = range(9)
+
+FILE: Final = -1  # the parent of top-level symbols, and the scope of top-level code
+
+
+class SymbolFact(msgspec.Struct, array_like=True):
+    """One definition. `parent` is an index into the file's symbols, or FILE."""
+
+    name: str
+    kind: str
+    symbol: str  # qualified name
+    nth: int  # 1, or 2… for a repeated qualified name in the same file
+    parent: int
+    start: int
+    end: int
+    scope: str = ""  # the type it belongs to when written outside its body (Go receiver, Rust impl, C++ Foo::)
+    type: str = ""  # declared type, or declared result type
+    values: list[str] = []  # chains it is assigned or returns, for when no type is declared
+    test: bool = False
+    arity: int = -1  # number of parameters, where the query tells them
+    stub: bool = False  # an overload's signature, without a body of its own
+
+
+class TextFact(msgspec.Struct, array_like=True):
+    """The words of one symbol, by field."""
+
+    signature: str
+    doc: str
+    identifiers: str  # of its own body, without those of the symbols inside it
+    literals: str
+
+
+class Reference(msgspec.Struct, array_like=True):
+    """A place that names something. `source` is the index of the enclosing symbol, or FILE."""
+
+    role: int
+    source: int
+    line: int
+    chain: str
+    literal: str = ""  # first literal argument, where it matters; for IMPLEMENTS of an impl block, the implementing type
+    handler: str = ""  # the argument after that literal: a route's handler
+    arity: int = -1  # number of arguments of a call, where the query tells them
+
+
+class Import(msgspec.Struct, array_like=True):
+    """`from module import name as alias`, in any language. No name: the whole module; `*`: everything in it."""
+
+    line: int
+    module: str
+    name: str = ""
+    alias: str = ""
+    export: bool = False  # also visible to those who import this file
+    source: int = FILE
+
+
+class Binding(msgspec.Struct, array_like=True):
+    """A parameter or local variable of a function: what is known of its type or value. Both may be empty."""
+
+    source: int
+    line: int
+    name: str
+    type: str = ""
+    value: str = ""
+
+
+class FileFacts(msgspec.Struct, array_like=True):
+    """Everything one file says."""
+
+    language: str
+    namespace: str  # the package a file declares (Java, Kotlin, Scala)
+    symbols: list[SymbolFact]
+    references: list[Reference]
+    imports: list[Import]
+    bindings: list[Binding]
+    errors: int = 0  # syntax errors the parser recovered from
+
+
+class Extracted(msgspec.Struct, array_like=True):
+    """A file's facts and texts, each already encoded: the texts go to the catalogue, only the facts are resolved."""
+
+    facts: bytes
+    texts: bytes
+    lines: int
+
+
+_encoder = msgspec.msgpack.Encoder()
+_facts_decoder = msgspec.msgpack.Decoder(FileFacts)
+_texts_decoder = msgspec.msgpack.Decoder(list[TextFact])
+
+encode = _encoder.encode
+decode_facts = _facts_decoder.decode
+decode_texts = _texts_decoder.decode

@@ -1,0 +1,1 @@
+"""Words: splitting identifiers, and finding the names nearest to one that does not exist."""
