@@ -19,29 +19,44 @@ _CURLY = re.compile(r"\{[^()\[\]{}]*\}")
 _GENERIC = re.compile(r"(?:::)?<[\w\s,.:<>?&\[\]'|*\x02]*>(?=[\x01\x03.:]|$)")
 _PREFIX = re.compile(r"^(?:await|new|yield|return|not|typeof|mut|ref|out|try|throw|co_await)\s+|^[&*!+~-]+|^\.\.\.|^\*\*")
 _CAST = re.compile(r"\s+as[!?]?\s+")
-_ARROWS = re.compile(r"\?\.|!\.|->|::|&\.|\?->|!!\.")
+_ARROWS = re.compile(r"\?\.|!\.|\?->|->|::|&\.|!!\.|\\|(?<=[\w\x01\x02]):(?=[A-Za-z_]\w*(?:[\x01.:]|$))")
 _BLOCK = re.compile(r"\s+do(?:\s.*)?$", re.S)  # Ruby
-_VALID = re.compile(r"(?:\?|''|[\w$@#]+[!?]?)[\x01\x02\x03]*(?:\.[\w$#]+[!?]?[\x01\x02\x03]*)*")
-_TAIL = re.compile(r"\.([\w$]+[!?]?[\x01\x02]*)$")
+_VALID = re.compile(r"(?:\?|''|[\w$@#]+[!?\x04\x05]?)[\x01\x02\x03]*(?:\.[\w$#]+[!?\x04\x05]?[\x01\x02\x03]*)*")
+_TAIL = re.compile(r"\.([\w$]+[!?\x04\x05]?[\x01\x02]*)$")
+_NAME_END = re.compile(r"(?<=\w)([?!])(?=[.&()\[\]{},;\s]|$)")  # part of a name in Ruby: `empty?`, `save!`
+_COMMAND = re.compile(r"(?<=[\w\x04\x05])[ \t]+(?=[\w@:'$\x02]|[*&-][\w:@]).*", re.S)  # arguments without parentheses: `find name`
 _SPACE = re.compile(r"\s+")
-_MARKS = str.maketrans({"\x01": "()", "\x02": "[]", "\x03": "{}"})
+_CAST_TO = re.compile(r"([\w.]+)\x06.*|.+\s+as[!?]?\s+([A-Z][\w.]*)", re.S)  # `(Cart) x`, its parenthesis already read; `x as Cart`
+_OPERAND = re.compile(r"\s*[A-Za-z_(\"']")
+_CONSTRUCTION = re.compile(r"^new\s+([\w$.]+(?:<[^\x01\x02\x03]*>)?)\s*(?:\x01\s*\x03*|\x03+)")
+_MARKS = str.maketrans({"\x01": "()", "\x02": "[]", "\x03": "{}", "\x04": "?", "\x05": "!"})
 
 
 @lru_cache(maxsize=65536)
-def chain(text: str) -> str:
-    """The chain of an expression's source text; empty when it names nothing."""
+def chain(text: str, loose: bool = False) -> str:
+    """The chain of an expression's source text; empty when it names nothing.
+
+    `loose`: names may end in `?` or `!`, and arguments may follow without parentheses.
+    """
     if _SIMPLE.fullmatch(text):
         return "" if text[0].isdigit() else text
     if len(text) > MAX_TEXT:
         return ""
-    text = _STRING.sub("''", text.strip())
+    text = _STRING.sub("''", text.strip().lstrip(":\\"))
+    if loose:
+        text = _NAME_END.sub(lambda m: "\x04" if m.group() == "?" else "\x05", text)
     while True:
         shorter = _CURLY.sub("\x03", _SQUARE.sub("\x02", _ROUND.sub(_round, text)))
         if shorter == text:
             break
         text = shorter
-    text = _CAST.split(text)[0]
+    if "\x07" in text:
+        text = text.rpartition("\x07")[2]
+    text = _COMMAND.sub("\x01", text) if loose else _CAST.split(text)[0]
     stripped = None
+    if "\x06" in text and (cast := _CAST_TO.fullmatch(text)):
+        text = cast.group(1) + "\x03"
+    text = _CONSTRUCTION.sub("\\1\x03", text)
     while stripped != text:
         stripped = text
         text = _PREFIX.sub("", text)
@@ -49,6 +64,8 @@ def chain(text: str) -> str:
     text = _SPACE.sub("", _ARROWS.sub(".", text)).rstrip("!?;")
     if text.startswith("\x01."):
         text = "?" + text[1:]
+    elif text == "\x02" or text.startswith("\x02."):
+        text = "''" + text[1:]
     elif text.startswith("\x02"):
         text = "?" + text[1:]
     if text.startswith("."):
@@ -64,11 +81,17 @@ def chain(text: str) -> str:
 def _round(match: re.Match[str]) -> str:
     """A parenthesis after a name is a call; one that only wraps a single name is that name."""
     at, text = match.start(), match.string
-    if at and (text[at - 1].isalnum() or text[at - 1] in "_>!?\x01\x02)]"):
+    if at and (text[at - 1].isalnum() or text[at - 1] in "_>!?\x01\x02\x04\x05)]"):
         return "\x01"
     inner = match.group()[1:-1].strip()
-    stripped = _PREFIX.sub("", inner)
-    return stripped if _SIMPLE.fullmatch(stripped) else "\x01"
+    if at and text[at - 1] == "." and inner:
+        return f"\x07{inner.lstrip('*')}\x03"  # Go's `x.(Cart)`: from here on a Cart
+    if cast := _CAST_TO.fullmatch(inner):
+        return (cast.group(1) or cast.group(2)) + "\x03"
+    if _SIMPLE.fullmatch(inner) and _OPERAND.match(text, match.end()):
+        return inner + "\x06"
+    stripped = _ARROWS.sub(".", _PREFIX.sub("", _CONSTRUCTION.sub("\\1\x03", inner)))
+    return stripped if _SIMPLE.fullmatch(stripped) or (len(stripped) > 1 and _VALID.fullmatch(stripped)) else "\x01"
 
 
 def segments(expression: str) -> list[str]:

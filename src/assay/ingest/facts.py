@@ -10,15 +10,12 @@ from typing import Final
 
 import msgspec
 
-# Bump when extraction changes in any way: cached parses of older versions are ignored.
-EXTRACTOR_VERSION: Final = 1
-
 CALL, NEW, MENTION, ACCESS, HINT, THROW, DECORATE, BASE, IMPLEMENTS = range(9)
 
 FILE: Final = -1  # the parent of top-level symbols, and the scope of top-level code
 
 
-class SymbolFact(msgspec.Struct, array_like=True):
+class SymbolFact(msgspec.Struct, array_like=True, gc=False):
     """One definition. `parent` is an index into the file's symbols, or FILE."""
 
     name: str
@@ -34,9 +31,12 @@ class SymbolFact(msgspec.Struct, array_like=True):
     test: bool = False
     arity: int = -1  # number of parameters, where the query tells them
     stub: bool = False  # an overload's signature, without a body of its own
+    optional: int = 0  # how many of its parameters may be left out
+    variadic: bool = False  # its last parameter takes any number of arguments
+    static: bool = False  # called through its type, not through an object
 
 
-class TextFact(msgspec.Struct, array_like=True):
+class TextFact(msgspec.Struct, array_like=True, gc=False):
     """The words of one symbol, by field."""
 
     signature: str
@@ -45,7 +45,7 @@ class TextFact(msgspec.Struct, array_like=True):
     literals: str
 
 
-class Reference(msgspec.Struct, array_like=True):
+class Reference(msgspec.Struct, array_like=True, gc=False):
     """A place that names something. `source` is the index of the enclosing symbol, or FILE."""
 
     role: int
@@ -55,9 +55,10 @@ class Reference(msgspec.Struct, array_like=True):
     literal: str = ""  # first literal argument, where it matters; for IMPLEMENTS of an impl block, the implementing type
     handler: str = ""  # the argument after that literal: a route's handler
     arity: int = -1  # number of arguments of a call, where the query tells them
+    generics: int = 0  # number of type arguments written after the name of what is called
 
 
-class Import(msgspec.Struct, array_like=True):
+class Import(msgspec.Struct, array_like=True, gc=False):
     """`from module import name as alias`, in any language. No name: the whole module; `*`: everything in it."""
 
     line: int
@@ -68,7 +69,7 @@ class Import(msgspec.Struct, array_like=True):
     source: int = FILE
 
 
-class Binding(msgspec.Struct, array_like=True):
+class Binding(msgspec.Struct, array_like=True, gc=False):
     """A parameter or local variable of a function: what is known of its type or value. Both may be empty."""
 
     source: int
@@ -76,9 +77,10 @@ class Binding(msgspec.Struct, array_like=True):
     name: str
     type: str = ""
     value: str = ""
+    until: int = 0  # last line of the anonymous function it belongs to; 0: seen in all of `source`
 
 
-class FileFacts(msgspec.Struct, array_like=True):
+class FileFacts(msgspec.Struct, array_like=True, gc=False):
     """Everything one file says."""
 
     language: str
@@ -90,7 +92,7 @@ class FileFacts(msgspec.Struct, array_like=True):
     errors: int = 0  # syntax errors the parser recovered from
 
 
-class Extracted(msgspec.Struct, array_like=True):
+class Extracted(msgspec.Struct, array_like=True, gc=False):
     """A file's facts and texts, each already encoded: the texts go to the catalogue, only the facts are resolved."""
 
     facts: bytes

@@ -80,7 +80,7 @@ def _python_at(base: str, table: Table) -> Place:
     for path in (f"{base}.py", f"{base}/__init__.py".lstrip("/"), f"{base}.pyi"):
         if path in table.paths:
             return Place("file", path)
-    if base in table.folders or any(p.startswith(base + "/") for p in table.folders):
+    if base in table.all_folders:
         return Place("folder", base)
     return OUTSIDE
 
@@ -170,10 +170,28 @@ def go(module: str, file: File, table: Table) -> Place:
     return OUTSIDE
 
 
-def rust_crate(path: str) -> str:
-    """The folder of the crate's sources: what `crate::` means."""
-    head, found, _ = path.rpartition("/src/")
-    return f"{head}/src" if found else ("src" if path.startswith("src/") else path.rpartition("/")[0])
+def rust_crate(path: str, table: Table) -> str | None:
+    """The root file of the crate: what `crate::` means."""
+    folder, _, name = path.rpartition("/")
+    if folder.rpartition("/")[2] in _RUST_ROOTS:
+        return path  # every file there is a program of its own
+    for parent in _parents(folder):
+        table.located("lib")
+        table.located("main")
+        roots = (f"{parent}/lib.rs".lstrip("/"), f"{parent}/main.rs".lstrip("/"))
+        found = [root for root in roots if root in table.paths]
+        if found:
+            return path if path in found else found[0]
+        if parent.rpartition("/")[2] == "src":
+            return None
+        tests = f"{parent}/main.rs".lstrip("/")
+        if parent.rpartition("/")[2] in _RUST_ROOTS:
+            files = [p for p in table.folders.get(parent, ()) if p.endswith(".rs") and p != tests]
+            return files[0] if len(files) == 1 else None
+    return None
+
+
+_RUST_ROOTS = frozenset({"tests", "examples", "benches", "bin"})
 
 
 def rust_module_folder(path: str) -> str:
@@ -187,20 +205,29 @@ def rust_module_folder(path: str) -> str:
 def rust_submodule(path: str, name: str, table: Table) -> str | None:
     table.located(name)
     folder = rust_module_folder(path)
-    for candidate in (f"{folder}/{name}.rs".lstrip("/"), f"{folder}/{name}/mod.rs".lstrip("/")):
-        if candidate in table.paths:
-            return candidate
+    beside = path.rpartition("/")[0]  # the root file of a program need not be called main
+    for candidate in (f"{folder}/{name}.rs", f"{folder}/{name}/mod.rs", f"{beside}/{name}.rs", f"{beside}/{name}/mod.rs"):
+        if candidate.lstrip("/") in table.paths and (not candidate.startswith(beside + "/" + name) or folder == beside or rust_crate(path, table) == path):
+            return candidate.lstrip("/")
     return None
+
+
+_RUST_LIBRARY = frozenset({"std", "core", "alloc", "proc_macro", "Vec", "String", "Option", "Result", "Some", "None", "Ok", "Err", "Box", "str", "u8"})
+
+
+@lru_cache(maxsize=4096)
+def _cargo(text: str) -> tuple[frozenset[str], str]:
+    """The names a Cargo.toml declares, and the path of its library."""
+    names = frozenset(name.replace("-", "_") for name in re.findall(r'^name\s*=\s*"([^"]+)"', text, re.M))
+    library = re.search(r'\[lib\][^\[]*?^path\s*=\s*"([^"]+)"', text, re.M | re.S)
+    return names, library.group(1) if library else "src/lib.rs"
 
 
 def rust(module: str, file: File, table: Table) -> Place:
     """The first word of a path: `crate`, `self`, `super`, or a crate of the workspace by its Cargo.toml name."""
     if module == "crate":
-        source = rust_crate(file.path)
-        for name in ("lib.rs", "main.rs"):
-            if f"{source}/{name}".lstrip("/") in table.paths:
-                return Place("file", f"{source}/{name}".lstrip("/"))
-        return OUTSIDE
+        root = rust_crate(file.path, table)
+        return Place("file", root) if root else OUTSIDE
     if module == "self":
         return Place("file", file.path)
     if module == "super":
@@ -208,14 +235,16 @@ def rust(module: str, file: File, table: Table) -> Place:
         for path in (f"{folder}/mod.rs", f"{folder}.rs", f"{folder}/lib.rs", f"{folder}/main.rs"):
             if path.lstrip("/") in table.paths and path.lstrip("/") != file.path:
                 return Place("file", path.lstrip("/"))
+        root = rust_crate(file.path, table)
+        return Place("file", root) if root and root.rpartition("/")[0] == folder else OUTSIDE
+    if module in _RUST_LIBRARY:
         return OUTSIDE
     table.located(module)
     for path, text in sorted(table.configs.items()):
         if path.endswith("Cargo.toml"):
-            names = re.findall(r'^name\s*=\s*"([^"]+)"', text, re.M)
-            if any(n.replace("-", "_") == module for n in names):
-                library = re.search(r'\[lib\][^\[]*?^path\s*=\s*"([^"]+)"', text, re.M | re.S)
-                target = _join(path.rpartition("/")[0], library.group(1) if library else "src/lib.rs")
+            names, library = _cargo(text)
+            if module in names:
+                target = _join(path.rpartition("/")[0], library)
                 if target in table.paths:
                     return Place("file", target)
     return OUTSIDE
@@ -258,5 +287,16 @@ STRATEGIES: dict[str, Callable[[str, File, Table], Place]] = {
 
 
 def locate(module: str, file: File, table: Table) -> Place:
+    """Where an import of this file leads. Remembered per folder (per file where a module's own place matters), with what was looked for."""
     strategy = STRATEGIES.get(file.language.imports)
-    return strategy(module, file, table) if strategy else OUTSIDE
+    if strategy is None:
+        return OUTSIDE
+    key = (file.language.imports, file.path if file.language.imports == "rust" else file.folder, module)
+    known = table.places.get(key)
+    if known is None:
+        outer, table.reads = table.reads, set()
+        known = table.places[key] = (strategy(module, file, table), frozenset(table.reads))
+        table.reads = outer
+    table.reads |= known[1]
+    place: Place = known[0]
+    return place

@@ -6,8 +6,12 @@ edges to items, the third one to an external name, the last is counted.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
+from os.path import commonprefix
 from typing import NamedTuple
+
+import msgspec
 
 from assay.core.edges import EXTERNAL
 from assay.core.items import CALLABLE_KINDS, TYPE_KINDS
@@ -29,6 +33,8 @@ CERTAIN, RESOLVED, BY_NAME_AND_HINT, BY_NAME = 1.0, 0.9, 0.7, 0.6
 _TYPE_LIKE = TYPE_KINDS | {"module"}
 _FIELD_LIKE = frozenset({"field", "property"})
 _MEMBERS = frozenset({"method", "property"})
+_PLAIN_DATA = re.compile(r"(?:string|number|boolean|bigint|symbol|null|undefined|true|false|any|unknown|Record|Array|Map|Set|Promise|Date)\b|[\"'`\d\[{]|.*\]$", re.S)
+_PATH = re.compile(r"\b([A-Z]\w*)\.(?=[A-Z])")  # between types, where a language joins them otherwise
 
 
 class FoundEdge(NamedTuple):
@@ -95,6 +101,8 @@ class Resolver:
 
     def _add(self, source: Sym, target: Sym | str, kind: str, confidence: float, provenance: str, line: int) -> None:
         """Adds an edge, or strengthens the same one found before."""
+        if isinstance(target, str) and self.file.language.separator != "." and ":" not in target:
+            target = _PATH.sub(r"\1" + self.file.language.separator, target)
         target_id = EXTERNAL + target if isinstance(target, str) else target.id
         source_id = source.id
         if source_id == target_id and kind != "calls":
@@ -120,10 +128,10 @@ class Resolver:
     def _import_targets(self, row: F.Import) -> list[tuple[Sym | str, float]]:
         file, style = self.file, self.file.language.imports
         dotted = f"{row.module}.{row.name}" if row.name and row.name not in ("*", "default") else row.module
-        if style == "namespace":
+        if style == "namespace" or (style == "include" and row.name):
             return self._namespace_targets(row, dotted)
         if style == "rust" and row.name == "*":
-            value = self.values._rust_path(row.module.split("::"), file, frozenset())
+            value = self.values._rust_path(row.module.split("::"), file, frozenset(), row.source)
         elif row.name == "*" or (style == "python" and not row.name):
             place = modules.locate(row.module, file, self.table)
             value = Value(place.kind, name=place.name if place.kind != "outside" else row.module)
@@ -148,17 +156,35 @@ class Resolver:
         return [(f.sym(F.FILE), CERTAIN) for f in files]
 
     def _namespace_targets(self, row: F.Import, dotted: str) -> list[tuple[Sym | str, float]]:
-        dotted = dotted.replace("\\", ".").strip(".")
+        dotted = dotted.replace("\\", ".").replace("::", ".").strip(".")
         kin = self.file.language.kin
         if row.name == "*" or (self.file.language.visible == "namespace" and not row.alias):
             self.table.reads.add(f"imports:{dotted}")
-            spaces = [s for s in self.table.named(dotted.rpartition(".")[2], kin) if s.kind == "namespace" and s.symbol.replace("::", ".") == dotted]
-            if spaces:
-                return [(s, CERTAIN) for s in spaces]
+            namespaces = [s for s in self.table.named(dotted.rpartition(".")[2], kin) if s.kind == "namespace"]
+            for name in self.values.space_names(row, self.file) if row.name != "*" else [dotted]:
+                spaces = [s for s in namespaces if s.symbol.replace("::", ".") == name]
+                if spaces:
+                    return [(s, CERTAIN) for s in spaces]
         value = self.values._full_name(row, self.file)
         if value and value.kind == "item" and value.sym:
             return [(value.sym, CERTAIN)]
-        return [(dotted, CERTAIN)]
+        package = self._package_types(dotted) if row.name == "*" else []
+        return [(sym, CERTAIN) for sym in package] or [(dotted, CERTAIN)]
+
+    def _package_types(self, package: str) -> list[Sym]:
+        """The top-level types of a package: those in files that declare it, which lie in folders called like it."""
+        if self.file.language.visible != "package":
+            return []
+        tail = package.replace(".", "/")
+        self.table.located(tail.rpartition("/")[2])
+        out: list[Sym] = []
+        for folder in sorted(f for f in self.table.folders if f == tail or f.endswith("/" + tail)):
+            for path in self.table.folders[folder]:
+                other = self.table.scope(path)
+                if other and other.facts.namespace == package and not (other.test and not self.file.test):
+                    out += [s for indexes in other.top.values() for i in indexes if (s := other.sym(i)).kind in TYPE_KINDS]
+        self.table.reads |= {sym.name for sym in out}
+        return out
 
     # -- references ------------------------------------------------------------------------------------------------
 
@@ -173,7 +199,7 @@ class Resolver:
             self._conventions(row, source)
         elif row.role == F.HINT:
             for name in type_names(row.chain):
-                value = self.values.evaluate(name, self.file, row.source, row.line)
+                value = self.values.type_named(name, self.file, row.source, row.line)
                 if value and value.kind == "item" and value.sym and value.sym.kind in _TYPE_LIKE:
                     self._add(source, value.sym, "type_hint_of", RESOLVED, "resolved", row.line)
         elif row.role == F.THROW:
@@ -187,6 +213,9 @@ class Resolver:
             single = len(outcome.items) == 1
             self.counts[0 if single else 1] += 1
             for sym, confidence, provenance in outcome.items:
+                if sym.kind in _FIELD_LIKE and (self.file.language.uniform_access or self.file.language.overloads):
+                    self._add(source, sym, "accesses_field", confidence, provenance, row.line)
+                    continue
                 self._add(source, sym, "calls", confidence, provenance, row.line)
                 if single or confidence >= 0.3:
                     self.called[row.source].setdefault(sym, row.line)
@@ -229,11 +258,20 @@ class Resolver:
                 if name in ("new", "New") or name in self.file.language.constructors:
                     return _one(sym, RESOLVED)
             ancestry = self.values.ancestry(sym)
+            if added := self.values.extensions(value, name, self.file):
+                return self._among(added, _with_receiver(row))
             if value.kind == "super" or ancestry.outside or value.kind == "item":
                 return _Outcome(external="." + name)
             return self._by_name(name, receiver, source, strict=True)
-        if value.kind == "item" and sym is not None and sym.kind in CALLABLE_KINDS:
+        if value.kind in ("instance", "item") and sym is not None and sym.kind in CALLABLE_KINDS:
+            own = self.values.own_member(sym, name)
+            if own:
+                return self._among(own, row)
+            if value.kind == "item" and name in self.file.language.invokers:
+                return self._definitions(sym, row)
             return self._by_name(name, receiver, source)
+        if added := self.values.extensions(value, name, self.file):
+            return self._among(added, _with_receiver(row))
         if value.kind in ("outside", "object"):
             return _Outcome(external=_outside_name(value, name))
         found_value = self.values.attribute(value, name, self.file)
@@ -258,7 +296,14 @@ class Resolver:
             if constructors:
                 return self._among(constructors, row)
             return _one(owner, RESOLVED) if owner and (name == "cls" or row.role == F.NEW) else _NOTHING
-        value = self.values.lookup(name, self.file, row.source, row.line)
+        if name == language.construct:
+            owner = self.values.enclosing_type(self.file, row.source)
+            return _one(self.values.primary(owner), RESOLVED) if owner else _Outcome(external=name)
+        value = self.values.lookup(name, self.file, row.source, row.line, local=not language.uniform_access)
+        value = self.values.meant(value, True) if value else value
+        if value is None and language.uniform_access and row.role == F.CALL:
+            outcome = self._by_name(name, "", self.file.sym(row.source))
+            return _Outcome(external=name) if outcome.external else outcome
         if value is None and row.role == F.CALL and language.implicit_self:
             owner = self.values.enclosing_type(self.file, row.source)
             members = self.values.member(owner, name) if owner else []
@@ -267,6 +312,10 @@ class Resolver:
         if value is None:
             started = self.values._start(name, self.file, row.source, row.line)
             value = started if started and started.kind != "outside" else None
+        if value is None and name not in language.common:
+            macros = [s for s in self.table.named(name, language.kin) if s.kind == "macro"]
+            if macros:  # seen without an import; of several, the one defined nearest
+                return _one(min(macros, key=lambda s: (-len(commonprefix([s.path, self.file.path])), s.id)), RESOLVED)
         if value is None:
             if language.visible == "global":
                 return self._global(name)
@@ -291,6 +340,9 @@ class Resolver:
         at = row.source
         name = self.file.facts.symbols[at].name if at != F.FILE else ""
         ancestry = self.values.ancestry(owner)
+        if self.file.language.uniform_access:
+            above = self.values.member(owner, name, above=True) if name else []
+            return self._among(above, row) if above else _Outcome(external="." + name) if name else _NOTHING
         for ancestor in ancestry.types[1:]:
             for wanted in (name, ancestor.name, *self.file.language.constructors):
                 found = self.values.own_member(ancestor, wanted)
@@ -303,25 +355,56 @@ class Resolver:
     def _definitions(self, sym: Sym, row: F.Reference) -> _Outcome:
         """A named item, or whichever of its namesakes in the same place is meant."""
         other = self.table.file(sym.path)
+        if row.role == F.NEW and sym.kind in TYPE_KINDS and self.file.language.overloads:
+            namesakes = [s for s in self.table.named(sym.name, sym.kin) if s.symbol == sym.symbol and s.path == sym.path]
+            sym = next((s for s in namesakes if self._type_parameter_count(s) == row.generics), sym)
         if sym.kind not in CALLABLE_KINDS or other is None or sym.index == F.FILE:
             return _one(sym, RESOLVED)
         parent = other.facts.symbols[sym.index].parent
         same = [other.sym(i) for i in other.children[parent].get(sym.name, ())]
-        return self._among([s for s in same if s.symbol == sym.symbol] or [sym], row)
+        same = [s for s in same if s.symbol == sym.symbol] or [sym]
+        if self.file.language.prototypes and sym.path != self.file.path:
+            return self._linked(sym, same, row)
+        return self._among(same, row)
+
+    def _linked(self, sym: Sym, same: list[Sym], row: F.Reference) -> _Outcome:
+        """A function that several files define (one per platform, say): those nearest to the caller share the call."""
+        rivals = [s for s in self.table.named(sym.name, sym.kin) if s.symbol == sym.symbol and s.kind == sym.kind and not self.values.is_stub(s)]
+        rivals = [s for s in rivals if s.path.rpartition("/")[0] == self.file.folder] or rivals
+        rivals = [s for s in rivals if not s.test] or rivals
+        first = {path: s for s in reversed(rivals) for path in (s.path,)}
+        if len(first) < 2 or self.values.is_stub(sym):
+            return self._among(same if not rivals or sym in rivals else [s for s in rivals if s.path == rivals[0].path], row)
+        if len(first) > MAX_CANDIDATES:
+            return _Outcome(unresolved=True)
+        share = BY_NAME / len(first)
+        return _Outcome(items=tuple((first[path], share, "inferred") for path in sorted(first)))
 
     def _among(self, syms: list[Sym], row: F.Reference) -> _Outcome:
         """Of several definitions of one name in one place: implementations before overload stubs, then the number of parameters;
         what is still undecided (a function defined in both branches of an if) shares the call."""
+        if self.file.language.overloads:
+            syms = [s for s in syms if s.kind in CALLABLE_KINDS] or syms
         if len(syms) == 1 or syms[0].kind in _FIELD_LIKE:
             return _one(syms[0], RESOLVED)
         facts = {s: f.facts.symbols[s.index] for s in syms if (f := self.table.file(s.path)) is not None}
-        fits = [s for s in syms if not facts[s].stub] or syms
+        fits = syms if self.file.language.overloads else [s for s in syms if not facts[s].stub] or syms
+        if row.generics:
+            fits = [s for s in fits if self._type_parameter_count(s) == row.generics] or fits
         if row.arity >= 0:
-            fits = [s for s in fits if max(facts[s].arity, 0) == row.arity] or fits
-        if len(fits) == 1 or len({s.path for s in fits}) > 1 or self.file.language.overloads:
+            exact = [s for s in fits if max(facts[s].arity, 0) == row.arity and not facts[s].variadic]
+            loose = [s for s in fits if _takes(facts[s], row.arity)]
+            fits = (loose if any(facts[s].optional for s in loose) else exact or loose) or fits
+        if self.file.language.prototypes:
+            fits = [s for s in fits if not facts[s].stub] or fits
+        if len(fits) == 1 or (len({s.path for s in fits}) > 1 and not self.file.language.overloads):
             return _one(fits[0], RESOLVED)
         share = RESOLVED / len(fits[:MAX_CANDIDATES])
         return _Outcome(items=tuple((s, share, "inferred") for s in fits[:MAX_CANDIDATES]))
+
+    def _type_parameter_count(self, sym: Sym) -> int:
+        file = self.table.file(sym.path)
+        return sum(name[0] == "<" and name != "<this>" for name in file.bindings.get(sym.index, ())) if file else 0
 
     # -- by name -------------------------------------------------------------------------------------------------
 
@@ -330,9 +413,15 @@ class Resolver:
         file = self.file
         if name in file.language.common:
             return _Outcome(external="." + name)
-        namesakes = [s for s in self.table.named(name, file.language.kin) if s.kind in _MEMBERS or (s.kind == "function" and s.owner)]
+        namesakes = [
+            s for s in self.table.named(name, file.language.kin)
+            if s.kind in _MEMBERS or (s.kind == "function" and s.owner) or (s.kind == "field" and self._holds_function(s))
+        ]
         if not source.test:
             namesakes = [s for s in namesakes if not s.test]
+        if receiver:  # a method that calls its own name on something else passes the call on
+            namesakes = [s for s in namesakes if s != source]
+        namesakes = [s for s in namesakes if self._through_object(s)]
         if not namesakes:
             return _Outcome(external="." + name)
         if len(namesakes) > MAX_NAMESAKES:
@@ -347,6 +436,19 @@ class Resolver:
         share = BY_NAME / len(roots)
         return _Outcome(items=tuple((s, share, "inferred") for s in roots))
 
+    def _holds_function(self, sym: Sym) -> bool:
+        """A field that may be called, by its declared type: anything but plain data."""
+        file = self.table.file(sym.path)
+        if file is None or not file.language.callable_fields:
+            return False
+        declared = file.facts.symbols[sym.index].type.lstrip(": ")
+        return bool(declared) and not _PLAIN_DATA.match(declared)
+
+    def _through_object(self, sym: Sym) -> bool:
+        """Static methods are not called through objects, unless they extend a type."""
+        file = self.table.file(sym.path)
+        return file is None or not file.facts.symbols[sym.index].static or "<this>" in file.bindings.get(sym.index, ())
+
     def _without_overrides(self, syms: list[Sym]) -> list[Sym]:
         """Leaves out methods that override another of the list: a call through the base reaches them all."""
         owners: dict[str, Sym] = {}
@@ -357,7 +459,7 @@ class Resolver:
         out = []
         for sym in syms:
             owner = owners.get(sym.id)
-            above = self.values.ancestry(owner).types[1:] if owner else ()
+            above = (*self.values.ancestry(owner).types[1:], *self.values.satisfied(owner)) if owner else ()
             if not any(other in above for key, other in owners.items() if key != sym.id):
                 out.append(sym)
         return out or syms
@@ -391,6 +493,9 @@ class Resolver:
     def _access(self, row: F.Reference, source: Sym) -> None:
         receiver, _, last = row.chain.rpartition(".")
         self._conventions(row, source)
+        if last.endswith("[]"):
+            self._element_access(row, source)
+            return
         if not receiver:
             self._mention(row.chain, source, row)
             return
@@ -405,6 +510,17 @@ class Resolver:
         found = self.values.attribute(value, bare(last), self.file) if value and value.kind != "local" else None
         if found and found.kind == "item" and found.sym:
             self._point(source, found.sym, row)
+            if found.sym.kind == "constant" and self.file.language.uniform_access and value and value.sym:
+                self._point(source, value.sym, row)
+
+    def _element_access(self, row: F.Reference, source: Sym) -> None:
+        """`cart[0]` reads the indexer of the type, if that has one."""
+        value = self.values.evaluate(row.chain.removesuffix("[]"), self.file, row.source, row.line)
+        if value and value.kind == "item" and value.sym and value.sym.kind not in _TYPE_LIKE:
+            value = self.values.type_of(value.sym)
+        if value and value.kind == "instance" and value.sym:
+            for indexer in self.values.member(value.sym, "this[]")[:1]:
+                self._point(source, indexer, row)
 
     def _mention(self, name: str, source: Sym, row: F.Reference) -> None:
         if "." in name:
@@ -415,6 +531,9 @@ class Resolver:
         name = bare(name)
         if name in self.file.language.super_names:
             return
+        if name == "Self":
+            owner = self.values.enclosing_type(self.file, row.source)
+            return self._point(source, owner, row) if owner else None
         value = self.values.lookup(name, self.file, row.source, row.line)
         if value and value.kind == "item" and value.sym and value.sym.kind not in ("namespace", "file"):
             self._point(source, value.sym, row)
@@ -425,8 +544,16 @@ class Resolver:
             if target.kind == "field" and row.source == target.index and self.file.path == target.path:
                 return
             self._add(source, target, "accesses_field", RESOLVED, "resolved", row.line)
+        elif target.kind in ("method", "function") and self.file.language.bare_calls and self._arity(target) < 1:
+            self.counts[0] += 1
+            self._add(source, target, "calls", RESOLVED, "resolved", row.line)
+            self.called[row.source].setdefault(target, row.line)
         elif target.index != row.source or target.path != self.file.path:
             self._add(source, target, "references", RESOLVED, "resolved", row.line)
+
+    def _arity(self, sym: Sym) -> int:
+        file = self.table.file(sym.path)
+        return file.facts.symbols[sym.index].arity if file and sym.index != F.FILE else -1
 
     def _throw(self, row: F.Reference, source: Sym) -> None:
         chain_text = row.chain.removesuffix("()")
@@ -443,7 +570,10 @@ class Resolver:
 
     def _decorate(self, row: F.Reference, source: Sym) -> None:
         at = self.file.facts.symbols[row.source].parent if row.source != F.FILE else F.FILE
-        value = self.values.evaluate(row.chain.removesuffix("()"), self.file, at, row.line)
+        plain = row.chain.removesuffix("()")
+        value = self.values.evaluate(plain, self.file, at, row.line)
+        if self.file.language.decorator_suffix and (value is None or value.kind != "item"):
+            value = self.values.evaluate(plain + self.file.language.decorator_suffix, self.file, at, row.line)
         if value and value.kind == "item" and value.sym:
             self._add(value.sym, source, "decorates", RESOLVED, "resolved", row.line)
         name = bare(row.chain.rpartition(".")[2])
@@ -464,10 +594,14 @@ class Resolver:
         elif ends_like(chain_text, PROCESS_CHAINS) and row.role != F.DECORATE:
             program = row.literal.split()[0].rpartition("/")[2] if row.literal.split() else row.literal
             self._add(source, f"process:{program}", "executes_process", RESOLVED, "parsed", row.line)
+        elif name in ROUTES and row.handler == "do" and row.literal.startswith("/"):  # a block, which belongs to the item around it
+            self._route(source, name, row)
         elif name in ROUTES and row.handler and row.literal.startswith(("/", "^")) or (name in ("path", "re_path", "HandleFunc", "Handle") and row.handler):
-            handler = self.values.evaluate(row.handler.replace("::", "."), self.file, row.source, row.line)
-            if handler and handler.kind == "item" and handler.sym and handler.sym.kind in CALLABLE_KINDS | TYPE_KINDS:
-                self._route(handler.sym, name, row)
+            pairs = re.findall(r"(\w+)\(([\w.:]*)\)", row.handler) or [(name, row.handler)]  # `get(show).post(place)` says the verbs itself
+            for verb, text in pairs:
+                handler = self.values.evaluate(text.replace("::", "."), self.file, row.source, row.line)
+                if handler and handler.kind == "item" and handler.sym and handler.sym.kind in CALLABLE_KINDS | TYPE_KINDS:
+                    self._route(handler.sym, verb, row)
 
     def _route(self, handler: Sym, name: str, row: F.Reference) -> None:
         verb = ROUTES[name]
@@ -484,8 +618,7 @@ class Resolver:
             self._add(self._container(file, index), sym, "contains", CERTAIN, "parsed", fact.start)
             if fact.kind in _TYPE_LIKE:
                 self._bases(sym, index)
-                if file.language.name == "go" and fact.kind != "interface":
-                    self._structural(sym, fact)
+                self._structural(sym, fact)
                 self._inherited(sym)
             elif sym.owner and fact.kind in _MEMBERS:
                 self._overrides(sym, index)
@@ -522,21 +655,26 @@ class Resolver:
         owner = self.values.enclosing_type(self.file, index)
         if owner is None:
             return
-        for base in self.values.direct_bases(owner):
-            if base.sym is not None:
-                for found in self.values.member(base.sym, sym.name)[:1]:
+        bases = [base.sym for base in self.values.direct_bases(owner)]
+        for base in (*bases, *self.values.satisfied(owner)):
+            if base is not None:
+                for found in self.values.member(base, sym.name)[:1]:
                     if found.kind in _MEMBERS:
                         self._add(sym, found, "overrides", RESOLVED, "resolved", self.file.facts.symbols[index].start)
 
     def _inherited(self, sym: Sym) -> None:
-        if sym.test:
+        if sym.test or self.values.primary(sym) != sym:
             return
         ancestry = self.values.ancestry(sym)
         if len(ancestry.types) == 1:
             return
         seen = {m.name for m in self._all_members(sym)}
         for ancestor in ancestry.types[1:]:
-            for member in self._all_members(ancestor):
+            members = self._all_members(ancestor)
+            written = {m.name for m in members if not self.values.is_stub(m)} if self.file.language.prototypes else set()
+            for member in members:
+                if member.name in written and self.values.is_stub(member):
+                    continue
                 if member.name not in seen and member.kind in _MEMBERS:
                     self._add(sym, member, "inherits", RESOLVED, "resolved", self.file.facts.symbols[sym.index].start)
             seen |= {m.name for m in self._all_members(ancestor)}
@@ -549,14 +687,9 @@ class Resolver:
 
     def _structural(self, sym: Sym, fact: F.SymbolFact) -> None:
         """Go: a type implements every interface of the repository whose methods it all has."""
-        mine = {m.name for t in self.values.ancestry(sym).types for m in self._all_members(t) if m.kind == "method"}
-        if not mine:
-            return
-        for interface in self.table.interfaces(sym.kin):
-            wanted = {m.name for t in self.values.ancestry(interface).types for m in self._all_members(t) if m.kind == "method"}
-            if wanted and wanted <= mine and not self.values.ancestry(interface).outside:
-                confidence = RESOLVED if len(wanted) > 1 else BY_NAME
-                self._add(sym, interface, "implements", confidence, "inferred", fact.start)
+        for interface in self.values.satisfied(sym):
+            confidence = RESOLVED if len(self._all_members(interface)) > 1 else BY_NAME
+            self._add(sym, interface, "implements", confidence, "inferred", fact.start)
 
     # -- tests -----------------------------------------------------------------------------------------------------
 
@@ -596,6 +729,17 @@ class Resolver:
 
 def _one(sym: Sym, confidence: float, provenance: str = "resolved") -> _Outcome:
     return _Outcome(items=((sym, confidence, provenance),))
+
+
+def _with_receiver(row: F.Reference) -> F.Reference:
+    """A call of an extension method as that of the function it is: the receiver is its first argument."""
+    return msgspec.structs.replace(row, arity=row.arity + 1) if row.arity >= 0 else row
+
+
+def _takes(fact: F.SymbolFact, count: int) -> bool:
+    """Whether a function can be called with that many arguments."""
+    most = max(fact.arity, 0)
+    return most - fact.optional - fact.variadic <= count and (fact.variadic or count <= most)
 
 
 def _outside_name(value: Value, name: str) -> str:

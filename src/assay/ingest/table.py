@@ -6,14 +6,17 @@ asked one of those are resolved again. That is why an incremental index equals a
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from assay.core.items import TYPE_KINDS, item_id
 from assay.ingest import facts as F
 from assay.ingest.languages import Language, by_name
+
+T = TypeVar("T")
 
 _OWNING = TYPE_KINDS | {"module", "variable", "constant"}
 
@@ -48,7 +51,7 @@ class File:
     def children(self) -> dict[int, dict[str, list[int]]]:
         """parent → name → symbols; members written outside their type's body stand under the type when it is in this file."""
         out: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-        types = {s.symbol: i for i, s in reversed(list(enumerate(self.facts.symbols))) if s.kind in _OWNING}
+        types = {s.symbol: i for i, s in reversed(list(enumerate(self.facts.symbols))) if s.kind in _OWNING or s.kind == "function"}
         for index, symbol in enumerate(self.facts.symbols):
             parent = symbol.parent
             if symbol.scope:
@@ -73,10 +76,21 @@ class File:
         """Local name → the imports that bind it."""
         out: dict[str, list[F.Import]] = defaultdict(list)
         for row in self.facts.imports:
-            name = row.alias or row.name or row.module.split(".")[0]
+            name = row.alias or row.name or self._binds(row.module)
             if name and name != "*":
                 out[name].append(row)
         return out
+
+    def _binds(self, module: str) -> str:
+        """The local name of a whole module: its first word, for Go the last without its version; including a file binds none."""
+        if self.language.imports in ("ruby", "include", "bash"):
+            return ""
+        if self.language.binds == "last":
+            return re.split(r"[.\\]", module)[-1]
+        if self.language.imports != "go":
+            return module.split(".")[0]
+        words = [word for word in module.split("/") if not re.fullmatch(r"v\d+", word)] or [module]
+        return re.sub(r"\.v\d+$|^go-", "", words[-1])
 
     @cached_property
     def stars(self) -> list[F.Import]:
@@ -124,8 +138,16 @@ class File:
         """For Go the package folder, for Rust the crate, elsewhere the language: where a type's name is taken to be unique."""
         if self.language.identity == "directory":
             return f"{self.language.kin}:{self.folder}:{name}"
-        crate = self.path.partition("/src/")[0] if self.language.name == "rust" else ""
+        crate = self._crate if self.language.imports == "rust" else ""
         return f"{self.language.kin}:{crate}:{name}"
+
+    @property
+    def _crate(self) -> str:
+        """The folder of the file's crate, as far as its path tells."""
+        if self.path.startswith("src/"):
+            return ""
+        head, found, _ = self.path.partition("/src/")
+        return head if found else "/".join(self.folder.split("/")[:2])
 
     def owner_key(self, index: int) -> str:
         fact = self.facts.symbols[index]
@@ -136,6 +158,8 @@ class File:
             if self.language.identity == "namespace":
                 return f"{self.language.kin}:{self.full(index).rpartition('.')[0]}"
             return self._loose_key(fact.scope)
+        if self.language.identity == "namespace" and fact.kind in _OWNING and "::" in fact.symbol:
+            return f"{self.language.kin}:{self.full(index).rpartition('.')[0]}"  # `class A::B` stands outside A's body
         if fact.parent != F.FILE and self.facts.symbols[fact.parent].kind in _OWNING:
             return self.type_keys(fact.parent)[0]
         return ""
@@ -145,7 +169,7 @@ class File:
         """Types by bare and by qualified name; the first definition wins."""
         out: dict[str, int] = {}
         for index, fact in enumerate(self.facts.symbols):
-            if fact.kind in _OWNING:
+            if fact.kind in _OWNING or fact.kind == "function":  # JavaScript's functions may have members
                 out.setdefault(fact.name, index)
                 out.setdefault(fact.symbol, index)
         return out
@@ -160,6 +184,9 @@ class Table:
         self._load = load
         self._files: dict[str, File | None] = {}
         self.reads: set[str] = set()
+        self.behind: dict[str, set[str]] = {}  # remembered answer → the questions it took
+        self._remembered: dict[str, Any] = {}
+        self.places: dict[tuple[str, str, str], tuple[Any, frozenset[str]]] = {}  # of imports, see modules.locate
 
     @cached_property
     def by_stem(self) -> dict[str, list[str]]:
@@ -177,10 +204,33 @@ class Table:
             out[path.rpartition("/")[0]].append(path)
         return out
 
+    @cached_property
+    def all_folders(self) -> set[str]:
+        """Every folder with source files somewhere below it."""
+        out: set[str] = set()
+        for folder in self.folders:
+            while folder not in out:
+                out.add(folder)
+                folder = folder.rpartition("/")[0]
+        return out
+
     def file(self, path: str) -> File | None:
         if path not in self._files:
             self._files[path] = self._load(path) if path in self.paths else None
         return self._files[path]
+
+    def remembered(self, token: str, answer: Callable[[], T]) -> T:
+        """An answer that takes questions of its own, worked out once. Whoever uses it depends on `token`, and through it on those."""
+        self.reads.add(token)
+        if token not in self._remembered:
+            outer, self.reads = self.reads, set()
+            try:
+                self._remembered[token] = answer()
+                self.behind[token] = self.reads
+            finally:
+                self.reads = outer
+        value: T = self._remembered[token]
+        return value
 
     # the questions; each is recorded
 
@@ -252,7 +302,7 @@ class FullTable(Table):
         return members.get(name, []) if members else []
 
     def _members(self, owner: str) -> list[Sym]:
-        return [sym for syms in self._by_owner.get(owner, {}).values() for sym in syms]
+        return sorted((sym for syms in self._by_owner.get(owner, {}).values() for sym in syms), key=lambda s: (s.path, s.index))
 
     def _interfaces(self, kin: str) -> list[Sym]:
         return self._by_kin[kin]
@@ -285,17 +335,27 @@ def _answers(file: File | None) -> dict[str, list[object]]:
     bases = {index: [(r.role, r.chain) for r in rows] for index, rows in file.bases.items()}
     for index, fact in enumerate(file.facts.symbols):
         sym = file.sym(index)
-        record = (*sym, fact.parent, fact.scope, fact.type, fact.values, bases.get(index), _locals_behind(file, index))
-        out[sym.name].append(record)
+        holder = file.facts.symbols[fact.parent].symbol if fact.parent != F.FILE else ""
+        # positions in the file are not part of any answer: they shift with every line above
+        record = (*sym._replace(index=0), holder, file.facts.namespace, fact.scope, fact.type, fact.values, fact.arity, fact.stub)
+        record += (fact.optional, fact.variadic, fact.static, _type_parameters(file, index))
+        out[sym.name].append((*record, bases.get(index), _locals_behind(file, index)))
         if sym.owner:
-            out[f"members:{sym.owner}"].append((sym.name, sym.kind, sym.index))
+            out[f"members:{sym.owner}"].append((sym.name, sym.kind, sym.id))
         if sym.kind == "interface":
-            out[f"interfaces:{sym.kin}"].append(sym)
+            out[f"interfaces:{sym.kin}"].append(sym.id)
     for row in file.impls:
         out[row.literal].append(("impl", row.chain))
-    rows = [(r.module, r.name, r.alias, r.export, r.source) for r in file.facts.imports]
+    rows = [(r.module, r.name, r.alias, r.export, file.sym(r.source).symbol) for r in file.facts.imports]
     out[f"imports:{file.path}"] = [file.facts.namespace, rows]
+    if file.language.visible == "package":
+        out[f"imports:{file.path}"].append(sorted(file.top))
     return out
+
+
+def _type_parameters(file: File, index: int) -> list[tuple[str, str]]:
+    """The bounds of a symbol's type parameters, and the type that an extension method extends."""
+    return [(b.name, b.type) for name, rows in file.bindings.get(index, {}).items() if name.startswith("<") for b in rows]
 
 
 def _locals_behind(file: File, index: int) -> list[object]:

@@ -14,11 +14,12 @@ from assay.core.items import CALLABLE_KINDS, TYPE_KINDS
 from assay.ingest import facts as F
 from assay.ingest import modules
 from assay.ingest.chains import bare, chain
-from assay.ingest.table import File, Sym, Table
+from assay.ingest.table import File, Sym, Table, stem
 
 _DATA = frozenset({"variable", "constant", "field", "property"})
 _TYPE_LIKE = TYPE_KINDS | {"module"}
 _HEAD = re.compile(r"[\w$.:\\]+")
+_SEQUENCE = re.compile(r"\[(?:\d*|\.\.\.|[A-Za-z_]\w*)\](?=\S)")  # `[]Cart`, `[3]Cart`, `[...]Cart`
 _IDENTIFIER = re.compile(r"[^\W\d][\w$]*")
 MAX_ANCESTORS = 60  # of one type; deeper hierarchies are cut
 MAX_LOOKUPS = 12  # type expressions inside one another
@@ -54,30 +55,44 @@ class Evaluator:
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        self._types: dict[tuple[str, int], tuple[Value | None, frozenset[str]]] = {}
-        self._ancestries: dict[tuple[str, int], tuple[Ancestry, frozenset[str]]] = {}
-        self._exports: dict[tuple[str, str], tuple[Value | None, frozenset[str]]] = {}
+        self._declared: dict[tuple[str, str, int, bool], tuple[Value | None, frozenset[str]]] = {}
+        self._brought: dict[tuple[str, str, str, str, int, bool], tuple[Value | None, frozenset[str]]] = {}
+        self._primaries: dict[tuple[str, str], Sym] = {}
+        self._shallow = 0  # above 0 while bases are looked for: nothing inherited is known yet
         self._busy: set[tuple[str, int]] = set()
-
+        self._climbing: set[tuple[str, int]] = set()
     # -- names ---------------------------------------------------------------------------------------------------
 
-    def lookup(self, name: str, file: File, at: int, line: int = 0, own_members: bool = True) -> Value | None:
-        """What a bare name means inside symbol `at` of a file; None when nothing in the repository is known by it."""
+    def lookup(self, name: str, file: File, at: int, line: int = 0, own_members: bool = True, local: bool = True) -> Value | None:
+        """What a bare name means inside symbol `at` of a file; None when nothing in the repository is known by it. `local`: or a local."""
+        value = self._lookup(name, file, at, line, own_members, local)
+        if local and file.language.closed_types and value and value.kind == "item" and value.sym and value.sym.kind in ("interface", "type"):
+            return Value("item", self._beside(value.sym))
+        return Value("item", self.primary(value.sym)) if value and value.kind == "item" and value.sym and file.language.uniform_access else value
+
+    def _lookup(self, name: str, file: File, at: int, line: int, own_members: bool, local: bool) -> Value | None:
         self.table.reads.add(name)
         symbols = file.facts.symbols
         language = file.language
-        inner = True
+        inner, passed, start = True, False, at
         while at != F.FILE:
             fact = symbols[at]
-            rows = file.bindings.get(at, {}).get(name) if at in file.bindings else None
-            if rows:
-                return self._bound(rows, file, at, line)
+            rows = self._seen(file, at, name, line)
+            if rows and local and (at == start or language.closures) and (bound := self._bound(rows, file, at, line)):
+                return bound
             if fact.kind in _TYPE_LIKE:
-                if own_members and (inner or language.implicit_self):
+                if own_members and (inner or language.implicit_self) and not language.closed_types:
                     found = self._first(file, file.children[at].get(name, ()))
                     if found is None and language.implicit_self and fact.kind != "namespace":
                         members = self.member(file.sym(at), name)
                         found = members[0] if members else None
+                    if found is not None and found.kind == "constructor":
+                        found = None  # its name means the type
+                    if passed and found is not None and language.uniform_access and (found.kind in CALLABLE_KINDS or found.kind in ("field", "property")):
+                        found = None  # only constants are seen from inside inner types
+                    passed = True
+                    if found is not None and found.kind == "constructor" and found.name not in language.constructors:
+                        found = None  # named like its type: the type is meant
                     if found is not None and (found.kind not in ("method", "constructor") or language.implicit_self or inner):
                         return Value("item", found)
                 elif fact.kind == "module" or fact.kind == "type":
@@ -85,10 +100,11 @@ class Evaluator:
                     if found:
                         return Value("item", found)
                 if name == fact.name and fact.kind != "module":
-                    return Value("item", file.sym(at))
+                    first = self._first(file, file.children[fact.parent].get(name, ())) if fact.nth > 1 else None
+                    return Value("item", first or file.sym(at))
             elif at in file.children and name in file.children[at]:
                 found = self._first(file, file.children[at][name])
-                if found:
+                if found and (found.kind == "function" or not language.closed_types):
                     return Value("item", found)
             elif fact.kind == "namespace" and at in file.children:
                 found = self._first(file, file.children[at].get(name, ()))
@@ -97,31 +113,67 @@ class Evaluator:
             if fact.scope and language.implicit_self:
                 owner = self._scope_type(file, at)
                 members = self.member(owner, name) if owner else []
-                if members:
+                if members and (members[0].kind != "constructor" or name in language.constructors):
                     return Value("item", members[0])
             if fact.kind not in _DATA:
                 inner = False
             at = fact.parent
-        if F.FILE in file.bindings and name in file.bindings[F.FILE] and name not in file.top:
-            return self._bound(file.bindings[F.FILE][name], file, F.FILE, line)
+        rows = self._seen(file, F.FILE, name, line)
+        if rows and (name not in file.top or (line and rows[0].until)) and local and (start == F.FILE or language.closures):
+            if bound := self._bound(rows, file, F.FILE, line):
+                return bound
         found = self._first(file, file.top.get(name, ()))
-        if found:
+        if found and not (language.prototypes and self.is_stub(found)):
             return Value("item", found)
-        return self._from_outside(name, file, at)
+        return self._from_outside(name, file, start) or (Value("item", found) if found else None)
+
+    @staticmethod
+    def _seen(file: File, at: int, name: str, line: int) -> list[F.Binding]:
+        """The locals of this name in a symbol that a line sees: those of anonymous functions only inside them, and those first."""
+        rows = file.bindings[at].get(name) if at in file.bindings else None
+        if not rows:
+            return []
+        if not line:
+            return rows
+        inner = [r for r in rows if r.until and r.line <= line <= r.until]
+        if inner:
+            innermost = min(r.until for r in inner)
+            return [r for r in inner if r.until == innermost]
+        return [r for r in rows if not r.until]
 
     def _first(self, file: File, indexes: Iterable[int]) -> Sym | None:
         """The definition a name refers to: the last one, as later definitions replace earlier ones, but types first."""
         syms = [file.sym(i) for i in indexes]
         if not syms:
             return None
-        return next((s for s in syms if s.kind in TYPE_KINDS), syms[0])
+        return next((s for s in syms if s.kind in TYPE_KINDS), self._defined(syms)[0])
 
-    def _bound(self, rows: list[F.Binding], file: File, at: int, line: int) -> Value:
+    def is_stub(self, sym: Sym) -> bool:
+        """A signature without a body: an overload, a prototype, an abstract method."""
+        file = self.table.file(sym.path)
+        return file is not None and sym.index != F.FILE and file.facts.symbols[sym.index].stub
+
+    def _beside(self, sym: Sym) -> Sym:
+        """Where a value is meant, the variable or function that has the same name as a type, if there is one."""
+        file = self.table.scope(sym.path)
+        if file is None:
+            return sym
+        namesakes = [file.sym(i) for i in file.children[file.facts.symbols[sym.index].parent].get(sym.name, ())]
+        return next((s for s in self._defined(namesakes) if s.kind not in ("interface", "type")), sym)
+
+    def _defined(self, syms: list[Sym]) -> list[Sym]:
+        """Without the stubs, where there is more than stubs."""
+        return [s for s in syms if not self.is_stub(s)] or syms if len(syms) > 1 else syms
+
+    def _bound(self, rows: list[F.Binding], file: File, at: int, line: int) -> Value | None:
         """The value of a local: a declared type first, then the nearest assignment above that can be evaluated."""
+        if file.language.shadowing:
+            return self._nearest_bound(rows, file, at, line)
         before = [r for r in rows if r.line <= line or not line] or rows
         for row in (*before, *rows):
-            if row.type:
-                value = self.type_value(row.type, file, at)
+            if row.type:  # `node *node`: inside its own type a name does not mean itself
+                own = at != F.FILE and row.name in _IDENTIFIER.findall(row.type)
+                value = self.type_value(row.type, file, file.facts.symbols[at].parent if own else at)
                 if value:
                     return value
         for row in reversed(before):
@@ -131,8 +183,24 @@ class Evaluator:
                     return value
         return LOCAL
 
+    def _nearest_bound(self, rows: list[F.Binding], file: File, at: int, line: int) -> Value | None:
+        """The value of a local where each binding is a declaration of its own; None above the first.
+
+        One that is being evaluated cannot mean itself, and in `x = x.y()` what is assigned is the x before."""
+        before = [r for r in rows if (r.line < line or not line or (r.line == line and bare(r.value.partition(".")[0]) != r.name))]
+        before = [r for r in before if (_binding_key(r, file), at) not in self._busy]
+        if not before:
+            return None
+        newest = max(r.line for r in before)
+        nearest = [r for r in before if r.line == newest]
+        for row in reversed(nearest):
+            value = self.type_value(row.type, file, at) if row.type else self._evaluate_binding(row, file, at) if row.value else None
+            if value is not None:
+                return value
+        return LOCAL
+
     def _evaluate_binding(self, row: F.Binding, file: File, at: int) -> Value | None:
-        key = (f"{file.path}\0{row.name}\0{row.line}", at)
+        key = (_binding_key(row, file), at)
         if key in self._busy:
             return _CYCLE
         self._busy.add(key)
@@ -160,13 +228,18 @@ class Evaluator:
             if found:
                 return found
         for row in file.stars:
+            if file.language.imports == "rust":
+                value = self._star(row, file, name, frozenset({(file.path, name)}))
+                if value and value.kind != "outside":
+                    return value
+                continue
             place = modules.locate(row.module, file, self.table)
             if place.kind == "file":
                 value = self.export(place.name, name)
                 if value:
                     return value
         if visible == "global":
-            here = [s for s in self.table.named(name, file.language.kin) if _top_level(s)]
+            here = [s for s in self.table.named(name, file.language.kin) if _top_level(s) and (file.test or not s.test)]
             if here and (len(here) == 1 or all(s.symbol == here[0].symbol for s in here)):
                 return Value("item", _prefer(here, file))
         return None
@@ -178,15 +251,22 @@ class Evaluator:
             return None
         full: dict[str, list[Sym]] = {}
         for sym in candidates:
-            if sym.kind in _DATA and file.language.visible == "global":
+            if sym.kind in _DATA and file.language.visible == "global" and not file.language.prototypes:
+                continue
+            if sym.test and not file.test:
                 continue
             other = self.table.file(sym.path)
             if other and sym.index != F.FILE:
-                full.setdefault(other.full(sym.index), []).append(sym)
+                path = other.full(sym.index)
+                full.setdefault(path, []).append(sym)
+                parent = other.facts.symbols[sym.index].parent
+                if sym.kind == "constant" and file.language.open_enums and parent != F.FILE and other.facts.symbols[parent].kind == "enum":
+                    outer = path.rpartition(".")[0].rpartition(".")[0]
+                    full.setdefault(f"{outer}.{name}" if outer else name, []).append(sym)
         for space in self._spaces(file, at):
             found = full.get(f"{space}.{name}" if space else name)
             if found:
-                return Value("item", _prefer(found, file))
+                return Value("item", _prefer(self._defined(found), file))
         return None
 
     def _spaces(self, file: File, at: int) -> list[str]:
@@ -197,7 +277,7 @@ class Evaluator:
                 full = file.full(at)
                 spaces += [full, *self._outer(full)]
             at = file.facts.symbols[at].parent
-        if not spaces and file.language.visible == "namespace":
+        if not spaces:
             for fact in file.facts.symbols:
                 if fact.kind == "namespace":
                     full = fact.symbol.replace("::", ".")
@@ -205,11 +285,17 @@ class Evaluator:
                     break
         if file.facts.namespace:
             spaces.append(file.facts.namespace)
-        spaces += [row.module.replace("\\", ".") for row in file.stars]
+        spaces += [row.module.replace("\\", ".").replace("::", ".") for row in file.stars]
         if file.language.visible == "namespace":
-            spaces += [row.module.replace("\\", ".") for row in file.facts.imports if not row.alias]
+            spaces += [name for row in file.facts.imports if not row.alias for name in self.space_names(row, file)]
         spaces.append("")
         return list(dict.fromkeys(spaces))
+
+    def space_names(self, row: F.Import, file: File) -> list[str]:
+        """The full names an imported namespace may have: written inside a namespace, it may be relative to that."""
+        module = row.module.replace("\\", ".")
+        full = file.full(row.source) if row.source != F.FILE else ""
+        return [*(f"{outer}.{module}" for outer in (full, *self._outer(full)) if outer), module]
 
     @staticmethod
     def _outer(full: str) -> list[str]:
@@ -223,6 +309,19 @@ class Evaluator:
 
     def imported(self, row: F.Import, file: File, seen: frozenset[tuple[str, str]] = frozenset()) -> Value | None:
         """What an import brings: the item after following re-exports, the module itself, or something outside."""
+        if seen:
+            return self._imported(row, file, seen)
+        key = (file.path, row.module, row.name, row.alias, row.source, self._shallow > 0)
+        if key not in self._brought:
+            outer, self.table.reads = self.table.reads, set()
+            value = self._imported(row, file, seen)
+            self._brought[key] = (value, frozenset(self.table.reads))
+            self.table.reads |= outer
+        value, reads = self._brought[key]
+        self.table.reads |= reads
+        return value
+
+    def _imported(self, row: F.Import, file: File, seen: frozenset[tuple[str, str]]) -> Value | None:
         if not row.module and row.name:  # `export { x as y }`: another name for something of this file
             found = self._first(file, file.top.get(row.name, ()))
             if found:
@@ -230,8 +329,8 @@ class Evaluator:
             rows = [r for r in file.imported.get(row.name, ()) if r is not row and r.module]
             return self.imported(rows[0], file, seen) if rows else None
         if file.language.imports == "rust":
-            return self._rust_path([*re.split(r"::", row.module), *([row.name] if row.name else [])], file, seen)
-        if file.language.imports == "namespace":
+            return self._rust_path([*re.split(r"::", row.module), *([row.name] if row.name else [])], file, seen, row.source)
+        if file.language.imports == "namespace" or (file.language.imports == "include" and row.name):
             return self._full_name(row, file)
         module = row.module
         if not row.alias and not row.name and file.language.imports == "python":
@@ -265,16 +364,9 @@ class Evaluator:
         key = (path, name)
         if key in seen:
             return None
-        if not seen and key in self._exports:
-            value, reads = self._exports[key]
-            self.table.reads |= reads
-            return value
-        outer, self.table.reads = self.table.reads, set()
-        value = self._export(path, name, seen | {key})
-        if not seen:
-            self._exports[key] = (value, frozenset(self.table.reads))
-        self.table.reads |= outer
-        return value
+        if seen:
+            return self._export(path, name, seen | {key})
+        return self.table.remembered(f"export:{path}:{name}", lambda: self._export(path, name, frozenset({key})))
 
     def _export(self, path: str, name: str, seen: frozenset[tuple[str, str]]) -> Value | None:
         self.table.reads.add(name)
@@ -307,19 +399,41 @@ class Evaluator:
 
     def _star(self, row: F.Import, file: File, name: str, seen: frozenset[tuple[str, str]]) -> Value | None:
         if file.language.imports == "rust":
-            target = self._rust_path(re.split(r"::", row.module), file, seen)
-            return self.attribute(target, name, file, seen) if target else None
+            target = self._rust_path(re.split(r"::", row.module), file, seen, row.source)
+            value = self.attribute(target, name, file, seen) if target and target.kind != "outside" else None
+            above = self.table.scope(target.name) if value is None and target and target.kind == "file" and row.module.endswith("super") else None
+            if above and above.path != file.path:  # a module sees what the one around it imports
+                rows = [r for r in above.imported.get(name, ()) if (above.path, "use " + name) not in seen]
+                return self.imported(rows[0], above, seen | {(above.path, "use " + name)}) if rows else None
+            return value
         place = modules.locate(row.module, file, self.table)
         return self.export(place.name, name, seen) if place.kind == "file" else None
 
-    def _rust_path(self, parts: list[str], file: File, seen: frozenset[tuple[str, str]]) -> Value | None:
+    def _rust_root(self, name: str, file: File, at: int) -> Value | None:
+        """`crate`, `self` or `super` as read inside symbol `at`: modules written in the file count as levels."""
+        around = []
+        while at != F.FILE:
+            if file.facts.symbols[at].kind == "module":
+                around.append(at)
+            at = file.facts.symbols[at].parent
+        if name == "self" and around:
+            return Value("item", file.sym(around[0]))
+        if name == "super" and around:
+            return Value("item", file.sym(around[1])) if len(around) > 1 else Value("file", name=file.path)
+        place = modules.locate(name.lstrip("$"), file, self.table)
+        return Value("file", name=place.name) if place.kind == "file" else None
+
+    def _rust_path(self, parts: list[str], file: File, seen: frozenset[tuple[str, str]], at: int = F.FILE) -> Value | None:
         """`crate::a::B`, `super::x`, `other_crate::y`, or a path that starts at a module or type seen from here."""
         parts = [p.strip() for p in parts if p.strip()]
         if not parts:
             return None
-        place = modules.locate(parts[0], file, self.table)
+        rooted = parts[0] in ("crate", "self", "super", "$crate")
+        place = modules.locate(parts[0], file, self.table) if not rooted else modules.OUTSIDE
         value: Value | None
-        if place.kind == "file":
+        if rooted:
+            value = self._rust_root(parts[0], file, at)
+        elif place.kind == "file":
             value = Value("file", name=place.name)
         else:
             inner = modules.rust_submodule(file.path, parts[0], self.table)
@@ -346,7 +460,7 @@ class Evaluator:
 
     def _full_name(self, row: F.Import, file: File) -> Value | None:
         """`import a.b.C` or `use A\\B\\C`: the item of that full name; a prefix of full names is a namespace."""
-        dotted = ".".join(p for p in (row.module.replace("\\", "."), row.name) if p and p != "*").strip(".")
+        dotted = ".".join(p for p in (row.module.replace("\\", ".").replace("::", "."), row.name) if p and p != "*").strip(".")
         found = self._named_fully(dotted, file)
         if found:
             return Value("item", found)
@@ -364,24 +478,48 @@ class Evaluator:
             other = self.table.file(sym.path)
             if other and other.full(sym.index) == dotted:
                 found.append(sym)
-        return _prefer(found, file) if found else None
+        return _prefer(self._defined(found), file) if found else None
 
     # -- types ---------------------------------------------------------------------------------------------------
 
     def type_value(self, text: str, file: File, at: int, depth: int = 0) -> Value | None:
-        """An object of a declared type: `Optional[Cart]`, `&mut Vec<Cart>`, `Cart | None`, `[]Cart`."""
+        """An object of a declared type: `Optional[Cart]`, `&mut Vec<Cart>`, `Cart | None`, `[]Cart`. Remembered where no local can be meant."""
+        if not file.language.shadowing:
+            return self._type_value(text, file, at, depth)
+        key = (text, file.path, at, self._shallow > 0)
+        known = self._declared.get(key)
+        if known is None:
+            outer, self.table.reads = self.table.reads, set()
+            value = self._type_value(text, file, at, depth)
+            known = (value, frozenset(self.table.reads))
+            self.table.reads |= outer
+            if value is not _CYCLE and not self._climbing:
+                self._declared[key] = known
+        self.table.reads |= known[1]
+        return known[0]
+
+    def _type_value(self, text: str, file: File, at: int, depth: int) -> Value | None:
         text = text.strip().strip("\"'").lstrip(":").strip()
         text = re.sub(r"^(?:->|:)\s*", "", text)
-        text = re.sub(r"^(?:&?'?\w*\s*&?\s*(?:mut|dyn|impl|const|final|readonly|out|ref|in|params|async|unique)\s+)+", "", text)
+        text = re.sub(r"^(?:&?'?\w*\s*&?\s*(?:mut|dyn|impl|const|final|readonly|out|ref|in|params|async|unique|struct|union|enum|class|typename|volatile)\s+)+", "", text)
+        if "'" in text:
+            text = re.sub(r"^[&\s]*'\w+\s*\+?\s*(?:mut\s+|dyn\s+|impl\s+)*", "", text)
         text = text.lstrip("&*?@ ").removeprefix("mut ").removeprefix("dyn ").removeprefix("impl ").strip()
-        if not text or depth > MAX_LOOKUPS:
+        if not text or depth > MAX_LOOKUPS or text in file.language.inferred:
             return None
-        if text.startswith("[]") or text.startswith("map["):
-            return Value("object", name="[]", arguments=text.partition("]")[2], path=file.path)
+        if text.startswith("[") and (match := _SEQUENCE.match(text)):
+            return Value("object", name="[]", arguments=text[match.end() :], path=file.path)
+        if text.startswith("[") and text.endswith("]"):
+            return Value("object", name="[]", arguments=text[1:-1].partition(";")[0], path=file.path)
+        if text.startswith("map[") or "..." in text[:60]:
+            return Value("object", name="[]", arguments=text[5:].partition("]")[2] if text[0] == "m" else text.partition("...")[2], path=file.path)
         if text.endswith("[]"):
             return Value("object", name="[]", arguments=text[:-2], path=file.path)
         if text.startswith("(") and text.endswith(")"):
-            return self.type_value(text[1:-1].split(",")[0], file, at, depth + 1)
+            parts = _split_arguments(text[1:-1])
+            if len(parts) > 1:
+                return Value("object", name="()", arguments=text[1:-1], path=file.path)
+            return self.type_value(_without_name(parts[0]), file, at, depth + 1)
         match = _HEAD.match(text)
         if not match:
             return None
@@ -389,7 +527,7 @@ class Evaluator:
         language = file.language
         arguments = _inside(rest)
         if head.rpartition(".")[2].rpartition(":")[2] in language.wrappers and arguments:
-            for part in _split_arguments(arguments):
+            for part in _split_arguments(arguments)[: 1 if language.wraps_first else None]:
                 value = self.type_value(part, file, at, depth + 1)
                 if value and value.kind == "instance":
                     return value
@@ -397,39 +535,74 @@ class Evaluator:
         if head in language.self_names or head == "Self" or head == "static":
             owner = self.enclosing_type(file, at)
             return Value("instance", owner) if owner else None
-        named = self.evaluate(head.replace("::", ".").replace("\\", "."), file, at)
+        bound = self._type_parameter(head, file, at)
+        if bound is not None:
+            if "+" in bound:
+                values = [self.type_value(part, file, at, depth + 1) for part in bound.split("+")]
+                return next((v for v in values if v and v.kind == "instance"), values[0])
+            return self.type_value(bound, file, at, depth + 1)
+        named = self.type_named(head.replace("::", ".").replace("\\", "."), file, at)
         if named and named.kind == "item" and named.sym:
             if named.sym.kind in _TYPE_LIKE:
                 return self._through_alias(named.sym, arguments, file, at, depth)
             return None
         if "|" in rest and not arguments:
             return next((v for v in (self.type_value(p, file, at, depth + 1) for p in rest.split("|")) if v and v.kind == "instance"), None)
-        if named is None and (bound := self._type_parameter(head, file, at)):
-            return self.type_value(bound, file, at, depth + 1)
         if named and named.kind == "local":
             return None
         name = named.name if named and named.kind == "outside" else head.replace("::", ".")
         return Value("object", name=name, arguments=arguments, path=file.path)
 
-    def _type_parameter(self, name: str, file: File, at: int) -> str:
-        """The bound of a type parameter, which the query files record as a typed local."""
+    def type_named(self, expression: str, file: File, at: int, line: int = 0) -> Value | None:
+        """What a chain denotes where a type is meant: a member or local that is called like its type does not hide it."""
+        if file.language.closed_types:  # types and values have their names apart
+            head, *rest = expression.split(".")
+            value = self.lookup(head, file, at, own_members=False, local=False) or Value("outside", name=head)
+            for name in rest:
+                value = self.attribute(value, name, file)
+            return value
+        value = self.evaluate(expression, file, at, line, local=not file.language.shadowing)
+        if value and value.kind == "instance" and expression in file.language.self_names:
+            return Value("item", value.sym)  # PHP's `: self`
+        if value is None or "." in expression:
+            return value
+        no_type = value.sym is not None and value.sym.kind not in _TYPE_LIKE
+        if no_type or value.kind in ("local", "instance", "object"):
+            return self.lookup(expression, file, at, own_members=False, local=False) or value
+        return value
+
+    def _type_parameter(self, name: str, file: File, at: int) -> str | None:
+        """The bound of a type parameter, which the query files record as a typed local; empty when it has none."""
         while at != F.FILE:
             rows = file.bindings.get(at, {}).get(f"<{name}>")
             if rows:
-                return rows[0].type
+                return next((row.type for row in rows if row.type), "")
             at = file.facts.symbols[at].parent
-        return ""
+        return None
 
     def _through_alias(self, sym: Sym, arguments: str, file: File, at: int, depth: int) -> Value | None:
         """An alias stands for its target."""
         if sym.kind == "type":
             other = self.table.scope(sym.path)
             fact = other.facts.symbols[sym.index] if other else None
+            if other and fact and fact.type and arguments and (passed := self._passed(sym, fact.type, other, arguments)):
+                return self.type_value(passed, file, at, depth + 1)
             if other and fact and fact.type and not self._members_of(sym):
                 value = self.type_value(fact.type, other, sym.index, depth + 1)
                 if value and value.kind == "instance":
                     return value
         return Value("instance", sym, arguments=arguments, path=file.path)
+
+    def _passed(self, sym: Sym, text: str, file: File, arguments: str) -> str:
+        """`Outcome<Cart>` with `type Outcome<T> = Result<T, Problem>` → Cart: an alias that only wraps its parameter."""
+        head = _HEAD.match(text)
+        if not head or head.group().rpartition(":")[2] not in file.language.wrappers:
+            return ""
+        inner = _split_arguments(_inside(text[head.end() :].strip()))[0]
+        names = [name for name in file.bindings.get(sym.index, {}) if name.startswith("<")]
+        given = _split_arguments(arguments)
+        place = names.index(f"<{inner}>") if f"<{inner}>" in names else -1
+        return given[place] if 0 <= place < len(given) else ""
 
     def _members_of(self, sym: Sym) -> bool:
         other = self.table.file(sym.path)
@@ -439,33 +612,33 @@ class Evaluator:
         """What a variable, field or property holds, or a function returns. Remembered; a cycle has no answer."""
         key = (sym.path, sym.index)
         self.table.reads.add(sym.name)
+        token = f"{'shallow' if self._shallow else 'type'}:{sym.id}"
         if key in self._busy:
+            self.table.reads.add(token)
             return _CYCLE
-        if key not in self._types:
-            outer, self.table.reads = self.table.reads, set()
-            self._busy.add(key)
-            try:
-                value = self._type_of(sym)
-            finally:
-                self._busy.discard(key)
-            self._types[key] = (value, frozenset(self.table.reads))
-            self.table.reads |= outer
-        value, reads = self._types[key]
-        self.table.reads |= reads
-        return value
+        return self.table.remembered(token, lambda: self._type_of_once(sym, key))
+
+    def _type_of_once(self, sym: Sym, key: tuple[str, int]) -> Value | None:
+        self._busy.add(key)
+        try:
+            return self._type_of(sym)
+        finally:
+            self._busy.discard(key)
 
     def _type_of(self, sym: Sym) -> Value | None:
         file = self.table.scope(sym.path)
         if file is None or sym.index == F.FILE:
             return None
         fact = file.facts.symbols[sym.index]
+        if sym.kind == "constant" and fact.parent != F.FILE and file.facts.symbols[fact.parent].kind == "enum" and not fact.values:
+            return Value("instance", file.sym(fact.parent))
         at = sym.index if sym.kind in CALLABLE_KINDS or sym.kind == "property" else fact.parent
         if fact.type:
             return self.type_value(fact.type, file, at)
         inner = sym.index if sym.kind in CALLABLE_KINDS or sym.kind == "property" else self._assigning(file, sym)
         for expression in fact.values:
-            value = self.evaluate(expression, file, inner)
-            if value is _CYCLE:
+            value = self.evaluate(expression, file, self._with_parameter(file, fact, inner, expression))
+            if value is _CYCLE or (value and value.sym and value.sym.kind in _DATA and self.type_of(value.sym) is _CYCLE):
                 return _CYCLE
             if value and value.kind not in ("local",):
                 return value
@@ -480,20 +653,31 @@ class Evaluator:
                 best = index
         return best
 
+    def _with_parameter(self, file: File, fact: F.SymbolFact, inner: int, expression: str) -> int:
+        """A field declared in the class body is assigned in its constructor: that is where the parameter it gets is known."""
+        if fact.kind != "field" or inner != fact.parent or not file.language.constructors:
+            return inner
+        name = bare(expression.partition(".")[0])
+        for constructor in file.language.constructors:
+            for index in file.children[fact.parent].get(constructor, ()):
+                if name in file.bindings.get(index, {}):
+                    return index
+        return inner
+
     def ancestry(self, sym: Sym) -> Ancestry:
         """A type and everything it inherits from, depth first."""
-        key = (sym.path, sym.index)
         self.table.reads.add(sym.name)
-        if key not in self._ancestries:
-            outer, self.table.reads = self.table.reads, set()
-            types: list[Sym] = [sym]
-            outside: list[str] = []
-            self._climb(sym, types, outside)
-            self._ancestries[key] = (Ancestry(tuple(types), tuple(outside)), frozenset(self.table.reads))
-            self.table.reads |= outer
-        found, reads = self._ancestries[key]
-        self.table.reads |= reads
-        return found
+        if (sym.path, sym.index) in self._climbing:  # asked for while its own bases are looked for
+            return Ancestry((sym,), ())
+        return self.table.remembered(f"ancestry:{sym.id}", lambda: self._ancestry(sym))
+
+    def _ancestry(self, sym: Sym) -> Ancestry:
+        types: list[Sym] = [sym]
+        outside: list[str] = []
+        self._climbing.add((sym.path, sym.index))
+        self._climb(sym, types, outside)
+        self._climbing.discard((sym.path, sym.index))
+        return Ancestry(tuple(types), tuple(outside))
 
     def _climb(self, sym: Sym, types: list[Sym], outside: list[str]) -> None:
         for base in self.direct_bases(sym):
@@ -503,6 +687,37 @@ class Evaluator:
                     self._climb(base.sym, types, outside)
             elif base.kind == "outside":
                 outside.append(base.name)
+
+    def satisfied(self, sym: Sym) -> tuple[Sym, ...]:
+        """The interfaces of the repository all of whose methods a type has, in languages where that is enough."""
+        file = self.table.file(sym.path)
+        if file is None or not file.language.structural or sym.kind == "interface":
+            return ()
+        return self.table.remembered(f"satisfied:{sym.id}", lambda: self._satisfies(sym, self._method_names(sym)))
+
+    def _satisfies(self, sym: Sym, mine: frozenset[str]) -> tuple[Sym, ...]:
+        if not mine:
+            return ()
+        found = []
+        for interface in self.table.interfaces(sym.kin):
+            wanted = self._wanted(interface)
+            if wanted and wanted <= mine and (sym.test or not interface.test):
+                found.append(interface)
+        return tuple(found)
+
+    def _wanted(self, interface: Sym) -> frozenset[str]:
+        """The methods a type needs to satisfy an interface; none that could when part of it lies outside."""
+        return self.table.remembered(
+            f"wanted:{interface.id}", lambda: frozenset() if self.ancestry(interface).outside else self._method_names(interface)
+        )
+
+    def _method_names(self, sym: Sym) -> frozenset[str]:
+        names = set()
+        for ancestor in self.ancestry(sym).types:
+            file = self.table.file(ancestor.path)
+            for key in dict.fromkeys(file.type_keys(ancestor.index)) if file else ():
+                names |= {m.name for m in self.table.members(key) if m.kind == "method"}
+        return frozenset(names)
 
     def direct_bases(self, sym: Sym) -> list[Value]:
         """Base types as written on any part of a type, resolved; names that lead nowhere are outside."""
@@ -518,9 +733,33 @@ class Evaluator:
             for row in file.impls:
                 if row.literal == part.name:
                     out.append(self._base(row.chain, file, row.source))
+            out += self._bases_elsewhere(part, file)
         return [value for value in dict.fromkeys(out) if value.sym != sym]
 
+    def _bases_elsewhere(self, part: Sym, file: File) -> list[Value]:
+        """What a type implements in files that define other members of it."""
+        out = []
+        keys = file.type_keys(part.index)[1:] if file.language.imports == "rust" else ()
+        for path in sorted({m.path for key in keys for m in self.table.members(key)} - {part.path}):
+            other = self.table.scope(path)
+            for row in other.impls if other else ():
+                if other and row.literal == part.name:
+                    value = self.evaluate(row.literal, other, row.source)
+                    if value and value.sym == part:
+                        out.append(self._base(row.chain, other, row.source))
+        return out
+
     def _base(self, expression: str, file: File, at: int) -> Value:
+        """Where types are opened anywhere, their bases often name each other: there base names are looked for around, not among what is inherited."""
+        if not file.language.uniform_access:
+            return self._named_base(expression, file, at)
+        self._shallow += 1
+        try:
+            return self._named_base(expression, file, at)
+        finally:
+            self._shallow -= 1
+
+    def _named_base(self, expression: str, file: File, at: int) -> Value:
         expression = re.sub(r"[()\[\]{}]+", "", expression)
         value = self.evaluate(expression, file, at)
         if value and value.kind == "instance" and value.sym:
@@ -550,12 +789,12 @@ class Evaluator:
         for key in file.type_keys(sym.index):
             found = self.table.member(key, name)
             if found:
-                return found
+                return sorted(found, key=self.is_stub) if len(found) > 1 else found
         return []
 
     def member(self, sym: Sym, name: str, above: bool = False) -> list[Sym]:
         """The nearest definition of a member along the ancestry; `above` leaves the type itself out (super)."""
-        for ancestor in self.ancestry(sym).types[1 if above else 0 :]:
+        for ancestor in (self.ancestry(sym).types if not self._shallow else (sym,))[1 if above else 0 :]:
             found = self.own_member(ancestor, name)
             if found:
                 return found
@@ -569,6 +808,8 @@ class Evaluator:
                 return file.sym(at)
             if fact.scope:
                 return self._scope_type(file, at)
+            if fact.kind == "function" and self._members_of(file.sym(at)):
+                return file.sym(at)  # a constructor function
             if fact.kind in ("method", "function") and fact.parent != F.FILE and file.facts.symbols[fact.parent].kind in ("variable", "constant"):
                 return file.sym(fact.parent)  # `this` in an object's functions
             at = fact.parent
@@ -580,31 +821,102 @@ class Evaluator:
         own = file._types_here.get(fact.scope)
         if own is not None:
             return file.sym(own)
-        value = self._from_outside(fact.scope.rpartition(".")[2], file, fact.parent)
+        head, _, name = fact.scope.replace("::", ".").rpartition(".")
+        value = self._from_outside(name, file, fact.parent) if not head or file.language.separator == "." else self.evaluate(f"{head}.{name}", file, fact.parent)
         if value and value.kind == "item":
             return value.sym
         key = file.owner_key(at)
-        for sym in self.table.named(fact.scope.rpartition(".")[2], file.language.kin):
+        for sym in self.table.named(name, file.language.kin):
             other = self.table.file(sym.path)
             if sym.kind in _TYPE_LIKE and other and key in other.type_keys(sym.index):
                 return sym
-        return None
+        bound = self._type_parameter(fact.scope, file, at)  # `impl<T: Priced> Priced for &T`
+        value = self.type_value(bound, file, fact.parent) if bound else None
+        return value.sym if value and value.kind == "instance" else None
 
     # -- chains --------------------------------------------------------------------------------------------------
 
-    def evaluate(self, expression: str, file: File, at: int, line: int = 0) -> Value | None:
-        """What a chain denotes, read inside symbol `at`."""
+    def primary(self, sym: Sym) -> Sym:
+        """Of a type that is opened in several places, the one that stands for it: it names a base, or lies in a file of its name."""
+        file = self.table.file(sym.path)
+        if file is None or not file.language.uniform_access or sym.kind not in _TYPE_LIKE:
+            return sym
+        self.table.reads.add(sym.name)
+        key = (sym.kin, file.full(sym.index))
+        if key not in self._primaries:
+            self._primaries[key] = min(self._parts(sym), key=self._secondary)
+        return self._primaries[key]
+
+    def _secondary(self, sym: Sym) -> tuple[bool, bool, bool, str, int]:
+        file = self.table.file(sym.path)
+        based = bool(file and any(row.role == F.BASE for row in file.bases.get(sym.index, ())))
+        return (sym.test, not based, stem(sym.path).replace("_", "") != sym.name.lower(), sym.path, sym.index)
+
+    def _evaluate_uniform(self, expression: str, file: File, at: int, line: int) -> Value | None:
+        """A chain of a language in which every name that is no local is a call, with or without parentheses."""
+        parts = expression.split(".")
+        value = self._start_uniform(parts[0], file, at, line)
+        for segment in parts[1:]:
+            name, sym = bare(segment), value.sym if value else None
+            if value is None or value is _CYCLE:
+                return value
+            if name == file.language.construct and value.kind in ("item", "instance") and sym and sym.kind in _TYPE_LIKE and not self.member(sym, name):
+                value = Value("instance", sym)
+            elif name == file.language.construct and value.kind == "outside":
+                value = Value("object", name=value.name)
+            elif name == "class" and value.kind == "instance":
+                value = Value("item", sym)
+            else:
+                value = self._result(self.attribute(value, name, file))
+            if segment.endswith("[]"):
+                value = None
+        return value
+
+    def _start_uniform(self, segment: str, file: File, at: int, line: int) -> Value | None:
+        name, language = bare(segment), file.language
+        if name in ("?", "''", "") or segment.endswith("[]"):
+            return Value("object", name="str") if segment == "''" else None
+        owner = self.enclosing_type(file, at)
+        if name in language.super_names:
+            above = self.member(owner, file.facts.symbols[at].name, above=True) if owner else []
+            return self.type_of(above[0]) if above else None
+        if name in language.self_names or name == language.construct:
+            return Value("instance", owner) if owner else None
+        value = self.lookup(name, file, at, line, local=not segment.endswith("()"))
+        if value is None and name[0].isupper():
+            return Value("outside", name=name)
+        return self._result(value)
+
+    def _result(self, value: Value | None) -> Value | None:
+        """A function stands for what it returns, and so does a type's part for the whole; results of a library are unknown."""
+        if value is None or value is _CYCLE:
+            return value
+        if value.kind == "outside" and not value.name.rpartition(".")[2][:1].isupper():
+            return None
+        if value.kind == "item" and value.sym:
+            return self.type_of(value.sym) if value.sym.kind in CALLABLE_KINDS else Value("item", self.primary(value.sym))
+        return value
+
+    def evaluate(self, expression: str, file: File, at: int, line: int = 0, local: bool = True) -> Value | None:
+        """What a chain denotes, read inside symbol `at`. Without `local`, its first name means no local."""
         if not expression:
             return None
+        if file.language.uniform_access:
+            return self._evaluate_uniform(expression, file, at, line)
         parts = expression.split(".")
-        value = self._start(parts[0], file, at, line)
+        value = self._start(parts[0], file, at, line, local)
         for segment in parts[1:]:
             if value is None or value is _CYCLE:
                 return value
-            value = self._marks(self.attribute(value, bare(segment), file), segment)
+            name = bare(segment)
+            value = self.attribute(value, name, file)
+            passing = name in file.language.transparent or name in file.language.elements
+            if passing and value and value.kind in ("instance", "object") and segment.startswith(name + "()"):
+                segment = name + segment[len(name) + 2 :]
+            value = self._marks(value, segment, file.language.capital_types)
         return value
 
-    def _start(self, segment: str, file: File, at: int, line: int) -> Value | None:
+    def _start(self, segment: str, file: File, at: int, line: int, local: bool = True) -> Value | None:
         name = bare(segment)
         language = file.language
         if name in ("?", "''", ""):
@@ -619,10 +931,11 @@ class Evaluator:
                 return self._marks(Value(kind, owner), segment)
             if language.imports == "rust" and name == "self":
                 return Value("file", name=file.path)
-        if language.imports == "rust" and name in ("crate", "super"):
-            place = modules.locate(name, file, self.table)
-            return Value("file", name=place.name) if place.kind == "file" else None
-        value = self.lookup(name, file, at, line)
+        if language.imports == "rust" and name in ("crate", "super", "$crate"):
+            return self._rust_root(name, file, at)
+        if language.imports == "rust" and name[0] == "$":
+            return None  # what a macro is given
+        value = self.lookup(name, file, at, line, local=local)
         if value is None and language.imports == "rust":
             value = self._rust_path([name], file, frozenset())
             if value and value.kind == "outside":
@@ -631,28 +944,54 @@ class Evaluator:
             spaces = [s for s in self.table.named(name, language.kin) if s.kind in ("namespace", "module")]
             if spaces:
                 value = Value("item", spaces[0])
+        if value is None and name in language.module_names:
+            value = Value("file", name=file.path)
         if value is None:
             value = Value("outside", name=name)
-        return self._marks(value, segment)
+        return self._marks(value, segment, language.capital_types)
 
-    def _marks(self, value: Value | None, segment: str) -> Value | None:
+    def _marks(self, value: Value | None, segment: str, capital_types: bool = True) -> Value | None:
         """Applies the calls, elements and literals written after a name."""
         marks = segment[len(bare(segment)) :]
+        if value is not None:
+            value = self.meant(value, marks.startswith("()"))
         if value is not None and not marks:
             return self._settled(value)
         while value is not None and marks:
             mark, marks = marks[:2], marks[2:]
             if mark == "[]":
                 value = self._element(value)
+            elif mark == "{}" and value.kind == "outside":
+                value = Value("object", name=value.name)
+            elif mark == "{}" and value.kind == "instance":
+                continue
             else:
-                value = self._called(value)
+                value = self._called(value, capital_types)
         return value
+
+    def meant(self, value: Value, called: bool) -> Value:
+        """Of a field and a method of one name and type, the one that a use means: the method when it is called."""
+        sym = value.sym
+        if value.kind != "item" or sym is None or not sym.owner or (sym.kind in CALLABLE_KINDS) == called or sym.kind in _TYPE_LIKE:
+            return value
+        file = self.table.file(sym.path)
+        if file is None or not (file.language.overloads or file.language.twin_names):
+            return value
+        keys = dict.fromkeys((sym.owner, *self._keys_of_owner(sym))) if file.language.twin_names else (sym.owner,)
+        twins = [s for key in keys for s in self.table.member(key, sym.name) if (s.kind in CALLABLE_KINDS) == called and s.kind != "constructor"]
+        return Value("item", twins[0]) if twins else value
+
+    def _keys_of_owner(self, sym: Sym) -> tuple[str, ...]:
+        file = self.table.file(sym.path)
+        owner = self.enclosing_type(file, sym.index) if file else None
+        other = self.table.file(owner.path) if owner else None
+        return other.type_keys(owner.index) if other and owner else ()
 
     def _settled(self, value: Value) -> Value | None:
         """A data item stands for what it holds when a member of it is asked for; here it stays itself."""
         return value
 
-    def _called(self, value: Value) -> Value | None:
+    def _called(self, value: Value, capital_types: bool = True) -> Value | None:
         """What calling it gives: a type gives its object, a function its result."""
         if value.kind == "super":
             return value
@@ -664,25 +1003,51 @@ class Evaluator:
             if sym.kind in _TYPE_LIKE:
                 return Value("instance", sym, path=value.path)
             if sym.kind in CALLABLE_KINDS:
-                return self.type_of(sym)
+                return self._result_of(sym)
             held = self.type_of(sym)
             return self._called(held) if held and held.kind == "item" else held
+        if value.kind == "instance" and sym is not None and sym.kind == "type":
+            return self._delegate_result(sym)
         if value.kind == "outside":
             last = value.name.rpartition(".")[2]
-            return Value("object", name=value.name) if last[:1].isupper() else None
+            return Value("object", name=value.name) if last[:1].isupper() and capital_types else None
         return None
+
+    def _delegate_result(self, sym: Sym) -> Value | None:
+        """What calling an object of a function type gives: a delegate's result is written as its value."""
+        other = self.table.scope(sym.path)
+        fact = other.facts.symbols[sym.index] if other else None
+        return self.type_value(fact.values[0], other, sym.index) if other and fact and fact.values and not fact.type else None
+
+    def _result_of(self, sym: Sym) -> Value | None:
+        """What a function returns; of a variable or field, what that holds. A function with members makes objects of itself."""
+        result = self.type_of(sym)
+        if result is None and sym.kind == "function" and self._members_of(sym):
+            return Value("instance", sym)
+        if result and result.kind == "item" and result.sym and result.sym.kind in _DATA:
+            return self.type_of(result.sym)
+        return result
 
     def _element(self, value: Value) -> Value | None:
         """An element of a collection, told by the last type argument."""
         if value.kind == "item" and value.sym:
-            if value.sym.kind in _TYPE_LIKE:
-                return value
+            if value.sym.kind in _TYPE_LIKE or value.sym.kind in CALLABLE_KINDS:
+                return value  # type arguments
             held = self.type_of(value.sym)
-            return self._element(held) if held else None
+            return self._element(held) if held and held.sym != value.sym else None
+        if value.kind == "instance" and value.sym and (indexers := self.member(value.sym, "this[]")):
+            return self.type_of(indexers[0])
+        if value.kind == "instance" and value.sym and value.sym.kind == "type":
+            other = self.table.scope(value.sym.path)
+            fact = other.facts.symbols[value.sym.index] if other else None
+            held = self.type_value(fact.type, other, value.sym.index) if other and fact and fact.type else None
+            return self._element(held) if held and held.sym != value.sym else None
         if value.arguments:
             file = self.table.file(value.path)
             if file:
                 return self.type_value(_split_arguments(value.arguments)[-1], file, F.FILE)
+        if value.kind == "instance" and value.sym and (other := self.table.file(value.sym.path)) and other.language.pointers:
+            return value
         return None
 
     def attribute(self, value: Value | None, name: str, file: File, seen: frozenset[tuple[str, str]] = frozenset()) -> Value | None:
@@ -693,10 +1058,20 @@ class Evaluator:
         if value.kind == "super" and sym:
             found = self.member(sym, name, above=True)
             return Value("item", found[0]) if found else None
+        if name.isdigit() and sym and value.kind in ("instance", "item") and sym.kind not in _DATA - {"constant"}:
+            return self._payload(sym, int(name)) or (value if name == "1" and value.kind == "instance" else None)
         if value.kind == "instance" and sym:
             found = self.member(sym, name)
             if found:
                 return Value("item", found[0])
+            if file.language.embedding:
+                for base in (b for t in self.ancestry(sym).types for b in self.direct_bases(t)):
+                    if base.name.rpartition(".")[2] == name:
+                        return Value("object", name=base.name)
+                    if base.sym and base.sym.name == name:
+                        return Value("instance", base.sym)
+            if added := self.extensions(value, name, file):
+                return Value("item", added[0])
             return value if name in file.language.transparent else None
         if value.kind == "item" and sym:
             return self._attribute_of_item(sym, name, file, seen)
@@ -705,10 +1080,64 @@ class Evaluator:
         if value.kind == "folder":
             return self._in_folder(value.name, name, file)
         if value.kind in ("outside", "object"):
+            if name.isdigit():
+                return self._place(value, int(name))
             if value.kind == "object" and name in file.language.transparent:
                 return value
+            if value.kind == "object" and name in file.language.elements and value.arguments:
+                return self._element(value)
+            if added := self.extensions(value, name, file):
+                return Value("item", added[0])
             return Value("outside", name=f"{value.name}.{name}")
         return None
+
+    def extensions(self, value: Value, name: str, file: File) -> list[Sym]:
+        """The methods written elsewhere that give objects of a type this member. A library's type may have bases that are not known:
+        for its objects, methods that extend any type of a library will do when none extends just this one."""
+        if not file.language.extension_methods or value.kind not in ("instance", "object"):
+            return []
+        exact, loose = [], []
+        for sym in self.table.named(name, file.language.kin):
+            other = self.table.file(sym.path)
+            rows = other.bindings.get(sym.index, {}).get("<this>") if other and sym.kind == "method" else None
+            if other and rows:
+                extended = self.type_value(rows[0].type, other, sym.index)
+                if self._is_a(value, extended):
+                    exact.append(sym)
+                elif extended and extended.kind == "object" and name not in file.language.common:
+                    loose.append(sym)
+        known = value.kind == "instance" and value.sym and not self.ancestry(value.sym).outside
+        return exact or ([] if known else loose)
+
+    def _is_a(self, value: Value, wanted: Value | None) -> bool:
+        """Whether an object is one of a type, as far as its ancestry is known; any object is one of an unbound type parameter."""
+        if wanted is None or wanted.name in ("object", "Object"):
+            return True
+        if value.kind == "instance" and value.sym:
+            ancestry = self.ancestry(value.sym)
+            if wanted.sym:
+                return any(t.symbol == wanted.sym.symbol for t in ancestry.types)
+            return any(_last(name) == _last(wanted.name) for name in ancestry.outside)
+        return wanted.sym is None and _last(value.name) == _last(wanted.name)
+
+    def _payload(self, sym: Sym, place: int) -> Value | None:
+        """One of the unnamed values that a tuple struct or a variant holds."""
+        file = self.table.scope(sym.path)
+        fact = file.facts.symbols[sym.index] if file and sym.index != F.FILE else None
+        if file is None or fact is None or not fact.type.startswith("("):
+            return None
+        parts = _split_arguments(fact.type[1:-1])
+        text = re.sub(r"^\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))?\s+)?", "", parts[place]) if place < len(parts) else ""
+        return self.type_value(text, file, sym.index) if text else None
+
+    def _place(self, value: Value, place: int) -> Value | None:
+        """One of the values of a tuple; what is no tuple stands for the first, and in pairs of key and value for the second."""
+        if value.kind == "outside":
+            return None
+        if value.name != "()":
+            return value if place < 2 else None
+        parts, file = _split_arguments(value.arguments), self.table.file(value.path)
+        return self.type_value(_without_name(parts[place]), file, F.FILE) if file and place < len(parts) else None
 
     def _attribute_of_item(self, sym: Sym, name: str, file: File, seen: frozenset[tuple[str, str]]) -> Value | None:
         if sym.kind in ("namespace", "module") or (sym.kind in _TYPE_LIKE and file.language.identity == "namespace"):
@@ -716,7 +1145,7 @@ class Evaluator:
             full = other.full(sym.index) if other else ""
             inner = [s for s in self.table.named(name, sym.kin) if (f := self.table.file(s.path)) and f.full(s.index) == f"{full}.{name}"]
             if inner:
-                return Value("item", _prefer(inner, file))
+                return Value("item", _prefer(self._defined(inner), file))
             if other and sym.kind == "module" and other.language.imports == "rust":
                 found = self._first(other, other.children[sym.index].get(name, ()))
                 return Value("item", found) if found else None
@@ -725,7 +1154,7 @@ class Evaluator:
             nested = self._first(other, other.children[sym.index].get(name, ())) if other else None
             found = [nested] if nested else self.member(sym, name)
             return Value("item", found[0]) if found else None
-        if sym.kind in ("variable", "constant"):
+        if sym.kind in ("variable", "constant", "function"):
             own = self.own_member(sym, name)
             if own:
                 return Value("item", own[0])
@@ -743,6 +1172,14 @@ class Evaluator:
             return Value(place.kind, name=place.name) if place.kind != "outside" else None
         here = [s for s in self.table.named(name, file.language.kin) if s.path.rpartition("/")[0] == folder and _top_level(s) and not s.path.endswith("_test.go")]
         return Value("item", here[0]) if here else None
+
+
+def _binding_key(row: F.Binding, file: File) -> str:
+    return f"{file.path}\0{row.name}\0{row.line}"
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
 
 
 def _top_level(sym: Sym) -> bool:
@@ -767,6 +1204,11 @@ def _inside(rest: str) -> str:
             if depth == 0:
                 return rest[1:at].strip()
     return ""
+
+
+def _without_name(text: str) -> str:
+    """`out *Cart` → `*Cart`: results may be named."""
+    return re.sub(r"^\w+\s+(?=[*\w\[&(])", "", text.strip())
 
 
 def _split_arguments(text: str) -> list[str]:

@@ -28,7 +28,7 @@ class Language:
     name: str
     extensions: tuple[str, ...]
     grammar: str  # "module:function" of the wheel that carries it
-    query: str = ""  # file name of the query, `<name>.scm` unless another language's serves
+    query: str = ""  # file names of the query, `<name>.scm` unless it is shared with or composed of other languages' files
     family: str = ""  # languages whose files see each other's names share one; default: its own name
     filenames: tuple[str, ...] = ()
     # how a file sees the names of other files without importing them
@@ -40,13 +40,38 @@ class Language:
     self_names: frozenset[str] = frozenset({"self", "this"})
     super_names: frozenset[str] = frozenset({"super"})
     implicit_self: bool = False  # members may be named without `this.`
+    shadowing: bool = False  # every binding of a local declares it anew: the nearest above is the one meant
+    embedding: bool = False  # an embedded base is also a member by its own name
+    capital_types: bool = True  # a capitalised name of a library is a type: calling it gives its object
+    twin_names: bool = False  # a field and a method may share a name: calling it means the method
+    wraps_first: bool = False  # of a wrapper's type arguments only the first counts: `Result<Cart, Problem>`
+    elements: frozenset[str] = frozenset()  # methods that return an element of their collection
+    structural: bool = False  # types satisfy interfaces without saying so, by having their methods
     overloads: bool = False  # several definitions of one name are overloads, told apart by their parameters
+    # every dotted name, and every bare one that is no local, is a call (Ruby): reading a property looks like one, and no call means a local
+    uniform_access: bool = False
+    closures: bool = True  # functions see the locals around them
+    construct: str = ""  # the member of every type that makes an object of it
+    declarations: frozenset[str] = frozenset()  # words written like calls that only declare
+    binds: Literal["first", "last"] = "first"  # the word of a module's name that importing it makes known
+    bare_calls: bool = False  # naming a method without parameters calls it
+    prototypes: bool = False  # what is declared in one file may be defined in another: the definition is meant
+    open_enums: bool = False  # the members of an enum are visible without its name
+    pointers: bool = False  # an element of a typed object is taken for another of the same type: `Cart *carts` and `carts[0]`
+    invokers: frozenset[str] = frozenset()  # methods that every function has and that call it
+    module_names: frozenset[str] = frozenset()  # words for what the file itself exports
+    callable_fields: bool = False  # fields hold functions as a matter of course: they are called like methods
+    closed_types: bool = False  # members are not seen by their bare names, not even inside their type
+    inferred: frozenset[str] = frozenset()  # words that stand where a type would and tell none
+    extension_methods: bool = False  # functions elsewhere may add methods to a type
+    decorator_suffix: str = ""  # that the name of a decorator's type may have beyond its use
     constructors: frozenset[str] = frozenset()
     constant: str = r"$^"  # variables whose name matches are constants
     enum_bases: frozenset[str] = frozenset()  # a class with one of these bases is an enum
     comments: tuple[str, ...] = _C_STYLE
     attributes: str = ""  # lines before a definition that belong to it although the grammar puts them beside it
     test_marker: str = ""  # in what stands before a definition's name
+    static_marker: str = ""  # there, too: the word for a method without an object
     # types that only wrap another: `Option<Cart>` behaves as `Cart`; and methods that return their receiver
     wrappers: frozenset[str] = frozenset()
     transparent: frozenset[str] = frozenset()
@@ -62,7 +87,8 @@ class Language:
 
     @cached_property
     def query_object(self) -> Query:
-        return Query(self.grammar_object, (HERE / (self.query or f"{self.name}.scm")).read_text())
+        files = self.query.split() or [f"{self.name}.scm"]
+        return Query(self.grammar_object, "\n".join((HERE / file).read_text() for file in files))
 
     @cached_property
     def common(self) -> frozenset[str]:
@@ -85,6 +111,12 @@ _JS: dict[str, Any] = {
     "imports": "javascript",
     "constructors": frozenset({"constructor"}),
     "self_names": frozenset({"this"}),
+    "inferred": frozenset({"any", "unknown", "object", "Object", "Function"}),
+    "invokers": frozenset({"call", "apply"}),
+    "module_names": frozenset({"exports"}),
+    "closed_types": True,
+    "callable_fields": True,
+    "shadowing": True,
     "wrappers": frozenset({"Promise", "Readonly", "Partial", "Required", "NonNullable", "Awaited", "Ref"}),
 }
 
@@ -113,11 +145,25 @@ LANGUAGES: tuple[Language, ...] = (
         imports="go",
         self_names=frozenset(),
         super_names=frozenset(),
-        test_marker=r"$^",
+        shadowing=True,
+        embedding=True,
+        capital_types=False,
+        structural=True,
     ),
-    Language("typescript", (".ts", ".mts", ".cts"), "tree_sitter_typescript:language_typescript", **_JS),
-    Language("tsx", (".tsx",), "tree_sitter_typescript:language_tsx", **_JS),
-    Language("javascript", (".js", ".jsx", ".mjs", ".cjs"), "tree_sitter_javascript:language", **_JS),
+    Language(
+        "typescript",
+        (".ts", ".mts", ".cts"),
+        "tree_sitter_typescript:language_typescript",
+        query="ecmascript.scm typescript.scm",
+        attributes="@",
+        **_JS,
+    ),
+    Language(
+        "tsx", (".tsx",), "tree_sitter_typescript:language_tsx", query="ecmascript.scm typescript.scm jsx.scm", attributes="@", **_JS
+    ),
+    Language(
+        "javascript", (".js", ".jsx", ".mjs", ".cjs"), "tree_sitter_javascript:language", query="ecmascript.scm javascript.scm jsx.scm", **_JS
+    ),
     Language(
         "rust",
         (".rs",),
@@ -125,12 +171,22 @@ LANGUAGES: tuple[Language, ...] = (
         imports="rust",
         self_names=frozenset({"self"}),
         super_names=frozenset(),
+        shadowing=True,
+        twin_names=True,
+        wraps_first=True,
         attributes=r"#\[",
-        test_marker=r"#\[(?:\w+::)?test\b|#\[cfg\(test\)\]|#\[rstest",
+        test_marker=r"#\[(?:\w+::)*(?:\w+_)?test\b|#\[cfg\((?:all\(|any\()?test\b|#\[rstest|#\[test_case",
         wrappers=frozenset({"Option", "Result", "Box", "Rc", "Arc", "RefCell", "Cell", "Mutex", "RwLock", "Cow", "Pin", "MutexGuard", "Ref", "RefMut"}),
         transparent=frozenset(
             {"clone", "unwrap", "expect", "as_ref", "as_mut", "borrow", "borrow_mut", "lock", "unwrap_or_default", "to_owned", "iter", "into_iter"}
-            | {"iter_mut", "by_ref", "as_deref", "as_deref_mut", "cloned", "unwrap_or", "unwrap_or_else", "read", "write", "into_inner", "get_mut"}
+            | {"iter_mut", "by_ref", "as_deref", "as_deref_mut", "cloned", "unwrap_or", "unwrap_or_else", "read", "write", "into_inner", "await"}
+            | {"copied", "as_slice", "to_vec", "rev", "enumerate", "skip", "take", "filter", "peekable", "chain", "values", "values_mut", "drain", "ok", "ok_or"}
+            | {"ok_or_else", "or_else", "with_context", "context", "map_err", "upgrade", "downgrade", "lock_owned", "as_mut_slice", "into_values"}
+            | {"inspect", "skip_while", "take_while", "step_by", "into_boxed_slice", "deref", "deref_mut", "borrow_owned", "unwrap_unchecked"}
+        ),
+        elements=frozenset(
+            {"get", "get_mut", "first", "last", "first_mut", "last_mut", "pop", "next", "next_back", "nth", "peek", "remove", "swap_remove", "find"}
+            | {"pop_front", "pop_back", "front", "back", "max_by_key", "min_by_key", "max_by", "min_by", "entry", "recv", "peek_mut"}
         ),
     ),
     Language(
@@ -141,8 +197,11 @@ LANGUAGES: tuple[Language, ...] = (
         imports="namespace",
         self_names=frozenset({"this"}),
         implicit_self=True,
+        shadowing=True,
         overloads=True,
-        test_marker=r"@(?:\w+\.)*(?:Test|ParameterizedTest|RepeatedTest)\b",
+        inferred=frozenset({"var"}),
+        test_marker=r"@(?:\w+\.)*(?:Test|ParameterizedTest|RepeatedTest|TestFactory|TestTemplate)\b",
+        static_marker="static",
         wrappers=frozenset({"Optional", "CompletableFuture", "Future", "Supplier"}),
     ),
     Language(
@@ -155,8 +214,15 @@ LANGUAGES: tuple[Language, ...] = (
         self_names=frozenset({"this"}),
         super_names=frozenset({"base"}),
         implicit_self=True,
+        shadowing=True,
+        capital_types=False,
         overloads=True,
+        inferred=frozenset({"var", "dynamic"}),
+        extension_methods=True,
+        decorator_suffix="Attribute",
+        declarations=frozenset({"nameof"}),
         test_marker=r"\[\s*(?:Fact|Theory|Test|TestCase|TestMethod)\b",
+        static_marker="static",
         wrappers=frozenset({"Task", "ValueTask", "Nullable", "Lazy"}),
     ),
     Language(
@@ -170,17 +236,44 @@ LANGUAGES: tuple[Language, ...] = (
         separator="::",
         self_names=frozenset({"self"}),
         implicit_self=True,
+        uniform_access=True,
+        closures=False,
+        construct="new",
+        declarations=frozenset(
+            {"require", "require_relative", "load", "autoload", "require_dependency", "raise", "fail", "include", "extend", "prepend", "using", "refine"}
+            | {"private", "public", "protected", "module_function", "private_class_method", "public_class_method", "private_constant", "attr"}
+            | {"attr_reader", "attr_writer", "attr_accessor", "attr_internal", "mattr_accessor", "mattr_reader", "mattr_writer", "cattr_accessor"}
+            | {"cattr_reader", "cattr_writer", "class_attribute", "thread_mattr_accessor", "thread_cattr_accessor", "alias_method", "define_method"}
+            | {"define_singleton_method", "block_given?", "binding", "__FILE__", "__LINE__", "__method__", "__dir__", "__callee__", "undef_method", "remove_method"}
+        ),
         constructors=frozenset({"initialize"}),
         comments=("#",),
     ),
-    Language("c", (".c", ".h"), "tree_sitter_c:language", family="c", visible="global", imports="include", self_names=frozenset(), super_names=frozenset()),
+    Language(
+        "c",
+        (".c", ".h"),
+        "tree_sitter_c:language",
+        family="c",
+        visible="global",
+        imports="include",
+        self_names=frozenset(),
+        super_names=frozenset(),
+        prototypes=True,
+        open_enums=True,
+        pointers=True,
+    ),
     Language(
         "cpp",
         (".cpp", ".cc", ".cxx", ".hpp", ".hh", ".hxx", ".ipp"),
         "tree_sitter_cpp:language",
         family="c",
         visible="global",
+        identity="namespace",
         imports="include",
+        prototypes=True,
+        open_enums=True,
+        pointers=True,
+        declarations=frozenset({"static_cast", "dynamic_cast", "reinterpret_cast", "const_cast", "defined", "decltype", "alignof"}),
         separator="::",
         self_names=frozenset({"this"}),
         super_names=frozenset(),
@@ -195,6 +288,7 @@ LANGUAGES: tuple[Language, ...] = (
         visible="namespace",
         identity="namespace",
         imports="namespace",
+        binds="last",
         self_names=frozenset({"$this", "self", "static"}),
         super_names=frozenset({"parent"}),
         constructors=frozenset({"__construct"}),
@@ -206,6 +300,7 @@ LANGUAGES: tuple[Language, ...] = (
         "tree_sitter_kotlin:language",
         visible="package",
         imports="namespace",
+        binds="last",
         self_names=frozenset({"this"}),
         implicit_self=True,
         overloads=True,
@@ -227,12 +322,36 @@ LANGUAGES: tuple[Language, ...] = (
         "tree_sitter_scala:language",
         visible="package",
         imports="namespace",
+        binds="last",
+        bare_calls=True,
         self_names=frozenset({"this"}),
         implicit_self=True,
         overloads=True,
     ),
-    Language("bash", (".sh", ".bash"), "tree_sitter_bash:language", visible="global", imports="bash", self_names=frozenset(), super_names=frozenset(), comments=("#",)),
-    Language("lua", (".lua",), "tree_sitter_lua:language", visible="imports", imports="lua", self_names=frozenset({"self"}), super_names=frozenset(), comments=("--",)),
+    Language(
+        "bash",
+        (".sh", ".bash"),
+        "tree_sitter_bash:language",
+        visible="global",
+        imports="bash",
+        self_names=frozenset(),
+        super_names=frozenset(),
+        declarations=frozenset({"source", "."}),
+        comments=("#",),
+    ),
+    Language(
+        "lua",
+        (".lua",),
+        "tree_sitter_lua:language",
+        visible="imports",
+        imports="lua",
+        self_names=frozenset({"self"}),
+        super_names=frozenset(),
+        declarations=frozenset({"require"}),
+        constructors=frozenset({"new"}),
+        constant=r"[A-Z][A-Z0-9_]+",
+        comments=("--",),
+    ),
 )
 
 

@@ -1,0 +1,75 @@
+"""Who asked what: for every resolved file and every remembered answer, the questions it took.
+
+Kept as hashes in two arrays per generation. When answers change, `askers` follows the questions to everything that depends on them, through
+remembered answers, to the files that must be resolved again. A hash collision only means that a file too many is resolved.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+NAME = "dependencies.npz"
+
+Hashes = npt.NDArray[Any]
+
+
+@lru_cache(maxsize=1 << 19)
+def _hash(key: str) -> int:
+    return zlib.crc32(key.encode("utf-8", "surrogatepass"))
+
+
+def file_token(path: str) -> str:
+    return f"resolve:{path}"
+
+
+class Dependencies:
+    """Pairs (asker, question), both hashed."""
+
+    def __init__(self, askers: Hashes, questions: Hashes) -> None:
+        self._askers, self._questions = askers, questions
+
+    @classmethod
+    def of(cls, asked: Mapping[str, Iterable[str]]) -> Dependencies:
+        askers: list[int] = []
+        counts: list[int] = []
+        questions: list[int] = []
+        for token, keys in asked.items():
+            before = len(questions)
+            questions += map(_hash, keys)
+            askers.append(_hash(token))
+            counts.append(len(questions) - before)
+        return cls(np.repeat(np.array(askers, "<u4"), np.array(counts, "i8")), np.array(questions, "<u4"))
+
+    @classmethod
+    def load(cls, folder: Path) -> Dependencies:
+        with np.load(folder / NAME) as data:
+            return cls(data["askers"], data["questions"])
+
+    def save(self, folder: Path) -> None:
+        np.savez(folder / NAME, askers=self._askers, questions=self._questions)
+
+    def replaced(self, fresh: Dependencies, gone: Iterable[str]) -> Dependencies:
+        """These dependencies with those of freshly resolved askers in their place, and without what is gone."""
+        old = np.concatenate([np.unique(fresh._askers), np.array([_hash(token) for token in gone], "<u4")])
+        keep = ~np.isin(self._askers, old)
+        return Dependencies(
+            np.concatenate([self._askers[keep], fresh._askers]), np.concatenate([self._questions[keep], fresh._questions])
+        )
+
+    def affected(self, keys: Iterable[str], paths: Iterable[str]) -> set[str]:
+        """Those of `paths` whose resolution depends on the answer to any of these questions."""
+        changed = np.unique(np.array([_hash(key) for key in keys], "<u4"))
+        known = changed
+        while len(changed):
+            askers = np.unique(self._askers[np.isin(self._questions, changed)])
+            changed = np.setdiff1d(askers, known, assume_unique=True)
+            known = np.concatenate([known, changed])
+        reached = set(known.tolist())
+        return {path for path in paths if _hash(file_token(path)) in reached}

@@ -1,0 +1,475 @@
+"""Indexing, from a folder to a new generation on disk. `index` is the whole story; each step is one call below it."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from assay.core.edges import EDGE_TYPES, EXTERNAL, PROVENANCES
+from assay.ingest import facts as F
+from assay.ingest.cache import ParseCache, cache_path, content_hash
+from assay.ingest.dependencies import Dependencies, file_token
+from assay.ingest.parse import Parsed, parse_files
+from assay.ingest.resolve import Resolved, Resolver
+from assay.ingest.stored import StoredTable
+from assay.ingest.table import File, FullTable, changed_keys
+from assay.ingest.version import index_version
+from assay.ingest.walk import Scan, is_test_path, read_source, scan
+from assay.store import catalogue as C
+from assay.store import edges as E
+from assay.store.index import Index, NoIndex, UnusableIndex
+from assay.store.layout import Home
+
+RACY_SECONDS = 2  # a file changed this shortly before it was indexed may have changed again within the same timestamp
+REBUILD_SHARE = 0.3  # of the files to resolve again, above which starting afresh is faster
+
+_PROVENANCE = {name: code for code, name in enumerate(PROVENANCES)}
+
+
+class Progress:
+    """What a caller may want to see while it waits. The default shows nothing."""
+
+    def start(self, stage: str, total: int) -> None: ...
+    def advance(self, count: int = 1) -> None: ...
+    def waiting(self) -> None: ...
+
+
+@dataclass(slots=True)
+class Report:
+    """What an indexing run did."""
+
+    mode: str  # "full", "update" or "fresh": nothing had changed
+    files: int = 0
+    parsed: int = 0
+    resolved: int = 0
+    removed: int = 0
+    seconds: float = 0.0
+    reason: str = ""  # why an existing index was not used
+    skipped: dict[str, str] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)  # files that were read with a remark
+
+
+@dataclass(slots=True)
+class Changes:
+    """How the tree differs from what was indexed."""
+
+    changed: list[str] = field(default_factory=list)  # new or different files
+    removed: list[str] = field(default_factory=list)
+    configs: bool = False
+    skipped: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.changed or self.removed or self.configs or self.skipped)
+
+
+class _StartAfresh(Exception):
+    """An update cannot be trusted; the reason is the message."""
+
+
+def index(root: Path, home: Home, rebuild: bool = False, progress: Progress | None = None) -> Report:
+    """Brings the index of `root` up to date and says what was done."""
+    progress = progress or Progress()
+    started = time.monotonic()
+    with home.writing(progress.waiting):
+        found = scan(root)
+        previous, reason = _previous(root, home, rebuild)
+        changes = compare(root, found, previous)
+        if previous is not None and not changes:
+            report = Report("fresh", files=len(previous.files), skipped=found.skipped, problems=dict(found.problems))
+            report.problems |= _known_problems(previous)
+            return report
+        cache = ParseCache(cache_path(root, home.folder))
+        try:
+            report = None
+            if previous is not None and not changes.configs and len(changes.changed) <= REBUILD_SHARE * len(found.files) + 5:
+                try:
+                    report = _update(root, home, found, changes, previous, cache, progress)
+                except _StartAfresh as why:
+                    reason = str(why)
+            if report is None:
+                report = _build(root, home, found, cache, progress, previous)
+            report.reason = reason
+        finally:
+            cache.close()
+            if previous is not None:
+                previous.close()
+    report.seconds = time.monotonic() - started
+    return report
+
+
+def _previous(root: Path, home: Home, rebuild: bool) -> tuple[Index | None, str]:
+    """The index to build on, or why there is none."""
+    if rebuild:
+        return None, "a rebuild was asked for"
+    try:
+        previous = Index.open(root, home)
+    except NoIndex:
+        return None, ""
+    except UnusableIndex as error:
+        return None, str(error).partition(". Rebuild")[0]
+    if previous.meta.get("version") != index_version():
+        previous.close()
+        return None, "the index was made by another version of assay"
+    return previous, ""
+
+
+def _known_problems(previous: Index) -> dict[str, str]:
+    rows = previous.catalogue.connection.execute("SELECT path, reason FROM skipped WHERE problem = 1")
+    return dict(rows.fetchall())
+
+
+def compare(root: Path, found: Scan, previous: Index | None) -> Changes:
+    """What differs between the tree and an index: by stat first, by content where the stat is in doubt."""
+    if previous is None:
+        return Changes(changed=sorted(found.files))
+    indexed_at = int(previous.meta.get("indexed_at", "0"))
+    passed = {path: (reason, size, mtime) for path, reason, size, mtime in previous.catalogue.connection.execute("SELECT path, reason, size, mtime FROM skipped WHERE size >= 0")}
+    changes = Changes()
+    for path, file in found.files.items():
+        known = previous.files.get(path)
+        if known is not None:
+            same_stat = known.size == file.size and known.mtime == file.mtime
+            if same_stat and file.mtime < indexed_at - RACY_SECONDS * 10**9:
+                continue
+            source = read_source(root, path)
+            if source.skip or source.problem or content_hash(source.data) != known.hash:
+                changes.changed.append(path)
+        elif path in passed:
+            if passed[path][1:] != (file.size, file.mtime):
+                changes.changed.append(path)
+        else:
+            changes.changed.append(path)
+    changes.removed = sorted((set(previous.files) | set(passed)) - set(found.files))
+    configs = {row[0]: row[1:] for row in previous.catalogue.connection.execute("SELECT path, size, mtime FROM configs")}
+    changes.configs = configs != {path: (c.size, c.mtime) for path, c in found.configs.items()}
+    return changes
+
+
+# -- from scratch ------------------------------------------------------------------------------------------------------
+
+
+def _build(root: Path, home: Home, found: Scan, cache: ParseCache, progress: Progress, previous: Index | None) -> Report:
+    """Parses (or recalls) every file, resolves all of them, writes a new generation."""
+    report = Report("full", skipped=dict(found.skipped), problems=dict(found.problems))
+    indexed_at = time.time_ns()
+    started = time.monotonic()
+    configs = _read_configs(root, found)
+    with home.new_generation() as folder:
+        catalogue = C.Catalogue.create(folder / C.NAME)
+        files: dict[str, File] = {}
+        rows: dict[str, C.FileRow] = {}
+        numbers: dict[str, int] = {}
+        progress.start("parsing", len(found.files))
+        for parsed in parse_files(root, sorted(found.files), cache, progress.advance):
+            if not _accept(parsed, report) or parsed.extracted is None:
+                continue
+            file = File(parsed.path, F.decode_facts(parsed.extracted.facts), is_test_path(parsed.path))
+            files[parsed.path] = file
+            rows[parsed.path] = _file_row(len(rows) + 1, parsed, file, found)
+            fresh = _symbol_rows(file, rows[parsed.path].number, numbers, len(numbers) + 1)
+            catalogue.add_symbols(fresh)
+            catalogue.add_texts(_text_rows(parsed.extracted, fresh))
+        cache.prune()
+        progress.start("resolving", len(files))
+        resolver = Resolver(FullTable(files, configs))
+        writer = _EdgeWriter(numbers, {})
+        asked: dict[str, set[str]] = {}
+        for path in sorted(files):
+            resolved = resolver.resolve(path)
+            asked[file_token(path)] = resolved.reads
+            rows[path] = _with_counts(rows[path], resolved)
+            writer.add(resolved, rows[path].number)
+            progress.advance()
+        Dependencies.of(asked | resolver.table.behind).save(folder)
+        report.files = report.parsed = report.resolved = len(files)
+        catalogue.add_files(rows.values())
+        catalogue.add_externals(writer.new_externals())
+        carried = _carry_imported(previous, catalogue, rows)
+        edges = np.concatenate([E.from_rows(writer.rows), _imported_edges(carried, numbers, rows)])
+        _finish(folder, catalogue, edges, found, configs, report, indexed_at, started, new=True)
+    return report
+
+
+def _accept(parsed: Parsed, report: Report) -> bool:
+    """Files a parse result under what became of it; True when there is something to index."""
+    if parsed.problem:
+        report.problems[parsed.path] = parsed.problem
+    elif parsed.skip:
+        report.skipped[parsed.path] = parsed.skip
+    elif parsed.note:
+        report.notes[parsed.path] = parsed.note
+    return parsed.extracted is not None
+
+
+def _read_configs(root: Path, found: Scan) -> dict[str, str]:
+    return {path: read_source(root, path).data.decode("utf-8", "replace") for path in found.configs}
+
+
+def _file_row(number: int, parsed: Parsed, file: File, found: Scan) -> C.FileRow:
+    stat = found.files[parsed.path]
+    lines = parsed.extracted.lines if parsed.extracted else 0
+    return C.FileRow(
+        number, parsed.path, file.facts.language, stat.size, stat.mtime, parsed.digest, int(file.test),
+        lines, file.facts.errors, parsed.note, 0, 0, 0, 0,
+    )  # fmt: skip
+
+
+def _symbol_rows(file: File, file_number: int, numbers: dict[str, int], next_number: int) -> list[C.SymbolRow]:
+    """Rows for a file's item and its symbols; ids that have a number keep it."""
+    out = []
+    last = max((s.end for s in file.facts.symbols), default=1)
+    for ordinal in range(-1, len(file.facts.symbols)):
+        sym = file.sym(ordinal)
+        fact = file.facts.symbols[ordinal] if ordinal >= 0 else None
+        if sym.id not in numbers:
+            numbers[sym.id] = next_number
+            next_number += 1
+        name = sym.name.rpartition("/")[2] if ordinal < 0 else sym.name
+        start, end = (fact.start, fact.end) if fact else (1, last)
+        out.append(
+            C.SymbolRow(numbers[sym.id], file_number, ordinal, sym.id, name, sym.kind, sym.symbol, sym.nth, sym.owner, sym.kin, start, end, int(sym.test))
+        )
+    return out
+
+
+def _text_rows(extracted: F.Extracted, symbols: list[C.SymbolRow]) -> list[C.TextRow]:
+    texts = F.decode_texts(extracted.texts)
+    ordered = [texts[-1], *texts[:-1]]  # the file's own words are last in the facts, first among the rows
+    return [C.TextRow(row.number, t.signature, t.doc, t.identifiers, t.literals) for row, t in zip(symbols, ordered, strict=True)]
+
+
+def _with_counts(row: C.FileRow, resolved: Resolved) -> C.FileRow:
+    calls = resolved.calls
+    return row._replace(
+        resolved=calls.resolved, candidates=calls.candidates, external=calls.external, unresolved=calls.unresolved,
+    )  # fmt: skip
+
+
+class _EdgeWriter:
+    """Turns edges between ids into rows between numbers; new external names get numbers as they appear."""
+
+    def __init__(self, numbers: dict[str, int], externals: dict[str, int]) -> None:
+        self.rows: list[tuple[int, int, int, int, float, int, int]] = []
+        self._numbers, self._externals = numbers, externals
+        self._known = len(externals)
+        self._next = max(externals.values(), default=0) + 1
+
+    def add(self, resolved: Resolved, file_number: int) -> None:
+        for edge in resolved.edges:
+            self.rows.append(
+                (
+                    self._numbers[edge.source], self._number(edge.target), EDGE_TYPES[edge.type].code,
+                    _PROVENANCE[edge.provenance], edge.confidence, edge.line, file_number,
+                )
+            )  # fmt: skip
+
+    def _number(self, target: str) -> int:
+        if not target.startswith(EXTERNAL):
+            return self._numbers[target]
+        name = target[len(EXTERNAL) :]
+        number = self._externals.get(name)
+        if number is None:
+            number = self._externals[name] = self._next
+            self._next += 1
+        return -number
+
+    def new_externals(self) -> list[tuple[int, str]]:
+        return [(number, name) for name, number in list(self._externals.items())[self._known :]]
+
+
+def _finish(
+    folder: Path, catalogue: C.Catalogue, edges: E.Array, found: Scan, configs: dict[str, str],
+    report: Report, indexed_at: int, started: float, new: bool,
+) -> None:  # fmt: skip
+    """Writes what is left and seals the generation with the counts a reader checks."""
+    stats = found.files
+    passed = [(p, r, 0, *_stat(stats, p)) for p, r in report.skipped.items()] + [(p, r, 1, *_stat(stats, p)) for p, r in report.problems.items()]
+    catalogue.replace_scan(passed, [(p, found.configs[p].size, found.configs[p].mtime, text) for p, text in configs.items()])
+    E.write(folder, edges)
+    catalogue.set_meta(
+        {
+            "schema": str(C.SCHEMA_VERSION), "version": index_version(), "indexed_at": str(indexed_at),
+            "edges": str(len(edges)), "seconds": f"{time.monotonic() - started:.3f}", "mode": report.mode,
+            "others": str(found.others), "catalogue_pages": "0" * 12,
+        }
+    )  # fmt: skip
+    catalogue.finish(new)
+    _seal(folder / C.NAME)
+
+
+def _seal(path: Path) -> None:
+    """Records the number of pages, so that a truncated file is noticed."""
+    sealed = C.Catalogue.edit(path)
+    pages = sealed.connection.execute("PRAGMA page_count").fetchone()[0]
+    sealed.connection.execute("UPDATE meta SET value = ? WHERE key = 'catalogue_pages'", (str(pages),))
+    sealed.finish(new=False)
+
+
+def _stat(files: dict[str, object] | object, path: str) -> tuple[int, int]:
+    found = files.get(path) if isinstance(files, dict) else None
+    return (found.size, found.mtime) if found is not None else (-1, -1)
+
+
+# -- imported edges (SCIP) -----------------------------------------------------------------------------------------------
+
+
+ImportedRow = tuple[str, str, str, str, float, int, str, bytes]
+
+
+def _carry_imported(previous: Index | None, catalogue: C.Catalogue, rows: dict[str, C.FileRow]) -> list[ImportedRow]:
+    """Imported edges outlive a rebuild as long as their file is unchanged."""
+    if previous is None:
+        return []
+    kept = [row for row in imported_rows(previous.catalogue) if row[6] in rows and rows[row[6]].hash == row[7]]
+    catalogue.add_imported(kept)
+    return kept
+
+
+def imported_rows(catalogue: C.Catalogue) -> list[ImportedRow]:
+    return catalogue.connection.execute("SELECT * FROM imported").fetchall()
+
+
+def _imported_edges(rows: list[ImportedRow], numbers: dict[str, int], files: dict[str, C.FileRow]) -> E.Array:
+    out = []
+    for source, target, kind, provenance, confidence, line, path, digest in rows:
+        file = files.get(path)
+        if file and file.hash == digest and source in numbers and target in numbers:
+            out.append((numbers[source], numbers[target], EDGE_TYPES[kind].code, _PROVENANCE[provenance], confidence, line, -file.number))
+    return E.from_rows(out)
+
+
+# -- updating ----------------------------------------------------------------------------------------------------------
+
+
+def _update(
+    root: Path, home: Home, found: Scan, changes: Changes, previous: Index, cache: ParseCache, progress: Progress
+) -> Report:
+    """Replaces the changed files in a copy of the last generation and resolves again whatever asked about what they changed."""
+    report = Report("update", skipped=dict(found.skipped), problems=dict(found.problems))
+    indexed_at = time.time_ns()
+    started = time.monotonic()
+    progress.start("parsing", len(changes.changed))
+    parsed = {p.path: p for p in parse_files(root, changes.changed, cache, progress.advance)}
+    fresh = {
+        p.path: File(p.path, F.decode_facts(p.extracted.facts), is_test_path(p.path))
+        for p in parsed.values()
+        if _accept(p, report) and p.extracted is not None
+    }
+    _keep_passed(previous, found, parsed, report)
+    rows = previous.files.copy()
+    gone = [path for path in [*changes.removed, *(p for p in parsed if p not in fresh)] if path in rows]
+    keys: set[str] = set()
+    for path in [*fresh, *gone]:
+        keys |= changed_keys(path, _recall(rows.get(path), cache), fresh.get(path))
+    configs = _read_configs(root, found)
+    with home.new_generation() as folder:
+        shutil.copyfile(previous.folder / C.NAME, folder / C.NAME)
+        catalogue = C.Catalogue.edit(folder / C.NAME)
+        numbers = _replace_files(catalogue, rows, fresh, gone, parsed, found)
+        dependencies = Dependencies.load(previous.folder)
+        affected = sorted(set(fresh) | dependencies.affected(keys, rows))
+        if len(affected) > REBUILD_SHARE * len(rows) + 20:
+            catalogue.close()
+            raise _StartAfresh("")
+        table = StoredTable(catalogue.connection, rows, _loader(root, rows, fresh, cache), configs)
+        progress.start("resolving", len(affected))
+        resolved = {}
+        resolver = Resolver(table)
+        for path in affected:
+            resolved[path] = resolver.resolve(path)
+            progress.advance()
+        asked = {file_token(path): result.reads for path, result in resolved.items()} | table.behind
+        dependencies.replaced(Dependencies.of(asked), map(file_token, gone)).save(folder)
+        edges = _merge_edges(previous, catalogue, numbers, rows, resolved, gone)
+        catalogue.add_files(rows[path] for path in affected)
+        report.files, report.parsed, report.resolved, report.removed = len(rows), len(fresh), len(affected), len(gone)
+        _finish(folder, catalogue, edges, found, configs, report, indexed_at, started, new=False)
+    return report
+
+
+def _keep_passed(previous: Index, found: Scan, parsed: dict[str, Parsed], report: Report) -> None:
+    """Files that were passed over after a look inside are not looked at again while their stat stays the same."""
+    for path, reason, problem, size, _ in previous.catalogue.connection.execute("SELECT * FROM skipped WHERE size >= 0"):
+        if path in found.files and path not in parsed and size >= 0:
+            (report.problems if problem else report.skipped)[path] = reason
+
+
+def _recall(row: C.FileRow | None, cache: ParseCache) -> File | None:
+    """The facts a file had when it was last indexed."""
+    if row is None:
+        return None
+    known = cache.get(row.hash, row.language)
+    if known is None:
+        raise _StartAfresh("the parse cache is gone")
+    return File(row.path, F.decode_facts(known.facts), bool(row.test))
+
+
+def _loader(root: Path, rows: dict[str, C.FileRow], fresh: dict[str, File], cache: ParseCache) -> Callable[[str], File | None]:
+    def load(path: str) -> File | None:
+        if path in fresh:
+            return fresh[path]
+        return _recall(rows.get(path), cache)
+
+    return load
+
+
+def _replace_files(
+    catalogue: C.Catalogue, rows: dict[str, C.FileRow], fresh: dict[str, File], gone: list[str], parsed: dict[str, Parsed], found: Scan
+) -> dict[str, int]:
+    """Writes the new symbols of changed files; ids that still exist keep their numbers. Returns the numbers of the changed files' ids."""
+    numbers: dict[str, int] = {}
+    next_number = catalogue.connection.execute("SELECT coalesce(max(number), 0) + 1 FROM symbols").fetchone()[0]
+    next_file = max((row.number for row in rows.values()), default=0) + 1
+    for path in gone:
+        catalogue.remove_file(rows[path].number)
+        catalogue.connection.execute("DELETE FROM files WHERE number = ?", (rows.pop(path).number,))
+    for path in sorted(fresh):
+        known = rows.get(path)
+        if known is not None:
+            old = {row.id: row.number for row in catalogue.symbols("file = ?", (known.number,))}
+            numbers |= old
+            catalogue.remove_file(known.number)
+        number = known.number if known is not None else next_file
+        next_file += known is None
+        rows[path] = _file_row(number, parsed[path], fresh[path], found)
+        symbols = _symbol_rows(fresh[path], number, numbers, next_number)
+        next_number = max(next_number, max(row.number for row in symbols) + 1)
+        extracted = parsed[path].extracted
+        assert extracted is not None
+        catalogue.add_symbols(symbols)
+        catalogue.add_texts(_text_rows(extracted, symbols))
+    return numbers
+
+
+def _merge_edges(
+    previous: Index, catalogue: C.Catalogue, numbers: dict[str, int], rows: dict[str, C.FileRow], resolved: dict[str, Resolved], gone: list[str]
+) -> E.Array:
+    """The edges of files that were not touched, with those of the files that were."""
+    replaced = [rows[path].number for path in resolved] + [previous.files[path].number for path in gone]
+    kept = previous.edges.all[~np.isin(np.abs(previous.edges.all["file"]), replaced)]
+    kept = kept[kept["file"] > 0]
+    wanted = {i for r in resolved.values() for e in r.edges for i in (e.source, e.target) if not i.startswith(EXTERNAL)}
+    imported = imported_rows(catalogue)
+    wanted |= {i for row in imported for i in row[:2]}
+    known = catalogue.numbers(wanted)
+    names = {e.target[len(EXTERNAL) :] for r in resolved.values() for e in r.edges if e.target.startswith(EXTERNAL)}
+    externals = {}
+    for name in sorted(names):
+        row = catalogue.connection.execute("SELECT number FROM externals WHERE name = ?", (name,)).fetchone()
+        if row:
+            externals[name] = row[0]
+    top = catalogue.connection.execute("SELECT coalesce(max(number), 0) FROM externals").fetchone()[0]
+    writer = _EdgeWriter(known, externals)
+    writer._next = top + 1
+    for path, result in resolved.items():
+        rows[path] = _with_counts(rows[path], result)
+        writer.add(result, rows[path].number)
+    catalogue.add_externals(writer.new_externals())
+    return np.concatenate([kept, E.from_rows(writer.rows), _imported_edges(imported, known, rows)])
+

@@ -1,0 +1,29 @@
+"""Versions of extraction and resolution, taken from their own source: a change in either can never leave old results in use."""
+
+from __future__ import annotations
+
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+
+_HERE = Path(__file__).parent
+_EXTRACTION = ("facts.py", "chains.py", "extract.py", "conventions.py", "languages/__init__.py")
+_RESOLUTION = ("table.py", "modules.py", "values.py", "resolve.py")
+
+
+def _digest(paths: list[Path]) -> str:
+    digest = blake2b(digest_size=6)
+    for path in paths:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+@cache
+def extractor_version() -> str:
+    return _digest([*(_HERE / name for name in _EXTRACTION), *sorted((_HERE / "languages").glob("*.scm"))])
+
+
+@cache
+def index_version() -> str:
+    """Changes with anything that could change an index."""
+    return _digest([*(_HERE / name for name in (*_EXTRACTION, *_RESOLUTION)), *sorted((_HERE / "languages").glob("*.[sc][co]m*"))])

@@ -1,0 +1,58 @@
+"""The edges: one structured array on disk, sorted by source, with a second order by target. Memory-mapped when read.
+
+Targets outside the repository are negative: -n is external number n of the catalogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+NAME, ORDER_NAME = "edges.npy", "edges_by_target.npy"
+
+DTYPE = np.dtype(
+    [("source", "<i4"), ("target", "<i4"), ("type", "u1"), ("provenance", "u1"), ("confidence", "<f4"), ("line", "<i4"), ("file", "<i4")]
+)
+
+Array = npt.NDArray[Any]
+
+
+def from_rows(rows: Iterable[tuple[int, int, int, int, float, int, int]]) -> Array:
+    return np.array(list(rows), dtype=DTYPE)
+
+
+def write(folder: Path, edges: Array) -> None:
+    """Writes edges in their final order, so that equal sets of edges give equal files."""
+    edges = edges[np.lexsort((edges["line"], edges["type"], edges["target"], edges["source"]))]
+    np.save(folder / NAME, edges)
+    np.save(folder / ORDER_NAME, np.argsort(edges["target"], kind="stable").astype("<i4"))
+
+
+class Edges:
+    """The edges of one generation."""
+
+    def __init__(self, edges: Array, order: Array) -> None:
+        self.all = edges
+        self._order = order
+        self._sources = np.ascontiguousarray(edges["source"])
+        self._targets = np.ascontiguousarray(edges["target"][order])
+
+    @classmethod
+    def open(cls, folder: Path) -> Edges:
+        return cls(np.load(folder / NAME, mmap_mode="r"), np.load(folder / ORDER_NAME, mmap_mode="r"))
+
+    def out_of(self, number: int) -> Array:
+        low, high = np.searchsorted(self._sources, [number, number + 1])
+        return self.all[low:high]
+
+    def into(self, number: int) -> Array:
+        low, high = np.searchsorted(self._targets, [number, number + 1])
+        return self.all[self._order[low:high]]
+
+    def counts(self) -> Array:
+        """Number of edges per type code."""
+        return np.bincount(self.all["type"], minlength=1)

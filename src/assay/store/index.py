@@ -1,0 +1,129 @@
+"""Opening an index: the catalogue and the edges of the current generation, checked before anything is believed."""
+
+from __future__ import annotations
+
+import sqlite3
+from functools import cached_property
+from pathlib import Path
+
+from assay.core.edges import EDGE_NAMES, EXTERNAL, PROVENANCES, Edge
+from assay.core.items import Item
+from assay.errors import AssayError
+from assay.store import catalogue, edges
+from assay.store.catalogue import Catalogue, FileRow
+from assay.store.edges import Edges
+from assay.store.layout import Home
+
+_ITEM = (
+    "SELECT s.number, s.id, s.kind, s.name, s.symbol, f.path, s.start, s.end, coalesce(t.signature, ''), coalesce(t.doc, ''), s.test "
+    "FROM symbols s JOIN files f ON f.number = s.file LEFT JOIN texts t ON t.number = s.number "
+)
+
+
+class NoIndex(AssayError):
+    """There is no index yet."""
+
+
+class UnusableIndex(AssayError):
+    """There is an index, but it is damaged or of another version."""
+
+
+class Index:
+    """One generation of an index, open for reading."""
+
+    def __init__(self, root: Path, folder: Path, opened: Catalogue, graph: Edges) -> None:
+        self.root, self.folder, self.catalogue, self.edges = root, folder, opened, graph
+
+    @classmethod
+    def open(cls, root: Path, home: Home) -> Index:
+        for _ in range(3):  # a writer may sweep the generation away between reading its name and opening it
+            folder = home.current()
+            if folder is None:
+                raise NoIndex(f"{root}: no index yet. Make one with: assay index {root}")
+            try:
+                return cls._open(root, folder)
+            except FileNotFoundError:
+                continue
+        raise UnusableIndex(f"{home.folder}: the index is incomplete. Rebuild it with: assay index --rebuild {root}")
+
+    @classmethod
+    def _open(cls, root: Path, folder: Path) -> Index:
+        path = folder / catalogue.NAME
+        if not path.exists() or not (folder / edges.NAME).exists():
+            raise FileNotFoundError(path)
+        hint = f"Rebuild it with: assay index --rebuild {root}"
+        try:
+            opened = Catalogue.read(path)
+            meta = opened.meta()
+        except sqlite3.DatabaseError as error:
+            raise UnusableIndex(f"{path}: the index is damaged ({error}). {hint}") from None
+        if meta.get("schema") != str(catalogue.SCHEMA_VERSION):
+            opened.close()
+            raise UnusableIndex(
+                f"{path}: the index has format {meta.get('schema', '?')}, this version of assay writes {catalogue.SCHEMA_VERSION}. {hint}"
+            )
+        if meta.get("catalogue_pages") != str(opened.connection.execute("PRAGMA page_count").fetchone()[0]):
+            opened.close()
+            raise UnusableIndex(f"{path}: the index is truncated. {hint}")
+        try:
+            graph = Edges.open(folder)
+        except (ValueError, EOFError, OSError) as error:
+            opened.close()
+            if isinstance(error, FileNotFoundError):
+                raise
+            raise UnusableIndex(f"{folder / edges.NAME}: the index is damaged ({error}). {hint}") from None
+        if meta.get("edges") != str(len(graph.all)):
+            opened.close()
+            raise UnusableIndex(f"{folder / edges.NAME}: the index is damaged (wrong number of edges). {hint}")
+        return cls(root, folder, opened, graph)
+
+    def close(self) -> None:
+        self.catalogue.close()
+
+    @cached_property
+    def meta(self) -> dict[str, str]:
+        return self.catalogue.meta()
+
+    @cached_property
+    def files(self) -> dict[str, FileRow]:
+        return self.catalogue.files()
+
+    # items
+
+    def items(self, where: str, parameters: tuple[object, ...] = ()) -> list[Item]:
+        rows = self.catalogue.connection.execute(f"{_ITEM} WHERE {where} ORDER BY s.id", parameters)
+        return [Item(*row[:10], bool(row[10])) for row in rows]
+
+    def item(self, number: int) -> Item:
+        return self.items("s.number = ?", (number,))[0]
+
+    def by_id(self, one: str) -> Item | None:
+        found = self.items("s.id = ?", (one,))
+        return found[0] if found else None
+
+    def names(self) -> list[str]:
+        """Every qualified name, for suggestions."""
+        return [row[0] for row in self.catalogue.connection.execute("SELECT DISTINCT symbol FROM symbols WHERE symbol != ''")]
+
+    # edges
+
+    def external(self, number: int) -> str:
+        row = self.catalogue.connection.execute("SELECT name FROM externals WHERE number = ?", (number,)).fetchone()
+        return EXTERNAL + str(row[0]) if row else EXTERNAL + "?"
+
+    def export(self) -> tuple[list[tuple[object, ...]], list[Edge]]:
+        """Everything the index says, in an order that depends on nothing but the content: for comparing two indexes."""
+        connection = self.catalogue.connection
+        ids = dict(connection.execute("SELECT number, id FROM symbols").fetchall())
+        outside = {-number: EXTERNAL + name for number, name in connection.execute("SELECT number, name FROM externals")}
+        ids.update(outside)
+        symbols = connection.execute(
+            "SELECT s.id, s.kind, s.symbol, s.start, s.end, s.test, s.owner, f.language, t.signature, t.doc, t.identifiers, t.literals "
+            "FROM symbols s JOIN files f ON f.number = s.file LEFT JOIN texts t ON t.number = s.number ORDER BY s.id"
+        ).fetchall()
+        found = [
+            Edge(ids[int(e["source"])], ids[int(e["target"])], EDGE_NAMES[e["type"]], PROVENANCES[e["provenance"]], round(float(e["confidence"]), 4), int(e["line"]))
+            for e in self.edges.all
+        ]
+        found.sort(key=lambda e: (e.type, e.source, e.target, e.line))
+        return symbols, found
