@@ -207,12 +207,14 @@ def rust_submodule(path: str, name: str, table: Table) -> str | None:
     folder = rust_module_folder(path)
     beside = path.rpartition("/")[0]  # the root file of a program need not be called main
     for candidate in (f"{folder}/{name}.rs", f"{folder}/{name}/mod.rs", f"{beside}/{name}.rs", f"{beside}/{name}/mod.rs"):
-        if candidate.lstrip("/") in table.paths and (not candidate.startswith(beside + "/" + name) or folder == beside or rust_crate(path, table) == path):
+        inside = folder == beside or not candidate.startswith(f"{beside}/{name}")
+        if candidate.lstrip("/") in table.paths and (inside or rust_crate(path, table) == path):
             return candidate.lstrip("/")
     return None
 
 
-_RUST_LIBRARY = frozenset({"std", "core", "alloc", "proc_macro", "Vec", "String", "Option", "Result", "Some", "None", "Ok", "Err", "Box", "str", "u8"})
+# the most frequent names that no crate of a repository has: asked for at every turn
+_RUST_LIBRARY = frozenset({"std", "core", "alloc", "proc_macro", "Vec", "String", "Option", "Result", "Some", "None", "Ok", "Err", "Box", "str"})
 
 
 @lru_cache(maxsize=4096)

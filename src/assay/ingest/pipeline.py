@@ -191,7 +191,7 @@ def _build(root: Path, home: Home, found: Scan, cache: ParseCache, progress: Pro
         catalogue.add_files(rows.values())
         catalogue.add_externals(writer.new_externals())
         carried = _carry_imported(previous, catalogue, rows)
-        edges = np.concatenate([E.from_rows(writer.rows), _imported_edges(carried, numbers, rows)])
+        edges = np.concatenate([E.from_rows(writer.rows), imported_edges(carried, numbers, rows)])
         _finish(folder, catalogue, edges, found, configs, report, indexed_at, started, new=True)
     return report
 
@@ -300,10 +300,10 @@ def _finish(
         }
     )  # fmt: skip
     catalogue.finish(new)
-    _seal(folder / C.NAME)
+    seal(folder / C.NAME)
 
 
-def _seal(path: Path) -> None:
+def seal(path: Path) -> None:
     """Records the number of pages, so that a truncated file is noticed."""
     sealed = C.Catalogue.edit(path)
     pages = sealed.connection.execute("PRAGMA page_count").fetchone()[0]
@@ -335,7 +335,7 @@ def imported_rows(catalogue: C.Catalogue) -> list[ImportedRow]:
     return catalogue.connection.execute("SELECT * FROM imported").fetchall()
 
 
-def _imported_edges(rows: list[ImportedRow], numbers: dict[str, int], files: dict[str, C.FileRow]) -> E.Array:
+def imported_edges(rows: list[ImportedRow], numbers: dict[str, int], files: dict[str, C.FileRow]) -> E.Array:
     out = []
     for source, target, kind, provenance, confidence, line, path, digest in rows:
         file = files.get(path)
@@ -442,6 +442,7 @@ def _replace_files(
         next_number = max(next_number, max(row.number for row in symbols) + 1)
         extracted = parsed[path].extracted
         assert extracted is not None
+        catalogue.add_files([rows[path]])
         catalogue.add_symbols(symbols)
         catalogue.add_texts(_text_rows(extracted, symbols))
     return numbers
@@ -471,5 +472,5 @@ def _merge_edges(
         rows[path] = _with_counts(rows[path], result)
         writer.add(result, rows[path].number)
     catalogue.add_externals(writer.new_externals())
-    return np.concatenate([kept, E.from_rows(writer.rows), _imported_edges(imported, known, rows)])
+    return np.concatenate([kept, E.from_rows(writer.rows), imported_edges(imported, known, rows)])
 

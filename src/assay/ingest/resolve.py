@@ -29,11 +29,14 @@ CO_TESTED = 8  # items of one test that are paired with each other
 
 # how sure each way of resolving is; checked by the spot check in docs/resolution.md
 CERTAIN, RESOLVED, BY_NAME_AND_HINT, BY_NAME = 1.0, 0.9, 0.7, 0.6
+BY_NAME_OF_FIELD = 0.5  # a field that holds a function: its name is shared with untyped objects more often than a method's
 
 _TYPE_LIKE = TYPE_KINDS | {"module"}
 _FIELD_LIKE = frozenset({"field", "property"})
 _MEMBERS = frozenset({"method", "property"})
-_PLAIN_DATA = re.compile(r"(?:string|number|boolean|bigint|symbol|null|undefined|true|false|any|unknown|Record|Array|Map|Set|Promise|Date)\b|[\"'`\d\[{]|.*\]$", re.S)
+_PLAIN_DATA = re.compile(
+    r"(?:string|number|boolean|bigint|symbol|null|undefined|true|false|any|unknown|Record|Array|Map|Set|Promise|Date)\b|[\"'`\d\[{]|.*\]$", re.S
+)
 _PATH = re.compile(r"\b([A-Z]\w*)\.(?=[A-Z])")  # between types, where a language joins them otherwise
 
 
@@ -249,14 +252,18 @@ class Resolver:
         sym = value.sym
         if value.kind in ("instance", "super", "item") and sym is not None and sym.kind in _TYPE_LIKE:
             found = self.values.member(sym, name, above=value.kind == "super")
+            if found and self.file.language.twin_names and (meant := self.values.meant(Value("item", found[0]), True).sym):
+                found = [meant] if meant != found[0] else found
             if found:
-                return self._among(found, row)
+                return self._among(self._further_up(found, sym, row), row)
             if value.kind == "item":
                 inner = self.values.attribute(value, name, self.file)
                 if inner and inner.kind == "item" and inner.sym:
                     return self._definitions(inner.sym, row)
                 if name in ("new", "New") or name in self.file.language.constructors:
                     return _one(sym, RESOLVED)
+            if value.kind == "instance" and (delegate := self.values.delegate(sym)):
+                return self._member_call(delegate, name, receiver, row, source)
             ancestry = self.values.ancestry(sym)
             if added := self.values.extensions(value, name, self.file):
                 return self._among(added, _with_receiver(row))
@@ -272,6 +279,10 @@ class Resolver:
             return self._by_name(name, receiver, source)
         if added := self.values.extensions(value, name, self.file):
             return self._among(added, _with_receiver(row))
+        if value.kind == "outside" and self.file.language.imports == "namespace":
+            full = self.values.attribute(value, name, self.file)
+            if full and full.kind == "item" and full.sym:
+                return self._definitions(full.sym, row)
         if value.kind in ("outside", "object"):
             return _Outcome(external=_outside_name(value, name))
         found_value = self.values.attribute(value, name, self.file)
@@ -333,6 +344,8 @@ class Resolver:
             held = self.values.type_of(sym)
             if held and held.kind == "item" and held.sym and held.sym.kind in CALLABLE_KINDS | TYPE_KINDS:
                 sym = held.sym
+            elif held and (held.sym == sym or held.kind == "outside"):
+                return _Outcome(external=held.name or sym.name)  # `local insert = table.insert`: another name for it
         return self._definitions(sym, row)
 
     def _super_call(self, owner: Sym, row: F.Reference) -> _Outcome:
@@ -351,6 +364,20 @@ class Resolver:
         if self.file.language.name == "python":
             return _NOTHING
         return _Outcome(external=ancestry.outside[0]) if ancestry.outside else _NOTHING
+
+    def _further_up(self, found: list[Sym], owner: Sym, row: F.Reference) -> list[Sym]:
+        """Overloads are inherited one by one: when the nearest do not take that many arguments, those of an ancestor may."""
+        if not self.file.language.overloads or row.arity < 0 or any(self._accepts(s, row.arity) for s in found):
+            return found
+        for ancestor in self.values.ancestry(owner).types[1:]:
+            fitting = [s for s in self.values.own_member(ancestor, found[0].name) if self._accepts(s, row.arity)]
+            if fitting:
+                return fitting
+        return found
+
+    def _accepts(self, sym: Sym, count: int) -> bool:
+        file = self.table.file(sym.path)
+        return file is not None and sym.kind in CALLABLE_KINDS and _takes(file.facts.symbols[sym.index], count)
 
     def _definitions(self, sym: Sym, row: F.Reference) -> _Outcome:
         """A named item, or whichever of its namesakes in the same place is meant."""
@@ -429,8 +456,10 @@ class Resolver:
         roots = self._without_overrides(namesakes)
         hinted = [s for s in roots if _named_like(receiver, s)]
         if len(hinted) == 1:
-            return _one(hinted[0], BY_NAME_AND_HINT, "inferred")
+            return _one(hinted[0], BY_NAME_AND_HINT if hinted[0].kind != "field" else BY_NAME_OF_FIELD, "inferred")
         roots = hinted or roots
+        if len(roots) == 1 and roots[0].kind == "field":
+            return _one(roots[0], BY_NAME_OF_FIELD, "inferred")
         if len(roots) > MAX_CANDIDATES:
             return _Outcome(unresolved=True)
         share = BY_NAME / len(roots)
@@ -466,7 +495,8 @@ class Resolver:
 
     def _owner(self, sym: Sym) -> Sym | None:
         file = self.table.file(sym.path)
-        return self.values.enclosing_type(file, sym.index) if file and sym.index != F.FILE else None
+        owner = self.values.enclosing_type(file, sym.index) if file and sym.index != F.FILE else None
+        return self.values.primary(owner) if owner else None
 
     def _global(self, name: str) -> _Outcome:
         """A bare call in a language where every function is visible everywhere."""

@@ -18,6 +18,7 @@ from assay.ingest.languages import Language, by_name
 
 T = TypeVar("T")
 
+_TREE = re.compile(r"/(?:lib|libs|src|app|tests?|specs?|examples?|bin|benchmarks?|features|config|db|docs?)/")
 _OWNING = TYPE_KINDS | {"module", "variable", "constant"}
 
 
@@ -46,6 +47,7 @@ class File:
         self.path, self.facts, self.test = path, facts, test
         self.language: Language = by_name()[facts.language]
         self.folder = path.rpartition("/")[0]
+        self._syms: dict[int, Sym] = {}
 
     @cached_property
     def children(self) -> dict[int, dict[str, list[int]]]:
@@ -112,11 +114,19 @@ class File:
     def sym(self, index: int) -> Sym:
         if index == F.FILE:
             return Sym(self.path, F.FILE, self.path, "file", "", 1, "", self.language.kin, self.test)
-        fact = self.facts.symbols[index]
-        return Sym(
-            self.path, index, fact.name, fact.kind, fact.symbol, fact.nth,
-            self.owner_key(index), self.language.kin, self.test or fact.test,
-        )  # fmt: skip
+        found = self._syms.get(index)
+        if found is None:
+            fact = self.facts.symbols[index]
+            found = self._syms[index] = Sym(
+                self.path, index, fact.name, fact.kind, fact.symbol, fact.nth,
+                self.owner_key(index), self.language.kin, self.test or fact.test,
+            )  # fmt: skip
+        return found
+
+    @cached_property
+    def project(self) -> str:
+        """The folder that holds the file's source tree: what stands before `lib`, `test` and the like."""
+        return _TREE.split(f"/{self.path}", maxsplit=1)[0]
 
     def full(self, index: int) -> str:
         """The name of a symbol with its package or namespaces, dots throughout."""
@@ -364,8 +374,16 @@ def _locals_behind(file: File, index: int) -> list[object]:
     if fact.type or not fact.values:
         return []
     out: list[object] = []
+    if fact.kind == "field":  # assigned in a function of its type, from what that function binds
+        heads = {value.partition(".")[0].rstrip("()[]{}") for value in fact.values}
+        for at, names in file.bindings.items():
+            if at != F.FILE and file.facts.symbols[at].parent == fact.parent and heads & names.keys():
+                out += [(b.name, b.type, b.value) for rows in names.values() for b in rows]
     at = index
     while at != F.FILE:
-        out += [(b.name, b.type, b.value) for rows in file.bindings.get(at, {}).values() for b in rows]
+        start = file.facts.symbols[at].start
+        out += [
+            (b.name, b.type, b.value, b.line - start, b.until and b.until - start) for rows in file.bindings.get(at, {}).values() for b in rows
+        ]
         at = file.facts.symbols[at].parent
     return out

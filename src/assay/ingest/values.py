@@ -21,7 +21,7 @@ _TYPE_LIKE = TYPE_KINDS | {"module"}
 _HEAD = re.compile(r"[\w$.:\\]+")
 _SEQUENCE = re.compile(r"\[(?:\d*|\.\.\.|[A-Za-z_]\w*)\](?=\S)")  # `[]Cart`, `[3]Cart`, `[...]Cart`
 _IDENTIFIER = re.compile(r"[^\W\d][\w$]*")
-MAX_ANCESTORS = 60  # of one type; deeper hierarchies are cut
+MAX_ANCESTORS = 150  # of one type; deeper hierarchies are cut
 MAX_LOOKUPS = 12  # type expressions inside one another
 
 
@@ -57,7 +57,7 @@ class Evaluator:
         self.table = table
         self._declared: dict[tuple[str, str, int, bool], tuple[Value | None, frozenset[str]]] = {}
         self._brought: dict[tuple[str, str, str, str, int, bool], tuple[Value | None, frozenset[str]]] = {}
-        self._primaries: dict[tuple[str, str], Sym] = {}
+        self._primaries: dict[tuple[str, str | None, bool], Sym] = {}
         self._shallow = 0  # above 0 while bases are looked for: nothing inherited is known yet
         self._busy: set[tuple[str, int]] = set()
         self._climbing: set[tuple[str, int]] = set()
@@ -68,7 +68,7 @@ class Evaluator:
         value = self._lookup(name, file, at, line, own_members, local)
         if local and file.language.closed_types and value and value.kind == "item" and value.sym and value.sym.kind in ("interface", "type"):
             return Value("item", self._beside(value.sym))
-        return Value("item", self.primary(value.sym)) if value and value.kind == "item" and value.sym and file.language.uniform_access else value
+        return Value("item", self.primary(value.sym, file)) if value and value.kind == "item" and value.sym and file.language.uniform_access else value
 
     def _lookup(self, name: str, file: File, at: int, line: int, own_members: bool, local: bool) -> Value | None:
         self.table.reads.add(name)
@@ -255,6 +255,8 @@ class Evaluator:
                 continue
             if sym.test and not file.test:
                 continue
+            if sym.owner and sym.kind not in _TYPE_LIKE and not file.language.implicit_self and not (sym.kind == "constant" and file.language.open_enums):
+                continue  # a member is never named alone
             other = self.table.file(sym.path)
             if other and sym.index != F.FILE:
                 path = other.full(sym.index)
@@ -386,6 +388,10 @@ class Evaluator:
             inner = modules.rust_submodule(path, name, self.table)
             if inner:
                 return Value("file", name=inner)
+            if path.endswith(("lib.rs", "main.rs")):  # exported macros stand at the root of their crate
+                macros = [s for s in self.table.named(name, file.language.kin) if s.kind == "macro" and s.path.startswith(file.folder)]
+                if macros:
+                    return Value("item", macros[0])
         if file.language.imports == "python" and path.endswith("__init__.py"):
             inner_place = modules.locate(f".{name}", file, self.table)
             if inner_place.kind == "file":
@@ -483,7 +489,9 @@ class Evaluator:
     # -- types ---------------------------------------------------------------------------------------------------
 
     def type_value(self, text: str, file: File, at: int, depth: int = 0) -> Value | None:
-        """An object of a declared type: `Optional[Cart]`, `&mut Vec<Cart>`, `Cart | None`, `[]Cart`. Remembered where no local can be meant."""
+        """An object of a declared type: `Optional[Cart]`, `&mut Vec<Cart>`, `Cart | None`, `[]Cart`.
+
+        Remembered where no local can be meant."""
         if not file.language.shadowing:
             return self._type_value(text, file, at, depth)
         key = (text, file.path, at, self._shallow > 0)
@@ -512,7 +520,8 @@ class Evaluator:
         if text.startswith("[") and text.endswith("]"):
             return Value("object", name="[]", arguments=text[1:-1].partition(";")[0], path=file.path)
         if text.startswith("map[") or "..." in text[:60]:
-            return Value("object", name="[]", arguments=text[5:].partition("]")[2] if text[0] == "m" else text.partition("...")[2], path=file.path)
+            elements = text.partition("]")[2] if text.startswith("map[") else text.partition("...")[2]
+            return Value("object", name="[]", arguments=elements, path=file.path)
         if text.endswith("[]"):
             return Value("object", name="[]", arguments=text[:-2], path=file.path)
         if text.startswith("(") and text.endswith(")"):
@@ -557,10 +566,10 @@ class Evaluator:
         """What a chain denotes where a type is meant: a member or local that is called like its type does not hide it."""
         if file.language.closed_types:  # types and values have their names apart
             head, *rest = expression.split(".")
-            value = self.lookup(head, file, at, own_members=False, local=False) or Value("outside", name=head)
+            found: Value | None = self.lookup(head, file, at, own_members=False, local=False) or Value("outside", name=head)
             for name in rest:
-                value = self.attribute(value, name, file)
-            return value
+                found = self.attribute(found, name, file)
+            return found
         value = self.evaluate(expression, file, at, line, local=not file.language.shadowing)
         if value and value.kind == "instance" and expression in file.language.self_names:
             return Value("item", value.sym)  # PHP's `: self`
@@ -667,6 +676,7 @@ class Evaluator:
     def ancestry(self, sym: Sym) -> Ancestry:
         """A type and everything it inherits from, depth first."""
         self.table.reads.add(sym.name)
+        sym = self.primary(sym)
         if (sym.path, sym.index) in self._climbing:  # asked for while its own bases are looked for
             return Ancestry((sym,), ())
         return self.table.remembered(f"ancestry:{sym.id}", lambda: self._ancestry(sym))
@@ -682,9 +692,11 @@ class Evaluator:
     def _climb(self, sym: Sym, types: list[Sym], outside: list[str]) -> None:
         for base in self.direct_bases(sym):
             if base.kind == "item" and base.sym:
-                if base.sym not in types and len(types) < MAX_ANCESTORS:
-                    types.append(base.sym)
-                    self._climb(base.sym, types, outside)
+                above = self.primary(base.sym)
+                if above not in types and len(types) < MAX_ANCESTORS:
+                    types.append(above)
+                    types += [s for s in self._companions(above) if s not in types]
+                    self._climb(above, types, outside)
             elif base.kind == "outside":
                 outside.append(base.name)
 
@@ -718,6 +730,12 @@ class Evaluator:
             for key in dict.fromkeys(file.type_keys(ancestor.index)) if file else ():
                 names |= {m.name for m in self.table.members(key) if m.kind == "method"}
         return frozenset(names)
+
+    def _companions(self, sym: Sym) -> list[Sym]:
+        """What a mixin brings along for the class itself."""
+        file = self.table.file(sym.path)
+        name = file.language.companion if file else ""
+        return [self.primary(s) for s in self.own_member(sym, name)[:1] if s.kind == "module"] if name and sym.kind == "module" else []
 
     def direct_bases(self, sym: Sym) -> list[Value]:
         """Base types as written on any part of a type, resolved; names that lead nowhere are outside."""
@@ -800,6 +818,16 @@ class Evaluator:
                 return found
         return []
 
+    def delegate(self, sym: Sym) -> Value | None:
+        """What a type passes on to when it lacks a member; None for most. A type that is passed on to does so no further."""
+        file = self.table.file(sym.path)
+        name = file.language.delegate if file else ""
+        found = [s for s in self.own_member(sym, name) if s.kind == "type"] if name else []
+        value = self.type_of(found[0]) if found else None
+        if value is None or value.kind != "instance" or value.sym is None or self.own_member(value.sym, name):
+            return None
+        return value
+
     def enclosing_type(self, file: File, at: int) -> Sym | None:
         """The type whose member symbol `at` is, or which it is."""
         while at != F.FILE:
@@ -836,21 +864,24 @@ class Evaluator:
 
     # -- chains --------------------------------------------------------------------------------------------------
 
-    def primary(self, sym: Sym) -> Sym:
-        """Of a type that is opened in several places, the one that stands for it: it names a base, or lies in a file of its name."""
+    def primary(self, sym: Sym, near: File | None = None) -> Sym:
+        """Of a type that is opened in several places, the one that stands for it: it names a base, or lies in a file of its name.
+        Of several such, the one in the same source tree as the file `near` which it is named."""
         file = self.table.file(sym.path)
         if file is None or not file.language.uniform_access or sym.kind not in _TYPE_LIKE:
             return sym
         self.table.reads.add(sym.name)
-        key = (sym.kin, file.full(sym.index))
+        key = (file.full(sym.index), near.project if near else None, near is not None and near.test)
         if key not in self._primaries:
-            self._primaries[key] = min(self._parts(sym), key=self._secondary)
+            self._primaries[key] = min(self._parts(sym), key=lambda part: self._secondary(part, near))
         return self._primaries[key]
 
-    def _secondary(self, sym: Sym) -> tuple[bool, bool, bool, str, int]:
+    def _secondary(self, sym: Sym, near: File | None) -> tuple[bool, bool, bool, bool, bool, str, int]:
         file = self.table.file(sym.path)
         based = bool(file and any(row.role == F.BASE for row in file.bases.get(sym.index, ())))
-        return (sym.test, not based, stem(sym.path).replace("_", "") != sym.name.lower(), sym.path, sym.index)
+        named = stem(sym.path).replace("_", "") == sym.name.lower()
+        far = bool(file and near and file.project != near.project)
+        return (sym.test and not (near and near.test), not based and not named, far, sym.test, not based, sym.path, sym.index)
 
     def _evaluate_uniform(self, expression: str, file: File, at: int, line: int) -> Value | None:
         """A chain of a language in which every name that is no local is a call, with or without parentheses."""
@@ -867,7 +898,7 @@ class Evaluator:
             elif name == "class" and value.kind == "instance":
                 value = Value("item", sym)
             else:
-                value = self._result(self.attribute(value, name, file))
+                value = self._result(self.attribute(value, name, file), file)
             if segment.endswith("[]"):
                 value = None
         return value
@@ -885,16 +916,16 @@ class Evaluator:
         value = self.lookup(name, file, at, line, local=not segment.endswith("()"))
         if value is None and name[0].isupper():
             return Value("outside", name=name)
-        return self._result(value)
+        return self._result(value, file)
 
-    def _result(self, value: Value | None) -> Value | None:
+    def _result(self, value: Value | None, file: File) -> Value | None:
         """A function stands for what it returns, and so does a type's part for the whole; results of a library are unknown."""
         if value is None or value is _CYCLE:
             return value
         if value.kind == "outside" and not value.name.rpartition(".")[2][:1].isupper():
             return None
         if value.kind == "item" and value.sym:
-            return self.type_of(value.sym) if value.sym.kind in CALLABLE_KINDS else Value("item", self.primary(value.sym))
+            return self.type_of(value.sym) if value.sym.kind in CALLABLE_KINDS else Value("item", self.primary(value.sym, file))
         return value
 
     def evaluate(self, expression: str, file: File, at: int, line: int = 0, local: bool = True) -> Value | None:
@@ -947,7 +978,7 @@ class Evaluator:
         if value is None and name in language.module_names:
             value = Value("file", name=file.path)
         if value is None:
-            value = Value("outside", name=name)
+            value = LOCAL if name in language.implicit_locals else Value("outside", name=name)
         return self._marks(value, segment, language.capital_types)
 
     def _marks(self, value: Value | None, segment: str, capital_types: bool = True) -> Value | None:
@@ -1064,6 +1095,8 @@ class Evaluator:
             found = self.member(sym, name)
             if found:
                 return Value("item", found[0])
+            if delegate := self.delegate(sym):
+                return self.attribute(delegate, name, file, seen)
             if file.language.embedding:
                 for base in (b for t in self.ancestry(sym).types for b in self.direct_bases(t)):
                     if base.name.rpartition(".")[2] == name:
@@ -1088,6 +1121,8 @@ class Evaluator:
                 return self._element(value)
             if added := self.extensions(value, name, file):
                 return Value("item", added[0])
+            if value.kind == "outside" and file.language.imports == "namespace" and (found_fully := self._named_fully(f"{value.name}.{name}", file)):
+                return Value("item", found_fully)  # written with its package
             return Value("outside", name=f"{value.name}.{name}")
         return None
 

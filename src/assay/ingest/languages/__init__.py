@@ -43,6 +43,7 @@ class Language:
     shadowing: bool = False  # every binding of a local declares it anew: the nearest above is the one meant
     embedding: bool = False  # an embedded base is also a member by its own name
     capital_types: bool = True  # a capitalised name of a library is a type: calling it gives its object
+    delegate: str = ""  # the member type to whose objects a type passes on what it does not have itself (Rust's `Deref`)
     twin_names: bool = False  # a field and a method may share a name: calling it means the method
     wraps_first: bool = False  # of a wrapper's type arguments only the first counts: `Result<Cart, Problem>`
     elements: frozenset[str] = frozenset()  # methods that return an element of their collection
@@ -52,6 +53,8 @@ class Language:
     uniform_access: bool = False
     closures: bool = True  # functions see the locals around them
     construct: str = ""  # the member of every type that makes an object of it
+    implicit_locals: frozenset[str] = frozenset()  # parameters that anonymous functions have without naming them
+    companion: str = ""  # the module inside a mixin whose members the host gets as well
     declarations: frozenset[str] = frozenset()  # words written like calls that only declare
     binds: Literal["first", "last"] = "first"  # the word of a module's name that importing it makes known
     bare_calls: bool = False  # naming a method without parameters calls it
@@ -172,6 +175,7 @@ LANGUAGES: tuple[Language, ...] = (
         self_names=frozenset({"self"}),
         super_names=frozenset(),
         shadowing=True,
+        delegate="Target",
         twin_names=True,
         wraps_first=True,
         attributes=r"#\[",
@@ -239,6 +243,7 @@ LANGUAGES: tuple[Language, ...] = (
         uniform_access=True,
         closures=False,
         construct="new",
+        companion="ClassMethods",
         declarations=frozenset(
             {"require", "require_relative", "load", "autoload", "require_dependency", "raise", "fail", "include", "extend", "prepend", "using", "refine"}
             | {"private", "public", "protected", "module_function", "private_class_method", "public_class_method", "private_constant", "attr"}
@@ -298,6 +303,7 @@ LANGUAGES: tuple[Language, ...] = (
         "kotlin",
         (".kt", ".kts"),
         "tree_sitter_kotlin:language",
+        implicit_locals=frozenset({"it"}),
         visible="package",
         imports="namespace",
         binds="last",
@@ -310,6 +316,8 @@ LANGUAGES: tuple[Language, ...] = (
         "swift",
         (".swift",),
         "tree_sitter_swift:language",
+        implicit_locals=frozenset({"$0", "$1", "$2", "$3"}),
+        declarations=frozenset({"defer"}),
         visible="global",
         self_names=frozenset({"self"}),
         implicit_self=True,
@@ -320,6 +328,7 @@ LANGUAGES: tuple[Language, ...] = (
         "scala",
         (".scala", ".sc"),
         "tree_sitter_scala:language",
+        implicit_locals=frozenset({"_"}),
         visible="package",
         imports="namespace",
         binds="last",

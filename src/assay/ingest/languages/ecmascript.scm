@@ -4,9 +4,11 @@
 ; variables: symbols at the top level, locals in functions. One that holds a function or class is that function or class
 (variable_declarator name: (identifier) @name !value) @def.variable
 (variable_declarator name: (object_pattern (shorthand_property_identifier_pattern) @name @member @def.variable) value: (_) @value)
-(variable_declarator name: (object_pattern (pair_pattern key: (property_identifier) @member value: (identifier) @name @def.variable)) value: (_) @value)
+(variable_declarator name: (object_pattern (pair_pattern key: (property_identifier) @member value: (identifier) @name @def.variable))
+  value: (_) @value)
 (variable_declarator
-  name: (object_pattern (object_assignment_pattern left: (shorthand_property_identifier_pattern) @name @member @def.variable)) value: (_) @value)
+  name: (object_pattern (object_assignment_pattern left: (shorthand_property_identifier_pattern) @name @member @def.variable)) value:
+  (_) @value)
 (variable_declarator name: (object_pattern (rest_pattern (identifier) @name @def.variable)))
 (variable_declarator name: (array_pattern (identifier) @name @def.variable))
 (for_in_statement left: (identifier) @loop right: (_) @value)
@@ -15,13 +17,16 @@
 (arrow_function parameter: (identifier) @param)
 
 ; fields: this.x = …
-(assignment_expression left: (member_expression object: (this) @self property: [(property_identifier) (private_property_identifier)] @name) right: (_) @value) @def.field
+(assignment_expression left: (member_expression object: (this) @self property: [(property_identifier)
+  (private_property_identifier)] @name) right: (_) @value) @def.field
 
 ; what is exported by assignment
-((assignment_expression left: (member_expression object: (_) @_exports property: (property_identifier)) @name right: (_) @value) @def.variable
+((assignment_expression left: (member_expression object: (_) @_exports property: (property_identifier)) @name right:
+  (_) @value) @def.variable
   (#match? @_exports "^(module\\.)?exports$")
   (#not-match? @value "^([\\w$]+|require\\b[^;]*|(async\\s+)?function\\b[^;]*|module\\.exports.*)$"))
-((assignment_expression left: (member_expression object: (_) @_exports property: (property_identifier) @alias) right: (identifier) @imported) @import @export
+((assignment_expression left: (member_expression object: (_) @_exports property: (property_identifier) @alias) right:
+  (identifier) @imported) @import @export
   (#match? @_exports "^(module\\.)?exports$"))
 ((assignment_expression left: (member_expression) @_module right: (identifier) @imported) @import @export @default
   (#eq? @_module "module.exports"))
@@ -31,10 +36,12 @@
   left: (member_expression) @_module right: (object (pair key: (property_identifier) @alias value: (identifier) @imported))) @import @export
   (#eq? @_module "module.exports"))
 ((assignment_expression
-  left: (member_expression) @_module right: [(function_expression name: (identifier) @imported) (class name: (_) @imported)]) @import @export @default
+  left: (member_expression) @_module right: [(function_expression name: (identifier) @imported) (class name:
+  (_) @imported)]) @import @export @default
   (#eq? @_module "module.exports"))
 ((variable_declarator
-  name: (identifier) @imported value: (parenthesized_expression (assignment_expression left: (member_expression) @_module))) @import @export @default
+  name: (identifier) @imported value: (parenthesized_expression (assignment_expression left:
+  (member_expression) @_module))) @import @export @default
   (#eq? @_module "module.exports"))
 ((variable_declarator
   name: (identifier) @imported value: (assignment_expression left: (member_expression) @_module)) @import @export @default
@@ -46,7 +53,8 @@
 
 ; require
 ((variable_declarator
-  name: (identifier) @alias @default value: (call_expression function: (identifier) @_require arguments: (arguments . (string) @module))) @import
+  name: (identifier) @alias @default value: (call_expression function: (identifier) @_require arguments: (arguments .
+  (string) @module))) @import
   (#eq? @_require "require"))
 ((variable_declarator
   name: (object_pattern (shorthand_property_identifier_pattern) @imported)
@@ -59,7 +67,8 @@
 ((variable_declarator
   name: (identifier) @alias
   value: (member_expression
-    object: (call_expression function: (identifier) @_require arguments: (arguments . (string) @module)) property: (property_identifier) @imported)) @import
+    object: (call_expression function: (identifier) @_require arguments: (arguments . (string) @module)) property:
+  (property_identifier) @imported)) @import
   (#eq? @_require "require"))
 ((assignment_expression
   left: (member_expression property: (property_identifier) @alias)
@@ -107,7 +116,8 @@
 (decorator [(identifier) (member_expression) (call_expression)] @decorator)
 
 ; results
-(return_statement [(identifier) (member_expression) (call_expression) (new_expression) (await_expression) (this) (parenthesized_expression)] @return)
+(return_statement [(identifier) (member_expression) (call_expression) (new_expression) (await_expression) (this)
+  (parenthesized_expression)] @return)
 (arrow_function body: [(identifier) (member_expression) (call_expression) (new_expression) (await_expression) (this)] @return)
 
 ; names

@@ -6,21 +6,27 @@
 (type_spec name: (type_identifier) @name type: (struct_type) @body) @def.struct
 (type_spec name: (type_identifier) @name type: (interface_type) @body) @def.interface
 (type_spec name: (type_identifier) @name
-  type: [(type_identifier) (qualified_type) (generic_type) (pointer_type) (slice_type) (array_type) (map_type) (channel_type) (function_type)] @type) @def.type
+  type: [(type_identifier) (qualified_type) (generic_type) (pointer_type) (slice_type) (array_type) (map_type) (channel_type)
+    (function_type)] @type) @def.type
 (type_alias name: (type_identifier) @name type: (_) @type) @def.type
 (type_spec type: (struct_type (field_declaration_list (field_declaration name: (field_identifier) @name type: (_) @type) @def.field)))
 (type_spec type: (interface_type (method_elem name: (field_identifier) @name result: (_)? @type) @def.method))
 (type_spec type: (struct_type (field_declaration_list (field_declaration !name type: (_) @base))))
 (type_spec type: (interface_type (type_elem . [(type_identifier) (qualified_type) (generic_type)] @base .)))
 
-(const_spec name: (identifier) @name type: (_)? @type) @def.constant
+((const_spec name: (identifier) @name type: (_)? @type) @def.constant (#not-eq? @name "_"))
 ; the type of the constants above holds for those that say nothing
-(const_declaration (const_spec type: (_) @type) (const_spec name: (identifier) @name !type !value) @def.constant)
-(var_spec name: (identifier) @name type: (_)? @type) @def.variable
-(var_spec . name: (identifier) @name value: (expression_list . [(call_expression) (identifier) (selector_expression) (index_expression) (unary_expression) (composite_literal) (type_conversion_expression)] @value)) @def.variable
-(var_spec . name: (identifier) @name value: (expression_list . (composite_literal type: [(slice_type) (array_type) (implicit_length_array_type) (map_type)] @type))) @def.variable
-((var_spec . name: (identifier) @name value: (expression_list . (call_expression function: (identifier) @_make arguments: (argument_list . (_) @type)))) @def.variable
-  (#any-of? @_make "make" "new"))
+((const_declaration (const_spec type: (_) @type) (const_spec name: (identifier) @name !type !value) @def.constant) (#not-eq? @name "_"))
+((var_spec name: (identifier) @name type: (_)? @type) @def.variable (#not-eq? @name "_"))
+((var_spec . name: (identifier) @name value: (expression_list
+  . [(call_expression) (identifier) (selector_expression) (index_expression) (unary_expression) (composite_literal)
+    (type_conversion_expression)] @value)) @def.variable (#not-eq? @name "_"))
+((var_spec . name: (identifier) @name
+  value: (expression_list . (composite_literal type: [(slice_type) (array_type) (implicit_length_array_type) (map_type)] @type))) @def.variable
+  (#not-eq? @name "_"))
+((var_spec . name: (identifier) @name
+  value: (expression_list . (call_expression function: (identifier) @_make arguments: (argument_list . (_) @type)))) @def.variable
+  (#any-of? @_make "make" "new") (#not-eq? @name "_"))
 
 ; parameters and locals
 (method_declaration receiver: (parameter_list (parameter_declaration name: (identifier) @local type: (_) @type)))
@@ -35,14 +41,17 @@
 
 (short_var_declaration left: (expression_list (identifier) @local)) @after
 (short_var_declaration left: (expression_list . (identifier) @local)
-  right: (expression_list . [(identifier) (selector_expression) (index_expression) (unary_expression) (composite_literal) (type_conversion_expression)] @value)) @after
-(short_var_declaration left: (expression_list . (identifier) @local) right: (expression_list . (slice_expression operand: (_) @value))) @after
+  right: (expression_list . [(identifier) (selector_expression) (index_expression) (unary_expression) (composite_literal)
+    (type_conversion_expression)] @value)) @after
+(short_var_declaration left: (expression_list . (identifier) @local)
+  right: (expression_list . (slice_expression operand: (_) @value))) @after
 ; the results of one call, taken apart by their places
 (short_var_declaration left: (expression_list (identifier) @local) @pattern right: (expression_list . (call_expression) @value .)) @after
 (short_var_declaration left: (expression_list . (_) . (identifier) @local) right: (expression_list . (_) . (_) @value)) @after
 (short_var_declaration left: (expression_list . (identifier) @local)
   right: (expression_list . (composite_literal type: [(slice_type) (array_type) (implicit_length_array_type) (map_type)] @type))) @after
-(short_var_declaration left: (expression_list . (identifier) @local) right: (expression_list . (type_assertion_expression type: (_) @type))) @after
+(short_var_declaration left: (expression_list . (identifier) @local)
+  right: (expression_list . (type_assertion_expression type: (_) @type))) @after
 ((short_var_declaration left: (expression_list . (identifier) @local)
   right: (expression_list . (call_expression function: (identifier) @_make arguments: (argument_list . (_) @type)))) @after
   (#any-of? @_make "make" "new"))
@@ -69,7 +78,8 @@
 (field_declaration name: (_) type: (_) @hint)
 (var_spec type: (_) @hint)
 (const_spec type: (_) @hint)
-(type_spec type: [(type_identifier) (qualified_type) (generic_type) (pointer_type) (slice_type) (array_type) (map_type) (channel_type) (function_type)] @hint)
+(type_spec type: [(type_identifier) (qualified_type) (generic_type) (pointer_type) (slice_type) (array_type) (map_type) (channel_type)
+  (function_type)] @hint)
 (type_alias type: (_) @hint)
 (type_constraint) @hint
 (type_arguments) @hint

@@ -9,7 +9,8 @@
 (class_body (method_definition name: (_) @name body: (_) @body) @def.function)
 (class_body (method_definition ["get" "set"] name: (_) @name body: (_) @body) @def.property)
 (class_body (field_definition property: (_) @name value: (_)? @value) @def.field)
-(class_body (field_definition property: (_) @name value: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @def.function)
+(class_body (field_definition property: (_) @name value: [(arrow_function body: (_) @body) (function_expression body:
+  (_) @body)]) @def.function)
 (class_heritage [(identifier) (member_expression) (call_expression)] @base)
 
 (variable_declarator name: (identifier) @name value: (_) @value) @def.variable
@@ -40,7 +41,8 @@
   (#eq? @_module "module.exports"))
 ((program (expression_statement (assignment_expression
   left: (member_expression) @_module
-  right: (object (pair key: (property_identifier) @name value: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @def.function))))
+  right: (object (pair key: (property_identifier) @name value: [(arrow_function body: (_) @body) (function_expression body:
+  (_) @body)]) @def.function))))
   (#eq? @_module "module.exports"))
 
 ; parameters

@@ -25,7 +25,7 @@
   (#eq? @_override "override"))
 
 (delegation_specifier [(user_type) @base (constructor_invocation (user_type) @base) (explicit_delegation . (user_type) @base)])
-(constructor_invocation (user_type) @call (value_arguments) @args)
+(delegation_specifier (constructor_invocation (user_type) @call (value_arguments) @args))
 (annotation [(user_type) @decorator (constructor_invocation (user_type) @decorator)])
 
 ; bindings

@@ -24,9 +24,17 @@
   (#match? @_extend "^(extend|subclass|derive|inherit)$"))
 
 ; variables and fields
-(chunk (variable_declaration (assignment_statement (variable_list name: (identifier) @name) (expression_list . value: (_) @value))) @def.variable)
+(chunk (variable_declaration (assignment_statement (variable_list name: (identifier) @name))) @def.variable)
+(chunk (variable_declaration (assignment_statement (variable_list . name: (identifier) @name) (expression_list . value: (_) @value))) @def.variable)
+(chunk (variable_declaration (assignment_statement (variable_list . name: (_) . name: (identifier) @name) (expression_list . value: (_) . value: (_) @value))) @def.variable)
+(chunk (variable_declaration (assignment_statement (variable_list . name: (_) . name: (_) . name: (identifier) @name) (expression_list . value: (_) . value: (_) . value: (_) @value))) @def.variable)
+(chunk (variable_declaration (assignment_statement (variable_list . name: (_) . name: (_) . name: (_) . name: (identifier) @name) (expression_list . value: (_) . value: (_) . value: (_) . value: (_) @value))) @def.variable)
+(chunk (variable_declaration (assignment_statement (variable_list . name: (_) . name: (_) . name: (_) . name: (_) . name: (identifier) @name) (expression_list . value: (_) . value: (_) . value: (_) . value: (_) . value: (_) @value))) @def.variable)
+(chunk (variable_declaration (assignment_statement (variable_list . name: (_) . name: (_) . name: (_) . name: (_) . name: (_) . name: (identifier) @name) (expression_list . value: (_) . value: (_) . value: (_) . value: (_) . value: (_) . value: (_) @value))) @def.variable)
 (chunk (variable_declaration (variable_list name: (identifier) @name)) @def.variable)
-(block (variable_declaration (assignment_statement (variable_list . name: (identifier) @local .) (expression_list . value: (_) @value .))))
+(block (variable_declaration (assignment_statement (variable_list . name: (identifier) @local) (expression_list . value: (_) @value))))
+(block (variable_declaration (assignment_statement (variable_list . name: (_) . name: (identifier) @local) (expression_list . value: (_) . value: (_) @value))))
+(block (variable_declaration (assignment_statement (variable_list . name: (_) . name: (_) . name: (identifier) @local) (expression_list . value: (_) . value: (_) . value: (_) @value))))
 (block (variable_declaration (assignment_statement (variable_list name: (identifier) @local))))
 (chunk (assignment_statement (variable_list . name: (identifier) @name .) (expression_list . value: (_) @value)) @def.variable)
 ((chunk (assignment_statement (variable_list . name: (dot_index_expression table: (identifier) field: (identifier) @_field) @name .) (expression_list . value: [

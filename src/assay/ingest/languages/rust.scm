@@ -18,7 +18,8 @@
 (trait_item bounds: (trait_bounds [(type_identifier) (scoped_type_identifier) (generic_type)] @base))
 (attribute_item (attribute [(identifier) (scoped_identifier)] @decorator)
   (#not-any-of? @decorator "derive" "test" "cfg" "cfg_attr" "allow" "warn" "deny" "expect" "inline" "doc" "must_use" "ignore" "should_panic"
-    "macro_use" "macro_export" "repr" "deprecated" "path" "serde" "cold" "non_exhaustive" "track_caller" "no_mangle" "automatically_derived"))
+    "macro_use" "macro_export" "repr" "deprecated" "path" "serde" "cold" "non_exhaustive" "track_caller" "no_mangle"
+    "automatically_derived"))
 
 ; parameters and locals
 (function_item parameters: (parameters (parameter pattern: (identifier) @param type: (_) @type)))
@@ -28,8 +29,10 @@
 (closure_parameters (parameter pattern: (identifier) @local type: (_) @type))
 (closure_parameters (identifier) @local)
 ; the argument of a closure is an element of what the method belongs to, or what an option holds
-(call_expression function: (field_expression value: (_) @value) arguments: (arguments (closure_expression parameters: (closure_parameters . (identifier) @local .))))
-(call_expression function: (field_expression value: (_) @value) arguments: (arguments (closure_expression parameters: (closure_parameters . (identifier) @loop .))))
+(call_expression function: (field_expression value: (_) @value)
+  arguments: (arguments (closure_expression parameters: (closure_parameters . (identifier) @local .))))
+(call_expression function: (field_expression value: (_) @value)
+  arguments: (arguments (closure_expression parameters: (closure_parameters . (identifier) @loop .))))
 (call_expression function: (field_expression value: (_) @value)
   arguments: (arguments (closure_expression parameters: (closure_parameters . (reference_pattern (identifier) @loop) .))))
 (type_parameter name: (type_identifier) @typeparam bounds: (trait_bounds)? @type)
@@ -56,8 +59,10 @@
   (#any-of? @_wrapper "Some" "Ok"))
 ((match_pattern (identifier) @local) (#match? @local "^[a-z_]"))
 (tuple_struct_pattern type: (_) @value (identifier) @local) @pattern
-(tuple_struct_pattern type: (_) @value [(ref_pattern (identifier) @local) (mut_pattern (identifier) @local) (reference_pattern (identifier) @local)]) @pattern
-(tuple_pattern [(identifier) @local (ref_pattern (identifier) @local) (mut_pattern (identifier) @local) (reference_pattern (identifier) @local)])
+(tuple_struct_pattern type: (_) @value
+  [(ref_pattern (identifier) @local) (mut_pattern (identifier) @local) (reference_pattern (identifier) @local)]) @pattern
+(tuple_pattern
+  [(identifier) @local (ref_pattern (identifier) @local) (mut_pattern (identifier) @local) (reference_pattern (identifier) @local)])
 (slice_pattern (identifier) @local)
 (captured_pattern . (identifier) @local)
 (field_pattern name: (shorthand_field_identifier) @local)

@@ -5,7 +5,8 @@
 (class_declaration name: (type_identifier) @name body: (_) @body) @def.class
 (abstract_class_declaration name: (type_identifier) @name body: (_) @body) @def.class
 (export_statement (decorator) declaration: [
-  (class_declaration name: (type_identifier) @name body: (_) @body) (abstract_class_declaration name: (type_identifier) @name body: (_) @body)]) @def.class
+  (class_declaration name: (type_identifier) @name body: (_) @body) (abstract_class_declaration name: (type_identifier) @name body:
+  (_) @body)]) @def.class
 (export_statement "default" @name value: [
   (function_expression !name return_type: (_)? @type body: (_) @body) (generator_function !name return_type: (_)? @type body: (_) @body)
   (arrow_function return_type: (_)? @type body: (_) @body)]) @def.function
@@ -47,9 +48,11 @@
   (generator_function return_type: (_)? @type body: (_) @body)]) @def.function @bound
 (variable_declarator name: (identifier) @name value: (class body: (_) @body)) @def.class @bound
 (variable_declarator value: (object (method_definition name: (_) @name return_type: (_)? @type body: (_) @body) @def.function @bound))
-(variable_declarator value: (object (method_definition ["get" "set"] name: (_) @name return_type: (_)? @type body: (_) @body) @def.property @bound))
+(variable_declarator value: (object (method_definition ["get" "set"] name: (_) @name return_type: (_)? @type body:
+  (_) @body) @def.property @bound))
 (variable_declarator value: (object (pair key: (property_identifier) @name value: [
-  (arrow_function return_type: (_)? @type body: (_) @body) (function_expression return_type: (_)? @type body: (_) @body)]) @def.function @bound))
+  (arrow_function return_type: (_)? @type body: (_) @body) (function_expression return_type: (_)? @type body:
+  (_) @body)]) @def.function @bound))
 (variable_declarator value: [(as_expression (object [
     (method_definition name: (_) @name return_type: (_)? @type body: (_) @body)
     (pair key: (property_identifier) @name value: (arrow_function return_type: (_)? @type body: (_) @body))] @def.function @bound))
@@ -75,7 +78,8 @@
 ; types
 [(type_annotation) (type_arguments) (constraint) (default_type) (type_predicate_annotation) (asserts_annotation)] @hint
 (type_alias_declaration value: (_) @hint)
-(as_expression [(type_identifier) (nested_type_identifier) (generic_type) (array_type) (union_type) (intersection_type) (object_type)] @hint)
+(as_expression [(type_identifier) (nested_type_identifier) (generic_type) (array_type) (union_type) (intersection_type)
+  (object_type)] @hint)
 (satisfies_expression [(type_identifier) (nested_type_identifier) (generic_type) (array_type) (union_type) (intersection_type)] @hint)
 (as_expression . (identifier) @mention)
 (non_null_expression (identifier) @mention)

@@ -1,0 +1,40 @@
+# Two commands do all set-up on a machine with python3, git and make: `make demo` and `make test`.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint check bench clean docs
+
+demo: .venv/installed
+	$(BIN)/assay index .
+	$(BIN)/assay status || true
+	$(BIN)/assay symbols 'Resolver.*'
+	$(BIN)/assay impact words
+
+test: lint
+	$(BIN)/python -m pytest -n auto
+
+lint: .venv/dev
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/dev
+	$(BIN)/python benchmarks/index.py
+
+docs: .venv/dev
+	$(BIN)/python scripts/cli_reference.py > docs/cli.md
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/installed: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --editable . -c constraints.txt
+	touch $@
+
+.venv/dev: pyproject.toml constraints.txt .venv/installed
+	$(BIN)/python -m pip install --quiet --editable '.[dev]' -c constraints.txt
+	touch $@
+
+clean:
+	rm -rf .venv .assay

@@ -1,0 +1,50 @@
+"""What several commands share: finding the root, opening its index, printing in the format asked for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from assay.store.layout import Home
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def root_options(function: F) -> F:
+    """--root and --index-dir, for every command."""
+    function = click.option("--index-dir", type=click.Path(path_type=Path), help="Keep the index in DIR instead of .assay/ at the root.", metavar="DIR")(function)
+    return click.option("--root", type=click.Path(path_type=Path), help="The repository. Default: the one around the current folder.", metavar="DIR")(function)
+
+
+def format_option(function: F) -> F:
+    return click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to print the answer.")(function)
+
+
+def find_root(given: Path | None) -> Path:
+    """The folder given, else the nearest with an index, else the repository around the current folder, else that folder."""
+    if given is not None:
+        return given.resolve()
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / ".assay" / "current").exists():
+            return folder
+    try:
+        done = subprocess.run(["git", "rev-parse", "--show-toplevel"], capture_output=True, text=True, check=False)
+        if done.returncode == 0 and done.stdout.strip():
+            return Path(done.stdout.strip())
+    except OSError:
+        pass
+    return here
+
+
+def home_of(root: Path, index_dir: Path | None) -> Home:
+    return Home.of(root, index_dir.resolve() if index_dir else None)
+
+
+def print_json(value: object) -> None:
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))

@@ -1,0 +1,56 @@
+"""`assay impact`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from assay.cli.common import find_root, format_option, home_of, print_json, root_options
+from assay.cli.symbols import as_json
+from assay.retrieve.impact import Affected, impact
+from assay.retrieve.names import require
+from assay.store.index import Index
+
+
+@click.command("impact")
+@click.argument("symbol")
+@root_options
+@click.option("--depth", type=click.IntRange(min=1), default=5, show_default=True, help="How many steps to follow.")
+@click.option("--min-confidence", type=click.FloatRange(0, 1), default=0.1, show_default=True, help="Leave out what is less sure.")
+@click.option("--all", "everything", is_flag=True, help="Follow types, fields and inheritance too, not only calls.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many.")
+@format_option
+def command(
+    symbol: str, root: Path | None, index_dir: Path | None, depth: int, min_confidence: float, everything: bool, limit: int, form: str
+) -> None:
+    """Who would notice if SYMBOL changed: its transitive callers, by depth and confidence.
+
+    SYMBOL is a name as you would write it: run, Flask.run, or src/app.py::Flask.run. If several match, all are meant.
+    """
+    where = find_root(root)
+    index = Index.open(where, home_of(where, index_dir))
+    changed = require(index, symbol)
+    found = impact(index, changed, depth, min_confidence, everything)
+    if form == "json":
+        print_json({"symbols": [as_json(item) for item in changed], "total": len(found), "affected": [affected_json(a) for a in found[:limit]]})
+        return
+    for item in changed:
+        click.echo(f"{item.kind} {item.symbol}  {item.path}:{item.start}")
+    if not found:
+        click.echo("nothing in this repository calls it")
+    shown = 0
+    for affected in found[:limit]:
+        if affected.depth != shown:
+            shown = affected.depth
+            click.echo(f"\n{shown} step{'s' if shown > 1 else ''} away:")
+        click.echo(f"  {affected.confidence:4.2f}  {affected.item.path}:{affected.line}  {affected.item.symbol or '(file)'}  {affected.edge} {affected.through.rpartition('::')[2]}")
+    if len(found) > limit:
+        click.echo(f"… and {len(found) - limit} more; -n shows more", err=True)
+
+
+def affected_json(affected: Affected) -> dict[str, object]:
+    return {
+        **as_json(affected.item), "depth": affected.depth, "confidence": affected.confidence,
+        "edge": affected.edge, "through": affected.through, "line": affected.line,
+    }  # fmt: skip

@@ -1,0 +1,56 @@
+"""`assay status`."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import click
+
+from assay.cli.common import find_root, format_option, home_of, print_json, root_options
+from assay.ingest.freshness import freshness
+from assay.retrieve.status import Status, status
+from assay.store.index import Index
+
+
+@click.command("status")
+@root_options
+@format_option
+def command(root: Path | None, index_dir: Path | None, form: str) -> None:
+    """What is indexed, how well calls were resolved, and whether it is fresh.
+
+    "calls resolved" is the share of call sites that name something defined in the repository and were resolved to it.
+    Exit code 1 means that files changed since they were indexed.
+    """
+    where = find_root(root)
+    opened = Index.open(where, home_of(where, index_dir))
+    found = status(opened)
+    fresh = freshness(where, opened)
+    if form == "json":
+        print_json({"root": str(where), **dataclasses.asdict(found), "fresh": fresh.fresh, "stale": fresh.stale})
+    else:
+        _print(found, fresh.stale, where)
+    raise click.exceptions.Exit(0 if fresh.fresh else 1)
+
+
+def _print(found: Status, stale: list[str], root: Path) -> None:
+    click.echo(f"{root}: {found.files} files, {found.lines:,} lines, {found.symbols:,} symbols, {found.edges:,} edges")
+    click.echo()
+    click.echo(f"{'language':<12} {'files':>6} {'symbols':>8} {'calls':>8} {'resolved':>9}")
+    for name, row in found.languages.items():
+        share = f"{row.calls_resolved:8.1%}" if row.calls_resolved is not None else "       –"
+        click.echo(f"{name:<12} {row.files:>6} {row.symbols:>8} {row.calls:>8} {share:>9}")
+    if found.calls_resolved is not None:
+        click.echo(f"calls resolved: {found.calls_resolved:.1%} of those that name something of this repository")
+    click.echo()
+    click.echo("edges: " + ", ".join(f"{name} {count:,}" for name, count in found.edge_types.items()))
+    if found.skipped:
+        click.echo("passed over: " + ", ".join(f"{count} {reason}" for reason, count in found.skipped.items()))
+    if found.problems:
+        click.echo(f"problems: {found.problems} files could not be read; assay index -v lists them")
+    click.echo(f"index: {found.bytes / 1e6:.1f} MB, last {found.mode} took {found.seconds:.1f} s")
+    if stale:
+        names = ", ".join(stale[:5]) + (f" and {len(stale) - 5} more" if len(stale) > 5 else "")
+        click.echo(f"stale: {len(stale)} files changed since ({names}); run: assay index")
+    else:
+        click.echo("fresh: nothing changed since")

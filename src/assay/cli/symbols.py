@@ -1,0 +1,46 @@
+"""`assay symbols`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from assay.cli.common import find_root, format_option, home_of, print_json, root_options
+from assay.core.items import Item
+from assay.retrieve.names import NoSuchSymbol, match
+from assay.store.index import Index
+from assay.text.identifiers import nearest
+
+
+@click.command("symbols")
+@click.argument("pattern")
+@root_options
+@click.option("-n", "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
+@click.option("--kind", help="Only symbols of this kind: function, method, class, field, …")
+@format_option
+def command(pattern: str, root: Path | None, index_dir: Path | None, limit: int, kind: str | None, form: str) -> None:
+    """List symbols by name (run, Flask.run, src/app.py::Flask.run), pattern (*Handler, Flask.*) or part of a name.
+
+    Exit code 1 when nothing matches; the nearest names are offered.
+    """
+    where = find_root(root)
+    index = Index.open(where, home_of(where, index_dir))
+    found = [item for item in match(index, pattern) if kind is None or item.kind == kind]
+    if form == "json":
+        print_json({"pattern": pattern, "total": len(found), "symbols": [as_json(item) for item in found[:limit]]})
+        raise click.exceptions.Exit(0 if found else 1)
+    if not found:
+        raise NoSuchSymbol(pattern, nearest(pattern.strip("*?"), index.names()))
+    for item in found[:limit]:
+        click.echo(f"{item.path}:{item.start}  {item.kind} {item.symbol}  {item.signature}")
+    if len(found) > limit:
+        click.echo(f"… and {len(found) - limit} more; -n shows more", err=True)
+
+
+def as_json(item: Item) -> dict[str, object]:
+    """The stable form of an item in JSON output."""
+    return {
+        "id": item.id, "symbol": item.symbol, "kind": item.kind, "path": item.path, "start": item.start, "end": item.end,
+        "signature": item.signature, "doc": item.doc, "test": item.test,
+    }  # fmt: skip

@@ -1,0 +1,1 @@
+"""Reading the index: status, names, impact, affected tests. The retrieval engine will live here too."""

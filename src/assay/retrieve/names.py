@@ -1,0 +1,59 @@
+"""Finding symbols by name: exact, by qualified suffix, by pattern; and the nearest names when nothing matches."""
+
+from __future__ import annotations
+
+from assay.core.items import Item
+from assay.errors import AssayError
+from assay.store.index import Index
+from assay.text.identifiers import nearest
+
+_SUGGESTED = 5
+
+
+class NoSuchSymbol(AssayError):
+    """No symbol of that name; the message offers the nearest."""
+
+    exit_code = 1
+
+    def __init__(self, name: str, near: list[str]) -> None:
+        hint = f" Nearest: {', '.join(near)}" if near else ""
+        super().__init__(f"no symbol called '{name}'.{hint}")
+        self.near = near
+
+
+def match(index: Index, pattern: str, limit: int = 0) -> list[Item]:
+    """Items whose id, name or qualified name matches: exactly, as a qualified suffix, with `*` and `?`, else as a substring."""
+    cut = f" LIMIT {limit}" if limit else ""
+    if any(mark in pattern for mark in "*?["):
+        return index.items(f"s.ordinal >= 0 AND (s.symbol GLOB ? OR s.name GLOB ? OR s.id GLOB ?){'' if cut else ''}", (pattern,) * 3)[: limit or None]
+    exact = resolve(index, pattern)
+    if exact:
+        return exact[: limit or None]
+    like = "%" + pattern.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+    return index.items("s.ordinal >= 0 AND s.symbol LIKE ? ESCAPE '\\'", (like,))[: limit or None]
+
+
+def resolve(index: Index, name: str) -> list[Item]:
+    """The items a person means by `Flask.run`, `run`, `src/app.py::Flask.run` or `src/app.py`; all of them when several fit."""
+    one = index.by_id(name)
+    if one is not None:
+        return [one]
+    dotted = name.replace("::", ".").replace("#", ".")
+    terminal = dotted.rpartition(".")[2]
+    found = [item for item in index.items("s.name = ? AND s.ordinal >= 0", (terminal,)) if _ends(item.symbol.replace("::", "."), dotted)]
+    if found or "::" not in name:
+        return found
+    path, _, symbol = name.partition("::")
+    return [item for item in resolve(index, symbol) if item.path == path or item.path.endswith("/" + path)]
+
+
+def require(index: Index, name: str) -> list[Item]:
+    """Like `resolve`, but nothing found is an error that offers the nearest names."""
+    found = resolve(index, name)
+    if not found:
+        raise NoSuchSymbol(name, nearest(name.rpartition("::")[2], index.names(), _SUGGESTED))
+    return found
+
+
+def _ends(symbol: str, wanted: str) -> bool:
+    return symbol == wanted or symbol.endswith("." + wanted)

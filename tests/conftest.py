@@ -1,0 +1,79 @@
+"""Real repositories in temporary folders."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from assay.ingest.pipeline import Report, index
+from assay.store.index import Index
+from assay.store.layout import Home
+
+FIXTURES = Path(__file__).parent / "fixtures"
+
+
+class Repository:
+    """A folder with files, perhaps under git, and its index."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.home = Home.of(root)
+
+    def write(self, path: str, text: str | bytes) -> Path:
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return target
+
+    def git(self, *arguments: str) -> str:
+        command = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false", *arguments]
+        return subprocess.run(command, cwd=self.root, check=True, capture_output=True, text=True).stdout
+
+    def commit(self, message: str = "change") -> None:
+        self.git("add", "-A")
+        self.git("commit", "-q", "--allow-empty", "-m", message)
+
+    def index(self, rebuild: bool = False) -> Report:
+        return index(self.root, self.home, rebuild)
+
+    def open(self) -> Index:
+        return Index.open(self.root, self.home)
+
+    def edges(self, kind: str) -> set[tuple[str, str]]:
+        opened = self.open()
+        try:
+            return {(e.source, e.target) for e in opened.export()[1] if e.type == kind}
+        finally:
+            opened.close()
+
+    def symbols(self) -> set[str]:
+        opened = self.open()
+        try:
+            return {str(row[0]) for row in opened.export()[0]}
+        finally:
+            opened.close()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    """An empty git repository."""
+    made = Repository(tmp_path / "repository")
+    made.root.mkdir()
+    made.git("init", "-q", "-b", "main")
+    return made
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Callable[[str], Repository]:
+    """A copy of a language's fixture project, not under git."""
+
+    def copy(language: str) -> Repository:
+        root = tmp_path / language
+        shutil.copytree(FIXTURES / language / "project", root)
+        return Repository(root)
+
+    return copy
