@@ -44,6 +44,6 @@ def test_every_item_is_contained_by_the_item_its_id_names(language: str, project
 
 def test_every_language_has_a_query_and_a_fixture() -> None:
     for language in TABLE:
-        assert (HERE / (language.query or f"{language.name}.scm")).exists() or language.query_object
+        assert (HERE / (language.query or f"{language.name}.scm")).exists() or language.query_objects
     families = {language.name for language in TABLE} - {"tsx"}
     assert families <= set(LANGUAGES)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
+from typing import Any
 
 import click
 
@@ -37,6 +39,16 @@ class _LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Runs a command; being interrupted, and a reader of our output that stops reading (`| head`), are ordinary ends."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise click.exceptions.Abort from None
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered goes nowhere
+            raise click.exceptions.Exit(0) from None
+
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0] if args else ""
         if name not in COMMANDS and not name.startswith("-"):
@@ -61,7 +73,7 @@ def cli() -> None:
 def main() -> None:
     """The entry point: errors meant for people become one line and exit code 2."""
     try:
-        cli.main(standalone_mode=False)
+        sys.exit(cli.main(standalone_mode=False))
     except AssayError as error:
         click.echo(f"assay: {error}", err=True)
         sys.exit(error.exit_code)
@@ -71,6 +83,13 @@ def main() -> None:
     except click.ClickException as error:
         error.show()
         sys.exit(2)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
+    except Exception as error:
+        import sqlite3
+
+        if isinstance(error, OSError):
+            click.echo(f"assay: {error}", err=True)
+        elif isinstance(error, sqlite3.DatabaseError):
+            click.echo(f"assay: the index is damaged ({error}). Rebuild it with: assay index --rebuild", err=True)
+        else:
+            raise
+        sys.exit(2)

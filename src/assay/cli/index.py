@@ -31,8 +31,6 @@ def command(path: Path | None, root: Path | None, index_dir: Path | None, rebuil
     bar = Bar()
     try:
         report = index(where, home_of(where, index_dir), rebuild, bar)
-    except KeyboardInterrupt:
-        raise click.exceptions.Abort from None
     finally:
         bar.close()
     if form == "json":

@@ -9,7 +9,6 @@ import click
 
 from assay.cli.common import find_root, format_option, home_of, print_json, root_options
 from assay.ingest.scip import merge
-from assay.store.index import Index
 
 
 @click.command("ingest-scip")
@@ -23,9 +22,7 @@ def command(file: Path, root: Path | None, index_dir: Path | None, form: str) ->
     read from changes. Exit code 1 when some of its documents are not in the index.
     """
     where = find_root(root)
-    home = home_of(where, index_dir)
-    index = Index.open(where, home)
-    merged = merge(home, index, file)
+    merged = merge(where, home_of(where, index_dir), file)
     if form == "json":
         print_json(dataclasses.asdict(merged))
     else:

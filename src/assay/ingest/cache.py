@@ -6,9 +6,11 @@ opened, read or written, everything is parsed again and nothing is lost.
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import subprocess
 import time
+import zlib
 from hashlib import blake2b
 from pathlib import Path
 
@@ -16,6 +18,13 @@ from assay.ingest.facts import Extracted
 from assay.ingest.version import extractor_version
 
 UNUSED_DAYS = 30  # parses not asked for in this long are dropped
+
+
+_OPENING = (
+    "PRAGMA journal_mode=WAL",
+    "PRAGMA synchronous=OFF",
+    "CREATE TABLE IF NOT EXISTS parsed (key BLOB PRIMARY KEY, facts BLOB, texts BLOB, lines INTEGER, day INTEGER, sum INTEGER) WITHOUT ROWID",
+)
 
 
 def content_hash(data: bytes) -> bytes:
@@ -40,19 +49,26 @@ class ParseCache:
     def __init__(self, path: Path | None) -> None:
         self._connection: sqlite3.Connection | None = None
         self._today = int(time.time() // 86400)
+        self._path = path
         if path is None:
             return
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            connection = sqlite3.connect(path, timeout=10, isolation_level=None)
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=OFF")
-            connection.execute(
-                "CREATE TABLE IF NOT EXISTS parses (key BLOB PRIMARY KEY, facts BLOB, texts BLOB, lines INTEGER, day INTEGER) WITHOUT ROWID"
-            )
-            self._connection = connection
-        except (sqlite3.Error, OSError):
-            self._connection = None
+        for _ in range(2):  # a damaged file is thrown away, so that there is a good one from now on
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                self._connection = sqlite3.connect(path, timeout=10, isolation_level=None)
+                for statement in _OPENING:
+                    self._connection.execute(statement)
+                return
+            except (sqlite3.Error, OSError) as error:
+                self._failed(error)
+
+    def _failed(self, error: Exception) -> None:
+        """Does without the cache; one that is damaged, not merely locked or out of reach, is removed."""
+        self.close()
+        if self._path is not None and isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+            for suffix in ("", "-wal", "-shm"):
+                with contextlib.suppress(OSError):
+                    Path(f"{self._path}{suffix}").unlink(missing_ok=True)
 
     @staticmethod
     def _key(digest: bytes, language: str) -> bytes:
@@ -63,23 +79,26 @@ class ParseCache:
             return None
         key = self._key(digest, language)
         try:
-            row = self._connection.execute("SELECT facts, texts, lines, day FROM parses WHERE key = ?", (key,)).fetchone()
+            row = self._connection.execute("SELECT facts, texts, lines, day, sum FROM parsed WHERE key = ?", (key,)).fetchone()
             if row and row[3] != self._today:
-                self._connection.execute("UPDATE parses SET day = ? WHERE key = ?", (self._today, key))
-        except sqlite3.Error:
+                self._connection.execute("UPDATE parsed SET day = ? WHERE key = ?", (self._today, key))
+        except sqlite3.Error as error:
+            self._failed(error)
             return None
-        return Extracted(row[0], row[1], row[2]) if row else None
+        if row is None or row[4] != _sum(row[0], row[1]):
+            return None
+        return Extracted(row[0], row[1], row[2])
 
     def put_all(self, rows: list[tuple[bytes, str, Extracted]]) -> None:
         if self._connection is None or not rows:
             return
-        values = [(self._key(digest, language), e.facts, e.texts, e.lines, self._today) for digest, language, e in rows]
+        values = [(self._key(digest, language), e.facts, e.texts, e.lines, self._today, _sum(e.facts, e.texts)) for digest, language, e in rows]
         try:
             self._connection.execute("BEGIN")
-            self._connection.executemany("INSERT OR REPLACE INTO parses VALUES (?, ?, ?, ?, ?)", values)
+            self._connection.executemany("INSERT OR REPLACE INTO parsed VALUES (?, ?, ?, ?, ?, ?)", values)
             self._connection.execute("COMMIT")
-        except sqlite3.Error:
-            self._connection = None
+        except sqlite3.Error as error:
+            self._failed(error)
 
     def prune(self) -> None:
         """Drops what no index asked for in UNUSED_DAYS, and everything of other extractor versions."""
@@ -88,12 +107,17 @@ class ParseCache:
         try:
             suffix = f":{extractor_version()}".encode()
             self._connection.execute(
-                "DELETE FROM parses WHERE day < ? OR substr(key, -?) != ?", (self._today - UNUSED_DAYS, len(suffix), suffix)
+                "DELETE FROM parsed WHERE day < ? OR substr(key, -?) != ?", (self._today - UNUSED_DAYS, len(suffix), suffix)
             )
-        except sqlite3.Error:
-            self._connection = None
+        except sqlite3.Error as error:
+            self._failed(error)
 
     def close(self) -> None:
         if self._connection is not None:
-            self._connection.close()
+            with contextlib.suppress(sqlite3.Error):
+                self._connection.close()
             self._connection = None
+
+
+def _sum(facts: bytes, texts: bytes) -> int:
+    return zlib.crc32(texts, zlib.crc32(facts))

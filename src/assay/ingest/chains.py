@@ -60,7 +60,7 @@ def chain(text: str, loose: bool = False) -> str:
     while stripped != text:
         stripped = text
         text = _PREFIX.sub("", text)
-    text = _GENERIC.sub("", _BLOCK.sub("", text))
+    text = _GENERIC.sub("", _BLOCK.sub("", text.lstrip("\\")))
     text = _SPACE.sub("", _ARROWS.sub(".", text)).rstrip("!?;")
     if text.startswith("\x01."):
         text = "?" + text[1:]

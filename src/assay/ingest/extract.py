@@ -12,7 +12,7 @@ from functools import cache
 from time import monotonic
 from typing import Any
 
-from tree_sitter import Node, Parser, Query, QueryCursor, Tree
+from tree_sitter import Node, Parser, QueryCursor, Tree
 
 from assay.core.items import TYPE_KINDS
 from assay.ingest import facts as F
@@ -23,6 +23,7 @@ from assay.ingest.languages import Language
 PARSE_SECONDS = 20.0  # a file that takes longer is left out: it is data, not code
 LARGE = 200_000  # bytes; smaller files cannot take that long
 PIECE = 8192  # bytes handed to the parser at once, between two looks at the clock
+MAX_CHAIN = 3000  # bytes of an expression that is still looked at as a name
 MAX_SIGNATURE = 300
 MAX_DOC = 3000
 MAX_WORDS = 6000  # characters of body identifiers, and of literals, kept per symbol
@@ -92,12 +93,18 @@ class _Definition:
 
 
 @cache
-def _parser(language: Language) -> tuple[Parser, QueryCursor]:
-    return Parser(language.grammar_object), QueryCursor(language.query_object)
+def _parser(language: Language) -> Parser:
+    return Parser(language.grammar_object)
 
 
 @cache
-def _pattern_roles(query: Query) -> dict[int, tuple[str, str]]:
+def _cursors(language: Language) -> tuple[QueryCursor, QueryCursor]:
+    grouped, single = language.query_objects
+    return QueryCursor(grouped), QueryCursor(single)
+
+
+@cache
+def _pattern_roles(language: Language) -> dict[int, tuple[str, str]]:
     """Per pattern number, its role and the capture that says so; filled as patterns first match."""
     return {}
 
@@ -113,7 +120,7 @@ def extract(source: bytes, language: Language, path: str = "") -> F.Extracted:
 
 
 def _parse(source: bytes, language: Language) -> Tree:
-    parser = _parser(language)[0]
+    parser = _parser(language)
     if len(source) < LARGE:
         return parser.parse(source)
     deadline = monotonic() + PARSE_SECONDS
@@ -146,6 +153,7 @@ class _FileReader:
 
     def __init__(self, source: bytes, language: Language, path: str) -> None:
         self.source, self.language, self.path = source, language, path
+        self.chain = _uniform_chain if language.uniform_access else chain
         self.line_starts = [0, *(m.end() for m in re.finditer(rb"\n", source))]
         self.definitions: dict[int, _Definition] = {}  # by offset of the name: the widest match wins
         self.marks: list[tuple[int, int, int, str]] = []  # start, end, role, chain
@@ -176,38 +184,56 @@ class _FileReader:
     def text(self, node: Node) -> str:
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
-    def chain(self, text: str) -> str:
-        return chain(text, True) if self.language.uniform_access else chain(text)
 
     def line(self, offset: int) -> int:
         return bisect_right(self.line_starts, offset)
 
     def read(self, tree: Tree) -> None:
-        query = self.language.query_object
-        roles = _pattern_roles(query)
-        for pattern, captures in _parser(self.language)[1].matches(tree.root_node):
-            role = roles.get(pattern)
-            if role is None:
-                role = roles[pattern] = _role_of(captures)
-            self._collect(role[0], role[1], captures)
+        self._read_node(tree.root_node, frozenset())
         for _ in range(MAX_EMBEDDED):
             if self.tokens:
                 self._read_tokens()
 
+    def _read_node(self, root: Node, left_out: frozenset[str]) -> None:
+        roles = _pattern_roles(self.language)
+        grouped, single = _cursors(self.language)
+        for pattern, captures in grouped.matches(root):
+            role = roles.get(pattern)
+            if role is None:
+                role = roles[pattern] = _role_of(captures)
+            if role[0] not in left_out:
+                self._collect(role[0], role[1], captures)
+        for name, nodes in single.captures(root).items():
+            if name == "hint":
+                for node in nodes:
+                    self._collect_hint(node)
+            else:
+                self._collect_single(name, nodes)
+
+    def _collect_single(self, name: str, nodes: list[Node]) -> None:
+        """Marks that stand alone: the bulk of what a file says, so without detours."""
+        source, append, role, chained = self.source, self.marks.append, _ROLES[name], self.chain
+        ignored = self.language.self_names if name != "call" else self.language.declarations
+        for node in nodes:
+            start, end = node.byte_range
+            if end - start <= MAX_CHAIN:
+                text = chained(source[start:end].decode("utf-8", "replace"))
+                if text and text not in ignored:
+                    append((start, end, role, text))
+
+    def _collect_hint(self, node: Node) -> None:
+        start = node.start_byte
+        text = self.source[start : min(node.end_byte, start + 2000)].decode("utf-8", "replace")
+        self.marks.append((start, node.end_byte, F.HINT, text))
+
     def _read_tokens(self) -> None:
         """Reads what macros are given, which the grammar leaves as tokens, as the expressions it nearly always is: in its brackets, as
         a tuple, an array or a block. All else is blank, so that places stay what they are."""
-        roles = _pattern_roles(self.language.query_object)
         pieces, self.tokens = sorted(self.tokens), []
         text = bytearray(b" ") * (pieces[-1][1] + 1)
         for start, end in pieces:
             text[start : end + 1] = self.source[start:end] + b";"
-        for pattern, captures in _parser(self.language)[1].matches(_parse(bytes(text), self.language).root_node):
-            role = roles.get(pattern)
-            if role is None:
-                role = roles[pattern] = _role_of(captures)
-            if role[0] not in _NOT_IN_TOKENS:
-                self._collect(role[0], role[1], captures)
+        self._read_node(_parse(bytes(text), self.language).root_node, _NOT_IN_TOKENS)
 
     def _collect(self, role: str, capture: str, captures: dict[str, list[Node]]) -> None:
         if role == "def":
@@ -322,7 +348,7 @@ class _FileReader:
             body[0].start_byte if body else 0,
             type=self._optional(captures, "type") or (known.type if known else ""),
             value=self._definition_value(captures) if value else (known.value if known else ""),
-            receiver=_type_name(self._optional(captures, "receiver")),
+            receiver=_type_name(self._optional(captures, "receiver")) or (known.receiver if known else ""),
             hoisted="self" in captures,
             bound="bound" in captures,
             test="test" in captures,
@@ -341,8 +367,7 @@ class _FileReader:
         node = captures[role][0]
         start = node.start_byte
         if role == "hint":
-            text = self.source[start : min(node.end_byte, start + 2000)].decode("utf-8", "replace")
-            self.marks.append((start, node.end_byte, F.HINT, text))
+            self._collect_hint(node)
             return
         if role == "bare":
             self.bare.append((start, node.end_byte, F.CALL, self.text(node)))
@@ -355,7 +380,7 @@ class _FileReader:
             if role == "decorator":
                 end = arguments[0].end_byte
             self.arguments[start, end] = arguments[0].named_child_count
-        raw = self.source[start:end].decode("utf-8", "replace") if end - start <= 3000 else ""
+        raw = self.source[start:end].decode("utf-8", "replace") if end - start <= MAX_CHAIN else ""
         if "type" in captures:  # `new(…)` and members in an initialiser: of a type written elsewhere
             raw = self._optional(captures, "type") + (f"{{}}.{raw}" if role == "access" else "")
         text = self.chain(raw)
@@ -369,10 +394,9 @@ class _FileReader:
 
     def _collect_import(self, captures: dict[str, list[Node]]) -> None:
         node = captures["import"][0]
-        parts = captures.get("module", ())
-        module = ".".join(self.text(part) for part in parts) if len(parts) > 1 else self._optional(captures, "module").strip("\"'`<>")
-        if parts and parts[0] == node:
-            module = module.partition(" ")[2].strip()
+        module = self._optional(captures, "module").strip("\"'`<>")
+        if node in captures.get("module", ()):  # the whole import stands for its path: without the keyword and the selectors
+            module = re.split(r"\s*\.\s*(?:\{|_$|\*$|given$)", module.partition(" ")[2].strip())[0]
         if node.type == "future_import_statement":
             module = "__future__"
         alias = self._optional(captures, "alias")
@@ -441,7 +465,8 @@ class _FileReader:
                 stack.pop()
             while stack and self.order[stack[-1]].end <= definition.start:
                 stack.pop()
-            if stack and definition.kind in _DATA and (top := self.order[stack[-1]]).start == definition.start and top.end == definition.end and top.kind in _DATA:
+            top = self.order[stack[-1]] if stack else None
+            if top and (top.start, top.end) == (definition.start, definition.end) and top.kind in _DATA and definition.kind in _DATA:
                 stack.pop()  # `int a, b;`: beside each other
             definition.parent = stack[-1] if stack else F.FILE
             stack.append(number)
@@ -484,7 +509,8 @@ class _FileReader:
             kind = definition.kind
             if definition.name_start in self.import_bound or (definition.bound and self._in_local(definition)):
                 continue
-            local = kind in ("variable", "constant") or definition.bound or (kind == "function" and not definition.body and self.language.prototypes)
+            local = kind in ("variable", "constant") or definition.bound
+            local = local or (kind == "function" and not definition.body and self.language.prototypes)
             if local and not definition.hoisted and self._is_local(definition, holder):
                 self.bindings.append((definition.name_start, definition.name, definition.type, definition.value))
                 continue
@@ -729,7 +755,8 @@ class _FileReader:
             if start < covered and role in (F.MENTION, F.ACCESS, F.HINT):
                 if role != F.HINT or end <= covered_hint:
                     continue
-            if role == F.MENTION and owner != F.FILE and "::" in (named := self.order[owner]).name and start < named.name_start + len(named.name):
+            named = self.order[owner] if role == F.MENTION and owner != F.FILE else None
+            if named and "::" in named.name and start < named.name_start + len(named.name):
                 continue  # `Cart::` in the name of a definition written outside Cart
             if role == F.HINT:
                 covered = covered_hint = end
@@ -916,6 +943,10 @@ class _FileReader:
                 break
             lines.append(_COMMENT_MARKS.sub("", raw.rstrip()))
         return "\n".join(lines).strip()
+
+
+def _uniform_chain(text: str) -> str:
+    return chain(text, True)
 
 
 def _role_of(captures: dict[str, list[Any]]) -> tuple[str, str]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
+import multiprocessing.connection
 import os
+import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -76,7 +79,7 @@ def _run(tasks: list[_Task], tick: Callable[[int], None]) -> Iterator[tuple[str,
     workers = max(1, min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 16))
     batches = _batches(tasks)
     try:
-        with ProcessPoolExecutor(workers, mp_context=_context()) as pool:
+        with ProcessPoolExecutor(workers, mp_context=_context(), initializer=_begin_worker) as pool:
             for results in pool.map(_parse_batch, batches):
                 yield from results
                 tick(len(results))
@@ -93,6 +96,19 @@ def _run(tasks: list[_Task], tick: Callable[[int], None]) -> Iterator[tuple[str,
 def _context() -> multiprocessing.context.BaseContext:
     """Fork where it exists: the workers need what is already loaded, and start at once."""
     return multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn")
+
+
+def _begin_worker() -> None:
+    """Workers leave Ctrl-C to the process that started them, and end when it is gone: they share its hold on the writer's lock."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_with(sentinel: int) -> None:
+    multiprocessing.connection.wait([sentinel])
+    os._exit(1)
 
 
 def _batches(tasks: list[_Task]) -> list[list[_Task]]:
@@ -124,7 +140,7 @@ def _parse_one(task: _Task) -> tuple[str, bytes, Extracted | str]:
 
 def _parse_isolated(task: _Task) -> tuple[str, bytes, Extracted | str]:
     try:
-        with ProcessPoolExecutor(1, mp_context=_context()) as pool:
+        with ProcessPoolExecutor(1, mp_context=_context(), initializer=_begin_worker) as pool:
             return pool.submit(_parse_one, task).result()
     except BrokenProcessPool:
         return task.path, content_hash(task.data), "crashes the parser"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 import time
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +21,7 @@ from assay.ingest.resolve import Resolved, Resolver
 from assay.ingest.stored import StoredTable
 from assay.ingest.table import File, FullTable, changed_keys
 from assay.ingest.version import index_version
-from assay.ingest.walk import Scan, is_test_path, read_source, scan
+from assay.ingest.walk import Scan, check_root, is_test_path, read_config, read_source, scan
 from assay.store import catalogue as C
 from assay.store import edges as E
 from assay.store.index import Index, NoIndex, UnusableIndex
@@ -76,25 +78,23 @@ def index(root: Path, home: Home, rebuild: bool = False, progress: Progress | No
     """Brings the index of `root` up to date and says what was done."""
     progress = progress or Progress()
     started = time.monotonic()
+    check_root(root)
     with home.writing(progress.waiting):
         found = scan(root)
-        previous, reason = _previous(root, home, rebuild)
-        changes = compare(root, found, previous)
-        if previous is not None and not changes:
-            report = Report("fresh", files=len(previous.files), skipped=found.skipped, problems=dict(found.problems))
-            report.problems |= _known_problems(previous)
-            return report
+        previous, reason = _previous(root, home)
         cache = ParseCache(cache_path(root, home.folder))
         try:
             report = None
-            if previous is not None and not changes.configs and len(changes.changed) <= REBUILD_SHARE * len(found.files) + 5:
+            if previous is not None and not reason and not rebuild:
                 try:
-                    report = _update(root, home, found, changes, previous, cache, progress)
+                    report = _continue(root, home, found, previous, cache, progress)
                 except _StartAfresh as why:
                     reason = str(why)
+                except sqlite3.DatabaseError as error:
+                    reason = f"{previous.folder}: the index is damaged ({error})"
             if report is None:
-                report = _build(root, home, found, cache, progress, previous)
-            report.reason = reason
+                report = _build(root, home, found, cache, progress, _imported(previous))
+                report.reason = "a rebuild was asked for" if rebuild else reason
         finally:
             cache.close()
             if previous is not None:
@@ -103,25 +103,32 @@ def index(root: Path, home: Home, rebuild: bool = False, progress: Progress | No
     return report
 
 
-def _previous(root: Path, home: Home, rebuild: bool) -> tuple[Index | None, str]:
-    """The index to build on, or why there is none."""
-    if rebuild:
-        return None, "a rebuild was asked for"
+def _previous(root: Path, home: Home) -> tuple[Index | None, str]:
+    """The index there is, and why it cannot be built on."""
     try:
         previous = Index.open(root, home)
     except NoIndex:
         return None, ""
     except UnusableIndex as error:
         return None, str(error).partition(". Rebuild")[0]
-    if previous.meta.get("version") != index_version():
+    if damage := previous.damage():
         previous.close()
-        return None, "the index was made by another version of assay"
+        return None, f"{previous.folder}: the index is damaged ({damage})"
+    if previous.meta.get("version") != index_version():
+        return previous, "the index was made by another version of assay"
     return previous, ""
 
 
-def _known_problems(previous: Index) -> dict[str, str]:
-    rows = previous.catalogue.connection.execute("SELECT path, reason FROM skipped WHERE problem = 1")
-    return dict(rows.fetchall())
+def _continue(root: Path, home: Home, found: Scan, previous: Index, cache: ParseCache, progress: Progress) -> Report | None:
+    """Updates an index, or leaves it when nothing changed; None when so much did that starting afresh is faster."""
+    changes = compare(root, found, previous)
+    if not changes:
+        report = Report("fresh", files=len(previous.files), skipped=dict(found.skipped), problems=dict(found.problems))
+        _keep_passed(previous, found, {}, report)
+        return report
+    if changes.configs or len(changes.changed) > REBUILD_SHARE * len(found.files) + 5:
+        return None
+    return _update(root, home, found, changes, previous, cache, progress)
 
 
 def compare(root: Path, found: Scan, previous: Index | None) -> Changes:
@@ -154,7 +161,7 @@ def compare(root: Path, found: Scan, previous: Index | None) -> Changes:
 # -- from scratch ------------------------------------------------------------------------------------------------------
 
 
-def _build(root: Path, home: Home, found: Scan, cache: ParseCache, progress: Progress, previous: Index | None) -> Report:
+def _build(root: Path, home: Home, found: Scan, cache: ParseCache, progress: Progress, imported: list[ImportedRow]) -> Report:
     """Parses (or recalls) every file, resolves all of them, writes a new generation."""
     report = Report("full", skipped=dict(found.skipped), problems=dict(found.problems))
     indexed_at = time.time_ns()
@@ -190,7 +197,8 @@ def _build(root: Path, home: Home, found: Scan, cache: ParseCache, progress: Pro
         report.files = report.parsed = report.resolved = len(files)
         catalogue.add_files(rows.values())
         catalogue.add_externals(writer.new_externals())
-        carried = _carry_imported(previous, catalogue, rows)
+        carried = [row for row in imported if row[6] in rows and rows[row[6]].hash == row[7]]  # as long as their file is unchanged
+        catalogue.add_imported(carried)
         edges = np.concatenate([E.from_rows(writer.rows), imported_edges(carried, numbers, rows)])
         _finish(folder, catalogue, edges, found, configs, report, indexed_at, started, new=True)
     return report
@@ -208,7 +216,7 @@ def _accept(parsed: Parsed, report: Report) -> bool:
 
 
 def _read_configs(root: Path, found: Scan) -> dict[str, str]:
-    return {path: read_source(root, path).data.decode("utf-8", "replace") for path in found.configs}
+    return {path: read_config(root, path) for path in found.configs}
 
 
 def _file_row(number: int, parsed: Parsed, file: File, found: Scan) -> C.FileRow:
@@ -291,11 +299,10 @@ def _finish(
     stats = found.files
     passed = [(p, r, 0, *_stat(stats, p)) for p, r in report.skipped.items()] + [(p, r, 1, *_stat(stats, p)) for p, r in report.problems.items()]
     catalogue.replace_scan(passed, [(p, found.configs[p].size, found.configs[p].mtime, text) for p, text in configs.items()])
-    E.write(folder, edges)
     catalogue.set_meta(
         {
             "schema": str(C.SCHEMA_VERSION), "version": index_version(), "indexed_at": str(indexed_at),
-            "edges": str(len(edges)), "seconds": f"{time.monotonic() - started:.3f}", "mode": report.mode,
+            "edges": E.write(folder, edges), "seconds": f"{time.monotonic() - started:.3f}", "mode": report.mode,
             "others": str(found.others), "catalogue_pages": "0" * 12,
         }
     )  # fmt: skip
@@ -322,13 +329,12 @@ def _stat(files: dict[str, object] | object, path: str) -> tuple[int, int]:
 ImportedRow = tuple[str, str, str, str, float, int, str, bytes]
 
 
-def _carry_imported(previous: Index | None, catalogue: C.Catalogue, rows: dict[str, C.FileRow]) -> list[ImportedRow]:
-    """Imported edges outlive a rebuild as long as their file is unchanged."""
-    if previous is None:
+def _imported(previous: Index | None) -> list[ImportedRow]:
+    """What was merged into the last index: it outlives a rebuild, but not damage."""
+    try:
+        return imported_rows(previous.catalogue) if previous is not None else []
+    except sqlite3.DatabaseError:
         return []
-    kept = [row for row in imported_rows(previous.catalogue) if row[6] in rows and rows[row[6]].hash == row[7]]
-    catalogue.add_imported(kept)
-    return kept
 
 
 def imported_rows(catalogue: C.Catalogue) -> list[ImportedRow]:
@@ -372,7 +378,7 @@ def _update(
         shutil.copyfile(previous.folder / C.NAME, folder / C.NAME)
         catalogue = C.Catalogue.edit(folder / C.NAME)
         numbers = _replace_files(catalogue, rows, fresh, gone, parsed, found)
-        dependencies = Dependencies.load(previous.folder)
+        dependencies = _dependencies(previous)
         affected = sorted(set(fresh) | dependencies.affected(keys, rows))
         if len(affected) > REBUILD_SHARE * len(rows) + 20:
             catalogue.close()
@@ -393,11 +399,19 @@ def _update(
     return report
 
 
+def _dependencies(previous: Index) -> Dependencies:
+    try:
+        return Dependencies.load(previous.folder)
+    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise _StartAfresh(f"{previous.folder}: the index is damaged ({error})") from None
+
+
 def _keep_passed(previous: Index, found: Scan, parsed: dict[str, Parsed], report: Report) -> None:
-    """Files that were passed over after a look inside are not looked at again while their stat stays the same."""
-    for path, reason, problem, size, _ in previous.catalogue.connection.execute("SELECT * FROM skipped WHERE size >= 0"):
-        if path in found.files and path not in parsed and size >= 0:
+    """Files that were passed over after a look inside, or read with a remark, are not looked at again while their stat stays the same."""
+    for path, reason, problem in previous.catalogue.connection.execute("SELECT path, reason, problem FROM skipped WHERE size >= 0"):
+        if path in found.files and path not in parsed:
             (report.problems if problem else report.skipped)[path] = reason
+    report.notes |= {path: row.note for path, row in previous.files.items() if row.note and path in found.files and path not in parsed}
 
 
 def _recall(row: C.FileRow | None, cache: ParseCache) -> File | None:

@@ -19,7 +19,7 @@ from assay.ingest import facts as F
 from assay.ingest import modules
 from assay.ingest.chains import bare
 from assay.ingest.conventions import ENVIRONMENT_CHAINS, PROCESS_CHAINS, ROUTES, ends_like
-from assay.ingest.table import File, Sym, Table
+from assay.ingest.table import File, Frame, Sym, Table
 from assay.ingest.values import Evaluator, Value, type_names
 from assay.text.identifiers import words
 
@@ -31,6 +31,7 @@ CO_TESTED = 8  # items of one test that are paired with each other
 CERTAIN, RESOLVED, BY_NAME_AND_HINT, BY_NAME = 1.0, 0.9, 0.7, 0.6
 BY_NAME_OF_FIELD = 0.5  # a field that holds a function: its name is shared with untyped objects more often than a method's
 
+_REPEATABLE = frozenset({F.MENTION, F.ACCESS, F.HINT, F.THROW})
 _TYPE_LIKE = TYPE_KINDS | {"module"}
 _FIELD_LIKE = frozenset({"field", "property"})
 _MEMBERS = frozenset({"method", "property"})
@@ -89,14 +90,14 @@ class Resolver:
     def resolve(self, path: str) -> Resolved:
         file = self.table.file(path)
         assert file is not None
-        self.table.reads = set()
+        self.table.reads, self.table.frame = set(), Frame()
         self.file = file
         self.edges: dict[tuple[str, str, str], FoundEdge] = {}
         self.counts = [0, 0, 0, 0]
         self.called: dict[int, dict[Sym, int]] = defaultdict(dict)
+        self._outcomes: dict[tuple[object, ...], _Outcome] = {}
         self._imports()
-        for row in file.facts.references:
-            self._reference(row)
+        self._references()
         self._types()
         self._tests()
         self._similar()
@@ -191,6 +192,17 @@ class Resolver:
 
     # -- references ------------------------------------------------------------------------------------------------
 
+    def _references(self) -> None:
+        """Every reference, but only once where saying it again adds nothing: outside calls, and when no local is involved."""
+        locals_, seen = self.file.local_names, set[tuple[int, int, str]]()
+        for row in self.file.facts.references:
+            if row.role in _REPEATABLE and not row.literal and bare(row.chain.partition(".")[0]) not in locals_:
+                key = (row.role, row.source, row.chain)
+                if key in seen:
+                    continue
+                seen.add(key)
+            self._reference(row)
+
     def _reference(self, row: F.Reference) -> None:
         source = self.file.sym(row.source)
         if row.role in (F.CALL, F.NEW):
@@ -211,7 +223,7 @@ class Resolver:
             self._decorate(row, source)
 
     def _call(self, row: F.Reference, source: Sym) -> None:
-        outcome = self._call_target(row, source)
+        outcome = self._outcome(row, source)
         if outcome.items:
             single = len(outcome.items) == 1
             self.counts[0 if single else 1] += 1
@@ -228,6 +240,17 @@ class Resolver:
         elif outcome.unresolved:
             self.counts[3] += 1
         self._conventions(row, source)
+
+    def _outcome(self, row: F.Reference, source: Sym) -> _Outcome:
+        """The target of a call, remembered for the same words in the same place unless a local is involved."""
+        first = bare(row.chain.partition(".")[0])
+        if first in self.file.local_names and first not in self.file.language.self_names:
+            return self._call_target(row, source)
+        key = (row.source, row.chain, row.role, row.arity, row.generics)
+        known = self._outcomes.get(key)
+        if known is None:
+            known = self._outcomes[key] = self._call_target(row, source)
+        return known
 
     def _call_target(self, row: F.Reference, source: Sym) -> _Outcome:
         receiver, _, last = row.chain.rpartition(".")
@@ -396,7 +419,7 @@ class Resolver:
 
     def _linked(self, sym: Sym, same: list[Sym], row: F.Reference) -> _Outcome:
         """A function that several files define (one per platform, say): those nearest to the caller share the call."""
-        rivals = [s for s in self.table.named(sym.name, sym.kin) if s.symbol == sym.symbol and s.kind == sym.kind and not self.values.is_stub(s)]
+        rivals = [s for s in self.table.named(sym.name, sym.kin) if (s.symbol, s.kind) == (sym.symbol, sym.kind) and not self.values.is_stub(s)]
         rivals = [s for s in rivals if s.path.rpartition("/")[0] == self.file.folder] or rivals
         rivals = [s for s in rivals if not s.test] or rivals
         first = {path: s for s in reversed(rivals) for path in (s.path,)}
@@ -440,8 +463,9 @@ class Resolver:
         file = self.file
         if name in file.language.common:
             return _Outcome(external="." + name)
+        all_named = self.table.named(name, file.language.kin)
         namesakes = [
-            s for s in self.table.named(name, file.language.kin)
+            s for s in all_named
             if s.kind in _MEMBERS or (s.kind == "function" and s.owner) or (s.kind == "field" and self._holds_function(s))
         ]
         if not source.test:
@@ -453,7 +477,9 @@ class Resolver:
             return _Outcome(external="." + name)
         if len(namesakes) > MAX_NAMESAKES:
             return _Outcome(unresolved=True)
-        roots = self._without_overrides(namesakes)
+        roots = self.table.remembered(
+            f"roots:{file.language.kin}:{name}:{source.test}:{source.id if source in all_named else ''}", lambda: self._without_overrides(namesakes)
+        )
         hinted = [s for s in roots if _named_like(receiver, s)]
         if len(hinted) == 1:
             return _one(hinted[0], BY_NAME_AND_HINT if hinted[0].kind != "field" else BY_NAME_OF_FIELD, "inferred")
@@ -559,7 +585,7 @@ class Resolver:
                 self._point(source, value.sym, row)
             return
         name = bare(name)
-        if name in self.file.language.super_names:
+        if name in self.file.language.super_names or self.values.is_local(name, self.file, row.source, row.line):
             return
         if name == "Self":
             owner = self.values.enclosing_type(self.file, row.source)
@@ -612,6 +638,8 @@ class Resolver:
 
     def _conventions(self, row: F.Reference, source: Sym) -> None:
         """Routes, environment variables and processes."""
+        if not row.literal and ".env." not in row.chain:
+            return
         chain_text = row.chain.removesuffix("()").removesuffix("[]")
         parent, _, name = chain_text.rpartition(".")
         if ends_like(parent, ("process.env", "import.meta.env")) and name.isupper():
@@ -785,7 +813,7 @@ def _named_like(receiver: str, sym: Sym) -> bool:
     """`request.x()` and class Request: the last words agree."""
     last = bare(receiver.rpartition(".")[2]).lstrip("_")
     owner = sym.symbol.replace("::", ".").split(".")[-2:-1]
-    if len(last) < 3 or not owner:
+    if len(last) < 3 or not owner or last == sym.name:  # `q.filter().filter()` says nothing about a class Filter
         return False
     mine, theirs = words(last), words(owner[0])
     return bool(mine) and mine == theirs[-len(mine) :]

@@ -16,7 +16,7 @@ import numpy as np
 
 from assay.core.items import CALLABLE_KINDS
 from assay.errors import AssayError
-from assay.ingest.pipeline import ImportedRow, imported_edges, seal
+from assay.ingest.pipeline import ImportedRow, imported_edges, imported_rows, seal
 from assay.ingest.protobuf import Malformed, fields, packed
 from assay.store import catalogue as C
 from assay.store import edges as E
@@ -51,9 +51,19 @@ class _Document:
     implementations: list[tuple[str, str]]
 
 
-def merge(home: Home, index: Index, file: Path) -> Merged:
-    """Adds the edges of a SCIP file to a new generation of the index. A file merged before is replaced."""
+def merge(root: Path, home: Home, file: Path) -> Merged:
+    """Adds the edges of a SCIP file to a new generation of the index, in place of what was merged for its documents before."""
     documents = _read(file)
+    Index.open(root, home).close()  # nothing is made where there is no index
+    with home.writing():
+        index = Index.open(root, home)
+        try:
+            return _merge(home, index, documents)
+        finally:
+            index.close()
+
+
+def _merge(home: Home, index: Index, documents: list[_Document]) -> Merged:
     merged = Merged(documents=len(documents), missing=[d.path for d in documents if d.path not in index.files])
     rows = _edges(index, [d for d in documents if d.path in index.files])
     merged.edges = len(rows)
@@ -61,15 +71,15 @@ def merge(home: Home, index: Index, file: Path) -> Merged:
     numbers = dict(connection.execute("SELECT id, number FROM symbols").fetchall())
     known = {(int(e["source"]), int(e["target"])) for e in index.edges.all if e["file"] > 0}
     merged.new_edges = sum((numbers[row[0]], numbers[row[1]]) not in known for row in rows)
-    with home.writing(), home.new_generation() as folder:
+    with home.new_generation() as folder:
         for path in index.folder.iterdir():
             shutil.copyfile(path, folder / path.name)
         catalogue = C.Catalogue.edit(folder / C.NAME)
-        catalogue.connection.execute("DELETE FROM imported WHERE provenance = 'scip'")
+        catalogue.connection.executemany("DELETE FROM imported WHERE provenance = 'scip' AND path = ?", [(d.path,) for d in documents])
         catalogue.add_imported(rows)
-        edges = np.concatenate([index.edges.all[index.edges.all["file"] > 0], imported_edges(rows, numbers, index.files)])
-        E.write(folder, edges)
-        catalogue.set_meta({"edges": str(len(edges))})
+        imported = imported_edges(imported_rows(catalogue), numbers, index.files)
+        edges = np.concatenate([index.edges.all[index.edges.all["file"] > 0], imported])
+        catalogue.set_meta({"edges": E.write(folder, edges)})
         catalogue.finish(new=False)
         seal(folder / C.NAME)
     return merged
@@ -97,16 +107,17 @@ def _document(data: bytes) -> _Document:
         if number == _DOCUMENT_PATH:
             out.path = value.decode()
         elif number == _DOCUMENT_OCCURRENCES:
-            line, symbol, roles = 0, "", 0
+            place: list[int] = []
+            symbol, roles = "", 0
             for inner, content in fields(value):
                 if inner == _OCCURRENCE_RANGE:
-                    line = packed(content)[0] + 1
+                    place += packed(content)
                 elif inner == _OCCURRENCE_SYMBOL and isinstance(content, bytes):
                     symbol = content.decode()
                 elif inner == _OCCURRENCE_ROLES and isinstance(content, int):
                     roles = content
-            if symbol:
-                out.occurrences.append((line, symbol, roles))
+            if symbol and place:
+                out.occurrences.append((place[0] + 1, symbol, roles))
         elif number == _DOCUMENT_SYMBOLS:
             out.implementations += _implementations(value)
     return out

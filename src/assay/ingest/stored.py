@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from assay.ingest.table import File, Sym, Table
 
-_SYM = "SELECT f.path, s.ordinal, s.name, s.kind, s.symbol, s.nth, s.owner, s.kin, s.test FROM symbols s JOIN files f ON f.number = s.file WHERE "
+_SYM = "SELECT f.path, s.ordinal, s.name, s.kind, s.symbol, s.nth, s.owner, s.kin, s.test, s.id FROM symbols s JOIN files f ON f.number = s.file WHERE "
 _ORDER = " AND s.ordinal >= 0 ORDER BY f.path, s.ordinal"
 
 
@@ -23,7 +23,7 @@ class StoredTable(Table):
         key = (where, *parameters)
         if key not in self._answers:
             rows = self._connection.execute(_SYM + where + _ORDER, parameters)
-            self._answers[key] = [Sym(*row[:8], bool(row[8])) for row in rows]
+            self._answers[key] = [Sym(*row[:8], bool(row[8]), row[9]) for row in rows]
         return self._answers[key]
 
     def _named(self, name: str) -> list[Sym]:

@@ -34,10 +34,7 @@ class Sym(NamedTuple):
     owner: str  # key of the type it is a member of, or ""
     kin: str
     test: bool
-
-    @property
-    def id(self) -> str:
-        return item_id(self.path, self.symbol if self.index != F.FILE else "", self.nth)
+    id: str
 
 
 class File:
@@ -48,6 +45,7 @@ class File:
         self.language: Language = by_name()[facts.language]
         self.folder = path.rpartition("/")[0]
         self._syms: dict[int, Sym] = {}
+        self._type_keys: dict[int, tuple[str, ...]] = {}
 
     @cached_property
     def children(self) -> dict[int, dict[str, list[int]]]:
@@ -112,16 +110,24 @@ class File:
         return [row for row in self.facts.references if row.role == F.IMPLEMENTS and row.literal]
 
     def sym(self, index: int) -> Sym:
-        if index == F.FILE:
-            return Sym(self.path, F.FILE, self.path, "file", "", 1, "", self.language.kin, self.test)
         found = self._syms.get(index)
         if found is None:
-            fact = self.facts.symbols[index]
-            found = self._syms[index] = Sym(
-                self.path, index, fact.name, fact.kind, fact.symbol, fact.nth,
-                self.owner_key(index), self.language.kin, self.test or fact.test,
-            )  # fmt: skip
+            found = self._syms[index] = self._sym(index)
         return found
+
+    def _sym(self, index: int) -> Sym:
+        if index == F.FILE:
+            return Sym(self.path, F.FILE, self.path, "file", "", 1, "", self.language.kin, self.test, self.path)
+        fact = self.facts.symbols[index]
+        return Sym(
+            self.path, index, fact.name, fact.kind, fact.symbol, fact.nth, self.owner_key(index),
+            self.language.kin, self.test or fact.test, item_id(self.path, fact.symbol, fact.nth),
+        )  # fmt: skip
+
+    @cached_property
+    def local_names(self) -> frozenset[str]:
+        """Names that are a local somewhere in the file: what they mean depends on the line."""
+        return frozenset(binding.name for binding in self.facts.bindings)
 
     @cached_property
     def project(self) -> str:
@@ -136,6 +142,12 @@ class File:
 
     def type_keys(self, index: int) -> tuple[str, ...]:
         """The keys under which members of this type may be filed: its own, and the loose one for members written elsewhere."""
+        keys = self._type_keys.get(index)
+        if keys is None:
+            keys = self._type_keys[index] = self._keys_of(index)
+        return keys
+
+    def _keys_of(self, index: int) -> tuple[str, ...]:
         fact = self.facts.symbols[index]
         if self.language.identity == "namespace":
             return (f"{self.language.kin}:{self.full(index)}",)
@@ -185,6 +197,14 @@ class File:
         return out
 
 
+class Frame:
+    """What the asker at hand already knows: answers that, asked again, add nothing to its reads; and which locals it is evaluating."""
+
+    def __init__(self) -> None:
+        self.answers: dict[Any, Any] = {}
+        self.busy: set[tuple[str, int]] = set()
+
+
 class Table:
     """All files by path and all symbols by name. `load` fetches a file's facts when they are first asked for."""
 
@@ -194,6 +214,7 @@ class Table:
         self._load = load
         self._files: dict[str, File | None] = {}
         self.reads: set[str] = set()
+        self.frame = Frame()
         self.behind: dict[str, set[str]] = {}  # remembered answer → the questions it took
         self._remembered: dict[str, Any] = {}
         self.places: dict[tuple[str, str, str], tuple[Any, frozenset[str]]] = {}  # of imports, see modules.locate
@@ -233,12 +254,13 @@ class Table:
         """An answer that takes questions of its own, worked out once. Whoever uses it depends on `token`, and through it on those."""
         self.reads.add(token)
         if token not in self._remembered:
-            outer, self.reads = self.reads, set()
+            outer, frame = self.reads, self.frame
+            self.reads, self.frame = set(), Frame()
             try:
                 self._remembered[token] = answer()
                 self.behind[token] = self.reads
             finally:
-                self.reads = outer
+                self.reads, self.frame = outer, frame
         value: T = self._remembered[token]
         return value
 

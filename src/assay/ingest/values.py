@@ -7,14 +7,14 @@ values and inheritance. It never guesses: what it cannot tell is None. Guessing 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 from assay.core.items import CALLABLE_KINDS, TYPE_KINDS
 from assay.ingest import facts as F
 from assay.ingest import modules
 from assay.ingest.chains import bare, chain
-from assay.ingest.table import File, Sym, Table, stem
+from assay.ingest.table import File, Sym, T, Table, stem
 
 _DATA = frozenset({"variable", "constant", "field", "property"})
 _TYPE_LIKE = TYPE_KINDS | {"module"}
@@ -58,13 +58,30 @@ class Evaluator:
         self._declared: dict[tuple[str, str, int, bool], tuple[Value | None, frozenset[str]]] = {}
         self._brought: dict[tuple[str, str, str, str, int, bool], tuple[Value | None, frozenset[str]]] = {}
         self._primaries: dict[tuple[str, str | None, bool], Sym] = {}
+        self._tops: dict[str, list[Sym]] = {}
+        self._owned: dict[tuple[str, str], list[Sym]] = {}
         self._shallow = 0  # above 0 while bases are looked for: nothing inherited is known yet
         self._busy: set[tuple[str, int]] = set()
         self._climbing: set[tuple[str, int]] = set()
+
+    def _remember(self, token: str, answer: Callable[[], T]) -> T:
+        """A remembered answer; those found while bases are looked for know less and are kept apart."""
+        return self.table.remembered(f"~{token}" if self._shallow else token, answer)
+
     # -- names ---------------------------------------------------------------------------------------------------
 
     def lookup(self, name: str, file: File, at: int, line: int = 0, own_members: bool = True, local: bool = True) -> Value | None:
         """What a bare name means inside symbol `at` of a file; None when nothing in the repository is known by it. `local`: or a local."""
+        if name in file.local_names or self.table.frame.busy or self._shallow:
+            return self._look_up(name, file, at, line, own_members, local)
+        key = (name, file.path, at, own_members, local)
+        frame = self.table.frame.answers
+        if key not in frame:
+            frame[key] = self._look_up(name, file, at, line, own_members, local)
+        value: Value | None = frame[key]
+        return value
+
+    def _look_up(self, name: str, file: File, at: int, line: int, own_members: bool, local: bool) -> Value | None:
         value = self._lookup(name, file, at, line, own_members, local)
         if local and file.language.closed_types and value and value.kind == "item" and value.sym and value.sym.kind in ("interface", "type"):
             return Value("item", self._beside(value.sym))
@@ -188,7 +205,7 @@ class Evaluator:
 
         One that is being evaluated cannot mean itself, and in `x = x.y()` what is assigned is the x before."""
         before = [r for r in rows if (r.line < line or not line or (r.line == line and bare(r.value.partition(".")[0]) != r.name))]
-        before = [r for r in before if (_binding_key(r, file), at) not in self._busy]
+        before = [r for r in before if (_binding_key(r, file), at) not in self.table.frame.busy]
         if not before:
             return None
         newest = max(r.line for r in before)
@@ -199,15 +216,38 @@ class Evaluator:
                 return value
         return LOCAL
 
+    def is_local(self, name: str, file: File, at: int, line: int) -> bool:
+        """Whether a bare name means a local, for languages in which any binding makes it one for the whole function."""
+        if name not in file.local_names or file.language.shadowing:
+            return False
+        start = at
+        while at != F.FILE:
+            if (at == start or file.language.closures) and self._seen(file, at, name, line):
+                return True
+            if at in file.children and name in file.children[at]:
+                return False
+            at = file.facts.symbols[at].parent
+        return name not in file.top and bool(self._seen(file, F.FILE, name, line))
+
     def _evaluate_binding(self, row: F.Binding, file: File, at: int) -> Value | None:
         key = (_binding_key(row, file), at)
-        if key in self._busy:
+        frame = self.table.frame
+        if key in frame.busy:
             return _CYCLE
-        self._busy.add(key)
+        if frame.busy:  # what is found on the way may be cut short by what is being evaluated
+            return self._evaluate_busy(row, file, at, key)
+        if key not in frame.answers:
+            frame.answers[key] = self._evaluate_busy(row, file, at, key)
+        value: Value | None = frame.answers[key]
+        return value
+
+    def _evaluate_busy(self, row: F.Binding, file: File, at: int, key: tuple[str, int]) -> Value | None:
+        busy = self.table.frame.busy
+        busy.add(key)
         try:
             return self.evaluate(row.value, file, at, row.line)
         finally:
-            self._busy.discard(key)
+            busy.discard(key)
 
     def _from_outside(self, name: str, file: File, at: int) -> Value | None:
         """A name that is not defined here: imported, of the same package or namespace, star-imported, or global."""
@@ -219,6 +259,8 @@ class Evaluator:
                     return value
             return self.imported(rows[0], file)
         visible = file.language.visible
+        if file.language.uniform_access:
+            return self._top_named(name, file)
         if visible == "directory":
             here = [s for s in self.table.named(name, file.language.kin) if s.path.rpartition("/")[0] == file.folder and _top_level(s)]
             if here:
@@ -244,6 +286,17 @@ class Evaluator:
                 return Value("item", _prefer(here, file))
         return None
 
+    def _top_named(self, name: str, file: File) -> Value | None:
+        """A top-level type or constant of any file, or the one function of that name."""
+        self.table.reads.add(name)
+        if name not in self._tops:
+            self._tops[name] = [s for s in self.table.named(name, file.language.kin) if _top_level(s)]
+        here = self._tops[name]
+        found = next((s for s in here if s.kind in _TYPE_LIKE and (file.test or not s.test)), None)  # any part, see `primary`
+        if found is None and (visible := [s for s in here if file.test or not s.test]):
+            found = _prefer(visible, file)
+        return Value("item", found) if found else None
+
     def _in_spaces(self, name: str, file: File, at: int) -> Value | None:
         """Full-name look-up in the packages and namespaces the file sees, its own first."""
         candidates = self.table.named(name, file.language.kin)
@@ -255,7 +308,8 @@ class Evaluator:
                 continue
             if sym.test and not file.test:
                 continue
-            if sym.owner and sym.kind not in _TYPE_LIKE and not file.language.implicit_self and not (sym.kind == "constant" and file.language.open_enums):
+            open_enum = sym.kind == "constant" and file.language.open_enums
+            if sym.owner and sym.kind not in _TYPE_LIKE and not file.language.implicit_self and not open_enum:
                 continue  # a member is never named alone
             other = self.table.file(sym.path)
             if other and sym.index != F.FILE:
@@ -368,7 +422,7 @@ class Evaluator:
             return None
         if seen:
             return self._export(path, name, seen | {key})
-        return self.table.remembered(f"export:{path}:{name}", lambda: self._export(path, name, frozenset({key})))
+        return self._remember(f"export:{path}:{name}", lambda: self._export(path, name, frozenset({key})))
 
     def _export(self, path: str, name: str, seen: frozenset[tuple[str, str]]) -> Value | None:
         self.table.reads.add(name)
@@ -621,11 +675,11 @@ class Evaluator:
         """What a variable, field or property holds, or a function returns. Remembered; a cycle has no answer."""
         key = (sym.path, sym.index)
         self.table.reads.add(sym.name)
-        token = f"{'shallow' if self._shallow else 'type'}:{sym.id}"
+        token = f"type:{sym.id}"
         if key in self._busy:
             self.table.reads.add(token)
             return _CYCLE
-        return self.table.remembered(token, lambda: self._type_of_once(sym, key))
+        return self._remember(token, lambda: self._type_of_once(sym, key))
 
     def _type_of_once(self, sym: Sym, key: tuple[str, int]) -> Value | None:
         self._busy.add(key)
@@ -679,7 +733,7 @@ class Evaluator:
         sym = self.primary(sym)
         if (sym.path, sym.index) in self._climbing:  # asked for while its own bases are looked for
             return Ancestry((sym,), ())
-        return self.table.remembered(f"ancestry:{sym.id}", lambda: self._ancestry(sym))
+        return self._remember(f"ancestry:{sym.id}", lambda: self._ancestry(sym))
 
     def _ancestry(self, sym: Sym) -> Ancestry:
         types: list[Sym] = [sym]
@@ -705,7 +759,7 @@ class Evaluator:
         file = self.table.file(sym.path)
         if file is None or not file.language.structural or sym.kind == "interface":
             return ()
-        return self.table.remembered(f"satisfied:{sym.id}", lambda: self._satisfies(sym, self._method_names(sym)))
+        return self._remember(f"satisfied:{sym.id}", lambda: self._satisfies(sym, self._method_names(sym)))
 
     def _satisfies(self, sym: Sym, mine: frozenset[str]) -> tuple[Sym, ...]:
         if not mine:
@@ -719,7 +773,7 @@ class Evaluator:
 
     def _wanted(self, interface: Sym) -> frozenset[str]:
         """The methods a type needs to satisfy an interface; none that could when part of it lies outside."""
-        return self.table.remembered(
+        return self._remember(
             f"wanted:{interface.id}", lambda: frozenset() if self.ancestry(interface).outside else self._method_names(interface)
         )
 
@@ -739,6 +793,13 @@ class Evaluator:
 
     def direct_bases(self, sym: Sym) -> list[Value]:
         """Base types as written on any part of a type, resolved; names that lead nowhere are outside."""
+        file = self.table.file(sym.path)
+        if file is None or not file.language.uniform_access:
+            return self._written_bases(sym)
+        sym = self.primary(sym)
+        return self.table.remembered(f"bases:{sym.id}", lambda: self._written_bases(sym))
+
+    def _written_bases(self, sym: Sym) -> list[Value]:
         out: list[Value] = []
         for part in self._parts(sym):
             self.table.reads.add(part.name)
@@ -805,9 +866,13 @@ class Evaluator:
         if file is None or sym.index == F.FILE:
             return []
         for key in file.type_keys(sym.index):
-            found = self.table.member(key, name)
+            found = self._owned.get((key, name))
+            if found is None:
+                found = self.table.member(key, name)
+                found = self._owned[key, name] = sorted(found, key=self.is_stub) if len(found) > 1 else found
+            self.table.reads.add(name)
             if found:
-                return sorted(found, key=self.is_stub) if len(found) > 1 else found
+                return found
         return []
 
     def member(self, sym: Sym, name: str, above: bool = False) -> list[Sym]:
@@ -850,7 +915,8 @@ class Evaluator:
         if own is not None:
             return file.sym(own)
         head, _, name = fact.scope.replace("::", ".").rpartition(".")
-        value = self._from_outside(name, file, fact.parent) if not head or file.language.separator == "." else self.evaluate(f"{head}.{name}", file, fact.parent)
+        dotted = head and file.language.separator != "."
+        value = self.evaluate(f"{head}.{name}", file, fact.parent) if dotted else self._from_outside(name, file, fact.parent)
         if value and value.kind == "item":
             return value.sym
         key = file.owner_key(at)
@@ -1121,9 +1187,9 @@ class Evaluator:
                 return self._element(value)
             if added := self.extensions(value, name, file):
                 return Value("item", added[0])
-            if value.kind == "outside" and file.language.imports == "namespace" and (found_fully := self._named_fully(f"{value.name}.{name}", file)):
-                return Value("item", found_fully)  # written with its package
-            return Value("outside", name=f"{value.name}.{name}")
+            dotted = f"{value.name}.{name}"
+            full = self._named_fully(dotted, file) if value.kind == "outside" and file.language.imports == "namespace" else None
+            return Value("item", full) if full else Value("outside", name=dotted)  # written with its package
         return None
 
     def extensions(self, value: Value, name: str, file: File) -> list[Sym]:

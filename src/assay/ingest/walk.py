@@ -6,11 +6,12 @@ Inside git: what it tracks, and what it neither tracks nor ignores. Elsewhere: e
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,7 +27,7 @@ IGNORE_FILE = ".assayignore"
 OWN_FOLDER = ".assay"
 
 _SECRET = re.compile(
-    r"(^|/)(\.env(\..+)?|\.netrc|\.pgpass|\.npmrc|\.pypirc|id_(rsa|dsa|ecdsa|ed25519)|credentials(\..+)?|secrets?(\.(ya?ml|json|toml|ini|env))"
+    r"(^|/)(\.env(\..+)?|\.netrc|\.pgpass|\.npmrc|\.pypirc|id_(rsa|dsa|ecdsa|ed25519)|credentials(\.(ya?ml|json|toml|ini|env|csv|xml|txt))?|secrets?(\.(ya?ml|json|toml|ini|env))"
     r"|.*\.(pem|key|p12|pfx|jks|keystore|kdbx))$"
 )
 _VENDORED = re.compile(r"(^|/)(node_modules|vendor|third_party|third-party|bower_components|site-packages|__pycache__|\.venv|venv|\.tox|\.git|\.hg|\.svn)/")
@@ -74,23 +75,44 @@ def is_test_path(path: str) -> bool:
     return _TEST_PATH.search(path) is not None
 
 
-def scan(root: Path) -> Scan:
-    """Walks the tree below `root`."""
+def check_root(root: Path) -> None:
+    """Refuses what is not a folder."""
     if not root.exists():
         raise AssayError(f"{root}: no such folder")
     if not root.is_dir():
         raise AssayError(f"{root}: not a folder; give the folder that contains it")
+
+
+def scan(root: Path) -> Scan:
+    """Walks the tree below `root`."""
+    check_root(root)
     out = Scan()
     ignored = _ignore_rules(root)
-    for path in _candidates(root):
+    for path in _candidates(root, out):
         if not ignored(path):
             _consider(root, path, out)
     return out
 
 
-def _candidates(root: Path) -> Iterator[str]:
+def _candidates(root: Path, out: Scan) -> Iterator[str]:
     listed = _git_files(root)
-    return iter(listed) if listed is not None else _walk(root)
+    return _without_symlinks(root, listed, out) if listed is not None else _walk(root, out)
+
+
+def _without_symlinks(root: Path, paths: list[str], out: Scan) -> Iterator[str]:
+    """Paths below folders. Git still lists what was tracked in a folder that has since become a symlink."""
+    real = {"": True}
+
+    def is_real(folder: str) -> bool:
+        if folder not in real:
+            real[folder] = is_real(folder.rpartition("/")[0]) and not os.path.islink(root / folder)
+        return real[folder]
+
+    for path in paths:
+        if is_real(path.rpartition("/")[0]):
+            yield path
+        elif language_of(path) is not None:
+            out.skipped[path] = "symlink"
 
 
 def _git_files(root: Path) -> list[str] | None:
@@ -105,25 +127,29 @@ def _git_files(root: Path) -> list[str] | None:
     return sorted(os.fsdecode(raw) for raw in done.stdout.split(b"\0") if raw)
 
 
-def _walk(root: Path) -> Iterator[str]:
-    """Everything below a folder that is not under git, as its .gitignore files allow."""
+def _walk(root: Path, out: Scan) -> Iterator[str]:
+    """Everything below a folder that is not under git, as its .gitignore files allow: the deepest that has an opinion decides."""
     from pathspec import GitIgnoreSpec
 
-    specs: dict[str, GitIgnoreSpec] = {}
-    for folder, folders, files in os.walk(root, followlinks=False):
+    def failed(error: OSError) -> None:
+        folder = os.path.relpath(error.filename, root)
+        out.problems[folder.replace(os.sep, "/")] = f"cannot be read: {error.strerror or error}"
+
+    specs: dict[str, list[tuple[str, GitIgnoreSpec]]] = {}  # folder → the rules that apply in it, deepest first
+    for folder, folders, files in os.walk(root, followlinks=False, onerror=failed):
         here = os.path.relpath(folder, root)
         here = "" if here == "." else here.replace(os.sep, "/")
+        rules = specs.get(here.rpartition("/")[0], []) if here else []
         if ".gitignore" in files:
-            lines = (Path(folder) / ".gitignore").read_text("utf-8", "replace").splitlines()
-            specs[here] = GitIgnoreSpec.from_lines(lines)
+            rules = [(f"{here}/" if here else "", GitIgnoreSpec.from_lines(_lines(Path(folder) / ".gitignore"))), *rules]
+        specs[here] = rules
 
-        def allowed(name: str, is_folder: bool, here: str = here) -> bool:
+        def allowed(name: str, is_folder: bool, here: str = here, rules: list[tuple[str, GitIgnoreSpec]] = rules) -> bool:
             path = f"{here}/{name}" if here else name
-            for base, spec in specs.items():
-                if not base or path.startswith(base + "/"):
-                    relative = path[len(base) + 1 :] if base else path
-                    if spec.match_file(relative + "/" if is_folder else relative):
-                        return False
+            for base, spec in rules:
+                verdict = spec.check_file(path[len(base) :] + ("/" if is_folder else "")).include
+                if verdict is not None:
+                    return not verdict
             return True
 
         folders[:] = sorted(n for n in folders if n not in (".git", OWN_FOLDER) and allowed(n, True))
@@ -132,19 +158,30 @@ def _walk(root: Path) -> Iterator[str]:
                 yield f"{here}/{name}" if here else name
 
 
-def _ignore_rules(root: Path):  # type: ignore[no-untyped-def]
-    path = root / IGNORE_FILE
-    if not path.is_file():
+def _ignore_rules(root: Path) -> Callable[[str], bool]:
+    lines = _lines(root / IGNORE_FILE)
+    if not lines:
         return lambda _path: False
     from pathspec import GitIgnoreSpec
 
-    spec = GitIgnoreSpec.from_lines(path.read_text("utf-8", "replace").splitlines())
-    return spec.match_file
+    return GitIgnoreSpec.from_lines(lines).match_file
+
+
+def _lines(path: Path) -> list[str]:
+    """The lines of an ignore file; none when it is not a readable file."""
+    try:
+        return path.read_text("utf-8", "replace").splitlines() if path.is_file() else []
+    except OSError:
+        return []
 
 
 def _consider(root: Path, path: str, out: Scan) -> None:
     """Files one path under what it is."""
     if path.startswith(OWN_FOLDER + "/"):
+        return
+    if not path.isprintable() and path != (shown := os.fsencode(path).decode("utf-8", "replace")):
+        if language_of(path) is not None:
+            out.problems[shown] = "its name is not valid UTF-8"
         return
     name = path.rpartition("/")[2]
     config = name in CONFIG_NAMES
@@ -165,7 +202,7 @@ def _consider(root: Path, path: str, out: Scan) -> None:
         return
     try:
         info = os.lstat(root / path)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return  # deleted but still in git's list, or gone since: nothing to index
     except (OSError, ValueError) as error:
         out.problems[path] = f"cannot be read: {error}"
@@ -182,22 +219,36 @@ def _consider(root: Path, path: str, out: Scan) -> None:
         (out.configs if config else out.files)[path] = found
 
 
-def read_source(root: Path, path: str) -> Source:
-    """A file's text, or why there is none. Never raises for a bad file."""
+def read_source(root: Path, path: str, whole: bool = False) -> Source:
+    """A file's text, or why there is none. Never raises for a bad file. `whole`: also what looks minified or generated."""
     try:
-        descriptor = os.open(root / path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
-        with os.fdopen(descriptor, "rb") as handle:
+        with open(root / path, "rb", opener=_open) as handle:
             data = handle.read(MAX_BYTES + 1)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return Source(b"", skip="vanished")
     except OSError as error:
         return Source(b"", problem=f"cannot be read: {error.strerror or error}")
     if len(data) > MAX_BYTES:
         return Source(b"", skip="large")
-    return _decoded(data)
+    return _decoded(data, whole)
 
 
-def _decoded(data: bytes) -> Source:
+def read_config(root: Path, path: str) -> str:
+    """A manifest's text, however it came about; empty when there is none to read."""
+    source = read_source(root, path, whole=True)
+    return source.data.decode()
+
+
+def _open(path: str, flags: int) -> int:
+    """Opens a regular file: never through a symlink, and never waiting for the other end of a pipe."""
+    descriptor = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file")
+    return descriptor
+
+
+def _decoded(data: bytes, whole: bool) -> Source:
     note = ""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         try:
@@ -213,6 +264,8 @@ def _decoded(data: bytes) -> Source:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         data, note = data.decode("latin-1").encode(), f"invalid UTF-8 at line {line}, read as Latin-1"
+    if whole:
+        return Source(data, note=note)
     if len(data) > 5_000 and len(data) / (data.count(b"\n") + 1) > MINIFIED_LINE:
         return Source(b"", skip="minified")
     head = data[:_HEAD]

@@ -5,6 +5,7 @@ Targets outside the repository are negative: -n is external number n of the cata
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -25,11 +26,18 @@ def from_rows(rows: Iterable[tuple[int, int, int, int, float, int, int]]) -> Arr
     return np.array(list(rows), dtype=DTYPE)
 
 
-def write(folder: Path, edges: Array) -> None:
-    """Writes edges in their final order, so that equal sets of edges give equal files."""
+def write(folder: Path, edges: Array) -> str:
+    """Writes edges in their final order, so that equal sets of edges give equal files. Returns what tells them from damaged ones."""
     edges = edges[np.lexsort((edges["line"], edges["type"], edges["target"], edges["source"]))]
+    order = np.argsort(edges["target"], kind="stable").astype("<i4")
     np.save(folder / NAME, edges)
-    np.save(folder / ORDER_NAME, np.argsort(edges["target"], kind="stable").astype("<i4"))
+    np.save(folder / ORDER_NAME, order)
+    return _digest(edges, order)
+
+
+def _digest(edges: Array, order: Array) -> str:
+    """The number of edges and a checksum."""
+    return f"{len(edges)} {zlib.crc32(order.data, zlib.crc32(edges.view('u1').data)):08x}"
 
 
 class Edges:
@@ -44,6 +52,10 @@ class Edges:
     @classmethod
     def open(cls, folder: Path) -> Edges:
         return cls(np.load(folder / NAME, mmap_mode="r"), np.load(folder / ORDER_NAME, mmap_mode="r"))
+
+    @property
+    def digest(self) -> str:
+        return _digest(self.all, self._order)
 
     def out_of(self, number: int) -> Array:
         low, high = np.searchsorted(self._sources, [number, number + 1])

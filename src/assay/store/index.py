@@ -36,22 +36,25 @@ class Index:
 
     @classmethod
     def open(cls, root: Path, home: Home) -> Index:
-        for _ in range(3):  # a writer may sweep the generation away between reading its name and opening it
-            folder = home.current()
-            if folder is None:
-                raise NoIndex(f"{root}: no index yet. Make one with: assay index {root}")
+        arguments = str(root) if home.folder == Home.of(root).folder else f"{root} --index-dir {home.folder}"
+        hint = f"Rebuild it with: assay index --rebuild {arguments}"
+        name = home.named()
+        while name is not None:
             try:
-                return cls._open(root, folder)
-            except FileNotFoundError:
-                continue
-        raise UnusableIndex(f"{home.folder}: the index is incomplete. Rebuild it with: assay index --rebuild {root}")
+                return cls._open(root, home.generations / name, hint)
+            except (FileNotFoundError, UnusableIndex) as error:
+                before, name = name, home.named()
+                if name == before:  # else a writer swept that generation away while it was being opened
+                    if isinstance(error, UnusableIndex):
+                        raise
+                    raise UnusableIndex(f"{home.folder}: the index is incomplete. {hint}") from None
+        raise NoIndex(f"{root}: no index yet. Make one with: assay index {arguments}")
 
     @classmethod
-    def _open(cls, root: Path, folder: Path) -> Index:
+    def _open(cls, root: Path, folder: Path, hint: str) -> Index:
         path = folder / catalogue.NAME
         if not path.exists() or not (folder / edges.NAME).exists():
             raise FileNotFoundError(path)
-        hint = f"Rebuild it with: assay index --rebuild {root}"
         try:
             opened = Catalogue.read(path)
             meta = opened.meta()
@@ -67,15 +70,23 @@ class Index:
             raise UnusableIndex(f"{path}: the index is truncated. {hint}")
         try:
             graph = Edges.open(folder)
-        except (ValueError, EOFError, OSError) as error:
+        except (ValueError, LookupError, EOFError, OSError) as error:
             opened.close()
             if isinstance(error, FileNotFoundError):
                 raise
             raise UnusableIndex(f"{folder / edges.NAME}: the index is damaged ({error}). {hint}") from None
-        if meta.get("edges") != str(len(graph.all)):
+        if meta.get("edges") != graph.digest:
             opened.close()
-            raise UnusableIndex(f"{folder / edges.NAME}: the index is damaged (wrong number of edges). {hint}")
+            raise UnusableIndex(f"{folder / edges.NAME}: the index is damaged (not the edges that were written). {hint}")
         return cls(root, folder, opened, graph)
+
+    def damage(self) -> str:
+        """What SQLite finds wrong with the catalogue when it looks at all of it; empty when nothing is."""
+        try:
+            found = self.catalogue.connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        except sqlite3.DatabaseError as error:
+            return str(error)
+        return "" if found == "ok" else str(found)
 
     def close(self) -> None:
         self.catalogue.close()

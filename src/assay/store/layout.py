@@ -15,6 +15,7 @@ import contextlib
 import errno
 import os
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,6 +23,9 @@ from assay.errors import AssayError
 
 FOLDER = ".assay"
 KEEP = 2  # generations kept: the current one, and the last for readers that are just opening it
+
+# numpy reports a disk that is full without a number
+_CANNOT_WRITE = (None, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
 
 
 class Home:
@@ -36,14 +40,18 @@ class Home:
     def of(cls, root: Path, elsewhere: Path | None = None) -> Home:
         return cls(elsewhere if elsewhere is not None else root / FOLDER)
 
-    def current(self) -> Path | None:
-        """The generation in use, or None when there is none."""
+    def named(self) -> str | None:
+        """What the pointer says: the name of the generation in use, or None when there is no pointer."""
         try:
             name = self.pointer.read_text("ascii", "replace").strip()
         except OSError:
             return None
-        folder = self.generations / name
-        return folder if name and "/" not in name and folder.is_dir() else None
+        return name if name.isdecimal() and name.isascii() and len(name) < 20 else "(garbled)"
+
+    def current(self) -> Path | None:
+        """The generation in use, or None when there is none."""
+        name = self.named()
+        return self.generations / name if name and (self.generations / name).is_dir() else None
 
     def prepare(self) -> None:
         """Makes the folder; it ignores itself in git."""
@@ -79,9 +87,9 @@ class Home:
             folder.mkdir()
             yield folder
             self._publish(folder)
-        except OSError as error:
+        except (OSError, sqlite3.OperationalError) as error:
             shutil.rmtree(folder, ignore_errors=True)
-            if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM):
+            if isinstance(error, sqlite3.OperationalError) or error.errno in _CANNOT_WRITE:
                 raise cannot_write(self.folder, error) from None
             raise
         except BaseException:
@@ -105,9 +113,9 @@ class Home:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def cannot_write(folder: Path, error: OSError) -> AssayError:
+def cannot_write(folder: Path, error: OSError | sqlite3.OperationalError) -> AssayError:
     return AssayError(
-        f"{folder}: cannot write the index ({error.strerror or error}). The previous index, if any, is untouched. "
+        f"{folder}: cannot write the index ({getattr(error, 'strerror', None) or error}). The previous index, if any, is untouched. "
         "Free some space or give another place with --index-dir DIR."
     )
 

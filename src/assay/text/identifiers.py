@@ -5,13 +5,15 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 _PIECE = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 
 
-def words(identifier: str) -> list[str]:
+@lru_cache(maxsize=1 << 16)
+def words(identifier: str) -> tuple[str, ...]:
     """`parseHTTPHeader_v2` → parse, http, header, v, 2."""
-    return [piece.lower() for piece in _PIECE.findall(identifier)]
+    return tuple(piece.lower() for piece in _PIECE.findall(identifier))
 
 
 def nearest(name: str, names: Iterable[str], limit: int = 5) -> list[str]:

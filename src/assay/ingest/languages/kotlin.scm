@@ -9,7 +9,7 @@
 (type_alias type: (identifier) @name (_) @type) @def.type
 (enum_entry (identifier) @name) @def.constant
 (function_declaration name: (identifier) @name (function_value_parameters) . [(user_type) (nullable_type) (function_type)]? @type (function_body)? @body) @def.function
-(function_declaration [(user_type) (nullable_type)] @receiver . name: (identifier) @name (function_value_parameters) . [(user_type) (nullable_type) (function_type)]? @type (function_body)? @body) @def.function
+(function_declaration [(user_type) @receiver (nullable_type (user_type) @receiver)] . name: (identifier) @name (function_value_parameters) . [(user_type) (nullable_type) (function_type)]? @type (function_body)? @body) @def.function
 (anonymous_initializer "init" @name (block) @body) @def.constructor
 (secondary_constructor "constructor" @name) @def.constructor
 (property_declaration (variable_declaration (identifier) @name [(user_type) (nullable_type) (function_type)]? @type)) @def.variable
@@ -19,7 +19,7 @@
 ((property_declaration (modifiers (member_modifier) @_override) (variable_declaration (identifier) @name [(user_type) (nullable_type)]? @type)) @def.property
   (#eq? @_override "override"))
 (class_declaration "interface" (class_body (property_declaration (variable_declaration (identifier) @name [(user_type) (nullable_type)]? @type)) @def.property))
-(property_declaration [(user_type) (nullable_type)] @receiver . (variable_declaration (identifier) @name [(user_type) (nullable_type)]? @type)) @def.property
+(property_declaration [(user_type) @receiver (nullable_type (user_type) @receiver)] . (variable_declaration (identifier) @name [(user_type) (nullable_type)]? @type)) @def.property
 (class_parameter ["val" "var"] (identifier) @name [(user_type) (nullable_type) (function_type)] @type) @def.field
 ((class_parameter (modifiers (member_modifier) @_override) ["val" "var"] (identifier) @name [(user_type) (nullable_type)] @type) @def.property
   (#eq? @_override "override"))

@@ -65,5 +65,5 @@
 (named_type) @hint
 
 ; imports
-(namespace_use_clause . [(name) (qualified_name)] @module alias: (name)? @alias) @import
-(namespace_use_declaration (namespace_name) @module body: (namespace_use_group (namespace_use_clause (name) @imported alias: (name)? @alias) @import))
+(namespace_use_declaration (namespace_use_clause . [(name) (qualified_name)] @module alias: (name)? @alias) @import)
+(namespace_use_declaration (namespace_name) @module body: (namespace_use_group (namespace_use_clause . (name) @imported alias: (name)? @alias) @import))

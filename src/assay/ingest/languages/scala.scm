@@ -87,8 +87,8 @@
 (typed_pattern type: (_) @hint)
 (ascription_expression type: (_) @hint)
 
-; imports
+; imports: the path is the text of the import up to its selectors
 (import_declaration (identifier) .) @module @import
-(import_declaration path: (identifier)+ @module (namespace_selectors (identifier) @imported)) @import
-(import_declaration path: (identifier)+ @module (namespace_selectors (arrow_renamed_identifier name: (identifier) @imported alias: (identifier) @alias))) @import
-(import_declaration path: (identifier)+ @module (namespace_wildcard) @star) @import
+(import_declaration (namespace_selectors (identifier) @imported)) @module @import
+(import_declaration (namespace_selectors (arrow_renamed_identifier name: (identifier) @imported alias: (identifier) @alias))) @module @import
+(import_declaration [(namespace_wildcard) (namespace_selectors (namespace_wildcard))] @star) @module @import
