@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -30,8 +31,7 @@ def command(files: tuple[str, ...], root: Path | None, index_dir: Path | None, d
     if files:
         for path in wanted:
             if path not in index.files:
-                near = nearest(path, index.files, 3)
-                raise AssayError(f"{path}: not in the index.{' Nearest: ' + ', '.join(near) if near else ''}")
+                raise AssayError(f"{path}: not in the index. {_hint(path, where, index)}")
     changed = [item for path in known for item in items_in(index, path)]
     found = tests_reaching(index, changed, depth)
     test_files = list(dict.fromkeys(a.item.path for a in found))
@@ -49,6 +49,13 @@ def command(files: tuple[str, ...], root: Path | None, index_dir: Path | None, d
             click.echo(f"{affected.confidence:4.2f}  {affected.item.path}:{affected.item.start}  {affected.item.symbol or '(file)'}")
 
 
+def _hint(path: str, root: Path, index: Index) -> str:
+    if (root / path).exists():
+        return f"If it is new, run: assay index {root}"
+    near = nearest(path, index.files, 3)
+    return f"Nearest: {', '.join(near)}" if near else f"There is no such file in {root}."
+
+
 def _relative(file: str, root: Path) -> str:
     path = Path(file)
     full = path if path.is_absolute() else (root / path if (root / path).exists() else Path.cwd() / path)
@@ -59,11 +66,24 @@ def _relative(file: str, root: Path) -> str:
 
 
 def _changed(root: Path) -> list[str]:
-    """Tracked files that differ from HEAD, and new ones."""
-    out: list[str] = []
-    for arguments in (["diff", "--name-only", "-z", "--relative", "HEAD"], ["ls-files", "-z", "--others", "--exclude-standard"]):
-        done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=False)
+    """Tracked files that differ from HEAD, and new ones; before the first commit, all of them."""
+    new = ["ls-files", "-z", "--others", "--exclude-standard"]
+    if _git(root, "rev-parse", "--verify", "--quiet", "HEAD").returncode == 0:
+        commands = [["diff", "--name-only", "-z", "--relative", "HEAD"], new]
+    else:
+        commands = [[*new, "--cached"]]
+    out: set[str] = set()
+    for arguments in commands:
+        done = _git(root, *arguments)
         if done.returncode != 0:
-            raise AssayError(f"{root}: git cannot tell what changed ({done.stderr.strip().splitlines()[-1] if done.stderr else '?'}); name the files")
-        out += [path for path in done.stdout.split("\0") if path]
-    return sorted(set(out))
+            said = os.fsdecode(done.stderr).strip().splitlines() or ["?"]
+            raise AssayError(f"{root}: git cannot tell what changed ({said[0]}); name the files")
+        out |= {os.fsdecode(path) for path in done.stdout.split(b"\0") if path}
+    return sorted(out)
+
+
+def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, check=False)
+    except OSError as error:
+        raise AssayError(f"git cannot be run ({error.strerror}); name the files") from None

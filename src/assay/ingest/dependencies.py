@@ -48,6 +48,13 @@ class Dependencies:
         return cls(np.repeat(np.array(askers, "<u4"), np.array(counts, "i8")), np.array(questions, "<u4"))
 
     @classmethod
+    def joined(cls, parts: list[Dependencies]) -> Dependencies:
+        """Several as one; an answer worked out in several processes is kept once."""
+        pairs = [p._askers.astype("<u8") << np.uint64(32) | p._questions for p in parts]
+        both = np.unique(np.concatenate(pairs)) if pairs else np.array([], "<u8")
+        return cls((both >> np.uint64(32)).astype("<u4"), both.astype("<u4"))
+
+    @classmethod
     def load(cls, folder: Path) -> Dependencies:
         with np.load(folder / NAME) as data:
             return cls(data["askers"], data["questions"])

@@ -58,6 +58,8 @@ _ROLES = {
     "implements": F.IMPLEMENTS,
 }
 _OTHER_ROLES = frozenset({"import", "local", "param", "loop", "return", "doc", "namespace", "global", "scope", "test", "typeparam", "tokens"}) | {"extension", "lambda", "part"}
+_WITH_LITERALS = frozenset({F.CALL, F.ACCESS, F.DECORATE, F.NEW, F.MENTION})
+_REPEATABLE = frozenset({F.MENTION, F.ACCESS, F.HINT, F.THROW})
 # what stands before a definition's name belongs to its container, except these
 _OF_THE_DEFINITION = frozenset({F.HINT, F.DECORATE, F.BASE, F.IMPLEMENTS, F.NEW})
 
@@ -431,10 +433,9 @@ class _FileReader:
         symbols = self._symbols()
         self._attach_values(symbols)
         bindings = self._bindings(symbols)
-        if self.language.shadowing:
-            for row in reversed(bindings):
-                if not row.until:
-                    self.bound[row.source, row.name] = row.line
+        for row in reversed(bindings):
+            if not row.until:
+                self.bound[row.source, row.name] = row.line
         out = F.FileFacts(
             self.language.name, self.namespace, symbols, self._references(), self._imports(), bindings
         )
@@ -749,6 +750,8 @@ class _FileReader:
             marks = [m for m in marks if m[0] >= ends[bisect_right(starts, m[0])]]
         marks.sort(key=lambda m: (m[0], -m[1], -m[2]))
         out: list[F.Reference] = []
+        locals_, seen = {row[1] for row in self.bindings}, set[tuple[int, int, str]]()
+        shadowing = self.language.shadowing
         decorator = decorator_end = -1
         covered = covered_hint = -1  # names inside an annotation, a base or a plain decorator are not mentions of their own
         for (start, end, role, text), owner in zip(marks, self._owners([m[0] for m in marks]), strict=True):
@@ -769,14 +772,19 @@ class _FileReader:
             if role == F.NEW and owner != F.FILE and (self.order[owner].hoisted or self._before_anonymous(owner, start)):
                 owner = self.order[owner].parent  # `this.x = new X()`, `new X() {…}`: the function says it
             source = self._symbol_at(owner, start, role in _OF_THE_DEFINITION or start < decorator_end)
-            if role == F.MENTION and (bound := self.bound.get((source, text))) is not None and bound < self.line(start):
+            line = self.line(start)
+            if role == F.MENTION and (bound := self.bound.get((source, text))) is not None and (bound < line or not shadowing):
                 continue  # a local names no item
+            if role in _REPEATABLE and last(text) not in LITERAL_NAMES and text.partition(".")[0].rstrip("()[]{}") not in locals_:
+                if (role, source, text) in seen:
+                    continue  # said before, and no local is involved: nothing new
+                seen.add((role, source, text))
             literal = handler = ""
-            if role in (F.CALL, F.ACCESS, F.DECORATE, F.NEW, F.MENTION) and last(text) in LITERAL_NAMES:
+            if role in _WITH_LITERALS and last(text) in LITERAL_NAMES:
                 literal, handler = self._literal(end if not text.endswith(")") else start + self.source[start:end].find(b"("))
             count = self.arguments.get((start, end), -1)
             generics = _type_argument_count(self.source, start, end) if role in (F.CALL, F.NEW) else 0
-            out.append(F.Reference(role, source, self.line(start), text, literal, handler, count, generics))
+            out.append(F.Reference(role, source, line, text, literal, handler, count, generics))
             if role == F.HINT and owner != F.FILE and self.order[owner].hoisted:
                 self._hint_parameter(out, owner, start)
         for number, definition in enumerate(self.order):

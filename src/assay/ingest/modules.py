@@ -29,7 +29,7 @@ class Place(NamedTuple):
 OUTSIDE = Place("outside", "")
 
 
-def _parents(folder: str) -> list[str]:
+def parents(folder: str) -> list[str]:
     """The folder and all above it, nearest first; the root is ""."""
     out = [folder]
     while folder:
@@ -73,7 +73,7 @@ def python(module: str, file: File, table: Table) -> Place:
 
 def _import_roots(folder: str, table: Table) -> list[str]:
     """Folders that are not packages themselves: where Python could look for top-level modules."""
-    return [parent for parent in _parents(folder) if f"{parent}/__init__.py".lstrip("/") not in table.paths]
+    return [parent for parent in parents(folder) if f"{parent}/__init__.py".lstrip("/") not in table.paths]
 
 
 def _python_at(base: str, table: Table) -> Place:
@@ -93,7 +93,7 @@ def javascript(module: str, file: File, table: Table) -> Place:
     table.located(posixpath.basename(module).partition(".")[0] or file.folder.rpartition("/")[2])
     if module.startswith("."):
         return _js_at(_join(file.folder, module), table)
-    for folder in _parents(file.folder):
+    for folder in parents(file.folder):
         for config in ("tsconfig.json", "jsconfig.json"):
             text = table.configs.get(_join(folder, config))
             if text:
@@ -154,7 +154,7 @@ def _json(text: str) -> dict[str, object] | object:  # type: ignore[type-arg]
 def go(module: str, file: File, table: Table) -> Place:
     """The module path of the nearest go.mod, then the folder; without a go.mod, the folder with that path's end."""
     table.located(module.rpartition("/")[2])
-    for folder in _parents(file.folder):
+    for folder in parents(file.folder):
         text = table.configs.get(_join(folder, "go.mod"))
         declared = re.search(r"^module\s+(\S+)", text, re.M) if text else None
         if declared:
@@ -175,7 +175,7 @@ def rust_crate(path: str, table: Table) -> str | None:
     folder, _, name = path.rpartition("/")
     if folder.rpartition("/")[2] in _RUST_ROOTS:
         return path  # every file there is a program of its own
-    for parent in _parents(folder):
+    for parent in parents(folder):
         table.located("lib")
         table.located("main")
         roots = (f"{parent}/lib.rs".lstrip("/"), f"{parent}/main.rs".lstrip("/"))

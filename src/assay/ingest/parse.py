@@ -76,10 +76,9 @@ def _run(tasks: list[_Task], tick: Callable[[int], None]) -> Iterator[tuple[str,
             yield _parse_one(task)
             tick(1)
         return
-    workers = max(1, min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 16))
     batches = _batches(tasks)
     try:
-        with ProcessPoolExecutor(workers, mp_context=_context(), initializer=_begin_worker) as pool:
+        with ProcessPoolExecutor(worker_count(), mp_context=_context(), initializer=_begin_worker) as pool:
             for results in pool.map(_parse_batch, batches):
                 yield from results
                 tick(len(results))
@@ -91,6 +90,12 @@ def _run(tasks: list[_Task], tick: Callable[[int], None]) -> Iterator[tuple[str,
             for task in batch:
                 yield _parse_isolated(task)
                 tick(1)
+
+
+def worker_count() -> int:
+    """One worker per core this process may use, within reason."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(cores, 16))
 
 
 def _context() -> multiprocessing.context.BaseContext:

@@ -31,7 +31,6 @@ CO_TESTED = 8  # items of one test that are paired with each other
 CERTAIN, RESOLVED, BY_NAME_AND_HINT, BY_NAME = 1.0, 0.9, 0.7, 0.6
 BY_NAME_OF_FIELD = 0.5  # a field that holds a function: its name is shared with untyped objects more often than a method's
 
-_REPEATABLE = frozenset({F.MENTION, F.ACCESS, F.HINT, F.THROW})
 _TYPE_LIKE = TYPE_KINDS | {"module"}
 _FIELD_LIKE = frozenset({"field", "property"})
 _MEMBERS = frozenset({"method", "property"})
@@ -59,6 +58,7 @@ class CallCounts(NamedTuple):
     candidates: int
     external: int
     unresolved: int
+    everyday: int  # of the external: methods of unknown objects with everyday names that the repository happens to define as well
 
 
 class Resolved(NamedTuple):
@@ -75,6 +75,7 @@ class _Outcome(NamedTuple):
     items: tuple[tuple[Sym, float, str], ...] = ()
     external: str = ""
     unresolved: bool = False
+    everyday: bool = False
 
 
 _NOTHING = _Outcome()
@@ -93,11 +94,12 @@ class Resolver:
         self.table.reads, self.table.frame = set(), Frame()
         self.file = file
         self.edges: dict[tuple[str, str, str], FoundEdge] = {}
-        self.counts = [0, 0, 0, 0]
+        self.counts = [0, 0, 0, 0, 0]
         self.called: dict[int, dict[Sym, int]] = defaultdict(dict)
         self._outcomes: dict[tuple[object, ...], _Outcome] = {}
         self._imports()
-        self._references()
+        for row in file.facts.references:
+            self._reference(row)
         self._types()
         self._tests()
         self._similar()
@@ -192,17 +194,6 @@ class Resolver:
 
     # -- references ------------------------------------------------------------------------------------------------
 
-    def _references(self) -> None:
-        """Every reference, but only once where saying it again adds nothing: outside calls, and when no local is involved."""
-        locals_, seen = self.file.local_names, set[tuple[int, int, str]]()
-        for row in self.file.facts.references:
-            if row.role in _REPEATABLE and not row.literal and bare(row.chain.partition(".")[0]) not in locals_:
-                key = (row.role, row.source, row.chain)
-                if key in seen:
-                    continue
-                seen.add(key)
-            self._reference(row)
-
     def _reference(self, row: F.Reference) -> None:
         source = self.file.sym(row.source)
         if row.role in (F.CALL, F.NEW):
@@ -236,6 +227,7 @@ class Resolver:
                     self.called[row.source].setdefault(sym, row.line)
         elif outcome.external:
             self.counts[2] += 1
+            self.counts[4] += outcome.everyday
             self._add(source, outcome.external, "calls", RESOLVED, "resolved", row.line)
         elif outcome.unresolved:
             self.counts[3] += 1
@@ -244,12 +236,17 @@ class Resolver:
     def _outcome(self, row: F.Reference, source: Sym) -> _Outcome:
         """The target of a call, remembered for the same words in the same place unless a local is involved."""
         first = bare(row.chain.partition(".")[0])
-        if first in self.file.local_names and first not in self.file.language.self_names:
+        place = row.source
+        if first in self.file.language.self_names and place != F.FILE and self.file.facts.symbols[place].kind in _MEMBERS:
+            place = -2 - self.file.facts.symbols[place].parent  # `self` is the same in all methods of a type
+        elif first in self.file.local_names:
             return self._call_target(row, source)
-        key = (row.source, row.chain, row.role, row.arity, row.generics)
+        key = (place, row.chain, row.role, row.arity, row.generics)
         known = self._outcomes.get(key)
         if known is None:
-            known = self._outcomes[key] = self._call_target(row, source)
+            known = self._call_target(row, source)
+            if place == row.source or not known.items or known.items[0][2] != "inferred":  # a guess depends on who makes it
+                self._outcomes[key] = known
         return known
 
     def _call_target(self, row: F.Reference, source: Sym) -> _Outcome:
@@ -462,7 +459,7 @@ class Resolver:
         """A method of an object of unknown type: by its name alone, when the name says enough."""
         file = self.file
         if name in file.language.common:
-            return _Outcome(external="." + name)
+            return _Outcome(external="." + name, everyday=self._defines(name))
         all_named = self.table.named(name, file.language.kin)
         namesakes = [
             s for s in all_named
@@ -490,6 +487,11 @@ class Resolver:
             return _Outcome(unresolved=True)
         share = BY_NAME / len(roots)
         return _Outcome(items=tuple((s, share, "inferred") for s in roots))
+
+    def _defines(self, name: str) -> bool:
+        """Whether the repository has a method of this name, outside tests unless a test asks."""
+        named = self.table.named(name, self.file.language.kin)
+        return any(s.kind in _MEMBERS and (self.file.test or not s.test) for s in named)
 
     def _holds_function(self, sym: Sym) -> bool:
         """A field that may be called, by its declared type: anything but plain data."""
@@ -695,7 +697,7 @@ class Resolver:
 
     def _bases(self, sym: Sym, index: int) -> None:
         for row in self.file.bases.get(index, ()):
-            self._base_edge(sym, row, self.file.facts.symbols[index].parent)
+            self._base_edge(sym, row, self.values.base_scope(row, self.file, index))
 
     def _base_edge(self, sym: Sym, row: F.Reference, at: int) -> None:
         value = self.values._base(row.chain, self.file, at)

@@ -85,7 +85,9 @@ class Evaluator:
         value = self._lookup(name, file, at, line, own_members, local)
         if local and file.language.closed_types and value and value.kind == "item" and value.sym and value.sym.kind in ("interface", "type"):
             return Value("item", self._beside(value.sym))
-        return Value("item", self.primary(value.sym, file)) if value and value.kind == "item" and value.sym and file.language.uniform_access else value
+        if file.language.uniform_access and value and value.kind == "item" and value.sym:
+            return Value("item", self.primary(value.sym, file))
+        return value
 
     def _lookup(self, name: str, file: File, at: int, line: int, own_members: bool, local: bool) -> Value | None:
         self.table.reads.add(name)
@@ -105,7 +107,7 @@ class Evaluator:
                         found = members[0] if members else None
                     if found is not None and found.kind == "constructor":
                         found = None  # its name means the type
-                    if passed and found is not None and language.uniform_access and (found.kind in CALLABLE_KINDS or found.kind in ("field", "property")):
+                    if passed and found is not None and language.uniform_access and found.kind in CALLABLE_KINDS | {"field", "property"}:
                         found = None  # only constants are seen from inside inner types
                     passed = True
                     if found is not None and found.kind == "constructor" and found.name not in language.constructors:
@@ -198,7 +200,22 @@ class Evaluator:
                 value = self._evaluate_binding(row, file, at)
                 if value is not None and value.kind != "local":
                     return value
+        if file.test and file.language.fixtures and not any(r.type or r.value for r in rows):
+            return self._fixture(rows[0].name, file, at) or LOCAL
         return LOCAL
+
+    def _fixture(self, name: str, file: File, at: int) -> Value | None:
+        """What a test's parameter holds: the result of the function of that name here or in the fixture files of the folders above."""
+        self.table.located(file.language.fixtures.partition(".")[0])
+        folders = modules.parents(file.folder)
+        paths = [file.path, *(f"{folder}/{file.language.fixtures}".lstrip("/") for folder in folders)]
+        for path in paths:
+            other = self.table.scope(path) if path in self.table.paths else None
+            for index in other.top.get(name, ()) if other else ():
+                assert other is not None
+                if index != at or other is not file:
+                    return self.type_of(other.sym(index)) if other.sym(index).kind == "function" else None
+        return None
 
     def _nearest_bound(self, rows: list[F.Binding], file: File, at: int, line: int) -> Value | None:
         """The value of a local where each binding is a declaration of its own; None above the first.
@@ -741,6 +758,7 @@ class Evaluator:
         self._climbing.add((sym.path, sym.index))
         self._climb(sym, types, outside)
         self._climbing.discard((sym.path, sym.index))
+        types += dict.fromkeys(s for above in types[1:] for s in self._companions(above) if s not in types)
         return Ancestry(tuple(types), tuple(outside))
 
     def _climb(self, sym: Sym, types: list[Sym], outside: list[str]) -> None:
@@ -749,7 +767,6 @@ class Evaluator:
                 above = self.primary(base.sym)
                 if above not in types and len(types) < MAX_ANCESTORS:
                     types.append(above)
-                    types += [s for s in self._companions(above) if s not in types]
                     self._climb(above, types, outside)
             elif base.kind == "outside":
                 outside.append(base.name)
@@ -797,7 +814,23 @@ class Evaluator:
         if file is None or not file.language.uniform_access:
             return self._written_bases(sym)
         sym = self.primary(sym)
-        return self.table.remembered(f"bases:{sym.id}", lambda: self._written_bases(sym))
+        return self.table.remembered(f"bases:{sym.id}", lambda: self._mixed_bases(sym))
+
+    def _mixed_bases(self, sym: Sym) -> list[Value]:
+        """Bases in a language with mixins: these come before the base class, the last one first, those that tests add after the others."""
+        rows: list[tuple[tuple[bool, bool], int, F.Reference, File]] = []
+        for part in self._parts(sym):
+            file = self.table.scope(part.path)
+            if file is not None:
+                rows += [((r.role == F.BASE, part.test), part.index, r, file) for r in reversed(file.bases.get(part.index, ()))]
+        rows.sort(key=lambda row: row[0])
+        out = [self._base(row.chain, file, self.base_scope(row, file, index)) for _, index, row, file in rows]
+        return [value for value in dict.fromkeys(out) if value.sym != sym]
+
+    @staticmethod
+    def base_scope(row: F.Reference, file: File, index: int) -> int:
+        """Where the name of a base is looked for: around the type, but inside it for a mixin that is named in its body."""
+        return index if row.role == F.IMPLEMENTS and file.language.uniform_access else file.facts.symbols[index].parent
 
     def _written_bases(self, sym: Sym) -> list[Value]:
         out: list[Value] = []
@@ -829,7 +862,7 @@ class Evaluator:
         return out
 
     def _base(self, expression: str, file: File, at: int) -> Value:
-        """Where types are opened anywhere, their bases often name each other: there base names are looked for around, not among what is inherited."""
+        """Where types are opened anywhere, their bases often name each other: there a base is looked for around, not among the inherited."""
         if not file.language.uniform_access:
             return self._named_base(expression, file, at)
         self._shallow += 1
@@ -869,7 +902,7 @@ class Evaluator:
             found = self._owned.get((key, name))
             if found is None:
                 found = self.table.member(key, name)
-                found = self._owned[key, name] = sorted(found, key=self.is_stub) if len(found) > 1 else found
+                found = self._owned[key, name] = sorted(found, key=lambda s: (s.test, self.is_stub(s))) if len(found) > 1 else found
             self.table.reads.add(name)
             if found:
                 return found
@@ -877,7 +910,17 @@ class Evaluator:
 
     def member(self, sym: Sym, name: str, above: bool = False) -> list[Sym]:
         """The nearest definition of a member along the ancestry; `above` leaves the type itself out (super)."""
-        for ancestor in (self.ancestry(sym).types if not self._shallow else (sym,))[1 if above else 0 :]:
+        if self._shallow:
+            return [] if above else self.own_member(sym, name)
+        answers = self.table.frame.answers
+        key = (sym.id, name, above)
+        if key not in answers:
+            answers[key] = self._member(sym, name, above)
+        found: list[Sym] = answers[key]
+        return found
+
+    def _member(self, sym: Sym, name: str, above: bool) -> list[Sym]:
+        for ancestor in self.ancestry(sym).types[1 if above else 0 :]:
             found = self.own_member(ancestor, name)
             if found:
                 return found
@@ -957,9 +1000,10 @@ class Evaluator:
             name, sym = bare(segment), value.sym if value else None
             if value is None or value is _CYCLE:
                 return value
-            if name == file.language.construct and value.kind in ("item", "instance") and sym and sym.kind in _TYPE_LIKE and not self.member(sym, name):
+            made = name == file.language.construct
+            if made and value.kind in ("item", "instance") and sym and sym.kind in _TYPE_LIKE and not self.member(sym, name):
                 value = Value("instance", sym)
-            elif name == file.language.construct and value.kind == "outside":
+            elif made and value.kind == "outside":
                 value = Value("object", name=value.name)
             elif name == "class" and value.kind == "instance":
                 value = Value("item", sym)

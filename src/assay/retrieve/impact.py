@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import heapq
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from assay.core.edges import EDGE_NAMES, EDGE_TYPES
-from assay.core.items import Item
+from assay.core.items import TYPE_KINDS, Item
 from assay.store.index import Index
 
 # Edges along which a change is felt, followed backwards. A caller feels it; so does whoever overrides, extends or holds on to the thing.
 _FELT = frozenset(EDGE_TYPES[name].code for name in ("calls", "references", "overrides", "extends", "implements", "decorates", "accesses_field", "type_hint_of"))
 _CALLS_ONLY = frozenset({EDGE_TYPES["calls"].code, EDGE_TYPES["references"].code, EDGE_TYPES["decorates"].code})
-_CONTAINS, _OVERRIDES = EDGE_TYPES["contains"].code, EDGE_TYPES["overrides"].code
+_CONTAINS, _OVERRIDES, _REFERENCES = (EDGE_TYPES[name].code for name in ("contains", "overrides", "references"))
 _REFERENCE_DISCOUNT = 0.7  # a name that is only mentioned may never be called
 
 
@@ -28,50 +27,59 @@ class Affected:
     line: int
 
 
-def impact(index: Index, changed: list[Item], depth: int = 5, least: float = 0.1, everything: bool = False) -> list[Affected]:
-    """Everything that reaches one of `changed` within `depth` steps with at least `least` confidence, the product along the surest path.
+def impact(
+    index: Index, changed: list[Item], depth: int = 5, least: float = 0.1, everything: bool = False
+) -> list[Affected]:
+    """Everything that reaches one of `changed` within `depth` steps with at least `least` confidence.
 
-    Callers by default; `everything` also follows types, fields and inheritance.
+    The depth is that of the shortest path, the confidence the product along the surest one. Callers by default; `everything` also
+    follows types, fields and inheritance.
     """
     kinds = _FELT if everything else _CALLS_ONLY
-    best: dict[int, float] = {}
-    found: dict[int, tuple[int, float, int, int, int]] = {}
-    queue: list[tuple[float, int, int]] = []
-    for item in changed:
-        for number in _stand_ins(index, item):
-            best[number] = 1.0
-            heapq.heappush(queue, (-1.0, 0, number))
-    while queue:
-        negative, steps, number = heapq.heappop(queue)
-        if -negative < best.get(number, 0) or steps >= depth:
-            continue
-        for edge in index.edges.into(number):
-            kind = int(edge["type"])
-            if kind not in kinds:
-                continue
-            discount = _REFERENCE_DISCOUNT if EDGE_NAMES[kind] == "references" else 1.0
-            confidence = -negative * float(edge["confidence"]) * discount
-            source = int(edge["source"])
-            if confidence >= least and confidence > best.get(source, 0):
-                best[source] = confidence
-                found[source] = (steps + 1, confidence, kind, number, int(edge["line"]))
-                heapq.heappush(queue, (-confidence, steps + 1, source))
+    found: dict[int, Affected] = {}
     roots = {number for item in changed for number in _stand_ins(index, item)}
-    out = [
-        Affected(index.item(number), steps, round(confidence, 3), EDGE_NAMES[kind], index.item(through).id, line)
-        for number, (steps, confidence, kind, through, line) in found.items()
-        if number not in roots
-    ]
+    spread = dict.fromkeys(roots, 1.0)  # the most confidence with which a change was followed from here
+    frontier = dict(spread)
+    for steps in range(1, depth + 1):
+        reached: dict[int, float] = {}
+        for number, so_far in frontier.items():
+            for edge in index.edges.into(number):
+                kind, source = int(edge["type"]), int(edge["source"])
+                if kind not in kinds or source in roots:
+                    continue
+                confidence = so_far * float(edge["confidence"]) * (_REFERENCE_DISCOUNT if kind == _REFERENCES else 1.0)
+                known = found.get(source)
+                if confidence < least or (known is not None and confidence <= known.confidence):
+                    continue
+                item = known.item if known is not None else index.item(source)
+                if known is not None and known.depth < steps:
+                    found[source] = replace(known, confidence=confidence)
+                else:
+                    through = index.item(number).id
+                    found[source] = Affected(item, steps, confidence, EDGE_NAMES[kind], through, int(edge["line"]))
+                for one in (source, *_types_of(index, item)):
+                    reached[one] = max(confidence, reached.get(one, 0.0))
+        frontier = {number: confidence for number, confidence in reached.items() if confidence > spread.get(number, 0.0)}
+        spread |= frontier
+    out = [replace(affected, confidence=round(affected.confidence, 3)) for affected in found.values()]
     return sorted(out, key=lambda a: (a.depth, -a.confidence, a.item.id))
 
 
 def _stand_ins(index: Index, item: Item) -> list[int]:
-    """The item, and what is called in its place: a constructor is called by its type's name, an override through what it overrides."""
-    out = [item.number]
-    if item.kind == "constructor":
-        out += [int(e["source"]) for e in index.edges.into(item.number) if e["type"] == _CONTAINS]
-    out += [int(e["target"]) for e in index.edges.out_of(item.number) if e["type"] == _OVERRIDES]
+    """The item, and what is called in its place: a constructor by its type's name, an override through what it overrides."""
+    out = [item.number, *_types_of(index, item)]
+    if item.kind in TYPE_KINDS:
+        members = [int(e["target"]) for e in index.edges.out_of(item.number) if e["type"] == _CONTAINS]
+        out += [number for number in members if index.item(number).kind == "constructor"]
+    out += [int(e["target"]) for e in index.edges.out_of(item.number) if e["type"] == _OVERRIDES and e["target"] > 0]
     return out
+
+
+def _types_of(index: Index, item: Item) -> list[int]:
+    """The type that a constructor makes: calling the one is calling the other."""
+    if item.kind != "constructor":
+        return []
+    return [int(e["source"]) for e in index.edges.into(item.number) if e["type"] == _CONTAINS]
 
 
 def items_in(index: Index, path: str) -> list[Item]:

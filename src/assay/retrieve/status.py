@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from assay.core.edges import EDGE_NAMES
 from assay.store.index import Index
@@ -63,10 +64,18 @@ def status(index: Index) -> Status:
         skipped=skipped,
         problems=connection.execute("SELECT count(*) FROM skipped WHERE problem = 1").fetchone()[0],
         syntax_errors=sum(row[6] or 0 for row in rows),
-        bytes=sum(path.stat().st_size for path in index.folder.iterdir()),
+        bytes=_size(index.folder),
         seconds=float(index.meta.get("seconds", "0")),
         mode=index.meta.get("mode", ""),
     )
+
+
+def _size(folder: Path) -> int:
+    """Bytes on disk; 0 when a writer has just replaced this generation."""
+    try:
+        return sum(path.stat().st_size for path in folder.iterdir())
+    except FileNotFoundError:
+        return 0
 
 
 def _share(found: int, lost: int) -> float | None:

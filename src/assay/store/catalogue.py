@@ -16,7 +16,7 @@ _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE files (
     number INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, language TEXT, size INTEGER, mtime INTEGER, hash BLOB, test INTEGER,
-    lines INTEGER, errors INTEGER, note TEXT, resolved INTEGER, candidates INTEGER, external INTEGER, unresolved INTEGER
+    lines INTEGER, errors INTEGER, note TEXT, resolved INTEGER, candidates INTEGER, external INTEGER, unresolved INTEGER, everyday INTEGER
 );
 CREATE TABLE symbols (
     number INTEGER PRIMARY KEY, file INTEGER NOT NULL, ordinal INTEGER NOT NULL, id TEXT NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL,
@@ -54,6 +54,7 @@ class FileRow(NamedTuple):
     candidates: int
     external: int
     unresolved: int
+    everyday: int
 
 
 class SymbolRow(NamedTuple):
@@ -139,6 +140,13 @@ class Catalogue:
 
     def add_externals(self, rows: Iterable[tuple[int, str]]) -> None:
         self.connection.executemany("INSERT INTO externals VALUES (?, ?)", rows)
+
+    def external(self, name: str) -> int:
+        """The number of an external name, a new one if it is new."""
+        row = self.connection.execute("SELECT number FROM externals WHERE name = ?", (name,)).fetchone()
+        if row:
+            return int(row[0])
+        return int(self.connection.execute("INSERT INTO externals (name) VALUES (?)", (name,)).lastrowid or 0)
 
     def replace_scan(self, skipped: Iterable[tuple[str, str, int, int, int]], configs: Iterable[tuple[str, int, int, str]]) -> None:
         self.connection.execute("DELETE FROM skipped")

@@ -65,16 +65,17 @@ class Index:
             raise UnusableIndex(
                 f"{path}: the index has format {meta.get('schema', '?')}, this version of assay writes {catalogue.SCHEMA_VERSION}. {hint}"
             )
-        if meta.get("catalogue_pages") != str(opened.connection.execute("PRAGMA page_count").fetchone()[0]):
+        if meta.get("catalogue_bytes") != f"{path.stat().st_size:012d}":
             opened.close()
             raise UnusableIndex(f"{path}: the index is truncated. {hint}")
         try:
             graph = Edges.open(folder)
-        except (ValueError, LookupError, EOFError, OSError) as error:
+        except Exception as error:  # numpy parses the header as Python: random bytes can raise nearly anything
             opened.close()
             if isinstance(error, FileNotFoundError):
                 raise
-            raise UnusableIndex(f"{folder / edges.NAME}: the index is damaged ({error}). {hint}") from None
+            what = (str(error) or type(error).__name__).splitlines()[0]
+            raise UnusableIndex(f"{folder / edges.NAME}: the index is damaged ({what}). {hint}") from None
         if meta.get("edges") != graph.digest:
             opened.close()
             raise UnusableIndex(f"{folder / edges.NAME}: the index is damaged (not the edges that were written). {hint}")

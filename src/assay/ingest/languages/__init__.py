@@ -73,6 +73,7 @@ class Language:
     inferred: frozenset[str] = frozenset()  # words that stand where a type would and tell none
     extension_methods: bool = False  # functions elsewhere may add methods to a type
     decorator_suffix: str = ""  # that the name of a decorator's type may have beyond its use
+    fixtures: str = ""  # file whose functions give the parameters of tests in its folder and below
     constructors: frozenset[str] = frozenset()
     constant: str = r"$^"  # variables whose name matches are constants
     enum_bases: frozenset[str] = frozenset()  # a class with one of these bases is an enum
@@ -151,6 +152,7 @@ LANGUAGES: tuple[Language, ...] = (
         self_names=frozenset({"self", "cls"}),
         constructors=frozenset({"__init__"}),
         constant=_UPPER,
+        fixtures="conftest.py",
         enum_bases=frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag", "TextChoices", "IntegerChoices"}),
         comments=("#",),
         wrappers=frozenset(
@@ -264,11 +266,12 @@ LANGUAGES: tuple[Language, ...] = (
         construct="new",
         companion="ClassMethods",
         declarations=frozenset(
-            {"require", "require_relative", "load", "autoload", "require_dependency", "raise", "fail", "include", "extend", "prepend", "using", "refine"}
-            | {"private", "public", "protected", "module_function", "private_class_method", "public_class_method", "private_constant", "attr"}
-            | {"attr_reader", "attr_writer", "attr_accessor", "attr_internal", "mattr_accessor", "mattr_reader", "mattr_writer", "cattr_accessor"}
-            | {"cattr_reader", "cattr_writer", "class_attribute", "thread_mattr_accessor", "thread_cattr_accessor", "alias_method", "define_method"}
-            | {"define_singleton_method", "block_given?", "binding", "__FILE__", "__LINE__", "__method__", "__dir__", "__callee__", "undef_method", "remove_method"}
+            {"require", "require_relative", "load", "autoload", "require_dependency", "raise", "fail", "include", "extend", "prepend"}
+            | {"using", "refine", "private", "public", "protected", "module_function", "private_class_method", "public_class_method"}
+            | {"private_constant", "attr", "attr_reader", "attr_writer", "attr_accessor", "attr_internal", "mattr_accessor", "mattr_reader"}
+            | {"mattr_writer", "cattr_accessor", "cattr_reader", "cattr_writer", "class_attribute", "thread_mattr_accessor"}
+            | {"thread_cattr_accessor", "alias_method", "define_method", "define_singleton_method", "undef_method", "remove_method"}
+            | {"block_given?", "binding", "__FILE__", "__LINE__", "__method__", "__dir__", "__callee__"}
         ),
         constructors=frozenset({"initialize"}),
         comments=("#",),

@@ -1,0 +1,121 @@
+"""Resolving every file of a repository on all cores.
+
+Resolution of one file depends on nothing but its recorded questions, so files can be resolved in any order and in any process. The
+table is built once; forked workers see it without a copy and send back arrays of numbers.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+
+from assay.core.edges import EDGE_TYPES, EXTERNAL, PROVENANCES
+from assay.ingest.dependencies import Dependencies, file_token
+from assay.ingest.parse import worker_count
+from assay.ingest.resolve import CallCounts, Resolved, Resolver
+from assay.ingest.table import Table
+from assay.store import edges as E
+
+ALONE = 150  # files; fewer are resolved faster than workers start
+SLICE = 40  # files per piece of work
+
+_PROVENANCE = {name: code for code, name in enumerate(PROVENANCES)}
+_TYPE = {name: row.code for name, row in EDGE_TYPES.items()}
+
+
+class ResolvedFiles(NamedTuple):
+    """What came of a set of files: edges by number, with external targets as -1 - position in `externals`."""
+
+    edges: E.Array
+    externals: list[str]
+    calls: dict[str, CallCounts]
+    dependencies: Dependencies
+
+
+class EdgeRows:
+    """Collects edges between ids as rows between numbers; external names are numbered as they appear."""
+
+    def __init__(self, numbers: dict[str, int], files: dict[str, int]) -> None:
+        self.externals: dict[str, int] = {}
+        self._rows: list[tuple[int, int, int, int, float, int, int]] = []
+        self._numbers, self._files = numbers, files
+
+    def add(self, path: str, resolved: Resolved) -> None:
+        numbers, file = self._numbers, self._files[path]
+        for source, target, kind, provenance, confidence, line in resolved.edges:
+            if target.startswith(EXTERNAL):
+                number = -1 - self.externals.setdefault(target[len(EXTERNAL) :], len(self.externals))
+            else:
+                number = numbers[target]
+            self._rows.append((numbers[source], number, _TYPE[kind], _PROVENANCE[provenance], confidence, line, file))
+
+    def array(self) -> E.Array:
+        return E.from_rows(self._rows)
+
+
+class _Work(NamedTuple):
+    resolver: Resolver
+    numbers: dict[str, int]
+    files: dict[str, int]
+
+
+_work: _Work | None = None  # set before forking, so that workers inherit it
+
+
+def resolve_all(
+    table: Table, paths: list[str], numbers: dict[str, int], files: dict[str, int], tick: Callable[[int], None]
+) -> ResolvedFiles:
+    """Resolves `paths`. `numbers` are those of all ids, `files` those of all paths."""
+    global _work
+    _work = _Work(Resolver(table), numbers, files)
+    try:
+        workers = worker_count()
+        if len(paths) < ALONE or workers == 1 or "fork" not in multiprocessing.get_all_start_methods():
+            return _collect([_resolve_slice(paths, tick)])
+        slices = [paths[at : at + SLICE] for at in range(0, len(paths), SLICE)]
+        with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("fork")) as pool:
+            done = []
+            for piece, result in zip(slices, pool.map(_resolve_slice, slices), strict=True):
+                done.append(result)
+                tick(len(piece))
+        return _collect(done)
+    finally:
+        _work = None
+
+
+def _resolve_slice(paths: list[str], tick: Callable[[int], None] = lambda _: None) -> ResolvedFiles:
+    assert _work is not None
+    resolver, table = _work.resolver, _work.resolver.table
+    table.behind = {}  # what was remembered before is reported by the slice that worked it out
+    rows = EdgeRows(_work.numbers, _work.files)
+    asked: dict[str, set[str]] = {}
+    calls = {}
+    for path in paths:
+        resolved = resolver.resolve(path)
+        rows.add(path, resolved)
+        asked[file_token(path)] = resolved.reads
+        calls[path] = resolved.calls
+        tick(1)
+    return ResolvedFiles(rows.array(), list(rows.externals), calls, Dependencies.of(asked | table.behind))
+
+
+def _collect(parts: list[ResolvedFiles]) -> ResolvedFiles:
+    """One result from many: external names get common numbers."""
+    externals: dict[str, int] = {}
+    arrays = []
+    for part in parts:
+        common = np.array([externals.setdefault(name, len(externals)) for name in part.externals], dtype="<i4")
+        edges = part.edges
+        outside = edges["target"] < 0
+        edges["target"][outside] = -1 - common[-1 - edges["target"][outside]]
+        arrays.append(edges)
+    return ResolvedFiles(
+        np.concatenate(arrays) if arrays else E.from_rows([]),
+        list(externals),
+        {path: counts for part in parts for path, counts in part.calls.items()},
+        Dependencies.joined([part.dependencies for part in parts]),
+    )
