@@ -12,6 +12,7 @@ from assay.errors import AssayError
 from assay.store import catalogue, edges
 from assay.store.catalogue import Catalogue, FileRow
 from assay.store.edges import Edges
+from assay.store import layout
 from assay.store.layout import Home
 
 _ITEM = (
@@ -82,7 +83,9 @@ class Index:
         return cls(root, folder, opened, graph)
 
     def damage(self) -> str:
-        """What SQLite finds wrong with the catalogue when it looks at all of it; empty when nothing is."""
+        """What is wrong with the catalogue; empty when nothing is. SQLite looks at all of it only if a file changed since it was sealed."""
+        if layout.is_sealed(self.folder):
+            return ""
         try:
             found = self.catalogue.connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         except sqlite3.DatabaseError as error:

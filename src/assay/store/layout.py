@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import os
 import shutil
 import sqlite3
@@ -22,6 +23,7 @@ from pathlib import Path
 from assay.errors import AssayError
 
 FOLDER = ".assay"
+SEAL = "seal.json"
 KEEP = 2  # generations kept: the current one, and the last for readers that are just opening it
 
 # numpy reports a disk that is full without a number
@@ -97,6 +99,7 @@ class Home:
             raise
 
     def _publish(self, folder: Path) -> None:
+        seal(folder)
         numbers = [int(p.name) for p in self.generations.iterdir() if p.name.isdigit()]
         name = f"{max(numbers, default=0) + 1:06d}"
         folder.rename(self.generations / name)
@@ -111,6 +114,24 @@ class Home:
         old = [p for p in numbered if p != current][: max(0, len(numbered) - KEEP)]
         for path in [*old, *self.generations.glob(".new-*")]:
             shutil.rmtree(path, ignore_errors=True)
+
+
+def seal(folder: Path) -> None:
+    """Notes size and time of every file of a finished generation."""
+    (folder / SEAL).write_text(json.dumps(_stats(folder)))
+
+
+def is_sealed(folder: Path) -> bool:
+    """Whether the files are still as they were when the generation was finished."""
+    try:
+        return bool(json.loads((folder / SEAL).read_text()) == _stats(folder))
+    except (OSError, ValueError):
+        return False
+
+
+def _stats(folder: Path) -> dict[str, list[int]]:
+    stats = {entry.name: entry.stat() for entry in os.scandir(folder) if entry.name != SEAL}
+    return {name: [info.st_size, info.st_mtime_ns] for name, info in sorted(stats.items())}
 
 
 def cannot_write(folder: Path, error: OSError | sqlite3.OperationalError) -> AssayError:
