@@ -20,7 +20,7 @@ from assay.ingest import modules
 from assay.ingest.chains import bare
 from assay.ingest.conventions import ENVIRONMENT_CHAINS, PROCESS_CHAINS, ROUTES, ends_like
 from assay.ingest.table import File, Frame, Sym, Table
-from assay.ingest.values import Evaluator, Value, type_names
+from assay.ingest.evaluate import Evaluator, Value, type_names
 from assay.text.identifiers import words
 
 MAX_CANDIDATES = 5  # that a call may be shared by

@@ -8,7 +8,7 @@ from pathlib import Path
 
 _HERE = Path(__file__).parent
 _EXTRACTION = ("facts.py", "chains.py", "extract.py", "conventions.py", "languages/__init__.py")
-_RESOLUTION = ("table.py", "modules.py", "values.py", "resolve.py")
+_RESOLUTION = ("table.py", "modules.py", "resolve.py")
 
 
 def _digest(paths: list[Path]) -> str:
