@@ -23,7 +23,13 @@ import time
 from pathlib import Path
 
 DJANGO = "5.1"
-BUDGETS = {"cold_seconds": 12.0, "peak_megabytes": 600.0, "unchanged_seconds": 1.0, "edit_seconds": 0.3, "growth_per_doubling": 2.2}
+BUDGETS = {
+    "cold_seconds": 12.0,
+    "peak_megabytes": 600.0,
+    "unchanged_seconds": 1.0,
+    "edit_seconds": 0.3,
+    "growth_per_doubling": 2.2,
+}
 
 _RUN = """
 import json, resource, sys, time
@@ -41,7 +47,9 @@ print(json.dumps({"seconds": seconds, "mode": report.mode, "files": report.files
 
 def run(root: Path, folder: Path) -> dict[str, float]:
     """One indexing run in a fresh process."""
-    done = subprocess.run([sys.executable, "-c", _RUN, str(root), str(folder)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", _RUN, str(root), str(folder)], capture_output=True, text=True, check=True
+    )
     return dict(json.loads(done.stdout))
 
 
@@ -50,7 +58,18 @@ def django(cache: Path) -> Path:
     target = cache / f"Django-{DJANGO}"
     if not target.exists():
         cache.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:", "--dest", str(cache)]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--no-deps",
+            "--no-binary",
+            ":all:",
+            "--dest",
+            str(cache),
+        ]
         subprocess.run([*command, f"django=={DJANGO}"], check=True)
         archive = next(path for path in cache.iterdir() if path.name.lower() == f"django-{DJANGO}.tar.gz")
         with tarfile.open(archive) as handle:
@@ -65,10 +84,19 @@ def synthetic(folder: Path, factor: int) -> None:
             path = folder / f"package_{package}" / f"module_{module}.py"
             path.parent.mkdir(parents=True, exist_ok=True)
             (path.parent / "__init__.py").touch()
-            lines = [f"from package_{(package + 1) % (40 * factor)}.module_{module} import Thing{module} as Other", "import os", ""]
+            lines = [
+                f"from package_{(package + 1) % (40 * factor)}.module_{module} import Thing{module} as Other",
+                "import os",
+                "",
+            ]
             lines += [f"class Thing{module}(Other):", '    """A thing of the benchmark."""', ""]
             for method in range(8):
-                lines += [f"    def work_{package}_{method}(self, value):", f"        helper = Thing{module}()", f"        return helper.work_{package}_{(method + 1) % 8}(os.getenv('X')) + value", ""]
+                lines += [
+                    f"    def work_{package}_{method}(self, value):",
+                    f"        helper = Thing{module}()",
+                    f"        return helper.work_{package}_{(method + 1) % 8}(os.getenv('X')) + value",
+                    "",
+                ]
             (path).write_text("\n".join(lines))
 
 
@@ -87,7 +115,10 @@ def measure(root: Path, repeat: int) -> dict[str, float]:
                 time.sleep(2.1)  # so that the files are older than the index and a stat is enough
                 run(root, Path(folder) / "index")
                 unchanged.append(run(root, Path(folder) / "index")["seconds"])
-                source.write_bytes(original + f"\n\ndef benchmark_{number}(queryset):\n    return queryset.filter(pk={number})\n".encode())
+                source.write_bytes(
+                    original
+                    + f"\n\ndef benchmark_{number}(queryset):\n    return queryset.filter(pk={number})\n".encode()
+                )
                 edited = run(root, Path(folder) / "index")
                 assert edited["mode"] == "update", edited
                 edits.append(edited["seconds"])
@@ -110,7 +141,9 @@ def growth(repeat: int) -> dict[str, float]:
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder) / "repository"
             synthetic(root, factor)
-            seconds[factor] = statistics.median(run(root, Path(folder) / f"index_{n}")["seconds"] for n in range(repeat))
+            seconds[factor] = statistics.median(
+                run(root, Path(folder) / f"index_{n}")["seconds"] for n in range(repeat)
+            )
             shutil.rmtree(root)
     factors = [seconds[b] / seconds[a] for a, b in ((1, 2), (2, 4), (4, 8))]
     return {**{f"seconds_{factor}x": value for factor, value in seconds.items()}, "growth_per_doubling": max(factors)}
@@ -127,7 +160,12 @@ def main() -> None:
         copy = Path(folder) / "django"
         shutil.copytree(root, copy)
         result = {**measure(copy, arguments.repeat), **growth(arguments.repeat)}
-    machine = {"python": platform.python_version(), "machine": platform.machine(), "cores": os.cpu_count(), "load": os.getloadavg()[0]}
+    machine = {
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "cores": os.cpu_count(),
+        "load": os.getloadavg()[0],
+    }
     for name, value in result.items():
         budget = BUDGETS.get(name)
         verdict = "" if budget is None else f"   budget {budget:g}: {'kept' if value <= budget else 'MISSED'}"

@@ -34,8 +34,15 @@ def open_index(root: Path, folder: str) -> Index:
 def share(root: Path) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as folder:
         found = status(open_index(root, folder))
-        languages = {name: row.calls_resolved for name, row in found.languages.items() if row.calls_resolved is not None}
-        return {"project": root.name, "files": found.files, "calls_resolved": found.calls_resolved, "languages": languages}
+        languages = {
+            name: row.calls_resolved for name, row in found.languages.items() if row.calls_resolved is not None
+        }
+        return {
+            "project": root.name,
+            "files": found.files,
+            "calls_resolved": found.calls_resolved,
+            "languages": languages,
+        }
 
 
 def sample(root: Path, count: int, seed: int, language: str | None) -> None:

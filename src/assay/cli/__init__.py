@@ -49,7 +49,9 @@ class _LazyGroup(click.Group):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered goes nowhere
             raise click.exceptions.Exit(0) from None
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0] if args else ""
         if name not in COMMANDS and not name.startswith("-"):
             from assay.text.identifiers import nearest

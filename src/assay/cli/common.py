@@ -17,12 +17,29 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def root_options(function: F) -> F:
     """--root and --index-dir, for every command."""
-    function = click.option("--index-dir", type=click.Path(path_type=Path), help="Keep the index in DIR instead of .assay/ at the root.", metavar="DIR")(function)
-    return click.option("--root", type=click.Path(path_type=Path), help="The repository. Default: the one around the current folder.", metavar="DIR")(function)
+    function = click.option(
+        "--index-dir",
+        type=click.Path(path_type=Path),
+        help="Keep the index in DIR instead of .assay/ at the root.",
+        metavar="DIR",
+    )(function)
+    return click.option(
+        "--root",
+        type=click.Path(path_type=Path),
+        help="The repository. Default: the one around the current folder.",
+        metavar="DIR",
+    )(function)
 
 
 def format_option(function: F) -> F:
-    return click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to print the answer.")(function)
+    return click.option(
+        "--format",
+        "form",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="How to print the answer.",
+    )(function)
 
 
 def find_root(given: Path | None) -> Path:

@@ -17,12 +17,21 @@ from assay.store.index import Index
 @click.argument("symbol")
 @root_options
 @click.option("--depth", type=click.IntRange(min=1), default=5, show_default=True, help="How many steps to follow.")
-@click.option("--min-confidence", type=click.FloatRange(0, 1), default=0.1, show_default=True, help="Leave out what is less sure.")
+@click.option(
+    "--min-confidence", type=click.FloatRange(0, 1), default=0.1, show_default=True, help="Leave out what is less sure."
+)
 @click.option("--all", "everything", is_flag=True, help="Follow types, fields and inheritance too, not only calls.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many.")
 @format_option
 def command(
-    symbol: str, root: Path | None, index_dir: Path | None, depth: int, min_confidence: float, everything: bool, limit: int, form: str
+    symbol: str,
+    root: Path | None,
+    index_dir: Path | None,
+    depth: int,
+    min_confidence: float,
+    everything: bool,
+    limit: int,
+    form: str,
 ) -> None:
     """Who would notice if SYMBOL changed: its transitive callers, by depth and confidence.
 
@@ -33,7 +42,13 @@ def command(
     changed = require(index, symbol)
     found = impact(index, changed, depth, min_confidence, everything)
     if form == "json":
-        print_json({"symbols": [as_json(item) for item in changed], "total": len(found), "affected": [affected_json(a) for a in found[:limit]]})
+        print_json(
+            {
+                "symbols": [as_json(item) for item in changed],
+                "total": len(found),
+                "affected": [affected_json(a) for a in found[:limit]],
+            }
+        )
         return
     for item in changed:
         click.echo(f"{item.kind} {item.symbol}  {item.path}:{item.start}")
@@ -44,7 +59,9 @@ def command(
         if affected.depth != shown:
             shown = affected.depth
             click.echo(f"\n{shown} step{'s' if shown > 1 else ''} away:")
-        click.echo(f"  {affected.confidence:4.2f}  {affected.item.path}:{affected.line}  {affected.item.symbol or '(file)'}  {affected.edge} {affected.through.rpartition('::')[2]}")
+        click.echo(
+            f"  {affected.confidence:4.2f}  {affected.item.path}:{affected.line}  {affected.item.symbol or '(file)'}  {affected.edge} {affected.through.rpartition('::')[2]}"
+        )
     if len(found) > limit:
         click.echo(f"… and {len(found) - limit} more; -n shows more", err=True)
 

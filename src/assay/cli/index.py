@@ -20,9 +20,13 @@ _SHOWN = 10  # problems printed without --verbose
 @root_options
 @click.option("--rebuild", is_flag=True, help="Start afresh instead of updating what changed.")
 @click.option("--verbose", "-v", is_flag=True, help="List every file that was passed over, and why.")
-@click.option("--strict", is_flag=True, help="Exit with 1 also for files that were read with a remark (converted encodings).")
+@click.option(
+    "--strict", is_flag=True, help="Exit with 1 also for files that were read with a remark (converted encodings)."
+)
 @format_option
-def command(path: Path | None, root: Path | None, index_dir: Path | None, rebuild: bool, verbose: bool, strict: bool, form: str) -> None:
+def command(
+    path: Path | None, root: Path | None, index_dir: Path | None, rebuild: bool, verbose: bool, strict: bool, form: str
+) -> None:
     """Bring the index of a repository up to date (PATH, or the one around the current folder).
 
     Only what changed is parsed and resolved again. Exit code 1 means that everything else is indexed but some files could not be read.
@@ -48,7 +52,11 @@ def _print(report: Report, root: Path, verbose: bool) -> None:
     elif not report.files:
         click.echo(f"nothing to index: no source files in {root}")
     else:
-        changed = "" if report.mode == "full" else f" ({report.parsed} changed, {report.removed} removed, {report.resolved} resolved again)"
+        changed = (
+            ""
+            if report.mode == "full"
+            else f" ({report.parsed} changed, {report.removed} removed, {report.resolved} resolved again)"
+        )
         click.echo(f"indexed {report.files} files in {report.seconds:.1f} s{changed}")
     counts = Counter(reason.partition(" (")[0] for reason in report.skipped.values())
     if counts:

@@ -22,7 +22,9 @@ from assay.text.identifiers import nearest
 @click.option("--depth", type=click.IntRange(min=1), default=6, show_default=True, help="How many steps to follow.")
 @click.option("--paths", is_flag=True, help="Print only the paths of the test files, for a test runner.")
 @format_option
-def command(files: tuple[str, ...], root: Path | None, index_dir: Path | None, depth: int, paths: bool, form: str) -> None:
+def command(
+    files: tuple[str, ...], root: Path | None, index_dir: Path | None, depth: int, paths: bool, form: str
+) -> None:
     """The tests that reach FILES, or without FILES what git diff HEAD shows, nearest and surest first."""
     where = find_root(root)
     index = Index.open(where, home_of(where, index_dir))
@@ -46,7 +48,9 @@ def command(files: tuple[str, ...], root: Path | None, index_dir: Path | None, d
         click.echo(f"no test reaches {', '.join(known) or 'the changed files'}")
     else:
         for affected in found:
-            click.echo(f"{affected.confidence:4.2f}  {affected.item.path}:{affected.item.start}  {affected.item.symbol or '(file)'}")
+            click.echo(
+                f"{affected.confidence:4.2f}  {affected.item.path}:{affected.item.start}  {affected.item.symbol or '(file)'}"
+            )
 
 
 def _hint(path: str, root: Path, index: Index) -> str:

@@ -65,7 +65,11 @@ class ParseCache:
     def _failed(self, error: Exception) -> None:
         """Does without the cache; one that is damaged, not merely locked or out of reach, is removed."""
         self.close()
-        if self._path is not None and isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+        if (
+            self._path is not None
+            and isinstance(error, sqlite3.DatabaseError)
+            and not isinstance(error, sqlite3.OperationalError)
+        ):
             for suffix in ("", "-wal", "-shm"):
                 with contextlib.suppress(OSError):
                     Path(f"{self._path}{suffix}").unlink(missing_ok=True)
@@ -79,7 +83,9 @@ class ParseCache:
             return None
         key = self._key(digest, language)
         try:
-            row = self._connection.execute("SELECT facts, texts, lines, day, sum FROM parsed WHERE key = ?", (key,)).fetchone()
+            row = self._connection.execute(
+                "SELECT facts, texts, lines, day, sum FROM parsed WHERE key = ?", (key,)
+            ).fetchone()
             if row and row[3] != self._today:
                 self._connection.execute("UPDATE parsed SET day = ? WHERE key = ?", (self._today, key))
         except sqlite3.Error as error:
@@ -92,7 +98,10 @@ class ParseCache:
     def put_all(self, rows: list[tuple[bytes, str, Extracted]]) -> None:
         if self._connection is None or not rows:
             return
-        values = [(self._key(digest, language), e.facts, e.texts, e.lines, self._today, _sum(e.facts, e.texts)) for digest, language, e in rows]
+        values = [
+            (self._key(digest, language), e.facts, e.texts, e.lines, self._today, _sum(e.facts, e.texts))
+            for digest, language, e in rows
+        ]
         try:
             self._connection.execute("BEGIN")
             self._connection.executemany("INSERT OR REPLACE INTO parsed VALUES (?, ?, ?, ?, ?, ?)", values)
@@ -107,7 +116,8 @@ class ParseCache:
         try:
             suffix = f":{extractor_version()}".encode()
             self._connection.execute(
-                "DELETE FROM parsed WHERE day < ? OR substr(key, -?) != ?", (self._today - UNUSED_DAYS, len(suffix), suffix)
+                "DELETE FROM parsed WHERE day < ? OR substr(key, -?) != ?",
+                (self._today - UNUSED_DAYS, len(suffix), suffix),
             )
         except sqlite3.Error as error:
             self._failed(error)

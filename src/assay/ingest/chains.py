@@ -17,16 +17,22 @@ _ROUND = re.compile(r"\([^()\[\]{}]*\)")
 _SQUARE = re.compile(r"\[[^()\[\]{}]*\]")
 _CURLY = re.compile(r"\{[^()\[\]{}]*\}")
 _GENERIC = re.compile(r"(?:::)?<[\w\s,.:<>?&\[\]'|*\x02]*>(?=[\x01\x03.:]|$)")
-_PREFIX = re.compile(r"^(?:await|new|yield|return|not|typeof|mut|ref|out|try|throw|co_await)\s+|^[&*!+~-]+|^\.\.\.|^\*\*")
+_PREFIX = re.compile(
+    r"^(?:await|new|yield|return|not|typeof|mut|ref|out|try|throw|co_await)\s+|^[&*!+~-]+|^\.\.\.|^\*\*"
+)
 _CAST = re.compile(r"\s+as[!?]?\s+")
 _ARROWS = re.compile(r"\?\.|!\.|\?->|->|::|&\.|!!\.|\\|(?<=[\w\x01\x02]):(?=[A-Za-z_]\w*(?:[\x01.:]|$))")
 _BLOCK = re.compile(r"\s+do(?:\s.*)?$", re.S)  # Ruby
 _VALID = re.compile(r"(?:\?|''|[\w$@#]+[!?\x04\x05]?)[\x01\x02\x03]*(?:\.[\w$#]+[!?\x04\x05]?[\x01\x02\x03]*)*")
 _TAIL = re.compile(r"\.([\w$]+[!?\x04\x05]?[\x01\x02]*)$")
 _NAME_END = re.compile(r"(?<=\w)([?!])(?=[.&()\[\]{},;\s]|$)")  # part of a name in Ruby: `empty?`, `save!`
-_COMMAND = re.compile(r"(?<=[\w\x04\x05])[ \t]+(?=[\w@:'$\x02]|[*&-][\w:@]).*", re.S)  # arguments without parentheses: `find name`
+_COMMAND = re.compile(
+    r"(?<=[\w\x04\x05])[ \t]+(?=[\w@:'$\x02]|[*&-][\w:@]).*", re.S
+)  # arguments without parentheses: `find name`
 _SPACE = re.compile(r"\s+")
-_CAST_TO = re.compile(r"([\w.]+)\x06.*|.+\s+as[!?]?\s+([A-Z][\w.]*)", re.S)  # `(Cart) x`, its parenthesis already read; `x as Cart`
+_CAST_TO = re.compile(
+    r"([\w.]+)\x06.*|.+\s+as[!?]?\s+([A-Z][\w.]*)", re.S
+)  # `(Cart) x`, its parenthesis already read; `x as Cart`
 _OPERAND = re.compile(r"\s*[A-Za-z_(\"']")
 _CONSTRUCTION = re.compile(r"^new\s+([\w$.]+(?:<[^\x01\x02\x03]*>)?)\s*(?:\x01\s*\x03*|\x03+)")
 _MARKS = str.maketrans({"\x01": "()", "\x02": "[]", "\x03": "{}", "\x04": "?", "\x05": "!"})

@@ -13,12 +13,27 @@ ROUTES: dict[str, str] = {
     **{f"Map{verb.capitalize()}": verb.upper() for verb in ("get", "post", "put", "delete", "patch")},
     **{f"Http{verb.capitalize()}": verb.upper() for verb in ("get", "post", "put", "delete", "patch")},
     **{f"{verb.capitalize()}Mapping": verb.upper() for verb in ("get", "post", "put", "delete", "patch")},
-    **dict.fromkeys(("route", "Route", "HandleFunc", "Handle", "path", "re_path", "url", "RequestMapping", "websocket"), ""),
+    **dict.fromkeys(
+        ("route", "Route", "HandleFunc", "Handle", "path", "re_path", "url", "RequestMapping", "websocket"), ""
+    ),
     **dict.fromkeys(("add_url_rule", "add_api_route", "add_route", "Any", "all", "match"), ""),
 }
 
 ENVIRONMENT = frozenset(
-    {"environ", "getenv", "get", "Getenv", "LookupEnv", "var", "var_os", "env", "ENV", "fetch", "GetEnvironmentVariable", "setdefault"}
+    {
+        "environ",
+        "getenv",
+        "get",
+        "Getenv",
+        "LookupEnv",
+        "var",
+        "var_os",
+        "env",
+        "ENV",
+        "fetch",
+        "GetEnvironmentVariable",
+        "setdefault",
+    }
 )
 # the whole chain must end like this for a read of the environment
 ENVIRONMENT_CHAINS = (

@@ -67,7 +67,8 @@ class Dependencies:
         old = np.concatenate([np.unique(fresh._askers), np.array([_hash(token) for token in gone], "<u4")])
         keep = ~np.isin(self._askers, old)
         return Dependencies(
-            np.concatenate([self._askers[keep], fresh._askers]), np.concatenate([self._questions[keep], fresh._questions])
+            np.concatenate([self._askers[keep], fresh._askers]),
+            np.concatenate([self._questions[keep], fresh._questions]),
         )
 
     def affected(self, keys: Iterable[str], paths: Iterable[str]) -> set[str]:

@@ -52,7 +52,9 @@ class Reference(msgspec.Struct, array_like=True, gc=False):
     source: int
     line: int
     chain: str
-    literal: str = ""  # first literal argument, where it matters; for IMPLEMENTS of an impl block, the implementing type
+    literal: str = (
+        ""  # first literal argument, where it matters; for IMPLEMENTS of an impl block, the implementing type
+    )
     handler: str = ""  # the argument after that literal: a route's handler
     arity: int = -1  # number of arguments of a call, where the query tells them
     generics: int = 0  # number of type arguments written after the name of what is called

@@ -44,8 +44,17 @@ def _join(folder: str, rest: str) -> str:
 
 def _by_tail(table: Table, tails: tuple[str, ...], near: str) -> str | None:
     """The one file whose path ends like this, the one nearest to the importing file when there are several."""
-    found = [p for tail in tails for p in table.by_stem.get(tail.rpartition("/")[2].partition(".")[0], ()) if p == tail or p.endswith("/" + tail)]
-    return min(found, key=lambda p: (-len(posixpath.commonpath([p, near]) if "/" in p and "/" in near else ""), len(p), p)) if found else None
+    found = [
+        p
+        for tail in tails
+        for p in table.by_stem.get(tail.rpartition("/")[2].partition(".")[0], ())
+        if p == tail or p.endswith("/" + tail)
+    ]
+    return (
+        min(found, key=lambda p: (-len(posixpath.commonpath([p, near]) if "/" in p and "/" in near else ""), len(p), p))
+        if found
+        else None
+    )
 
 
 def python(module: str, file: File, table: Table) -> Place:
@@ -103,10 +112,14 @@ def javascript(module: str, file: File, table: Table) -> Place:
     for path, text in table.configs.items():
         if path.endswith("package.json"):
             name = _json(text).get("name")
-            if name and (module == name or module.startswith(f"{name}/")):
+            if isinstance(name, str) and name and (module == name or module.startswith(f"{name}/")):
                 folder = path.rpartition("/")[0]
                 rest = module[len(name) :].lstrip("/")
-                for base in (rest, f"src/{rest}", "src/index", "lib/index") if rest else ("src/index", "index", "lib/index", "src/main"):
+                for base in (
+                    (rest, f"src/{rest}", "src/index", "lib/index")
+                    if rest
+                    else ("src/index", "index", "lib/index", "src/main")
+                ):
                     place = _js_at(_join(folder, base), table)
                     if place.kind == "file":
                         return place
@@ -127,13 +140,13 @@ def _js_at(base: str, table: Table) -> Place:
 
 
 def _js_alias(module: str, folder: str, text: str, table: Table) -> Place:
-    options = _json(text).get("compilerOptions") or {}
-    base = _join(folder, options.get("baseUrl") or ".")
-    for pattern, targets in (options.get("paths") or {}).items():
+    options = _object(_json(text).get("compilerOptions"))
+    base = _join(folder, str(options.get("baseUrl") or "."))
+    for pattern, targets in _object(options.get("paths")).items():
         head, star, tail = pattern.partition("*")
         if module.startswith(head) and module.endswith(tail) and (star or module == pattern):
             middle = module[len(head) : len(module) - len(tail)] if star else ""
-            for target in targets:
+            for target in map(str, targets if isinstance(targets, list) else ()):
                 place = _js_at(_join(base if base != "." else "", target.replace("*", middle)), table)
                 if place.kind == "file":
                     return place
@@ -141,13 +154,17 @@ def _js_alias(module: str, folder: str, text: str, table: Table) -> Place:
 
 
 @lru_cache(maxsize=1024)
-def _json(text: str) -> dict[str, object] | object:  # type: ignore[type-arg]
+def _json(text: str) -> dict[str, object]:
     """JSON with comments and trailing commas, as tsconfig allows; {} when it is broken."""
     text = re.sub(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', lambda m: m.group(1) or "", text, flags=re.S)
     try:
         value = json.loads(re.sub(r",(\s*[}\]])", r"\1", text))
     except ValueError:
         return {}
+    return _object(value)
+
+
+def _object(value: object) -> dict[str, object]:
     return value if isinstance(value, dict) else {}
 
 
@@ -206,7 +223,12 @@ def rust_submodule(path: str, name: str, table: Table) -> str | None:
     table.located(name)
     folder = rust_module_folder(path)
     beside = path.rpartition("/")[0]  # the root file of a program need not be called main
-    for candidate in (f"{folder}/{name}.rs", f"{folder}/{name}/mod.rs", f"{beside}/{name}.rs", f"{beside}/{name}/mod.rs"):
+    for candidate in (
+        f"{folder}/{name}.rs",
+        f"{folder}/{name}/mod.rs",
+        f"{beside}/{name}.rs",
+        f"{beside}/{name}/mod.rs",
+    ):
         inside = folder == beside or not candidate.startswith(f"{beside}/{name}")
         if candidate.lstrip("/") in table.paths and (inside or rust_crate(path, table) == path):
             return candidate.lstrip("/")
@@ -214,7 +236,24 @@ def rust_submodule(path: str, name: str, table: Table) -> str | None:
 
 
 # the most frequent names that no crate of a repository has: asked for at every turn
-_RUST_LIBRARY = frozenset({"std", "core", "alloc", "proc_macro", "Vec", "String", "Option", "Result", "Some", "None", "Ok", "Err", "Box", "str"})
+_RUST_LIBRARY = frozenset(
+    {
+        "std",
+        "core",
+        "alloc",
+        "proc_macro",
+        "Vec",
+        "String",
+        "Option",
+        "Result",
+        "Some",
+        "None",
+        "Ok",
+        "Err",
+        "Box",
+        "str",
+    }
+)
 
 
 @lru_cache(maxsize=4096)

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from assay.ingest.cache import ParseCache, content_hash
-from assay.ingest.extract import ParseTimeout, extract
+from assay.ingest.extract import extract
 from assay.ingest.facts import Extracted
 from assay.ingest.languages import by_name, language_of
+from assay.ingest.parser import ParseTimeout
 from assay.ingest.walk import Source, read_source
 
 ALONE_BYTES = 400_000  # less than this is parsed in this process: starting others would take longer
@@ -136,7 +137,7 @@ def _parse_batch(tasks: list[_Task]) -> list[tuple[str, bytes, Extracted | str]]
 def _parse_one(task: _Task) -> tuple[str, bytes, Extracted | str]:
     digest = content_hash(task.data)
     try:
-        return task.path, digest, extract(task.data, by_name()[task.language], task.path)
+        return task.path, digest, extract(task.data, by_name()[task.language])
     except ParseTimeout:
         return task.path, digest, "takes too long to parse"
     except (RecursionError, MemoryError) as error:

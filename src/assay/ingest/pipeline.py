@@ -24,7 +24,7 @@ from assay.ingest.resolve_all import EdgeRows, resolve_all
 from assay.ingest.stored import StoredTable
 from assay.ingest.table import File, FullTable, changed_keys
 from assay.ingest.version import index_version
-from assay.ingest.walk import Scan, check_root, is_test_path, read_config, read_source, scan
+from assay.ingest.walk import Found, Scan, check_root, is_test_path, read_config, read_source, scan
 from assay.store import catalogue as C
 from assay.store import edges as E
 from assay.store.index import Index, NoIndex, UnusableIndex
@@ -134,7 +134,9 @@ def _previous(root: Path, home: Home) -> tuple[Index | None, str]:
     return previous, ""
 
 
-def _continue(root: Path, home: Home, found: Scan, previous: Index, cache: ParseCache, progress: Progress) -> Report | None:
+def _continue(
+    root: Path, home: Home, found: Scan, previous: Index, cache: ParseCache, progress: Progress
+) -> Report | None:
     """Updates an index, or leaves it when nothing changed; None when so much did that starting afresh is faster."""
     changes = compare(root, found, previous)
     if not changes:
@@ -151,7 +153,12 @@ def compare(root: Path, found: Scan, previous: Index | None) -> Changes:
     if previous is None:
         return Changes(changed=sorted(found.files))
     indexed_at = int(previous.meta.get("indexed_at", "0"))
-    passed = {path: (reason, size, mtime) for path, reason, size, mtime in previous.catalogue.connection.execute("SELECT path, reason, size, mtime FROM skipped WHERE size >= 0")}
+    passed = {
+        path: (reason, size, mtime)
+        for path, reason, size, mtime in previous.catalogue.connection.execute(
+            "SELECT path, reason, size, mtime FROM skipped WHERE size >= 0"
+        )
+    }
     changes = Changes()
     for path, file in found.files.items():
         known = previous.files.get(path)
@@ -168,7 +175,9 @@ def compare(root: Path, found: Scan, previous: Index | None) -> Changes:
         else:
             changes.changed.append(path)
     changes.removed = sorted((set(previous.files) | set(passed)) - set(found.files))
-    configs = {row[0]: row[1:] for row in previous.catalogue.connection.execute("SELECT path, size, mtime FROM configs")}
+    configs = {
+        row[0]: row[1:] for row in previous.catalogue.connection.execute("SELECT path, size, mtime FROM configs")
+    }
     changes.configs = configs != {path: (c.size, c.mtime) for path, c in found.configs.items()}
     return changes
 
@@ -176,7 +185,9 @@ def compare(root: Path, found: Scan, previous: Index | None) -> Changes:
 # -- from scratch ------------------------------------------------------------------------------------------------------
 
 
-def _build(root: Path, home: Home, found: Scan, cache: ParseCache, progress: Progress, imported: list[ImportedRow]) -> Report:
+def _build(
+    root: Path, home: Home, found: Scan, cache: ParseCache, progress: Progress, imported: list[ImportedRow]
+) -> Report:
     """Parses (or recalls) every file, resolves all of them, writes a new generation."""
     report = Report("full", skipped=dict(found.skipped), problems=dict(found.problems))
     indexed_at = time.time_ns()
@@ -200,12 +211,16 @@ def _build(root: Path, home: Home, found: Scan, cache: ParseCache, progress: Pro
         cache.prune()
         progress.start("resolving", len(files))
         table = FullTable(files, configs)
-        done = resolve_all(table, sorted(files), numbers, {path: row.number for path, row in rows.items()}, progress.advance)
+        done = resolve_all(
+            table, sorted(files), numbers, {path: row.number for path, row in rows.items()}, progress.advance
+        )
         done.dependencies.save(folder)
         report.files = report.parsed = report.resolved = len(files)
         catalogue.add_files(_with_counts(row, done.calls[path]) for path, row in rows.items())
         catalogue.add_externals(enumerate(done.externals, 1))
-        carried = [row for row in imported if row[6] in rows and rows[row[6]].hash == row[7]]  # as long as their file is unchanged
+        carried = [
+            row for row in imported if row[6] in rows and rows[row[6]].hash == row[7]
+        ]  # as long as their file is unchanged
         catalogue.add_imported(carried)
         edges = np.concatenate([done.edges, imported_edges(carried, numbers, rows)])
         _finish(folder, catalogue, edges, found, configs, report, indexed_at, started, new=True)
@@ -249,7 +264,21 @@ def _symbol_rows(file: File, file_number: int, numbers: dict[str, int], next_num
         name = sym.name.rpartition("/")[2] if ordinal < 0 else sym.name
         start, end = (fact.start, fact.end) if fact else (1, last)
         out.append(
-            C.SymbolRow(numbers[sym.id], file_number, ordinal, sym.id, name, sym.kind, sym.symbol, sym.nth, sym.owner, sym.kin, start, end, int(sym.test))
+            C.SymbolRow(
+                numbers[sym.id],
+                file_number,
+                ordinal,
+                sym.id,
+                name,
+                sym.kind,
+                sym.symbol,
+                sym.nth,
+                sym.owner,
+                sym.kin,
+                start,
+                end,
+                int(sym.test),
+            )
         )
     return out
 
@@ -257,7 +286,10 @@ def _symbol_rows(file: File, file_number: int, numbers: dict[str, int], next_num
 def _text_rows(extracted: F.Extracted, symbols: list[C.SymbolRow]) -> list[C.TextRow]:
     texts = F.decode_texts(extracted.texts)
     ordered = [texts[-1], *texts[:-1]]  # the file's own words are last in the facts, first among the rows
-    return [C.TextRow(row.number, t.signature, t.doc, t.identifiers, t.literals) for row, t in zip(symbols, ordered, strict=True)]
+    return [
+        C.TextRow(row.number, t.signature, t.doc, t.identifiers, t.literals)
+        for row, t in zip(symbols, ordered, strict=True)
+    ]
 
 
 def _with_counts(row: C.FileRow, calls: CallCounts) -> C.FileRow:
@@ -270,8 +302,12 @@ def _finish(
 ) -> None:  # fmt: skip
     """Writes what is left and seals the generation with the counts a reader checks."""
     stats = found.files
-    passed = [(p, r, 0, *_stat(stats, p)) for p, r in report.skipped.items()] + [(p, r, 1, *_stat(stats, p)) for p, r in report.problems.items()]
-    catalogue.replace_scan(passed, [(p, found.configs[p].size, found.configs[p].mtime, text) for p, text in configs.items()])
+    passed = [(p, r, 0, *_stat(stats, p)) for p, r in report.skipped.items()] + [
+        (p, r, 1, *_stat(stats, p)) for p, r in report.problems.items()
+    ]
+    catalogue.replace_scan(
+        passed, [(p, found.configs[p].size, found.configs[p].mtime, text) for p, text in configs.items()]
+    )
     catalogue.set_meta(
         {
             "schema": str(C.SCHEMA_VERSION), "version": index_version(), "indexed_at": str(indexed_at),
@@ -291,8 +327,8 @@ def seal(path: Path) -> None:
     sealed.finish(new=False)
 
 
-def _stat(files: dict[str, object] | object, path: str) -> tuple[int, int]:
-    found = files.get(path) if isinstance(files, dict) else None
+def _stat(files: dict[str, Found], path: str) -> tuple[int, int]:
+    found = files.get(path)
     return (found.size, found.mtime) if found is not None else (-1, -1)
 
 
@@ -319,7 +355,17 @@ def imported_edges(rows: list[ImportedRow], numbers: dict[str, int], files: dict
     for source, target, kind, provenance, confidence, line, path, digest in rows:
         file = files.get(path)
         if file and file.hash == digest and source in numbers and target in numbers:
-            out.append((numbers[source], numbers[target], EDGE_TYPES[kind].code, _PROVENANCE[provenance], confidence, line, -file.number))
+            out.append(
+                (
+                    numbers[source],
+                    numbers[target],
+                    EDGE_TYPES[kind].code,
+                    _PROVENANCE[provenance],
+                    confidence,
+                    line,
+                    -file.number,
+                )
+            )
     return E.from_rows(out)
 
 
@@ -381,10 +427,16 @@ def _dependencies(previous: Index) -> Dependencies:
 
 def _keep_passed(previous: Index, found: Scan, parsed: dict[str, Parsed], report: Report) -> None:
     """Files that were passed over after a look inside, or read with a remark, are not looked at again while their stat stays the same."""
-    for path, reason, problem in previous.catalogue.connection.execute("SELECT path, reason, problem FROM skipped WHERE size >= 0"):
+    for path, reason, problem in previous.catalogue.connection.execute(
+        "SELECT path, reason, problem FROM skipped WHERE size >= 0"
+    ):
         if path in found.files and path not in parsed:
             (report.problems if problem else report.skipped)[path] = reason
-    report.notes |= {path: row.note for path, row in previous.files.items() if row.note and path in found.files and path not in parsed}
+    report.notes |= {
+        path: row.note
+        for path, row in previous.files.items()
+        if row.note and path in found.files and path not in parsed
+    }
 
 
 def _recall(row: C.FileRow | None, cache: ParseCache) -> File | None:
@@ -397,7 +449,9 @@ def _recall(row: C.FileRow | None, cache: ParseCache) -> File | None:
     return File(row.path, F.decode_facts(known.facts), bool(row.test))
 
 
-def _loader(root: Path, rows: dict[str, C.FileRow], fresh: dict[str, File], cache: ParseCache) -> Callable[[str], File | None]:
+def _loader(
+    root: Path, rows: dict[str, C.FileRow], fresh: dict[str, File], cache: ParseCache
+) -> Callable[[str], File | None]:
     def load(path: str) -> File | None:
         if path in fresh:
             return fresh[path]
@@ -407,7 +461,12 @@ def _loader(root: Path, rows: dict[str, C.FileRow], fresh: dict[str, File], cach
 
 
 def _replace_files(
-    catalogue: C.Catalogue, rows: dict[str, C.FileRow], fresh: dict[str, File], gone: list[str], parsed: dict[str, Parsed], found: Scan
+    catalogue: C.Catalogue,
+    rows: dict[str, C.FileRow],
+    fresh: dict[str, File],
+    gone: list[str],
+    parsed: dict[str, Parsed],
+    found: Scan,
 ) -> None:
     """Writes the new symbols of changed files; ids that still exist keep their numbers."""
     numbers: dict[str, int] = {}

@@ -75,7 +75,9 @@ def _merge(home: Home, index: Index, documents: list[_Document]) -> Merged:
         for path in index.folder.iterdir():
             shutil.copyfile(path, folder / path.name)
         catalogue = C.Catalogue.edit(folder / C.NAME)
-        catalogue.connection.executemany("DELETE FROM imported WHERE provenance = 'scip' AND path = ?", [(d.path,) for d in documents])
+        catalogue.connection.executemany(
+            "DELETE FROM imported WHERE provenance = 'scip' AND path = ?", [(d.path,) for d in documents]
+        )
         catalogue.add_imported(rows)
         imported = imported_edges(imported_rows(catalogue), numbers, index.files)
         edges = np.concatenate([index.edges.all[index.edges.all["file"] > 0], imported])
@@ -91,9 +93,15 @@ def _read(file: Path) -> list[_Document]:
     except OSError as error:
         raise AssayError(f"{file}: cannot be read ({error.strerror or error})") from None
     try:
-        documents = [_document(value) for number, value in fields(data) if number == _INDEX_DOCUMENTS and isinstance(value, bytes)]
+        documents = [
+            _document(value)
+            for number, value in fields(data)
+            if number == _INDEX_DOCUMENTS and isinstance(value, bytes)
+        ]
     except (Malformed, UnicodeDecodeError) as error:
-        raise AssayError(f"{file}: not a SCIP index ({error}). Make one with a SCIP indexer such as scip-python or scip-typescript") from None
+        raise AssayError(
+            f"{file}: not a SCIP index ({error}). Make one with a SCIP indexer such as scip-python or scip-typescript"
+        ) from None
     if not documents:
         raise AssayError(f"{file}: holds no documents; is it a SCIP index?")
     return documents
@@ -150,9 +158,18 @@ def _edges(index: Index, documents: list[_Document]) -> list[ImportedRow]:
     for document in documents:
         digest = index.files[document.path].hash
 
-        def add(source: C.SymbolRow, target: C.SymbolRow, kind: str, line: int, path: str = document.path, digest: bytes = digest) -> None:
+        def add(
+            source: C.SymbolRow,
+            target: C.SymbolRow,
+            kind: str,
+            line: int,
+            path: str = document.path,
+            digest: bytes = digest,
+        ) -> None:
             if source.id != target.id:
-                out.setdefault((kind, source.id, target.id), (source.id, target.id, kind, "scip", CONFIDENCE, line, path, digest))
+                out.setdefault(
+                    (kind, source.id, target.id), (source.id, target.id, kind, "scip", CONFIDENCE, line, path, digest)
+                )
 
         for line, symbol, roles in document.occurrences:
             target = items.get(_key(symbol, document))
@@ -164,7 +181,13 @@ def _edges(index: Index, documents: list[_Document]) -> list[ImportedRow]:
         for name, base in document.implementations:
             source, target = items.get(_key(name, document)), items.get(_key(base, document))
             if source is not None and target is not None:
-                kind = "overrides" if source.kind in CALLABLE_KINDS else "implements" if target.kind in ("interface", "trait") else "extends"
+                kind = (
+                    "overrides"
+                    if source.kind in CALLABLE_KINDS
+                    else "implements"
+                    if target.kind in ("interface", "trait")
+                    else "extends"
+                )
                 add(source, target, kind, source.start)
     return [out[key] for key in sorted(out)]
 

@@ -16,20 +16,24 @@ def show(path: str) -> None:
     language = language_of(path)
     if language is None:
         sys.exit(f"{path}: no language for this file name")
-    extracted = extract(Path(path).read_bytes(), language, path)
+    extracted = extract(Path(path).read_bytes(), language)
     facts, texts = F.decode_facts(extracted.facts), F.decode_texts(extracted.texts)
 
     def name(index: int) -> str:
         return facts.symbols[index].symbol if index != F.FILE else "(file)"
 
     for symbol, text in zip(facts.symbols, texts, strict=False):
-        print(f"{symbol.kind:12} {symbol.symbol}  {symbol.start}-{symbol.end}  {text.signature!r}  type={symbol.type!r} values={symbol.values}")
+        print(
+            f"{symbol.kind:12} {symbol.symbol}  {symbol.start}-{symbol.end}  {text.signature!r}  type={symbol.type!r} values={symbol.values}"
+        )
     for row in facts.references:
         print(f"{_ROLES[row.role]:12} {row.line:4} {name(row.source)} → {row.chain} {row.literal} {row.handler}")
     for imported in facts.imports:
         print(f"import       {imported.line:4} {imported}")
     for binding in facts.bindings:
-        print(f"local        {binding.line:4} {name(binding.source)}: {binding.name} type={binding.type!r} value={binding.value!r}")
+        print(
+            f"local        {binding.line:4} {name(binding.source)}: {binding.name} type={binding.type!r} value={binding.value!r}"
+        )
     print(f"namespace={facts.namespace!r} syntax errors={facts.errors}")
 
 

@@ -14,7 +14,13 @@ _ORDER = " AND s.ordinal >= 0 ORDER BY f.path, s.ordinal"
 class StoredTable(Table):
     """Answers from a catalogue whose changed files are already up to date; answers are remembered."""
 
-    def __init__(self, connection: sqlite3.Connection, paths: Iterable[str], load: Callable[[str], File | None], configs: dict[str, str]) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        paths: Iterable[str],
+        load: Callable[[str], File | None],
+        configs: dict[str, str],
+    ) -> None:
         super().__init__(paths, load, configs)
         self._connection = connection
         self._answers: dict[tuple[object, ...], list[Sym]] = {}
@@ -23,7 +29,7 @@ class StoredTable(Table):
         key = (where, *parameters)
         if key not in self._answers:
             rows = self._connection.execute(_SYM + where + _ORDER, parameters)
-            self._answers[key] = [Sym(*row[:8], bool(row[8]), row[9]) for row in rows]
+            self._answers[key] = [Sym(*row)._replace(test=bool(row[8])) for row in rows]
         return self._answers[key]
 
     def _named(self, name: str) -> list[Sym]:

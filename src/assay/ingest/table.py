@@ -51,7 +51,11 @@ class File:
     def children(self) -> dict[int, dict[str, list[int]]]:
         """parent → name → symbols; members written outside their type's body stand under the type when it is in this file."""
         out: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-        types = {s.symbol: i for i, s in reversed(list(enumerate(self.facts.symbols))) if s.kind in _OWNING or s.kind == "function"}
+        types = {
+            s.symbol: i
+            for i, s in reversed(list(enumerate(self.facts.symbols)))
+            if s.kind in _OWNING or s.kind == "function"
+        }
         for index, symbol in enumerate(self.facts.symbols):
             parent = symbol.parent
             if symbol.scope:
@@ -334,7 +338,9 @@ class FullTable(Table):
         return members.get(name, []) if members else []
 
     def _members(self, owner: str) -> list[Sym]:
-        return sorted((sym for syms in self._by_owner.get(owner, {}).values() for sym in syms), key=lambda s: (s.path, s.index))
+        return sorted(
+            (sym for syms in self._by_owner.get(owner, {}).values() for sym in syms), key=lambda s: (s.path, s.index)
+        )
 
     def _interfaces(self, kin: str) -> list[Sym]:
         return self._by_kin[kin]
@@ -369,7 +375,16 @@ def _answers(file: File | None) -> dict[str, list[object]]:
         sym = file.sym(index)
         holder = file.facts.symbols[fact.parent].symbol if fact.parent != F.FILE else ""
         # positions in the file are not part of any answer: they shift with every line above
-        record = (*sym._replace(index=0), holder, file.facts.namespace, fact.scope, fact.type, fact.values, fact.arity, fact.stub)
+        record: tuple[object, ...] = (
+            *sym._replace(index=0),
+            holder,
+            file.facts.namespace,
+            fact.scope,
+            fact.type,
+            fact.values,
+            fact.arity,
+            fact.stub,
+        )
         record += (fact.optional, fact.variadic, fact.static, _type_parameters(file, index))
         out[sym.name].append((*record, bases.get(index), _locals_behind(file, index)))
         if sym.owner:
@@ -387,7 +402,9 @@ def _answers(file: File | None) -> dict[str, list[object]]:
 
 def _type_parameters(file: File, index: int) -> list[tuple[str, str]]:
     """The bounds of a symbol's type parameters, and the type that an extension method extends."""
-    return [(b.name, b.type) for name, rows in file.bindings.get(index, {}).items() if name.startswith("<") for b in rows]
+    return [
+        (b.name, b.type) for name, rows in file.bindings.get(index, {}).items() if name.startswith("<") for b in rows
+    ]
 
 
 def _locals_behind(file: File, index: int) -> list[object]:
@@ -405,7 +422,9 @@ def _locals_behind(file: File, index: int) -> list[object]:
     while at != F.FILE:
         start = file.facts.symbols[at].start
         out += [
-            (b.name, b.type, b.value, b.line - start, b.until and b.until - start) for rows in file.bindings.get(at, {}).values() for b in rows
+            (b.name, b.type, b.value, b.line - start, b.until and b.until - start)
+            for rows in file.bindings.get(at, {}).values()
+            for b in rows
         ]
         at = file.facts.symbols[at].parent
     return out

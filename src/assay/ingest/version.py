@@ -7,8 +7,18 @@ from hashlib import blake2b
 from pathlib import Path
 
 _HERE = Path(__file__).parent
-_EXTRACTION = ("facts.py", "chains.py", "extract.py", "conventions.py", "languages/__init__.py")
-_RESOLUTION = ("table.py", "modules.py", "resolve.py")
+# what the facts of a file depend on
+_EXTRACTION = (
+    "facts.py",
+    "chains.py",
+    "extract.py",
+    "collect.py",
+    "nest.py",
+    "texts.py",
+    "reader.py",
+    "parser.py",
+    "conventions.py",
+)
 
 
 def _digest(paths: list[Path]) -> str:
@@ -20,10 +30,20 @@ def _digest(paths: list[Path]) -> str:
 
 @cache
 def extractor_version() -> str:
-    return _digest([*(_HERE / name for name in _EXTRACTION), *sorted((_HERE / "languages").glob("*.scm"))])
+    """Changes with anything that could change what is extracted from a file."""
+    languages = _HERE / "languages"
+    return _digest(
+        [*(_HERE / name for name in _EXTRACTION), languages / "__init__.py", *sorted(languages.glob("*.scm"))]
+    )
 
 
 @cache
 def index_version() -> str:
     """Changes with anything that could change an index."""
-    return _digest([*(_HERE / name for name in (*_EXTRACTION, *_RESOLUTION)), *sorted((_HERE / "languages").glob("*.[sc][co]m*"))])
+    return _digest(
+        [
+            *sorted(_HERE.rglob("*.py")),
+            *sorted((_HERE / "languages").glob("*.scm")),
+            *sorted((_HERE / "languages").glob("*.common")),
+        ]
+    )

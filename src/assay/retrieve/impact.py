@@ -9,7 +9,19 @@ from assay.core.items import TYPE_KINDS, Item
 from assay.store.index import Index
 
 # Edges along which a change is felt, followed backwards. A caller feels it; so does whoever overrides, extends or holds on to the thing.
-_FELT = frozenset(EDGE_TYPES[name].code for name in ("calls", "references", "overrides", "extends", "implements", "decorates", "accesses_field", "type_hint_of"))
+_FELT = frozenset(
+    EDGE_TYPES[name].code
+    for name in (
+        "calls",
+        "references",
+        "overrides",
+        "extends",
+        "implements",
+        "decorates",
+        "accesses_field",
+        "type_hint_of",
+    )
+)
 _CALLS_ONLY = frozenset({EDGE_TYPES["calls"].code, EDGE_TYPES["references"].code, EDGE_TYPES["decorates"].code})
 _CONTAINS, _OVERRIDES, _REFERENCES = (EDGE_TYPES[name].code for name in ("contains", "overrides", "references"))
 _REFERENCE_DISCOUNT = 0.7  # a name that is only mentioned may never be called
@@ -59,7 +71,9 @@ def impact(
                     found[source] = Affected(item, steps, confidence, EDGE_NAMES[kind], through, int(edge["line"]))
                 for one in (source, *_types_of(index, item)):
                     reached[one] = max(confidence, reached.get(one, 0.0))
-        frontier = {number: confidence for number, confidence in reached.items() if confidence > spread.get(number, 0.0)}
+        frontier = {
+            number: confidence for number, confidence in reached.items() if confidence > spread.get(number, 0.0)
+        }
         spread |= frontier
     out = [replace(affected, confidence=round(affected.confidence, 3)) for affected in found.values()]
     return sorted(out, key=lambda a: (a.depth, -a.confidence, a.item.id))
@@ -89,7 +103,15 @@ def items_in(index: Index, path: str) -> list[Item]:
 
 def tests_reaching(index: Index, changed: list[Item], depth: int = 6, least: float = 0.1) -> list[Affected]:
     """The test items among those that a change would reach, and tests that changed themselves."""
-    reached = [a for a in impact(index, changed, depth, least, everything=True) if a.item.test and a.item.kind in ("function", "method", "file", "class")]
-    own = [Affected(item, 0, 1.0, "", item.id, item.start) for item in changed if item.test and item.kind in ("function", "method", "file")]
+    reached = [
+        a
+        for a in impact(index, changed, depth, least, everything=True)
+        if a.item.test and a.item.kind in ("function", "method", "file", "class")
+    ]
+    own = [
+        Affected(item, 0, 1.0, "", item.id, item.start)
+        for item in changed
+        if item.test and item.kind in ("function", "method", "file")
+    ]
     known = {a.item.id for a in own}
     return [*own, *(a for a in reached if a.item.id not in known)]

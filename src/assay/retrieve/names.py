@@ -41,7 +41,11 @@ def resolve(index: Index, name: str) -> list[Item]:
         return [one]
     dotted = name.replace("::", ".").replace("#", ".")
     terminal = dotted.rpartition(".")[2]
-    found = [item for item in index.items("s.name = ? AND s.ordinal >= 0", (terminal,)) if _ends(item.symbol.replace("::", "."), dotted)]
+    found = [
+        item
+        for item in index.items("s.name = ? AND s.ordinal >= 0", (terminal,))
+        if _ends(item.symbol.replace("::", "."), dotted)
+    ]
     if found or "::" not in name:
         return found
     path, _, symbol = name.partition("::")

@@ -37,14 +37,17 @@ class Status:
 def status(index: Index) -> Status:
     connection = index.catalogue.connection
     symbols = dict(
-        connection.execute("SELECT f.language, count(*) FROM symbols s JOIN files f ON f.number = s.file WHERE s.ordinal >= 0 GROUP BY 1").fetchall()
+        connection.execute(
+            "SELECT f.language, count(*) FROM symbols s JOIN files f ON f.number = s.file WHERE s.ordinal >= 0 GROUP BY 1"
+        ).fetchall()
     )
     rows = connection.execute(
         "SELECT language, count(*), sum(lines), sum(resolved + candidates), sum(unresolved), sum(external), sum(errors > 0) "
         "FROM files GROUP BY 1 ORDER BY 2 DESC, 1"
     ).fetchall()
     languages = {
-        name: LanguageStatus(files, symbols.get(name, 0), found + lost + outside, _share(found, lost)) for name, files, _, found, lost, outside, _ in rows
+        name: LanguageStatus(files, symbols.get(name, 0), found + lost + outside, _share(found, lost))
+        for name, files, _, found, lost, outside, _ in rows
     }
     counts = index.edges.counts()
     skipped = dict(

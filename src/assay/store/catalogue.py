@@ -96,7 +96,9 @@ class Catalogue:
     @classmethod
     def create(cls, path: Path) -> Catalogue:
         connection = sqlite3.connect(path, isolation_level=None)
-        connection.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-65536;")
+        connection.executescript(
+            "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; PRAGMA cache_size=-65536;"
+        )
         connection.executescript(_SCHEMA)
         connection.execute("BEGIN")
         return cls(connection)
@@ -111,7 +113,11 @@ class Catalogue:
 
     @classmethod
     def read(cls, path: Path) -> Catalogue:
-        return cls(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None, check_same_thread=False))
+        return cls(
+            sqlite3.connect(
+                f"{path.as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None, check_same_thread=False
+            )
+        )
 
     def finish(self, new: bool) -> None:
         if new:
@@ -148,7 +154,9 @@ class Catalogue:
             return int(row[0])
         return int(self.connection.execute("INSERT INTO externals (name) VALUES (?)", (name,)).lastrowid or 0)
 
-    def replace_scan(self, skipped: Iterable[tuple[str, str, int, int, int]], configs: Iterable[tuple[str, int, int, str]]) -> None:
+    def replace_scan(
+        self, skipped: Iterable[tuple[str, str, int, int, int]], configs: Iterable[tuple[str, int, int, str]]
+    ) -> None:
         self.connection.execute("DELETE FROM skipped")
         self.connection.executemany("INSERT INTO skipped VALUES (?, ?, ?, ?, ?)", skipped)
         self.connection.execute("DELETE FROM configs")
@@ -159,7 +167,9 @@ class Catalogue:
 
     def remove_file(self, number: int) -> None:
         """Drops a file's symbols and texts; its own row stays for the caller to replace or delete."""
-        self.connection.execute("DELETE FROM texts WHERE number IN (SELECT number FROM symbols WHERE file = ?)", (number,))
+        self.connection.execute(
+            "DELETE FROM texts WHERE number IN (SELECT number FROM symbols WHERE file = ?)", (number,)
+        )
         self.connection.execute("DELETE FROM symbols WHERE file = ?", (number,))
 
     # reading

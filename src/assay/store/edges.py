@@ -16,7 +16,15 @@ import numpy.typing as npt
 NAME, ORDER_NAME = "edges.npy", "edges_by_target.npy"
 
 DTYPE = np.dtype(
-    [("source", "<i4"), ("target", "<i4"), ("type", "u1"), ("provenance", "u1"), ("confidence", "<f4"), ("line", "<i4"), ("file", "<i4")]
+    [
+        ("source", "<i4"),
+        ("target", "<i4"),
+        ("type", "u1"),
+        ("provenance", "u1"),
+        ("confidence", "<f4"),
+        ("line", "<i4"),
+        ("file", "<i4"),
+    ]
 )
 
 Array = npt.NDArray[Any]

@@ -9,10 +9,9 @@ from pathlib import Path
 from assay.core.edges import EDGE_NAMES, EXTERNAL, PROVENANCES, Edge
 from assay.core.items import Item
 from assay.errors import AssayError
-from assay.store import catalogue, edges
+from assay.store import catalogue, edges, layout
 from assay.store.catalogue import Catalogue, FileRow
 from assay.store.edges import Edges
-from assay.store import layout
 from assay.store.layout import Home
 
 _ITEM = (
@@ -79,7 +78,9 @@ class Index:
             raise UnusableIndex(f"{folder / edges.NAME}: the index is damaged ({what}). {hint}") from None
         if meta.get("edges") != graph.digest:
             opened.close()
-            raise UnusableIndex(f"{folder / edges.NAME}: the index is damaged (not the edges that were written). {hint}")
+            raise UnusableIndex(
+                f"{folder / edges.NAME}: the index is damaged (not the edges that were written). {hint}"
+            )
         return cls(root, folder, opened, graph)
 
     def damage(self) -> str:
@@ -107,7 +108,7 @@ class Index:
 
     def items(self, where: str, parameters: tuple[object, ...] = ()) -> list[Item]:
         rows = self.catalogue.connection.execute(f"{_ITEM} WHERE {where} ORDER BY s.id", parameters)
-        return [Item(*row[:10], bool(row[10])) for row in rows]
+        return [Item(*row) for row in rows]
 
     def item(self, number: int) -> Item:
         return self.items("s.number = ?", (number,))[0]
@@ -118,7 +119,10 @@ class Index:
 
     def names(self) -> list[str]:
         """Every qualified name, for suggestions."""
-        return [row[0] for row in self.catalogue.connection.execute("SELECT DISTINCT symbol FROM symbols WHERE symbol != ''")]
+        return [
+            row[0]
+            for row in self.catalogue.connection.execute("SELECT DISTINCT symbol FROM symbols WHERE symbol != ''")
+        ]
 
     # edges
 
@@ -130,14 +134,23 @@ class Index:
         """Everything the index says, in an order that depends on nothing but the content: for comparing two indexes."""
         connection = self.catalogue.connection
         ids = dict(connection.execute("SELECT number, id FROM symbols").fetchall())
-        outside = {-number: EXTERNAL + name for number, name in connection.execute("SELECT number, name FROM externals")}
+        outside = {
+            -number: EXTERNAL + name for number, name in connection.execute("SELECT number, name FROM externals")
+        }
         ids.update(outside)
         symbols = connection.execute(
             "SELECT s.id, s.kind, s.symbol, s.start, s.end, s.test, s.owner, f.language, t.signature, t.doc, t.identifiers, t.literals "
             "FROM symbols s JOIN files f ON f.number = s.file LEFT JOIN texts t ON t.number = s.number ORDER BY s.id"
         ).fetchall()
         found = [
-            Edge(ids[int(e["source"])], ids[int(e["target"])], EDGE_NAMES[e["type"]], PROVENANCES[e["provenance"]], round(float(e["confidence"]), 4), int(e["line"]))
+            Edge(
+                ids[int(e["source"])],
+                ids[int(e["target"])],
+                EDGE_NAMES[e["type"]],
+                PROVENANCES[e["provenance"]],
+                round(float(e["confidence"]), 4),
+                int(e["line"]),
+            )
             for e in self.edges.all
         ]
         found.sort(key=lambda e: (e.type, e.source, e.target, e.line))

@@ -30,7 +30,9 @@ class Value(NamedTuple):
 
 
 LOCAL = Value("local")
-CYCLE = Value("cycle")  # met again while being evaluated: contagious, so that no answer depends on where evaluation began
+CYCLE = Value(
+    "cycle"
+)  # met again while being evaluated: contagious, so that no answer depends on where evaluation began
 
 
 class Ancestry(NamedTuple):
@@ -54,7 +56,9 @@ def top_level(sym: Sym) -> bool:
 
 def prefer(syms: list[Sym], file: File) -> Sym:
     """Of several parts or definitions: this file's, then one outside tests, then the first by path."""
-    return min(syms, key=lambda s: (s.path != file.path, s.test and not file.test, s.kind not in TYPE_KINDS, s.path, s.index))
+    return min(
+        syms, key=lambda s: (s.path != file.path, s.test and not file.test, s.kind not in TYPE_KINDS, s.path, s.index)
+    )
 
 
 class EvaluatorBase:
@@ -80,7 +84,9 @@ class EvaluatorBase:
 
     # the questions the parts ask each other; each is answered in its own module
 
-    def lookup(self, name: str, file: File, at: int, line: int = 0, own_members: bool = True, local: bool = True) -> Value | None:
+    def lookup(
+        self, name: str, file: File, at: int, line: int = 0, own_members: bool = True, local: bool = True
+    ) -> Value | None:
         raise NotImplementedError
 
     def _first(self, file: File, indexes: Iterable[int]) -> Sym | None:
@@ -107,7 +113,9 @@ class EvaluatorBase:
     def _rust_root(self, name: str, file: File, at: int) -> Value | None:
         raise NotImplementedError
 
-    def _rust_path(self, parts: list[str], file: File, seen: frozenset[tuple[str, str]], at: int = F.FILE) -> Value | None:
+    def _rust_path(
+        self, parts: list[str], file: File, seen: frozenset[tuple[str, str]], at: int = F.FILE
+    ) -> Value | None:
         raise NotImplementedError
 
     def _named_fully(self, dotted: str, file: File) -> Sym | None:
@@ -152,5 +160,7 @@ class EvaluatorBase:
     def evaluate(self, expression: str, file: File, at: int, line: int = 0, local: bool = True) -> Value | None:
         raise NotImplementedError
 
-    def attribute(self, value: Value | None, name: str, file: File, seen: frozenset[tuple[str, str]] = frozenset()) -> Value | None:
+    def attribute(
+        self, value: Value | None, name: str, file: File, seen: frozenset[tuple[str, str]] = frozenset()
+    ) -> Value | None:
         raise NotImplementedError

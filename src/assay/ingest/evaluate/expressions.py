@@ -25,7 +25,13 @@ class Expressions(EvaluatorBase):
             if value is None or value is CYCLE:
                 return value
             made = name == file.language.construct
-            if made and value.kind in ("item", "instance") and sym and sym.kind in TYPE_LIKE and not self.member(sym, name):
+            if (
+                made
+                and value.kind in ("item", "instance")
+                and sym
+                and sym.kind in TYPE_LIKE
+                and not self.member(sym, name)
+            ):
                 value = Value("instance", sym)
             elif made and value.kind == "outside":
                 value = Value("object", name=value.name)
@@ -59,7 +65,11 @@ class Expressions(EvaluatorBase):
         if value.kind == "outside" and not value.name.rpartition(".")[2][:1].isupper():
             return None
         if value.kind == "item" and value.sym:
-            return self.type_of(value.sym) if value.sym.kind in CALLABLE_KINDS else Value("item", self.primary(value.sym, file))
+            return (
+                self.type_of(value.sym)
+                if value.sym.kind in CALLABLE_KINDS
+                else Value("item", self.primary(value.sym, file))
+            )
         return value
 
     def evaluate(self, expression: str, file: File, at: int, line: int = 0, local: bool = True) -> Value | None:
@@ -137,13 +147,24 @@ class Expressions(EvaluatorBase):
     def meant(self, value: Value, called: bool) -> Value:
         """Of a field and a method of one name and type, the one that a use means: the method when it is called."""
         sym = value.sym
-        if value.kind != "item" or sym is None or not sym.owner or (sym.kind in CALLABLE_KINDS) == called or sym.kind in TYPE_LIKE:
+        if (
+            value.kind != "item"
+            or sym is None
+            or not sym.owner
+            or (sym.kind in CALLABLE_KINDS) == called
+            or sym.kind in TYPE_LIKE
+        ):
             return value
         file = self.table.file(sym.path)
         if file is None or not (file.language.overloads or file.language.twin_names):
             return value
         keys = dict.fromkeys((sym.owner, *self._keys_of_owner(sym))) if file.language.twin_names else (sym.owner,)
-        twins = [s for key in keys for s in self.table.member(key, sym.name) if (s.kind in CALLABLE_KINDS) == called and s.kind != "constructor"]
+        twins = [
+            s
+            for key in keys
+            for s in self.table.member(key, sym.name)
+            if (s.kind in CALLABLE_KINDS) == called and s.kind != "constructor"
+        ]
         return Value("item", twins[0]) if twins else value
 
     def _keys_of_owner(self, sym: Sym) -> tuple[str, ...]:
@@ -182,7 +203,11 @@ class Expressions(EvaluatorBase):
         """What calling an object of a function type gives: a delegate's result is written as its value."""
         other = self.table.scope(sym.path)
         fact = other.facts.symbols[sym.index] if other else None
-        return self.type_value(fact.values[0], other, sym.index) if other and fact and fact.values and not fact.type else None
+        return (
+            self.type_value(fact.values[0], other, sym.index)
+            if other and fact and fact.values and not fact.type
+            else None
+        )
 
     def _result_of(self, sym: Sym) -> Value | None:
         """What a function returns; of a variable or field, what that holds. A function with members makes objects of itself."""
@@ -211,11 +236,18 @@ class Expressions(EvaluatorBase):
             file = self.table.file(value.path)
             if file:
                 return self.type_value(split_arguments(value.arguments)[-1], file, F.FILE)
-        if value.kind == "instance" and value.sym and (other := self.table.file(value.sym.path)) and other.language.pointers:
+        if (
+            value.kind == "instance"
+            and value.sym
+            and (other := self.table.file(value.sym.path))
+            and other.language.pointers
+        ):
             return value
         return None
 
-    def attribute(self, value: Value | None, name: str, file: File, seen: frozenset[tuple[str, str]] = frozenset()) -> Value | None:
+    def attribute(
+        self, value: Value | None, name: str, file: File, seen: frozenset[tuple[str, str]] = frozenset()
+    ) -> Value | None:
         """A member of what a value denotes."""
         if value is None or value is CYCLE:
             return value
@@ -256,7 +288,11 @@ class Expressions(EvaluatorBase):
             if added := self.extensions(value, name, file):
                 return Value("item", added[0])
             dotted = f"{value.name}.{name}"
-            full = self._named_fully(dotted, file) if value.kind == "outside" and file.language.imports == "namespace" else None
+            full = (
+                self._named_fully(dotted, file)
+                if value.kind == "outside" and file.language.imports == "namespace"
+                else None
+            )
             return Value("item", full) if full else Value("outside", name=dotted)  # written with its package
         return None
 
@@ -296,7 +332,9 @@ class Expressions(EvaluatorBase):
         if file is None or fact is None or not fact.type.startswith("("):
             return None
         parts = split_arguments(fact.type[1:-1])
-        text = re.sub(r"^\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))?\s+)?", "", parts[place]) if place < len(parts) else ""
+        text = (
+            re.sub(r"^\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))?\s+)?", "", parts[place]) if place < len(parts) else ""
+        )
         return self.type_value(text, file, sym.index) if text else None
 
     def _place(self, value: Value, place: int) -> Value | None:
@@ -312,7 +350,11 @@ class Expressions(EvaluatorBase):
         if sym.kind in ("namespace", "module") or (sym.kind in TYPE_LIKE and file.language.identity == "namespace"):
             other = self.table.file(sym.path)
             full = other.full(sym.index) if other else ""
-            inner = [s for s in self.table.named(name, sym.kin) if (f := self.table.file(s.path)) and f.full(s.index) == f"{full}.{name}"]
+            inner = [
+                s
+                for s in self.table.named(name, sym.kin)
+                if (f := self.table.file(s.path)) and f.full(s.index) == f"{full}.{name}"
+            ]
             if inner:
                 return Value("item", prefer(self._defined(inner), file))
             if other and sym.kind == "module" and other.language.imports == "rust":
@@ -321,8 +363,8 @@ class Expressions(EvaluatorBase):
         if sym.kind in TYPE_LIKE:
             other = self.table.scope(sym.path)
             nested = self._first(other, other.children[sym.index].get(name, ())) if other else None
-            found = [nested] if nested else self.member(sym, name)
-            return Value("item", found[0]) if found else None
+            members = [nested] if nested else self.member(sym, name)
+            return Value("item", members[0]) if members else None
         if sym.kind in ("variable", "constant", "function"):
             own = self.own_member(sym, name)
             if own:
@@ -339,5 +381,9 @@ class Expressions(EvaluatorBase):
         if file.language.imports == "python":
             place = modules._python_at(f"{folder}/{name}", self.table)
             return Value(place.kind, name=place.name) if place.kind != "outside" else None
-        here = [s for s in self.table.named(name, file.language.kin) if s.path.rpartition("/")[0] == folder and top_level(s) and not s.path.endswith("_test.go")]
+        here = [
+            s
+            for s in self.table.named(name, file.language.kin)
+            if s.path.rpartition("/")[0] == folder and top_level(s) and not s.path.endswith("_test.go")
+        ]
         return Value("item", here[0]) if here else None

@@ -59,7 +59,8 @@ class Hierarchy(EvaluatorBase):
     def _wanted(self, interface: Sym) -> frozenset[str]:
         """The methods a type needs to satisfy an interface; none that could when part of it lies outside."""
         return self._remember(
-            f"wanted:{interface.id}", lambda: frozenset() if self.ancestry(interface).outside else self._method_names(interface)
+            f"wanted:{interface.id}",
+            lambda: frozenset() if self.ancestry(interface).outside else self._method_names(interface),
         )
 
     def _method_names(self, sym: Sym) -> frozenset[str]:
@@ -74,7 +75,11 @@ class Hierarchy(EvaluatorBase):
         """What a mixin brings along for the class itself."""
         file = self.table.file(sym.path)
         name = file.language.companion if file else ""
-        return [self.primary(s) for s in self.own_member(sym, name)[:1] if s.kind == "module"] if name and sym.kind == "module" else []
+        return (
+            [self.primary(s) for s in self.own_member(sym, name)[:1] if s.kind == "module"]
+            if name and sym.kind == "module"
+            else []
+        )
 
     def direct_bases(self, sym: Sym) -> list[Value]:
         """Base types as written on any part of a type, resolved; names that lead nowhere are outside."""
@@ -90,7 +95,10 @@ class Hierarchy(EvaluatorBase):
         for part in self._parts(sym):
             file = self.table.scope(part.path)
             if file is not None:
-                rows += [((r.role == F.BASE, part.test), part.index, r, file) for r in reversed(file.bases.get(part.index, ()))]
+                rows += [
+                    ((r.role == F.BASE, part.test), part.index, r, file)
+                    for r in reversed(file.bases.get(part.index, ()))
+                ]
         rows.sort(key=lambda row: row[0])
         out = [self._base(row.chain, file, self.base_scope(row, file, index)) for _, index, row, file in rows]
         return [value for value in dict.fromkeys(out) if value.sym != sym]
@@ -158,7 +166,11 @@ class Hierarchy(EvaluatorBase):
         if file is None or file.language.identity != "namespace":
             return [sym]
         full = file.full(sym.index)
-        parts = [s for s in self.table.named(sym.name, sym.kin) if s.kind in TYPE_LIKE and (f := self.table.file(s.path)) and f.full(s.index) == full]
+        parts = [
+            s
+            for s in self.table.named(sym.name, sym.kin)
+            if s.kind in TYPE_LIKE and (f := self.table.file(s.path)) and f.full(s.index) == full
+        ]
         return parts or [sym]
 
     def own_member(self, sym: Sym, name: str) -> list[Sym]:
@@ -170,7 +182,9 @@ class Hierarchy(EvaluatorBase):
             found = self._owned.get((key, name))
             if found is None:
                 found = self.table.member(key, name)
-                found = self._owned[key, name] = sorted(found, key=lambda s: (s.test, self.is_stub(s))) if len(found) > 1 else found
+                found = self._owned[key, name] = (
+                    sorted(found, key=lambda s: (s.test, self.is_stub(s))) if len(found) > 1 else found
+                )
             self.table.reads.add(name)
             if found:
                 return found
@@ -214,7 +228,11 @@ class Hierarchy(EvaluatorBase):
                 return self._scope_type(file, at)
             if fact.kind == "function" and self._members_of(file.sym(at)):
                 return file.sym(at)  # a constructor function
-            if fact.kind in ("method", "function") and fact.parent != F.FILE and file.facts.symbols[fact.parent].kind in ("variable", "constant"):
+            if (
+                fact.kind in ("method", "function")
+                and fact.parent != F.FILE
+                and file.facts.symbols[fact.parent].kind in ("variable", "constant")
+            ):
                 return file.sym(fact.parent)  # `this` in an object's functions
             at = fact.parent
         return None
@@ -227,7 +245,11 @@ class Hierarchy(EvaluatorBase):
             return file.sym(own)
         head, _, name = fact.scope.replace("::", ".").rpartition(".")
         dotted = head and file.language.separator != "."
-        value = self.evaluate(f"{head}.{name}", file, fact.parent) if dotted else self._from_outside(name, file, fact.parent)
+        value = (
+            self.evaluate(f"{head}.{name}", file, fact.parent)
+            if dotted
+            else self._from_outside(name, file, fact.parent)
+        )
         if value and value.kind == "item":
             return value.sym
         key = file.owner_key(at)
@@ -256,4 +278,12 @@ class Hierarchy(EvaluatorBase):
         based = bool(file and any(row.role == F.BASE for row in file.bases.get(sym.index, ())))
         named = stem(sym.path).replace("_", "") == sym.name.lower()
         far = bool(file and near and file.project != near.project)
-        return (sym.test and not (near and near.test), not based and not named, far, sym.test, not based, sym.path, sym.index)
+        return (
+            sym.test and not (near and near.test),
+            not based and not named,
+            far,
+            sym.test,
+            not based,
+            sym.path,
+            sym.index,
+        )

@@ -35,7 +35,9 @@ class Imports(EvaluatorBase):
             rows = [r for r in file.imported.get(row.name, ()) if r is not row and r.module]
             return self.imported(rows[0], file, seen) if rows else None
         if file.language.imports == "rust":
-            return self._rust_path([*re.split(r"::", row.module), *([row.name] if row.name else [])], file, seen, row.source)
+            return self._rust_path(
+                [*re.split(r"::", row.module), *([row.name] if row.name else [])], file, seen, row.source
+            )
         if file.language.imports == "namespace" or (file.language.imports == "include" and row.name):
             return self._full_name(row, file)
         module = row.module
@@ -47,7 +49,9 @@ class Imports(EvaluatorBase):
             return self._python_name(row, place, file, seen)
         if place.kind == "file":
             if row.name and row.name != "*":
-                return self.export(place.name, row.name, seen) or (Value("file", name=place.name) if row.name == "default" else None)
+                return self.export(place.name, row.name, seen) or (
+                    Value("file", name=place.name) if row.name == "default" else None
+                )
             return Value("file", name=place.name)
         if place.kind == "folder":
             return Value("folder", name=place.name)
@@ -55,7 +59,9 @@ class Imports(EvaluatorBase):
             dotted = row.module.partition(".")[0]
         return Value("outside", name=dotted.lstrip("."))
 
-    def _python_name(self, row: F.Import, place: modules.Place, file: File, seen: frozenset[tuple[str, str]]) -> Value | None:
+    def _python_name(
+        self, row: F.Import, place: modules.Place, file: File, seen: frozenset[tuple[str, str]]
+    ) -> Value | None:
         """`from a import b`: a name of a, or its submodule b."""
         if place.kind == "file":
             value = self.export(place.name, row.name, seen)
@@ -93,7 +99,11 @@ class Imports(EvaluatorBase):
             if inner:
                 return Value("file", name=inner)
             if path.endswith(("lib.rs", "main.rs")):  # exported macros stand at the root of their crate
-                macros = [s for s in self.table.named(name, file.language.kin) if s.kind == "macro" and s.path.startswith(file.folder)]
+                macros = [
+                    s
+                    for s in self.table.named(name, file.language.kin)
+                    if s.kind == "macro" and s.path.startswith(file.folder)
+                ]
                 if macros:
                     return Value("item", macros[0])
         if file.language.imports == "python" and path.endswith("__init__.py"):
@@ -111,7 +121,11 @@ class Imports(EvaluatorBase):
         if file.language.imports == "rust":
             target = self._rust_path(re.split(r"::", row.module), file, seen, row.source)
             value = self.attribute(target, name, file, seen) if target and target.kind != "outside" else None
-            above = self.table.scope(target.name) if value is None and target and target.kind == "file" and row.module.endswith("super") else None
+            above = (
+                self.table.scope(target.name)
+                if value is None and target and target.kind == "file" and row.module.endswith("super")
+                else None
+            )
             if above and above.path != file.path:  # a module sees what the one around it imports
                 rows = [r for r in above.imported.get(name, ()) if (above.path, "use " + name) not in seen]
                 return self.imported(rows[0], above, seen | {(above.path, "use " + name)}) if rows else None
@@ -133,7 +147,9 @@ class Imports(EvaluatorBase):
         place = modules.locate(name.lstrip("$"), file, self.table)
         return Value("file", name=place.name) if place.kind == "file" else None
 
-    def _rust_path(self, parts: list[str], file: File, seen: frozenset[tuple[str, str]], at: int = F.FILE) -> Value | None:
+    def _rust_path(
+        self, parts: list[str], file: File, seen: frozenset[tuple[str, str]], at: int = F.FILE
+    ) -> Value | None:
         """`crate::a::B`, `super::x`, `other_crate::y`, or a path that starts at a module or type seen from here."""
         parts = [p.strip() for p in parts if p.strip()]
         if not parts:
@@ -170,7 +186,9 @@ class Imports(EvaluatorBase):
 
     def _full_name(self, row: F.Import, file: File) -> Value | None:
         """`import a.b.C` or `use A\\B\\C`: the item of that full name; a prefix of full names is a namespace."""
-        dotted = ".".join(p for p in (row.module.replace("\\", ".").replace("::", "."), row.name) if p and p != "*").strip(".")
+        dotted = ".".join(
+            p for p in (row.module.replace("\\", ".").replace("::", "."), row.name) if p and p != "*"
+        ).strip(".")
         found = self._named_fully(dotted, file)
         if found:
             return Value("item", found)

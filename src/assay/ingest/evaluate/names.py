@@ -26,7 +26,9 @@ from assay.ingest.table import File, Sym
 class Names(EvaluatorBase):
     """What a bare name means: locals, members, the file, imports, packages and namespaces."""
 
-    def lookup(self, name: str, file: File, at: int, line: int = 0, own_members: bool = True, local: bool = True) -> Value | None:
+    def lookup(
+        self, name: str, file: File, at: int, line: int = 0, own_members: bool = True, local: bool = True
+    ) -> Value | None:
         """What a bare name means inside symbol `at` of a file; None when nothing in the repository is known by it. `local`: or a local."""
         if name in file.local_names or self.table.frame.busy or self._shallow:
             return self._look_up(name, file, at, line, own_members, local)
@@ -39,7 +41,14 @@ class Names(EvaluatorBase):
 
     def _look_up(self, name: str, file: File, at: int, line: int, own_members: bool, local: bool) -> Value | None:
         value = self._lookup(name, file, at, line, own_members, local)
-        if local and file.language.closed_types and value and value.kind == "item" and value.sym and value.sym.kind in ("interface", "type"):
+        if (
+            local
+            and file.language.closed_types
+            and value
+            and value.kind == "item"
+            and value.sym
+            and value.sym.kind in ("interface", "type")
+        ):
             return Value("item", self._beside(value.sym))
         if file.language.uniform_access and value and value.kind == "item" and value.sym:
             return Value("item", self.primary(value.sym, file))
@@ -63,12 +72,19 @@ class Names(EvaluatorBase):
                         found = members[0] if members else None
                     if found is not None and found.kind == "constructor":
                         found = None  # its name means the type
-                    if passed and found is not None and language.uniform_access and found.kind in CALLABLE_KINDS | {"field", "property"}:
+                    if (
+                        passed
+                        and found is not None
+                        and language.uniform_access
+                        and found.kind in CALLABLE_KINDS | {"field", "property"}
+                    ):
                         found = None  # only constants are seen from inside inner types
                     passed = True
                     if found is not None and found.kind == "constructor" and found.name not in language.constructors:
                         found = None  # named like its type: the type is meant
-                    if found is not None and (found.kind not in ("method", "constructor") or language.implicit_self or inner):
+                    if found is not None and (
+                        found.kind not in ("method", "constructor") or language.implicit_self or inner
+                    ):
                         return Value("item", found)
                 elif fact.kind == "module" or fact.kind == "type":
                     found = self._first(file, file.children[at].get(name, ()))
@@ -94,7 +110,12 @@ class Names(EvaluatorBase):
                 inner = False
             at = fact.parent
         rows = self._seen(file, F.FILE, name, line)
-        if rows and (name not in file.top or (line and rows[0].until)) and local and (start == F.FILE or language.closures):
+        if (
+            rows
+            and (name not in file.top or (line and rows[0].until))
+            and local
+            and (start == F.FILE or language.closures)
+        ):
             if bound := self._bound(rows, file, F.FILE, line):
                 return bound
         found = self._first(file, file.top.get(name, ()))
@@ -177,14 +198,24 @@ class Names(EvaluatorBase):
         """The value of a local where each binding is a declaration of its own; None above the first.
 
         One that is being evaluated cannot mean itself, and in `x = x.y()` what is assigned is the x before."""
-        before = [r for r in rows if (r.line < line or not line or (r.line == line and bare(r.value.partition(".")[0]) != r.name))]
+        before = [
+            r
+            for r in rows
+            if (r.line < line or not line or (r.line == line and bare(r.value.partition(".")[0]) != r.name))
+        ]
         before = [r for r in before if (binding_key(r, file), at) not in self.table.frame.busy]
         if not before:
             return None
         newest = max(r.line for r in before)
         nearest = [r for r in before if r.line == newest]
         for row in reversed(nearest):
-            value = self.type_value(row.type, file, at) if row.type else self._evaluate_binding(row, file, at) if row.value else None
+            value = (
+                self.type_value(row.type, file, at)
+                if row.type
+                else self._evaluate_binding(row, file, at)
+                if row.value
+                else None
+            )
             if value is not None:
                 return value
         return LOCAL
@@ -235,7 +266,11 @@ class Names(EvaluatorBase):
         if file.language.uniform_access:
             return self._top_named(name, file)
         if visible == "directory":
-            here = [s for s in self.table.named(name, file.language.kin) if s.path.rpartition("/")[0] == file.folder and top_level(s)]
+            here = [
+                s
+                for s in self.table.named(name, file.language.kin)
+                if s.path.rpartition("/")[0] == file.folder and top_level(s)
+            ]
             if here:
                 return Value("item", prefer(here, file))
         elif visible in ("package", "namespace", "global"):
@@ -265,7 +300,9 @@ class Names(EvaluatorBase):
         if name not in self._tops:
             self._tops[name] = [s for s in self.table.named(name, file.language.kin) if top_level(s)]
         here = self._tops[name]
-        found = next((s for s in here if s.kind in TYPE_LIKE and (file.test or not s.test)), None)  # any part, see `primary`
+        found = next(
+            (s for s in here if s.kind in TYPE_LIKE and (file.test or not s.test)), None
+        )  # any part, see `primary`
         if found is None and (visible := [s for s in here if file.test or not s.test]):
             found = prefer(visible, file)
         return Value("item", found) if found else None
@@ -289,7 +326,12 @@ class Names(EvaluatorBase):
                 path = other.full(sym.index)
                 full.setdefault(path, []).append(sym)
                 parent = other.facts.symbols[sym.index].parent
-                if sym.kind == "constant" and file.language.open_enums and parent != F.FILE and other.facts.symbols[parent].kind == "enum":
+                if (
+                    sym.kind == "constant"
+                    and file.language.open_enums
+                    and parent != F.FILE
+                    and other.facts.symbols[parent].kind == "enum"
+                ):
                     outer = path.rpartition(".")[0].rpartition(".")[0]
                     full.setdefault(f"{outer}.{name}" if outer else name, []).append(sym)
         for space in self._spaces(file, at):

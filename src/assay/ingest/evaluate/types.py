@@ -36,7 +36,11 @@ class Types(EvaluatorBase):
     def _type_value(self, text: str, file: File, at: int, depth: int) -> Value | None:
         text = text.strip().strip("\"'").lstrip(":").strip()
         text = re.sub(r"^(?:->|:)\s*", "", text)
-        text = re.sub(r"^(?:&?'?\w*\s*&?\s*(?:mut|dyn|impl|const|final|readonly|out|ref|in|params|async|unique|struct|union|enum|class|typename|volatile)\s+)+", "", text)
+        text = re.sub(
+            r"^(?:&?'?\w*\s*&?\s*(?:mut|dyn|impl|const|final|readonly|out|ref|in|params|async|unique|struct|union|enum|class|typename|volatile)\s+)+",
+            "",
+            text,
+        )
         if "'" in text:
             text = re.sub(r"^[&\s]*'\w+\s*\+?\s*(?:mut\s+|dyn\s+|impl\s+)*", "", text)
         text = text.lstrip("&*?@ ").removeprefix("mut ").removeprefix("dyn ").removeprefix("impl ").strip()
@@ -83,7 +87,14 @@ class Types(EvaluatorBase):
                 return self._through_alias(named.sym, arguments, file, at, depth)
             return None
         if "|" in rest and not arguments:
-            return next((v for v in (self.type_value(p, file, at, depth + 1) for p in rest.split("|")) if v and v.kind == "instance"), None)
+            return next(
+                (
+                    v
+                    for v in (self.type_value(p, file, at, depth + 1) for p in rest.split("|"))
+                    if v and v.kind == "instance"
+                ),
+                None,
+            )
         if named and named.kind == "local":
             return None
         name = named.name if named and named.kind == "outside" else head.replace("::", ".")
@@ -93,7 +104,9 @@ class Types(EvaluatorBase):
         """What a chain denotes where a type is meant: a member or local that is called like its type does not hide it."""
         if file.language.closed_types:  # types and values have their names apart
             head, *rest = expression.split(".")
-            found: Value | None = self.lookup(head, file, at, own_members=False, local=False) or Value("outside", name=head)
+            found: Value | None = self.lookup(head, file, at, own_members=False, local=False) or Value(
+                "outside", name=head
+            )
             for name in rest:
                 found = self.attribute(found, name, file)
             return found
@@ -121,7 +134,13 @@ class Types(EvaluatorBase):
         if sym.kind == "type":
             other = self.table.scope(sym.path)
             fact = other.facts.symbols[sym.index] if other else None
-            if other and fact and fact.type and arguments and (passed := self._passed(sym, fact.type, other, arguments)):
+            if (
+                other
+                and fact
+                and fact.type
+                and arguments
+                and (passed := self._passed(sym, fact.type, other, arguments))
+            ):
                 return self.type_value(passed, file, at, depth + 1)
             if other and fact and fact.type and not self._members_of(sym):
                 value = self.type_value(fact.type, other, sym.index, depth + 1)
@@ -166,7 +185,12 @@ class Types(EvaluatorBase):
         if file is None or sym.index == F.FILE:
             return None
         fact = file.facts.symbols[sym.index]
-        if sym.kind == "constant" and fact.parent != F.FILE and file.facts.symbols[fact.parent].kind == "enum" and not fact.values:
+        if (
+            sym.kind == "constant"
+            and fact.parent != F.FILE
+            and file.facts.symbols[fact.parent].kind == "enum"
+            and not fact.values
+        ):
             return Value("instance", file.sym(fact.parent))
         at = sym.index if sym.kind in CALLABLE_KINDS or sym.kind == "property" else fact.parent
         if fact.type:
@@ -185,7 +209,12 @@ class Types(EvaluatorBase):
         fact = file.facts.symbols[sym.index]
         best = fact.parent
         for index, other in enumerate(file.facts.symbols):
-            if other.kind in CALLABLE_KINDS and other.start <= fact.start and fact.end <= other.end and other.parent == fact.parent:
+            if (
+                other.kind in CALLABLE_KINDS
+                and other.start <= fact.start
+                and fact.end <= other.end
+                and other.parent == fact.parent
+            ):
                 best = index
         return best
 

@@ -33,7 +33,9 @@ class Language:
     name: str
     extensions: tuple[str, ...]
     grammar: str  # "module:function" of the wheel that carries it
-    query: str = ""  # file names of the query, `<name>.scm` unless it is shared with or composed of other languages' files
+    query: str = (
+        ""  # file names of the query, `<name>.scm` unless it is shared with or composed of other languages' files
+    )
     family: str = ""  # languages whose files see each other's names share one; default: its own name
     filenames: tuple[str, ...] = ()
     # how a file sees the names of other files without importing them
@@ -48,7 +50,9 @@ class Language:
     shadowing: bool = False  # every binding of a local declares it anew: the nearest above is the one meant
     embedding: bool = False  # an embedded base is also a member by its own name
     capital_types: bool = True  # a capitalised name of a library is a type: calling it gives its object
-    delegate: str = ""  # the member type to whose objects a type passes on what it does not have itself (Rust's `Deref`)
+    delegate: str = (
+        ""  # the member type to whose objects a type passes on what it does not have itself (Rust's `Deref`)
+    )
     twin_names: bool = False  # a field and a method may share a name: calling it means the method
     wraps_first: bool = False  # of a wrapper's type arguments only the first counts: `Result<Cart, Problem>`
     elements: frozenset[str] = frozenset()  # methods that return an element of their collection
@@ -65,7 +69,9 @@ class Language:
     bare_calls: bool = False  # naming a method without parameters calls it
     prototypes: bool = False  # what is declared in one file may be defined in another: the definition is meant
     open_enums: bool = False  # the members of an enum are visible without its name
-    pointers: bool = False  # an element of a typed object is taken for another of the same type: `Cart *carts` and `carts[0]`
+    pointers: bool = (
+        False  # an element of a typed object is taken for another of the same type: `Cart *carts` and `carts[0]`
+    )
     invokers: frozenset[str] = frozenset()  # methods that every function has and that call it
     module_names: frozenset[str] = frozenset()  # words for what the file itself exports
     callable_fields: bool = False  # fields hold functions as a matter of course: they are called like methods
@@ -157,7 +163,14 @@ LANGUAGES: tuple[Language, ...] = (
         comments=("#",),
         wrappers=frozenset(
             {"Optional", "Union", "Annotated", "ClassVar", "Final", "Awaitable", "Coroutine", "Self", "Type", "type"}
-            | {"ContextManager", "AbstractContextManager", "AsyncContextManager", "Required", "NotRequired", "LocalProxy"}
+            | {
+                "ContextManager",
+                "AbstractContextManager",
+                "AsyncContextManager",
+                "Required",
+                "NotRequired",
+                "LocalProxy",
+            }
         ),
     ),
     Language(
@@ -183,10 +196,19 @@ LANGUAGES: tuple[Language, ...] = (
         **_JS,
     ),
     Language(
-        "tsx", (".tsx",), "tree_sitter_typescript:language_tsx", query="ecmascript.scm typescript.scm jsx.scm", attributes="@", **_JS
+        "tsx",
+        (".tsx",),
+        "tree_sitter_typescript:language_tsx",
+        query="ecmascript.scm typescript.scm jsx.scm",
+        attributes="@",
+        **_JS,
     ),
     Language(
-        "javascript", (".js", ".jsx", ".mjs", ".cjs"), "tree_sitter_javascript:language", query="ecmascript.scm javascript.scm jsx.scm", **_JS
+        "javascript",
+        (".js", ".jsx", ".mjs", ".cjs"),
+        "tree_sitter_javascript:language",
+        query="ecmascript.scm javascript.scm jsx.scm",
+        **_JS,
     ),
     Language(
         "rust",
@@ -201,17 +223,123 @@ LANGUAGES: tuple[Language, ...] = (
         wraps_first=True,
         attributes=r"#\[",
         test_marker=r"#\[(?:\w+::)*(?:\w+_)?test\b|#\[cfg\((?:all\(|any\()?test\b|#\[rstest|#\[test_case",
-        wrappers=frozenset({"Option", "Result", "Box", "Rc", "Arc", "RefCell", "Cell", "Mutex", "RwLock", "Cow", "Pin", "MutexGuard", "Ref", "RefMut"}),
+        wrappers=frozenset(
+            {
+                "Option",
+                "Result",
+                "Box",
+                "Rc",
+                "Arc",
+                "RefCell",
+                "Cell",
+                "Mutex",
+                "RwLock",
+                "Cow",
+                "Pin",
+                "MutexGuard",
+                "Ref",
+                "RefMut",
+            }
+        ),
         transparent=frozenset(
-            {"clone", "unwrap", "expect", "as_ref", "as_mut", "borrow", "borrow_mut", "lock", "unwrap_or_default", "to_owned", "iter", "into_iter"}
-            | {"iter_mut", "by_ref", "as_deref", "as_deref_mut", "cloned", "unwrap_or", "unwrap_or_else", "read", "write", "into_inner", "await"}
-            | {"copied", "as_slice", "to_vec", "rev", "enumerate", "skip", "take", "filter", "peekable", "chain", "values", "values_mut", "drain", "ok", "ok_or"}
-            | {"ok_or_else", "or_else", "with_context", "context", "map_err", "upgrade", "downgrade", "lock_owned", "as_mut_slice", "into_values"}
-            | {"inspect", "skip_while", "take_while", "step_by", "into_boxed_slice", "deref", "deref_mut", "borrow_owned", "unwrap_unchecked"}
+            {
+                "clone",
+                "unwrap",
+                "expect",
+                "as_ref",
+                "as_mut",
+                "borrow",
+                "borrow_mut",
+                "lock",
+                "unwrap_or_default",
+                "to_owned",
+                "iter",
+                "into_iter",
+            }
+            | {
+                "iter_mut",
+                "by_ref",
+                "as_deref",
+                "as_deref_mut",
+                "cloned",
+                "unwrap_or",
+                "unwrap_or_else",
+                "read",
+                "write",
+                "into_inner",
+                "await",
+            }
+            | {
+                "copied",
+                "as_slice",
+                "to_vec",
+                "rev",
+                "enumerate",
+                "skip",
+                "take",
+                "filter",
+                "peekable",
+                "chain",
+                "values",
+                "values_mut",
+                "drain",
+                "ok",
+                "ok_or",
+            }
+            | {
+                "ok_or_else",
+                "or_else",
+                "with_context",
+                "context",
+                "map_err",
+                "upgrade",
+                "downgrade",
+                "lock_owned",
+                "as_mut_slice",
+                "into_values",
+            }
+            | {
+                "inspect",
+                "skip_while",
+                "take_while",
+                "step_by",
+                "into_boxed_slice",
+                "deref",
+                "deref_mut",
+                "borrow_owned",
+                "unwrap_unchecked",
+            }
         ),
         elements=frozenset(
-            {"get", "get_mut", "first", "last", "first_mut", "last_mut", "pop", "next", "next_back", "nth", "peek", "remove", "swap_remove", "find"}
-            | {"pop_front", "pop_back", "front", "back", "max_by_key", "min_by_key", "max_by", "min_by", "entry", "recv", "peek_mut"}
+            {
+                "get",
+                "get_mut",
+                "first",
+                "last",
+                "first_mut",
+                "last_mut",
+                "pop",
+                "next",
+                "next_back",
+                "nth",
+                "peek",
+                "remove",
+                "swap_remove",
+                "find",
+            }
+            | {
+                "pop_front",
+                "pop_back",
+                "front",
+                "back",
+                "max_by_key",
+                "min_by_key",
+                "max_by",
+                "min_by",
+                "entry",
+                "recv",
+                "peek_mut",
+            }
         ),
     ),
     Language(
@@ -266,11 +394,54 @@ LANGUAGES: tuple[Language, ...] = (
         construct="new",
         companion="ClassMethods",
         declarations=frozenset(
-            {"require", "require_relative", "load", "autoload", "require_dependency", "raise", "fail", "include", "extend", "prepend"}
-            | {"using", "refine", "private", "public", "protected", "module_function", "private_class_method", "public_class_method"}
-            | {"private_constant", "attr", "attr_reader", "attr_writer", "attr_accessor", "attr_internal", "mattr_accessor", "mattr_reader"}
-            | {"mattr_writer", "cattr_accessor", "cattr_reader", "cattr_writer", "class_attribute", "thread_mattr_accessor"}
-            | {"thread_cattr_accessor", "alias_method", "define_method", "define_singleton_method", "undef_method", "remove_method"}
+            {
+                "require",
+                "require_relative",
+                "load",
+                "autoload",
+                "require_dependency",
+                "raise",
+                "fail",
+                "include",
+                "extend",
+                "prepend",
+            }
+            | {
+                "using",
+                "refine",
+                "private",
+                "public",
+                "protected",
+                "module_function",
+                "private_class_method",
+                "public_class_method",
+            }
+            | {
+                "private_constant",
+                "attr",
+                "attr_reader",
+                "attr_writer",
+                "attr_accessor",
+                "attr_internal",
+                "mattr_accessor",
+                "mattr_reader",
+            }
+            | {
+                "mattr_writer",
+                "cattr_accessor",
+                "cattr_reader",
+                "cattr_writer",
+                "class_attribute",
+                "thread_mattr_accessor",
+            }
+            | {
+                "thread_cattr_accessor",
+                "alias_method",
+                "define_method",
+                "define_singleton_method",
+                "undef_method",
+                "remove_method",
+            }
             | {"block_given?", "binding", "__FILE__", "__LINE__", "__method__", "__dir__", "__callee__"}
         ),
         constructors=frozenset({"initialize"}),
@@ -300,7 +471,9 @@ LANGUAGES: tuple[Language, ...] = (
         prototypes=True,
         open_enums=True,
         pointers=True,
-        declarations=frozenset({"static_cast", "dynamic_cast", "reinterpret_cast", "const_cast", "defined", "decltype", "alignof"}),
+        declarations=frozenset(
+            {"static_cast", "dynamic_cast", "reinterpret_cast", "const_cast", "defined", "decltype", "alignof"}
+        ),
         separator="::",
         self_names=frozenset({"this"}),
         super_names=frozenset(),
