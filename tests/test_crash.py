@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,7 @@ from assay.store.index import Index
 from assay.store.layout import KEEP, Home
 
 FILES = 150
+Start = Callable[..., "subprocess.Popen[str]"]
 KILLS_OF_COLD_RUNS, KILLS_OF_UPDATES = 7, 8
 
 
@@ -42,18 +45,28 @@ def many(repository: Repository) -> Repository:
     return repository
 
 
-def _start(repository: Repository, *arguments: str) -> subprocess.Popen[str]:
-    """A real indexer, leader of a process group of its own as in a terminal."""
-    command = [*COMMAND, "index", ".", *arguments]
-    return subprocess.Popen(
-        command, cwd=repository.root, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts real indexers, each the leader of a process group as in a terminal. None outlives the test."""
+    groups: list[int] = []
+
+    def run(repository: Repository, *arguments: str) -> subprocess.Popen[str]:
+        command = [*COMMAND, "index", ".", *arguments]
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(
+            command, cwd=repository.root, env=ENVIRONMENT, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+        )
+        groups.append(process.pid)
+        return process
+
+    yield run
+    for group in groups:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
 
 
 def _forget(repository: Repository) -> None:
     """Nothing was ever indexed here."""
-    import shutil
-
     shutil.rmtree(repository.home.folder, ignore_errors=True)
     shutil.rmtree(repository.root / ".git" / "assay", ignore_errors=True)
 
@@ -90,15 +103,15 @@ def _moments(count: int, whole: float, seed: int) -> Iterator[float]:
 def _kill_after(process: subprocess.Popen[str], seconds: float) -> bool:
     """Kills an indexer, and only it: its workers must notice. True if it was still running."""
     try:
-        process.communicate(timeout=seconds)
+        process.wait(timeout=seconds)
         return False
     except subprocess.TimeoutExpired:
         process.kill()
-        process.communicate()
+        process.wait()
         return True
 
 
-def test_killing_a_first_run_at_any_moment_leaves_no_index_or_a_whole_one(many: Repository, tmp_path: Path) -> None:
+def test_killing_a_first_run_at_any_moment_leaves_no_index_or_a_whole_one(start: Start, many: Repository, tmp_path: Path) -> None:
     started = time.monotonic()
     assert assay(many.root, "index", ".").code == 0
     whole = time.monotonic() - started
@@ -106,7 +119,7 @@ def test_killing_a_first_run_at_any_moment_leaves_no_index_or_a_whole_one(many: 
     killed = 0
     for moment in _moments(KILLS_OF_COLD_RUNS, whole, seed=1):
         _forget(many)
-        killed += _kill_after(_start(many), moment)
+        killed += _kill_after(start(many), moment)
         if many.home.named() is not None:
             assert _export(many.root, many.home) == expected
         else:
@@ -118,7 +131,7 @@ def test_killing_a_first_run_at_any_moment_leaves_no_index_or_a_whole_one(many: 
     assert not _leftovers(many)
 
 
-def test_killing_an_update_at_any_moment_leaves_the_old_index_or_the_new_one(many: Repository, tmp_path: Path) -> None:
+def test_killing_an_update_at_any_moment_leaves_the_old_index_or_the_new_one(start: Start, many: Repository, tmp_path: Path) -> None:
     many.index()
     before = _export(many.root, many.home)
     many.write("m3.py", _module(3, 1))
@@ -134,7 +147,7 @@ def test_killing_an_update_at_any_moment_leaves_the_old_index_or_the_new_one(man
         for one in changed:
             many.write(f"m{one}.py", _module(one, number + 1))
         after = _full(many, tmp_path / "full") if number % 4 == 0 else None
-        killed += _kill_after(_start(many), moment)
+        killed += _kill_after(start(many), moment)
         found = _export(many.root, many.home)
         if after is None and found != before:
             after = _full(many, tmp_path / "full")
@@ -148,13 +161,13 @@ def test_killing_an_update_at_any_moment_leaves_the_old_index_or_the_new_one(man
     assert not _leftovers(many)
 
 
-def test_what_a_killed_run_left_is_swept_by_the_next(many: Repository) -> None:
-    process = _start(many)
+def test_what_a_killed_run_left_is_swept_by_the_next(start: Start, many: Repository) -> None:
+    process = start(many)
     unfinished = many.home.generations / f".new-{process.pid}"
     while not unfinished.exists():
         assert process.poll() is None, "the run ended before it could be killed"
     process.kill()
-    process.communicate()
+    process.wait()
     assert unfinished.exists()
     (many.home.folder / "current.new").write_text("00")
     assert assay(many.root, "index", ".").code == 0
@@ -162,12 +175,12 @@ def test_what_a_killed_run_left_is_swept_by_the_next(many: Repository) -> None:
     assert not _leftovers(many)
 
 
-def test_the_workers_of_a_killed_run_end_and_do_not_hold_up_the_next(many: Repository) -> None:
-    process = _start(many)
+def test_the_workers_of_a_killed_run_end_and_do_not_hold_up_the_next(start: Start, many: Repository) -> None:
+    process = start(many)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     if not children.exists():
         process.kill()
-        process.communicate()
+        process.wait()
         pytest.skip("this system does not tell who is whose child")
     workers: list[str] = []
     while not any(_is_worker(process.pid, one) for one in workers):
@@ -177,7 +190,7 @@ def test_the_workers_of_a_killed_run_end_and_do_not_hold_up_the_next(many: Repos
         except OSError:
             workers = []
     process.kill()
-    process.communicate()
+    process.wait()
     done = assay(many.root, "index", ".")
     assert done.code == 0
     deadline = time.monotonic() + 60
@@ -195,8 +208,8 @@ def _is_worker(parent: int, child: str) -> bool:
         return False
 
 
-def test_two_indexers_at_once_both_succeed(many: Repository, tmp_path: Path) -> None:
-    both = [_start(many), _start(many)]
+def test_two_indexers_at_once_both_succeed(start: Start, many: Repository, tmp_path: Path) -> None:
+    both = [start(many), start(many)]
     results = [(*process.communicate(timeout=120), process.returncode) for process in both]
     assert [code for _, _, code in results] == [0, 0]
     said = sorted(err for _, err, _ in results)
@@ -259,12 +272,12 @@ def test_readers_see_a_whole_generation_whatever_the_writer_does(repository: Rep
 
 
 @pytest.mark.parametrize("everyone", [True, False], ids=["ctrl-c in a terminal", "a signal to the indexer alone"])
-def test_an_interrupted_run_says_so_in_a_line_and_leaves_the_index_alone(many: Repository, everyone: bool) -> None:
+def test_an_interrupted_run_says_so_in_a_line_and_leaves_the_index_alone(start: Start, many: Repository, everyone: bool) -> None:
     many.index()
     before = _export(many.root, many.home)
     for number in range(0, FILES, 2):
         many.write(f"m{number}.py", _module(number, 1))
-    process = _start(many, "--rebuild")
+    process = start(many, "--rebuild")
     unfinished = many.home.generations / f".new-{process.pid}"
     while not unfinished.exists():
         assert process.poll() is None, "the run ended before it could be interrupted"

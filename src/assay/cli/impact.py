@@ -59,9 +59,8 @@ def command(
         if affected.depth != shown:
             shown = affected.depth
             click.echo(f"\n{shown} step{'s' if shown > 1 else ''} away:")
-        click.echo(
-            f"  {affected.confidence:4.2f}  {affected.item.path}:{affected.line}  {affected.item.symbol or '(file)'}  {affected.edge} {affected.through.rpartition('::')[2]}"
-        )
+        who, what = affected.item.symbol or "(file)", affected.through.rpartition("::")[2]
+        click.echo(f"  {affected.confidence:4.2f}  {affected.item.path}:{affected.line}  {who}  {affected.edge} {what}")
     if len(found) > limit:
         click.echo(f"… and {len(found) - limit} more; -n shows more", err=True)
 

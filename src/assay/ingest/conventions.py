@@ -19,22 +19,6 @@ ROUTES: dict[str, str] = {
     **dict.fromkeys(("add_url_rule", "add_api_route", "add_route", "Any", "all", "match"), ""),
 }
 
-ENVIRONMENT = frozenset(
-    {
-        "environ",
-        "getenv",
-        "get",
-        "Getenv",
-        "LookupEnv",
-        "var",
-        "var_os",
-        "env",
-        "ENV",
-        "fetch",
-        "GetEnvironmentVariable",
-        "setdefault",
-    }
-)
 # the whole chain must end like this for a read of the environment
 ENVIRONMENT_CHAINS = (
     "os.environ", "environ", "os.environ.get", "environ.get", "os.getenv", "getenv", "os.Getenv", "os.LookupEnv", "env.var", "env.var_os",
@@ -42,16 +26,19 @@ ENVIRONMENT_CHAINS = (
     "Deno.env.get", "Bun.env",
 )  # fmt: skip
 
-PROCESSES = frozenset({"run", "Popen", "call", "check_call", "check_output", "system", "popen", "Command", "CommandContext", "spawn", "spawnSync"}
-    | {"exec", "execSync", "execFile", "execFileSync", "fork", "new", "Start", "capture2", "capture2e", "capture3", "popen3", "ProcessBuilder", "create_subprocess_exec"})  # fmt: skip
+# … or for a process to be started
 PROCESS_CHAINS = (
-    "subprocess.run", "subprocess.Popen", "subprocess.call", "subprocess.check_call", "subprocess.check_output", "Popen", "os.system", "os.popen",
-    "exec.Command", "exec.CommandContext", "Command.new", "process.Command.new", "spawn", "spawnSync", "exec", "execSync", "execFile", "execFileSync",
-    "child_process.spawn", "child_process.exec", "child_process.execSync", "child_process.spawnSync", "cp.spawn", "cp.exec", "Process.Start", "ProcessBuilder",
-    "Open3.capture2", "Open3.capture2e", "Open3.capture3", "Open3.popen3", "system", "asyncio.create_subprocess_exec", "ProcessStartInfo",
+    "subprocess.run", "subprocess.Popen", "subprocess.call", "subprocess.check_call", "subprocess.check_output", "Popen",
+    "os.system", "os.popen", "asyncio.create_subprocess_exec",
+    "exec.Command", "exec.CommandContext", "Command.new", "process.Command.new",
+    "spawn", "spawnSync", "exec", "execSync", "execFile", "execFileSync", "child_process.spawn", "child_process.exec",
+    "child_process.execSync", "child_process.spawnSync", "cp.spawn", "cp.exec",
+    "Process.Start", "ProcessStartInfo", "ProcessBuilder", "system",
+    "Open3.capture2", "Open3.capture2e", "Open3.capture3", "Open3.popen3",
 )  # fmt: skip
 
-LITERAL_NAMES = frozenset(ROUTES) | ENVIRONMENT | PROCESSES | {"ProcessStartInfo", "exec"}
+# the last names of everything above: only after these is a literal looked for
+LITERAL_NAMES = frozenset(ROUTES) | {chain.rpartition(".")[2] for chain in (*ENVIRONMENT_CHAINS, *PROCESS_CHAINS)}
 
 
 def ends_like(chain: str, patterns: tuple[str, ...]) -> bool:

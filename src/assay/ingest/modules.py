@@ -189,7 +189,7 @@ def go(module: str, file: File, table: Table) -> Place:
 
 def rust_crate(path: str, table: Table) -> str | None:
     """The root file of the crate: what `crate::` means."""
-    folder, _, name = path.rpartition("/")
+    folder = path.rpartition("/")[0]
     if folder.rpartition("/")[2] in _RUST_ROOTS:
         return path  # every file there is a program of its own
     for parent in parents(folder):

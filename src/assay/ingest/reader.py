@@ -79,13 +79,12 @@ class FileReader(Texts):
         locals_, seen = {row[1] for row in self.bindings}, set[tuple[int, int, str]]()
         shadowing = self.language.shadowing
         decorator = decorator_end = -1
-        covered = (
-            covered_hint
-        ) = -1  # names inside an annotation, a base or a plain decorator are not mentions of their own
+        # names inside an annotation, a base or a plain decorator are not mentions of their own
+        covered = covered_hint = -1
         for (start, end, role, text), owner in zip(marks, self._owners([m[0] for m in marks]), strict=True):
-            if start < covered and role in (F.MENTION, F.ACCESS, F.HINT):
-                if role != F.HINT or end <= covered_hint:
-                    continue
+            inside = start < covered and role in (F.MENTION, F.ACCESS, F.HINT)
+            if inside and (role != F.HINT or end <= covered_hint):
+                continue
             named = self.order[owner] if role == F.MENTION and owner != F.FILE else None
             if named and "::" in named.name and start < named.name_start + len(named.name):
                 continue  # `Cart::` in the name of a definition written outside Cart

@@ -7,7 +7,10 @@ from collections.abc import Callable, Iterable
 
 from assay.ingest.table import File, Sym, Table
 
-_SYM = "SELECT f.path, s.ordinal, s.name, s.kind, s.symbol, s.nth, s.owner, s.kin, s.test, s.id FROM symbols s JOIN files f ON f.number = s.file WHERE "
+_SYM = (
+    "SELECT f.path, s.ordinal, s.name, s.kind, s.symbol, s.nth, s.owner, s.kin, s.test, s.id "
+    "FROM symbols s JOIN files f ON f.number = s.file WHERE "
+)
 _ORDER = " AND s.ordinal >= 0 ORDER BY f.path, s.ordinal"
 
 

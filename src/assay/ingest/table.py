@@ -26,7 +26,7 @@ class Sym(NamedTuple):
     """A symbol of any file, as light as questions by name need it."""
 
     path: str
-    index: int  # in its file's facts; FILE for the file itself
+    index: int  # type: ignore[assignment]  # in its file's facts; FILE for the file itself (hides tuple.index)
     name: str
     kind: str
     symbol: str

@@ -29,6 +29,19 @@ KEEP = 2  # generations kept: the current one, and the last for readers that are
 # numpy reports a disk that is full without a number
 _CANNOT_WRITE = (None, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
 
+_held: set[int] = set()  # descriptors of the locks this process has
+
+
+def _let_go() -> None:
+    """A lock is its process's own: a forked worker that outlives its parent must not go on holding it."""
+    for descriptor in _held:
+        os.close(descriptor)
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go)
+
 
 class Home:
     """The index folder of one root."""
@@ -74,11 +87,15 @@ class Home:
         except OSError as error:
             raise cannot_write(self.folder, error) from None
         with handle:
-            if not _lock(handle.fileno(), wait=False):
-                waiting()
-                _lock(handle.fileno(), wait=True)
-            self._sweep()
-            yield
+            _held.add(handle.fileno())
+            try:
+                if not _lock(handle.fileno(), wait=False):
+                    waiting()
+                    _lock(handle.fileno(), wait=True)
+                self._sweep()
+                yield
+            finally:
+                _held.discard(handle.fileno())
 
     @contextlib.contextmanager
     def new_generation(self) -> Iterator[Path]:

@@ -115,12 +115,9 @@ class Hierarchy(EvaluatorBase):
             file = self.table.scope(part.path)
             if file is None:
                 continue
-            rows = [(row.chain, part.index) for row in file.bases.get(part.index, ())]
-            for expression, at in rows:
-                out.append(self._base(expression, file, file.facts.symbols[at].parent if at != F.FILE else at))
-            for row in file.impls:
-                if row.literal == part.name:
-                    out.append(self._base(row.chain, file, row.source))
+            around = file.facts.symbols[part.index].parent if part.index != F.FILE else part.index
+            out += [self._base(row.chain, file, around) for row in file.bases.get(part.index, ())]
+            out += [self._base(row.chain, file, row.source) for row in file.impls if row.literal == part.name]
             out += self._bases_elsewhere(part, file)
         return [value for value in dict.fromkeys(out) if value.sym != sym]
 

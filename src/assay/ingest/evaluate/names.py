@@ -110,14 +110,14 @@ class Names(EvaluatorBase):
                 inner = False
             at = fact.parent
         rows = self._seen(file, F.FILE, name, line)
+        unhidden = rows and (name not in file.top or (line and rows[0].until))
         if (
-            rows
-            and (name not in file.top or (line and rows[0].until))
+            unhidden
             and local
             and (start == F.FILE or language.closures)
+            and (bound := self._bound(rows, file, F.FILE, line))
         ):
-            if bound := self._bound(rows, file, F.FILE, line):
-                return bound
+            return bound
         found = self._first(file, file.top.get(name, ()))
         if found and not (language.prototypes and self.is_stub(found)):
             return Value("item", found)

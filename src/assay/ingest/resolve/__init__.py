@@ -14,7 +14,6 @@ from assay.ingest.resolve.guesses import Guesses
 from assay.ingest.resolve.imports import Imports
 from assay.ingest.resolve.relations import Relations
 from assay.ingest.resolve.uses import Uses
-from assay.ingest.table import Sym
 
 __all__ = ["BY_NAME", "BY_NAME_OF_FIELD", "CallCounts", "FoundEdge", "Resolved", "Resolver"]
 

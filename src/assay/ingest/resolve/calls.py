@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from os.path import commonprefix
-
 from assay.core.items import CALLABLE_KINDS, TYPE_KINDS
 from assay.ingest import facts as F
 from assay.ingest.chains import bare
@@ -172,7 +170,7 @@ class Calls(ResolverBase):
         if value is None and name not in language.common:
             macros = [s for s in self.table.named(name, language.kin) if s.kind == "macro"]
             if macros:  # seen without an import; of several, the one defined nearest
-                return one(min(macros, key=lambda s: (-len(commonprefix([s.path, self.file.path])), s.id)), RESOLVED)
+                return one(min(macros, key=lambda s: (-_shared_folders(s.path, self.file.path), s.id)), RESOLVED)
         if value is None:
             if language.visible == "global":
                 return self._global(name)
@@ -286,3 +284,9 @@ class Calls(ResolverBase):
     def _type_parameter_count(self, sym: Sym) -> int:
         file = self.table.file(sym.path)
         return sum(name[0] == "<" and name != "<this>" for name in file.bindings.get(sym.index, ())) if file else 0
+
+
+def _shared_folders(first: str, second: str) -> int:
+    """How many folders two paths have in common."""
+    pairs = zip(first.split("/"), second.split("/"), strict=False)
+    return next((n for n, (a, b) in enumerate(pairs) if a != b), 0)
