@@ -90,7 +90,8 @@ def _leftovers(repository: Repository) -> list[str]:
     """What is in the index folder beyond what a run that ended well leaves there."""
     generations = sorted(p.name for p in repository.home.generations.iterdir())
     usual = {".gitignore", "current", "generations", "lock", "parses.db"}
-    return generations[: max(0, len(generations) - KEEP)] + [p.name for p in repository.home.folder.iterdir() if p.name not in usual]
+    old = generations[: max(0, len(generations) - KEEP - 1)]  # a run sweeps before it adds its own
+    return old + [p.name for p in repository.home.folder.iterdir() if p.name not in usual]
 
 
 def _moments(count: int, whole: float, seed: int) -> Iterator[float]:

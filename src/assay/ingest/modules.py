@@ -14,7 +14,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
-from assay.ingest.table import File, Table
+from assay.ingest.file import File
+from assay.ingest.table import Table
 
 CONFIG_NAMES = frozenset({"go.mod", "tsconfig.json", "jsconfig.json", "package.json", "Cargo.toml"})
 

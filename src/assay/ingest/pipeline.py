@@ -17,12 +17,14 @@ import numpy as np
 from assay.core.edges import EDGE_TYPES, EXTERNAL, PROVENANCES
 from assay.ingest import facts as F
 from assay.ingest.cache import ParseCache, cache_path, content_hash
+from assay.ingest.changes import changed_keys
 from assay.ingest.dependencies import Dependencies, file_token
+from assay.ingest.file import File
 from assay.ingest.parse import Parsed, parse_files
 from assay.ingest.resolve import CallCounts, Resolved, Resolver
 from assay.ingest.resolve_all import EdgeRows, resolve_all
 from assay.ingest.stored import StoredTable
-from assay.ingest.table import File, FullTable, changed_keys
+from assay.ingest.table import FullTable
 from assay.ingest.version import index_version
 from assay.ingest.walk import Found, Scan, check_root, is_test_path, read_config, read_source, scan
 from assay.store import catalogue as C

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable
 
-from assay.ingest.table import File, Sym, Table
+from assay.ingest.file import File, Sym
+from assay.ingest.table import Table
 
 _SYM = (
     "SELECT f.path, s.ordinal, s.name, s.kind, s.symbol, s.nth, s.owner, s.kin, s.test, s.id "

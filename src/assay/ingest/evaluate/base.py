@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from assay.core.items import TYPE_KINDS
 from assay.ingest import facts as F
-from assay.ingest.table import File, Sym, T, Table
+from assay.ingest.file import File, Sym
+from assay.ingest.table import T, Table
 
 DATA = frozenset({"variable", "constant", "field", "property"})
 TYPE_LIKE = TYPE_KINDS | {"module"}

@@ -10,7 +10,7 @@ from assay.ingest import modules
 from assay.ingest.chains import bare
 from assay.ingest.evaluate.base import CYCLE, DATA, LOCAL, TYPE_LIKE, EvaluatorBase, Value, last_name, prefer, top_level
 from assay.ingest.evaluate.type_text import split_arguments, without_name
-from assay.ingest.table import File, Sym
+from assay.ingest.file import File, Sym
 
 
 class Expressions(EvaluatorBase):

@@ -6,7 +6,7 @@ import re
 
 from assay.ingest import facts as F
 from assay.ingest.evaluate.base import DATA, MAX_ANCESTORS, TYPE_LIKE, Ancestry, EvaluatorBase, Value
-from assay.ingest.table import File, Sym, stem
+from assay.ingest.file import File, Sym, stem
 
 
 class Hierarchy(EvaluatorBase):

@@ -7,7 +7,7 @@ import re
 from assay.ingest import facts as F
 from assay.ingest import modules
 from assay.ingest.evaluate.base import EvaluatorBase, Value, prefer
-from assay.ingest.table import File, Sym
+from assay.ingest.file import File, Sym
 
 
 class Imports(EvaluatorBase):

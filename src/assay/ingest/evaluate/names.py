@@ -20,7 +20,7 @@ from assay.ingest.evaluate.base import (
     top_level,
 )
 from assay.ingest.evaluate.type_text import IDENTIFIER
-from assay.ingest.table import File, Sym
+from assay.ingest.file import File, Sym
 
 
 class Names(EvaluatorBase):

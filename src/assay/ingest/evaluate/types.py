@@ -9,7 +9,7 @@ from assay.ingest import facts as F
 from assay.ingest.chains import bare
 from assay.ingest.evaluate.base import CYCLE, DATA, MAX_LOOKUPS, TYPE_LIKE, EvaluatorBase, Value
 from assay.ingest.evaluate.type_text import HEAD, SEQUENCE, inside, split_arguments, without_name
-from assay.ingest.table import File, Sym
+from assay.ingest.file import File, Sym
 
 
 class Types(EvaluatorBase):

@@ -13,7 +13,8 @@ from assay.core.items import TYPE_KINDS
 from assay.ingest import facts as F
 from assay.ingest.chains import bare
 from assay.ingest.evaluate import Evaluator, Value
-from assay.ingest.table import File, Frame, Sym, Table
+from assay.ingest.file import File, Sym
+from assay.ingest.table import Frame, Table
 from assay.text.identifiers import words
 
 MAX_CANDIDATES = 5  # that a call may be shared by

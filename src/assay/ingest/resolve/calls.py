@@ -6,6 +6,7 @@ from assay.core.items import CALLABLE_KINDS, TYPE_KINDS
 from assay.ingest import facts as F
 from assay.ingest.chains import bare
 from assay.ingest.evaluate import Value
+from assay.ingest.file import Sym
 from assay.ingest.resolve.base import (
     BY_NAME,
     FIELD_LIKE,
@@ -21,7 +22,6 @@ from assay.ingest.resolve.base import (
     takes,
     with_receiver,
 )
-from assay.ingest.table import Sym
 
 
 class Calls(ResolverBase):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from assay.core.items import CALLABLE_KINDS, TYPE_KINDS
 from assay.ingest import facts as F
+from assay.ingest.file import Sym
 from assay.ingest.resolve.base import (
     BY_NAME,
     BY_NAME_AND_HINT,
@@ -17,7 +18,6 @@ from assay.ingest.resolve.base import (
     named_like,
     one,
 )
-from assay.ingest.table import Sym
 
 
 class Guesses(ResolverBase):

@@ -6,8 +6,8 @@ from assay.core.items import TYPE_KINDS
 from assay.ingest import facts as F
 from assay.ingest import modules
 from assay.ingest.evaluate import Value
+from assay.ingest.file import Sym
 from assay.ingest.resolve.base import CERTAIN, ResolverBase
-from assay.ingest.table import Sym
 
 
 class Imports(ResolverBase):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from assay.ingest import facts as F
+from assay.ingest.file import File, Sym
 from assay.ingest.resolve.base import (
     BY_NAME,
     CERTAIN,
@@ -13,7 +14,6 @@ from assay.ingest.resolve.base import (
     ResolverBase,
     looks_like_interface,
 )
-from assay.ingest.table import File, Sym
 from assay.text.identifiers import words
 
 

@@ -9,8 +9,8 @@ from assay.ingest import facts as F
 from assay.ingest.chains import bare
 from assay.ingest.conventions import ENVIRONMENT_CHAINS, PROCESS_CHAINS, ROUTES, ends_like
 from assay.ingest.evaluate import Value
+from assay.ingest.file import Sym
 from assay.ingest.resolve.base import FIELD_LIKE, RESOLVED, TYPE_LIKE, ResolverBase
-from assay.ingest.table import Sym
 
 
 class Uses(ResolverBase):
@@ -58,13 +58,14 @@ class Uses(ResolverBase):
             value = self.values.evaluate(name, self.file, row.source, row.line)
             if value and value.kind == "item" and value.sym:
                 self._point(source, value.sym, row)
-            return None
+            return
         name = bare(name)
         if name in self.file.language.super_names or self.values.is_local(name, self.file, row.source, row.line):
-            return None
+            return
         if name == "Self":
-            owner = self.values.enclosing_type(self.file, row.source)
-            return self._point(source, owner, row) if owner else None
+            if owner := self.values.enclosing_type(self.file, row.source):
+                self._point(source, owner, row)
+            return
         value = self.values.lookup(name, self.file, row.source, row.line)
         if value and value.kind == "item" and value.sym and value.sym.kind not in ("namespace", "file"):
             self._point(source, value.sym, row)
