@@ -1,6 +1,6 @@
 """How well calls are resolved on real projects: the share, and samples for judging precision by reading.
 
-    python benchmarks/resolution.py DIR…                     share of call sites resolved, per project, as JSON
+    python benchmarks/resolution.py [--markdown] DIR…        share of call sites resolved, per project
     python benchmarks/resolution.py --sample 50 DIR          50 random resolved calls with their source lines, to be judged by a reader
 
 The sample is drawn with a fixed seed from the calls that were resolved to exactly one item of the repository, per (caller, callee) pair.
@@ -10,10 +10,12 @@ docs/resolution.md holds the figures and verdicts of the last run and says where
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import random
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from assay.core.edges import Edge
 from assay.ingest.pipeline import index
@@ -31,18 +33,21 @@ def open_index(root: Path, folder: str) -> Index:
     return Index.open(root, home)
 
 
-def share(root: Path) -> dict[str, object]:
+def share(root: Path) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         found = status(open_index(root, folder))
-        languages = {
-            name: row.calls_resolved for name, row in found.languages.items() if row.calls_resolved is not None
-        }
-        return {
-            "project": root.name,
-            "files": found.files,
-            "calls_resolved": found.calls_resolved,
-            "languages": languages,
-        }
+        rows = {name: dataclasses.asdict(row) for name, row in found.languages.items() if row.calls_resolved is not None}
+        return {"project": root.name, "files": found.files, "calls_resolved": found.calls_resolved, "languages": rows}
+
+
+def table(results: list[dict[str, Any]]) -> str:
+    """The same as a Markdown table, one row per project in its main language."""
+    lines = ["| project | language | files | call sites | resolved | floor |", "|---|---|---|---|---|---|"]
+    for result in results:
+        name, row = max(result["languages"].items(), key=lambda pair: pair[1]["calls"])
+        figures = f"{row['calls']:,} | {row['calls_resolved']:.1%} | {row['calls_resolved_floor']:.1%}"
+        lines.append(f"| {result['project']} | {name} | {row['files']:,} | {figures} |")
+    return "\n".join(lines)
 
 
 def sample(root: Path, count: int, seed: int, language: str | None) -> None:
@@ -74,12 +79,14 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=0)
     parser.add_argument("--seed", type=int, default=2026)
     parser.add_argument("--language")
+    parser.add_argument("--markdown", action="store_true")
     arguments = parser.parse_args()
     if arguments.sample:
         for root in arguments.roots:
             sample(root, arguments.sample, arguments.seed, arguments.language)
     else:
-        print(json.dumps([share(root) for root in arguments.roots], indent=2))
+        results = [share(root) for root in arguments.roots]
+        print(table(results) if arguments.markdown else json.dumps(results, indent=2))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from assay.ingest.scip import merge
 @root_options
 @format_option
 def command(file: Path, root: Path | None, index_dir: Path | None, form: str) -> None:
-    """Merge a SCIP index (index.scip): edges as exact as the compiler that made them.
+    """Merge FILE, a SCIP index (index.scip): edges as exact as the compiler that made them.
 
     Make one with scip-python, scip-typescript, scip-java, rust-analyzer scip, … Its edges have confidence 1 and stay until the file they were
     read from changes. Exit code 1 when some of its documents are not in the index.

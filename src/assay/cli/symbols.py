@@ -20,7 +20,9 @@ from assay.text.identifiers import nearest
 @click.option("--kind", help="Only symbols of this kind: function, method, class, field, …")
 @format_option
 def command(pattern: str, root: Path | None, index_dir: Path | None, limit: int, kind: str | None, form: str) -> None:
-    """List symbols by name (run, Flask.run, src/app.py::Flask.run), pattern (*Handler, Flask.*) or part of a name.
+    """List symbols that match PATTERN.
+
+    PATTERN is a name (run, Flask.run, src/app.py::Flask.run), a pattern (*Handler, Flask.*) or part of a name.
 
     Exit code 1 when nothing matches; the nearest names are offered.
     """

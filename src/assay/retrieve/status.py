@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from assay.core.edges import EDGE_NAMES
 from assay.store.index import Index
@@ -15,6 +16,7 @@ class LanguageStatus:
     symbols: int
     calls: int  # call sites, all of them
     calls_resolved: float | None  # share of those that name something of the repository; None when none does
+    calls_resolved_floor: float | None  # the same, if every everyday method of an unknown object were one of ours
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,7 @@ class Status:
     symbols: int
     edges: int
     calls_resolved: float | None
+    calls_resolved_floor: float | None
     languages: dict[str, LanguageStatus]
     edge_types: dict[str, int]
     skipped: dict[str, int]
@@ -34,6 +37,17 @@ class Status:
     mode: str
 
 
+class _Counts(NamedTuple):
+    language: str
+    files: int
+    lines: int
+    errors: int
+    found: int
+    lost: int
+    outside: int
+    everyday: int
+
+
 def status(index: Index) -> Status:
     connection = index.catalogue.connection
     symbols = dict(
@@ -41,14 +55,24 @@ def status(index: Index) -> Status:
             "SELECT f.language, count(*) FROM symbols s JOIN files f ON f.number = s.file WHERE s.ordinal >= 0 GROUP BY 1"
         ).fetchall()
     )
-    rows = connection.execute(
-        "SELECT language, count(*), sum(lines), sum(resolved + candidates), sum(unresolved), sum(external), sum(errors > 0) "
-        "FROM files GROUP BY 1 ORDER BY 2 DESC, 1"
-    ).fetchall()
+    rows = [
+        _Counts(*row)
+        for row in connection.execute(
+            "SELECT language, count(*), sum(lines), sum(errors > 0), sum(resolved + candidates), sum(unresolved), sum(external), "
+            "sum(everyday) FROM files GROUP BY 1 ORDER BY 2 DESC, 1"
+        )
+    ]
     languages = {
-        name: LanguageStatus(files, symbols.get(name, 0), found + lost + outside, _share(found, lost))
-        for name, files, _, found, lost, outside, _ in rows
+        row.language: LanguageStatus(
+            row.files,
+            symbols.get(row.language, 0),
+            row.found + row.lost + row.outside,
+            _share(row.found, row.lost),
+            _share(row.found, row.lost + row.everyday),
+        )
+        for row in rows
     }
+    found, lost, everyday = (sum(column) for column in ([r.found for r in rows], [r.lost for r in rows], [r.everyday for r in rows]))
     counts = index.edges.counts()
     skipped = dict(
         connection.execute(
@@ -57,16 +81,17 @@ def status(index: Index) -> Status:
         ).fetchall()
     )
     return Status(
-        files=sum(row[1] for row in rows),
-        lines=sum(row[2] or 0 for row in rows),
+        files=sum(row.files for row in rows),
+        lines=sum(row.lines for row in rows),
         symbols=sum(symbols.values()),
         edges=len(index.edges.all),
-        calls_resolved=_share(sum(row[3] for row in rows), sum(row[4] for row in rows)),
+        calls_resolved=_share(found, lost),
+        calls_resolved_floor=_share(found, lost + everyday),
         languages=languages,
         edge_types={EDGE_NAMES[code]: int(count) for code, count in enumerate(counts) if count},
         skipped=skipped,
         problems=connection.execute("SELECT count(*) FROM skipped WHERE problem = 1").fetchone()[0],
-        syntax_errors=sum(row[6] or 0 for row in rows),
+        syntax_errors=sum(row.errors for row in rows),
         bytes=_size(index.folder),
         seconds=float(index.meta.get("seconds", "0")),
         mode=index.meta.get("mode", ""),

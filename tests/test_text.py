@@ -1,0 +1,228 @@
+"""Words of identifiers, nearest names, and chains: what is left of an expression when only its names count."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.ingest.chains import bare, chain, last, segments
+from assay.text.identifiers import nearest, words
+
+# -- words ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("identifier", "expected"),
+    [
+        ("parseHTTPHeader_v2", ["parse", "http", "header", "v", "2"]),
+        ("before_request", ["before", "request"]),
+        ("BeforeRequest", ["before", "request"]),
+        ("MAX_BYTES", ["max", "bytes"]),
+        ("kebab-case-name", ["kebab", "case", "name"]),
+        ("Flask.run", ["flask", "run"]),
+        ("Jekyll::Hooks", ["jekyll", "hooks"]),
+        ("XMLHttpRequest", ["xml", "http", "request"]),
+        ("getX", ["get", "x"]),
+        ("utf8", ["utf", "8"]),
+        ("__init__", ["init"]),
+        ("A", ["a"]),
+        ("", []),
+        ("_", []),
+        ("$1", ["1"]),
+    ],
+)
+def test_identifiers_fall_into_words(identifier: str, expected: list[str]) -> None:
+    assert words(identifier) == expected
+
+
+lower_words = st.lists(st.from_regex(r"[a-z]{2,8}", fullmatch=True), min_size=1, max_size=6)
+
+
+@given(lower_words)
+def test_the_words_of_camel_case_join_back(parts: list[str]) -> None:
+    camel = parts[0] + "".join(part.capitalize() for part in parts[1:])
+    assert words(camel) == parts
+
+
+@given(lower_words)
+def test_every_spelling_of_a_name_has_the_same_words(parts: list[str]) -> None:
+    spellings = ["_".join(parts), "-".join(parts), "_".join(parts).upper(), "".join(part.capitalize() for part in parts), ".".join(parts)]
+    assert {tuple(words(spelling)) for spelling in spellings} == {tuple(parts)}
+
+
+@given(st.text())
+def test_words_lose_no_letter_or_digit_of_ascii(text: str) -> None:
+    assert "".join(words(text)) == re.sub(r"[^a-z0-9]", "", re.sub(r"[^\x00-\x7f]", "", re.sub(r"[^\x00-\x7f\d]", "", text)).lower()) or not text.isascii()
+
+
+# -- nearest -------------------------------------------------------------------------------------------------------------
+
+NAMES = ["before_request", "after_request", "Flask.run", "Flask.route", "send_file", "url_for", "jsonify"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "first"),
+    [
+        ("before_requst", "before_request"),
+        ("beforeRequest", "before_request"),
+        ("Flask.rout", "Flask.route"),
+        ("JSONIFY", "jsonify"),
+        ("file_send", "send_file"),
+        ("urlfor", "url_for"),
+    ],
+)
+def test_the_nearest_name_comes_first(typed: str, first: str) -> None:
+    assert nearest(typed, NAMES)[0] == first
+
+
+def test_what_resembles_nothing_has_no_nearest_name() -> None:
+    assert nearest("zzzzqqqq", NAMES) == []
+    assert nearest("x", []) == []
+    assert nearest("", NAMES) == []
+
+
+@given(st.text(max_size=20), st.lists(st.text(max_size=20), max_size=15), st.integers(1, 6))
+def test_nearest_returns_only_given_names_each_once_and_no_more_than_asked(name: str, names: list[str], limit: int) -> None:
+    found = nearest(name, names, limit)
+    assert set(found) <= set(names)
+    assert len(found) == len(set(found)) <= limit
+
+
+@given(st.lists(st.from_regex(r"[a-z_]{3,12}", fullmatch=True), min_size=1, max_size=10, unique=True), st.data())
+def test_a_name_that_exists_is_its_own_nearest(names: list[str], data: st.DataObject) -> None:
+    name = data.draw(st.sampled_from(names))
+    assert nearest(name, names, 1) == [name]
+
+
+@given(st.lists(st.from_regex(r"[a-z_]{1,8}", fullmatch=True), max_size=8), st.randoms(use_true_random=False))
+def test_the_order_of_the_names_does_not_matter(names: list[str], choose: object) -> None:
+    shuffled = names[:]
+    choose.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert nearest("before_request", names) == nearest("before_request", shuffled)
+
+
+# -- chains --------------------------------------------------------------------------------------------------------------
+
+CHAINS = [
+    # any language
+    ("name", "name"),
+    ("a.b.c", "a.b.c"),
+    ("f()", "f()"),
+    ("f(1, g(2))", "f()"),
+    ("a.b(c).d", "a.b().d"),
+    ("a[0].b", "a[].b"),
+    ("a [ 0 ] . b", "a[].b"),
+    ("f(x)(y)", "f()()"),
+    ("f(\n    x,\n    y,\n).name", "f().name"),
+    ("f('a)b', \"(\").g", "f().g"),
+    ("42", ""),
+    ("", ""),
+    ("   ", ""),
+    ("x" * 4000 + "+1", ""),
+    # Python
+    ("self.apps['x'].find(a, b).name", "self.apps[].find().name"),
+    ("'-'.join", "''.join"),
+    ("await fetch(url)", "fetch()"),
+    ("not done", "done"),
+    ("(yield x).y", "x.y"),
+    # JavaScript and TypeScript
+    ("this.items?.map(f)", "this.items.map()"),
+    ("items!.length", "items.length"),
+    ("new Cart(owner).total()", "Cart{}.total()"),
+    ("`a ${b}`.trim()", "''.trim()"),
+    ("get<Cart>(key).total", "get().total"),
+    ("value as Cart", "value"),
+    ("...items", "items"),
+    # Go
+    ("&Cart{owner: o}", "Cart{}"),
+    ("*cart.Items", "cart.Items"),
+    ("x.(Cart).Total", "Cart{}.Total"),
+    # Rust
+    ("Cart::new(owner)", "Cart.new()"),
+    ("Vec::<Cart>::new()", "Vec.new()"),
+    ("&mut self.items", "self.items"),
+    # Java and C#
+    ("((Cart) item).total()", "Cart{}.total()"),
+    ("new ArrayList<Cart>()", "ArrayList{}"),
+    # PHP
+    ("$this->items", "$this.items"),
+    ("$cart?->total()", "$cart.total()"),
+    ("Cart::make()", "Cart.make()"),
+    ("\\Shop\\Cart", "Shop.Cart"),
+    # C++
+    ("cart->total()", "cart.total()"),
+    ("shop::Cart", "shop.Cart"),
+]
+LOOSE = [
+    ("cart.empty?", "cart.empty?"),
+    ("save!", "save!"),
+    ("Cart.new owner", "Cart.new()"),
+    ("items.each do |item| item.x end", "items.each()"),
+    ("Shop::Cart.new(1).total", "Shop.Cart.new().total"),
+    ("cart&.total", "cart.total"),
+    ("@items", "@items"),
+    ("puts 'x'", "puts()"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), CHAINS, ids=[text[:30] for text, _ in CHAINS])
+def test_an_expression_is_reduced_to_its_names(text: str, expected: str) -> None:
+    assert chain(text) == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), LOOSE, ids=[text[:30] for text, _ in LOOSE])
+def test_arguments_may_stand_without_parentheses(text: str, expected: str) -> None:
+    assert chain(text, True) == expected
+
+
+def test_a_receiver_that_cannot_be_told_is_a_question_mark() -> None:
+    assert chain("(a + b).total()") == "?.total()"
+    assert chain("(x if y else z).name") == "?.name"
+
+
+expressions = st.one_of(
+    st.text(max_size=60),
+    st.text(alphabet="ab_.()[]{}<>:?!&*->'\"`\\ \n,;=+$@#0", max_size=60),
+    st.recursive(
+        st.from_regex(r"[a-z_]{1,5}", fullmatch=True),
+        lambda inner: st.one_of(
+            st.builds("{}.{}".format, inner, inner),
+            st.builds("{}({})".format, inner, inner),
+            st.builds("{}[{}]".format, inner, inner),
+            st.builds("({})".format, inner),
+            st.builds("{} + {}".format, inner, inner),
+            st.builds("new {}({})".format, inner, inner),
+        ),
+        max_leaves=8,
+    ),
+)
+_SHAPE = re.compile(r"(?:\?|''|[\w$@#]+[?!]?)(?:\(\)|\[\]|\{\})*(?:\.[\w$#]+[?!]?(?:\(\)|\[\]|\{\})*)*|")
+
+
+@given(expressions, st.booleans())
+def test_any_text_becomes_a_well_formed_chain_or_nothing(text: str, loose: bool) -> None:
+    assert _SHAPE.fullmatch(chain(text, loose))
+
+
+@given(expressions)
+def test_a_chain_is_its_own_chain(text: str) -> None:
+    once = chain(text)
+    assert chain(once) == once
+
+
+@given(st.lists(st.from_regex(r"[a-z_]{1,6}", fullmatch=True), min_size=1, max_size=5))
+def test_segments_of_a_chain_join_back(names: list[str]) -> None:
+    text = ".".join(f"{name}()" for name in names)
+    assert chain(text) == text
+    assert segments(text) == [f"{name}()" for name in names]
+    assert [bare(segment) for segment in segments(text)] == names
+    assert last(text) == names[-1]
+
+
+@pytest.mark.parametrize("opening", ["(", "[", "{", "<", "f(", "(a", "a.", "-> ", "new ", "not ", "&", "\\", "'", "?.", " as "])
+def test_long_repetitions_end(opening: str) -> None:
+    for text in (opening * 1000, opening * 400 + ")" * 400):
+        assert _SHAPE.fullmatch(chain(text[:2999]))
