@@ -78,26 +78,22 @@ def django(cache: Path) -> Path:
 
 
 def synthetic(folder: Path, factor: int) -> None:
-    """`factor` packages of 60 modules that import and call each other and their neighbours."""
-    for package in range(40 * factor):
+    """40 × `factor` packages of ten modules; each uses its package's base class and calls its neighbours in the next package."""
+    packages = 40 * factor
+    for package in range(packages):
+        home = folder / f"package_{package}"
+        home.mkdir(parents=True)
+        (home / "__init__.py").touch()
+        (home / "base.py").write_text(f"class Base{package}:\n    def close(self):\n        return None\n")
         for module in range(10):
-            path = folder / f"package_{package}" / f"module_{module}.py"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            (path.parent / "__init__.py").touch()
-            lines = [
-                f"from package_{(package + 1) % (40 * factor)}.module_{module} import Thing{module} as Other",
-                "import os",
-                "",
-            ]
-            lines += [f"class Thing{module}(Other):", '    """A thing of the benchmark."""', ""]
+            neighbour = f"package_{(package + 1) % packages}.module_{module}"
+            lines = [f"from .base import Base{package}", f"from {neighbour} import make_{module} as other", "import os", ""]
+            lines += [f"class Thing{module}(Base{package}):", '    """A thing of the benchmark."""', ""]
             for method in range(8):
-                lines += [
-                    f"    def work_{package}_{method}(self, value):",
-                    f"        helper = Thing{module}()",
-                    f"        return helper.work_{package}_{(method + 1) % 8}(os.getenv('X')) + value",
-                    "",
-                ]
-            (path).write_text("\n".join(lines))
+                call = f"helper.work_{package}_{(method + 1) % 8}(os.getenv('X')) + value + other().size()"
+                lines += [f"    def work_{package}_{method}(self, value):", f"        helper = Thing{module}()", f"        return {call}", ""]
+            lines += [f"def make_{module}() -> Thing{module}:", f"    return Thing{module}()", ""]
+            (home / f"module_{module}.py").write_text("\n".join(lines))
 
 
 def measure(root: Path, repeat: int) -> dict[str, float]:

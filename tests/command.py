@@ -13,7 +13,11 @@ from typing import Any
 import assay as package
 
 COMMAND = [sys.executable, "-m", "assay"]
-ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(package.__file__).parents[1]), "PYTHONIOENCODING": "utf-8", "LC_ALL": "C.UTF-8"}
+ENVIRONMENT = os.environ | {
+    "PYTHONPATH": str(Path(package.__file__).parents[1]),
+    "PYTHONIOENCODING": "utf-8",
+    "LC_ALL": "C.UTF-8",
+}
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,14 @@ class Done:
 def assay(folder: Path, *arguments: str | Path, **options: Any) -> Done:
     """Runs a command in a folder. Whatever happens, nobody is shown a traceback."""
     done = subprocess.run(
-        [*COMMAND, *map(str, arguments)], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=120, check=False, **options
+        [*COMMAND, *map(str, arguments)],
+        cwd=folder,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        **options,
     )
     assert "Traceback" not in done.stderr, done.stderr
     return Done(done.returncode, done.stdout, done.stderr)

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import Done, assay
-from conftest import Repository
 
 from assay.ingest.parse import parse_files
 from assay.ingest.walk import scan
 from assay.store import catalogue, edges
+from command import Done, assay
+from conftest import Repository
 
 GOOD = "def helper():\n    return 1\n\n\ndef caller():\n    return helper()\n"
 GOOD_SYMBOLS = {"good.py", "good.py::helper", "good.py::caller"}
@@ -34,7 +34,7 @@ def _the_rest_is_indexed(repository: Repository) -> None:
     assert ("good.py::caller", "good.py::helper") in repository.edges("calls")
 
 
-# -- files ---------------------------------------------------------------------------------------------------------------
+# -- files -------------------------------------------------------------------------------------------------------------
 
 
 def test_text_in_another_encoding_is_converted_and_said_so(repository: Repository) -> None:
@@ -189,7 +189,9 @@ def test_a_path_that_the_system_refuses_is_a_problem(repository: Repository) -> 
     assert done.err.startswith(f"problem: {long}: cannot be read: ")
     _the_rest_is_indexed(repository)
     repository.git("update-index", "--force-remove", long)
-    assert (_index(repository).code, _index(repository).err) == (DONE, ""), "a problem that is gone is not reported for ever"
+    assert (_index(repository).code, _index(repository).err) == (DONE, ""), (
+        "a problem that is gone is not reported for ever"
+    )
 
 
 def test_a_file_that_vanishes_between_the_walk_and_the_reading_is_left_out(repository: Repository) -> None:
@@ -206,7 +208,7 @@ def test_a_file_that_vanishes_between_the_walk_and_the_reading_is_left_out(repos
     assert parsed["good.py"].extracted is not None
 
 
-# -- roots and places ----------------------------------------------------------------------------------------------------
+# -- roots and places --------------------------------------------------------------------------------------------------
 
 
 def test_an_empty_repository_is_indexed_as_empty(repository: Repository) -> None:
@@ -281,7 +283,9 @@ def tiny_disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of 256 kB."""
     place = tmp_path / "disk"
     place.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", str(place)], capture_output=True, check=False)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "none", str(place)], capture_output=True, check=False
+    )
     if mounted.returncode != 0:
         pytest.skip("this user may not mount a disk; the test with a limit on file sizes stands in")
     try:
@@ -309,7 +313,7 @@ def test_a_full_disk_leaves_the_previous_index_in_use(repository: Repository, ti
         assert not list((place / "generations").glob(".new-*"))
 
 
-# -- damaged indexes -----------------------------------------------------------------------------------------------------
+# -- damaged indexes ---------------------------------------------------------------------------------------------------
 
 
 def _file(repository: Repository, name: str) -> Path:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 import pytest
-from command import COMMAND, ENVIRONMENT, assay
-from conftest import Repository
 
 from assay.cli import COMMANDS, cli
+from command import COMMAND, ENVIRONMENT, assay
+from conftest import Repository
 
 PROJECT = Path(__file__).parents[1]
 ITEM_KEYS = {"id", "symbol", "kind", "path", "start", "end"}
@@ -80,7 +80,7 @@ def shop(repository: Repository) -> Repository:
     return repository
 
 
-# -- help and documentation ----------------------------------------------------------------------------------------------
+# -- help and documentation --------------------------------------------------------------------------------------------
 
 
 def _commands() -> list[tuple[str, click.Command]]:
@@ -133,21 +133,25 @@ def test_help_needs_neither_arrays_nor_parsers(tmp_path: Path) -> None:
         assert f" {name} {text} " in printed
 
 
-@pytest.mark.parametrize(("typed", "meant"), [("stats", "status"), ("symbol", "symbols"), ("idnex", "index"), ("scip", "ingest-scip")])
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("stats", "status"), ("symbol", "symbols"), ("idnex", "index"), ("scip", "ingest-scip")]
+)
 def test_an_unknown_command_suggests_the_nearest(tmp_path: Path, typed: str, meant: str) -> None:
     done = assay(tmp_path, typed)
     assert done.code == 2
     assert f"No such command '{typed}'. Did you mean '{meant}'?" in done.err
 
 
-@pytest.mark.parametrize("arguments", [["symbols"], ["status", "--nonsense"], ["impact", "x", "--depth", "0"], ["status", "--format", "xml"]])
+@pytest.mark.parametrize(
+    "arguments", [["symbols"], ["status", "--nonsense"], ["impact", "x", "--depth", "0"], ["status", "--format", "xml"]]
+)
 def test_a_command_that_makes_no_sense_is_refused(tmp_path: Path, arguments: list[str]) -> None:
     done = assay(tmp_path, *arguments)
     assert done.code == 2
     assert done.err
 
 
-# -- finding the index ---------------------------------------------------------------------------------------------------
+# -- finding the index -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("arguments", [["status"], ["symbols", "x"], ["impact", "x"], ["tests"]])
@@ -177,7 +181,7 @@ def test_the_root_and_the_index_may_be_anywhere(shop: Repository, tmp_path: Path
     assert (elsewhere / "current").exists()
 
 
-# -- index ---------------------------------------------------------------------------------------------------------------
+# -- index -------------------------------------------------------------------------------------------------------------
 
 
 def test_index_says_what_it_did(repository: Repository) -> None:
@@ -193,7 +197,7 @@ def test_index_says_what_it_did(repository: Repository) -> None:
     assert (rebuilt["mode"], rebuilt["reason"]) == ("full", "a rebuild was asked for")
 
 
-# -- status --------------------------------------------------------------------------------------------------------------
+# -- status ------------------------------------------------------------------------------------------------------------
 
 
 def test_status_in_json_has_the_figures(shop: Repository) -> None:
@@ -220,7 +224,7 @@ def test_status_in_text_has_a_line_per_language(shop: Repository) -> None:
     rows = {line.split()[0]: line.split() for line in done.lines if line.startswith(("python", "javascript"))}
     assert rows["python"][1] == "3"
     assert rows["javascript"] == ["javascript", "1", "2", "1", "100.0%"]
-    assert "calls resolved: 100.0% of those that name something of this repository" in done.lines
+    assert any(line.startswith("calls resolved: 100.0% of those that name something of") for line in done.lines)
     assert done.lines[-1] == "fresh: nothing changed since"
 
 
@@ -239,7 +243,7 @@ def test_status_of_a_stale_index_names_the_files(shop: Repository) -> None:
     assert assay(shop.root, "status").code == 0
 
 
-# -- symbols -------------------------------------------------------------------------------------------------------------
+# -- symbols -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -281,7 +285,9 @@ def test_symbols_can_be_limited_in_number_and_kind(shop: Repository) -> None:
     assert assay(shop.root, "symbols", "Cart*", "--kind", "class").lines == ["shop.py:4  class Cart  class Cart"]
 
 
-@pytest.mark.parametrize(("typed", "near"), [("chekout", "checkout"), ("Cart.totla", "Cart.total"), ("cart_make", "make_cart")])
+@pytest.mark.parametrize(
+    ("typed", "near"), [("chekout", "checkout"), ("Cart.totla", "Cart.total"), ("cart_make", "make_cart")]
+)
 def test_a_symbol_that_does_not_exist_offers_the_nearest_names(shop: Repository, typed: str, near: str) -> None:
     for command in ("symbols", "impact"):
         done = assay(shop.root, command, typed)
@@ -295,7 +301,7 @@ def test_symbols_in_json_that_match_nothing_are_an_empty_list(shop: Repository) 
     assert done.json == {"pattern": "nothing_like_it", "total": 0, "symbols": []}
 
 
-# -- impact --------------------------------------------------------------------------------------------------------------
+# -- impact ------------------------------------------------------------------------------------------------------------
 
 
 def _impact(repository: Repository, *arguments: str) -> dict[str, tuple[int, float]]:
@@ -357,7 +363,7 @@ def test_impact_of_something_nobody_calls_says_so(shop: Repository) -> None:
     assert assay(shop.root, "impact", "Rate").lines == ["class Rate  tax.py:1", "nothing in this repository calls it"]
 
 
-# -- tests ---------------------------------------------------------------------------------------------------------------
+# -- tests -------------------------------------------------------------------------------------------------------------
 
 
 def test_the_tests_that_reach_a_file_are_found(shop: Repository) -> None:
@@ -372,7 +378,11 @@ def test_the_tests_that_reach_a_file_are_found(shop: Repository) -> None:
 
 
 def test_a_file_can_be_named_from_where_one_stands(shop: Repository) -> None:
-    for folder, name in ((shop.root / "web", "../tax.py"), (shop.root / "web", str(shop.root / "tax.py")), (shop.root, "./tax.py")):
+    for folder, name in (
+        (shop.root / "web", "../tax.py"),
+        (shop.root / "web", str(shop.root / "tax.py")),
+        (shop.root, "./tax.py"),
+    ):
         assert assay(folder, "tests", "--paths", name).lines == ["tests/test_shop.py"]
 
 
@@ -425,17 +435,22 @@ def test_a_file_that_is_not_indexed_is_refused_with_a_hint(shop: Repository) -> 
     assert "shop.py" in done.err.partition(" Nearest: ")[2]
     shop.write("new.py", "x = 1\n")
     done = assay(shop.root, "tests", "new.py")
-    assert (done.code, done.err) == (2, f"assay: new.py: not in the index. If it is new, run: assay index {shop.root}\n")
+    assert (done.code, done.err) == (
+        2,
+        f"assay: new.py: not in the index. If it is new, run: assay index {shop.root}\n",
+    )
 
 
-# -- pipes ---------------------------------------------------------------------------------------------------------------
+# -- pipes -------------------------------------------------------------------------------------------------------------
 
 
 def test_a_reader_that_stops_reading_is_no_error(repository: Repository) -> None:
     repository.write("a.py", "".join(f"def function_{number}(): pass\n\n" for number in range(3_000)))
     repository.index()
     command = [*COMMAND, "symbols", "function_*", "-n", "3000"]
-    process = subprocess.Popen(command, cwd=repository.root, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        command, cwd=repository.root, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     assert process.stdout is not None
     assert process.stderr is not None
     assert process.stdout.readline().startswith(b"a.py:")

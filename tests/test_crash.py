@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from command import COMMAND, ENVIRONMENT, assay
-from conftest import Repository
 
 from assay.ingest.pipeline import index
 from assay.ingest.walk import OWN_FOLDER
 from assay.store.index import Index
 from assay.store.layout import KEEP, Home
+from command import COMMAND, ENVIRONMENT, assay
+from conftest import Repository
 
 FILES = 150
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -32,7 +32,12 @@ def _module(number: int, version: int) -> str:
     other = (number * 7 + 1) % FILES
     lines = [f"from m{other} import f{other}_0", ""]
     for k in range(25):
-        lines += [f"def f{number}_{k}(value, other={version}):", f"    return f{other}_0(value) + f{number}_{(k + 1) % 25}(other)", "", ""]
+        lines += [
+            f"def f{number}_{k}(value, other={version}):",
+            f"    return f{other}_0(value) + f{number}_{(k + 1) % 25}(other)",
+            "",
+            "",
+        ]
     if version:
         lines += [f"def added_{number}_{version}():", f"    return f{number}_0({version})", ""]
     return "\n".join(lines)
@@ -112,7 +117,9 @@ def _kill_after(process: subprocess.Popen[str], seconds: float) -> bool:
         return True
 
 
-def test_killing_a_first_run_at_any_moment_leaves_no_index_or_a_whole_one(start: Start, many: Repository, tmp_path: Path) -> None:
+def test_killing_a_first_run_at_any_moment_leaves_no_index_or_a_whole_one(
+    start: Start, many: Repository, tmp_path: Path
+) -> None:
     started = time.monotonic()
     assert assay(many.root, "index", ".").code == 0
     whole = time.monotonic() - started
@@ -132,7 +139,9 @@ def test_killing_a_first_run_at_any_moment_leaves_no_index_or_a_whole_one(start:
     assert not _leftovers(many)
 
 
-def test_killing_an_update_at_any_moment_leaves_the_old_index_or_the_new_one(start: Start, many: Repository, tmp_path: Path) -> None:
+def test_killing_an_update_at_any_moment_leaves_the_old_index_or_the_new_one(
+    start: Start, many: Repository, tmp_path: Path
+) -> None:
     many.index()
     before = _export(many.root, many.home)
     many.write("m3.py", _module(3, 1))
@@ -144,7 +153,9 @@ def test_killing_an_update_at_any_moment_leaves_the_old_index_or_the_new_one(sta
     assert _export(many.root, many.home) == before
     killed = 0
     for number, moment in enumerate(_moments(KILLS_OF_UPDATES, whole, seed=2)):
-        changed = [3] if number % 2 else range(0, FILES, 2)  # half of the files: more than an update, a run from scratch
+        changed = (
+            [3] if number % 2 else range(0, FILES, 2)
+        )  # half of the files: more than an update, a run from scratch
         for one in changed:
             many.write(f"m{one}.py", _module(one, number + 1))
         after = _full(many, tmp_path / "full") if number % 4 == 0 else None
@@ -253,7 +264,8 @@ def test_readers_see_a_whole_generation_whatever_the_writer_does(repository: Rep
     repository.index()
     command = [sys.executable, "-c", _READER, str(repository.root)]
     readers = [
-        subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)
+        subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
     ]
     try:
         for reader in readers:
@@ -273,7 +285,9 @@ def test_readers_see_a_whole_generation_whatever_the_writer_does(repository: Rep
 
 
 @pytest.mark.parametrize("everyone", [True, False], ids=["ctrl-c in a terminal", "a signal to the indexer alone"])
-def test_an_interrupted_run_says_so_in_a_line_and_leaves_the_index_alone(start: Start, many: Repository, everyone: bool) -> None:
+def test_an_interrupted_run_says_so_in_a_line_and_leaves_the_index_alone(
+    start: Start, many: Repository, everyone: bool
+) -> None:
     many.index()
     before = _export(many.root, many.home)
     for number in range(0, FILES, 2):

@@ -42,7 +42,9 @@ def _print(found: Status, stale: list[str], root: Path) -> None:
         click.echo(f"{name:<12} {row.files:>6} {row.symbols:>8} {row.calls:>8} {share:>9}")
     if found.calls_resolved is not None and found.calls_resolved_floor is not None:
         floor = f"at least {found.calls_resolved_floor:.1%} if every doubtful name were one of ours"
-        click.echo(f"calls resolved: {found.calls_resolved:.1%} of those that name something of this repository ({floor})")
+        click.echo(
+            f"calls resolved: {found.calls_resolved:.1%} of those that name something of this repository ({floor})"
+        )
     click.echo()
     click.echo("edges: " + ", ".join(f"{name} {count:,}" for name, count in found.edge_types.items()))
     if found.skipped:

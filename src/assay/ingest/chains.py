@@ -12,6 +12,7 @@ from functools import lru_cache
 MAX_TEXT = 3000  # longer expressions are data, not names
 
 _SIMPLE = re.compile(r"\w+(?:\.\w+)*")
+_PLAIN_CALL = re.compile(r"(\w+(?:\.\w+)*)\([\w\s.,=:*+-]*\)")  # a shortcut for the commonest call
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|`[^`]*`')
 _ROUND = re.compile(r"\([^()\[\]{}]*\)")
 _SQUARE = re.compile(r"\[[^()\[\]{}]*\]")
@@ -48,6 +49,8 @@ def chain(text: str, loose: bool = False) -> str:
         return "" if text[0].isdigit() else text
     if len(text) > MAX_TEXT:
         return ""
+    if call := _PLAIN_CALL.fullmatch(text):
+        return "" if text[0].isdigit() else call.group(1) + "()"
     text = _STRING.sub("''", text.strip().lstrip(":\\"))
     if loose:
         text = _NAME_END.sub(lambda m: "\x04" if m.group() == "?" else "\x05", text)

@@ -16,6 +16,7 @@ from assay.ingest.languages import Language
 from assay.ingest.parser import parse
 
 MAX_CHAIN = 3000  # bytes of an expression that is still looked at as a name
+MAX_PART = 600  # bytes of a type, a value or another part of a match that is still looked at
 MAX_EMBEDDED = 3  # macros inside the arguments of macros
 _VALUE_KINDS = frozenset({"function", "class"})
 SPACE = re.compile(r"\s+")
@@ -230,9 +231,10 @@ class Collector:
         if not nodes:
             return ""
         node = nodes[0]
-        if node.end_byte - node.start_byte > 2000:
+        start, end = node.byte_range
+        if end - start > MAX_PART:
             return ""
-        return self.text(node).strip()
+        return self.source[start:end].decode("utf-8", "replace").strip()
 
     def _member_value(self, captures: dict[str, list[Node]], type_text: str, value: str) -> str:
         """The chain of one name taken out of an object: `{ store } = shop` is shop.store, `{ store }: Shop` that of some Shop."""

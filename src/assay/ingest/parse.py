@@ -79,7 +79,7 @@ def _run(tasks: list[_Task], tick: Callable[[int], None]) -> Iterator[tuple[str,
         return
     batches = _batches(tasks)
     try:
-        with ProcessPoolExecutor(worker_count(), mp_context=_context(), initializer=_begin_worker) as pool:
+        with ProcessPoolExecutor(worker_count(), mp_context=_context(), initializer=begin_worker) as pool:
             for results in pool.map(_parse_batch, batches):
                 yield from results
                 tick(len(results))
@@ -104,7 +104,7 @@ def _context() -> multiprocessing.context.BaseContext:
     return multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn")
 
 
-def _begin_worker() -> None:
+def begin_worker() -> None:
     """Workers leave Ctrl-C to the process that started them, and end when it is gone: they share its hold on the writer's lock."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
@@ -146,7 +146,7 @@ def _parse_one(task: _Task) -> tuple[str, bytes, Extracted | str]:
 
 def _parse_isolated(task: _Task) -> tuple[str, bytes, Extracted | str]:
     try:
-        with ProcessPoolExecutor(1, mp_context=_context(), initializer=_begin_worker) as pool:
+        with ProcessPoolExecutor(1, mp_context=_context(), initializer=begin_worker) as pool:
             return pool.submit(_parse_one, task).result()
     except BrokenProcessPool:
         return task.path, content_hash(task.data), "crashes the parser"

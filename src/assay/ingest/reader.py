@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from functools import lru_cache
 
 from assay.ingest import facts as F
 from assay.ingest.chains import chain, last
-from assay.ingest.collect import type_name
+from assay.ingest.collect import Definition, type_name
 from assay.ingest.conventions import LITERAL_NAMES
 from assay.ingest.nest import CLASS_LIKE, FUNCTION_LIKE, MAX_VALUES
 from assay.ingest.texts import Texts
@@ -21,6 +22,10 @@ _VERBS = re.compile(
     r"(?:\.?(?:\w+::)*(?:get|post|put|delete|patch|head|options)\([\w.:]*\)\s*)+"
 )  # `get(show).post(place)`
 _WITH_LITERALS = frozenset({F.CALL, F.ACCESS, F.DECORATE, F.NEW, F.MENTION})
+_USES = frozenset({F.MENTION, F.ACCESS})
+_COVERED = _USES | {F.HINT}
+_CALLS = frozenset({F.CALL, F.NEW, F.DECORATE})
+_NAMED_ONCE = frozenset({F.CALL, F.NEW, F.THROW, F.DECORATE, F.BASE})
 _REPEATABLE = frozenset({F.MENTION, F.ACCESS, F.HINT, F.THROW})
 # what stands before a definition's name belongs to its container, except these
 _OF_THE_DEFINITION = frozenset({F.HINT, F.DECORATE, F.BASE, F.IMPLEMENTS, F.NEW})
@@ -56,78 +61,83 @@ class FileReader(Texts):
         owners_left = zip(left, self._owners([mark[0] for mark in left]), strict=True)
         return [mark for mark, owner in owners_left if (self._symbol_at(owner, mark[0], False), mark[3]) not in bound]
 
-    def _references(self) -> list[F.Reference]:
-        calls = {(s, e) for s, e, role, _ in self.marks if role in (F.CALL, F.NEW, F.THROW, F.DECORATE, F.BASE)}
+    def _sorted_marks(self) -> list[tuple[int, int, int, str]]:
+        """All marks in the order of the text, wider ones first, without mentions of what is called, defined or imported there."""
+        calls = {(m[0], m[1]) for m in self.marks if m[2] in _NAMED_ONCE}
         self.marks += self._bare_calls(calls)
         if self.parts:
             calls |= self.parts | {(s, e) for s, e, role, _ in self.marks if role == F.IMPLEMENTS}
-        marks = [m for m in self.marks if m[2] not in (F.MENTION, F.ACCESS) or (m[0], m[1]) not in calls]
+        uses = [m for m in self.marks if m[2] in _USES and (m[0], m[1]) not in calls]
         if self.listed or self.dotted:
-            marks = [m for m in marks if m[2] not in (F.MENTION, F.ACCESS) or not self._defining(m[0], m[1])]
+            uses = [m for m in uses if not self._defining(m[0], m[1])]
         if self.language.uniform_access:
-            marks = [
-                m
-                for m in marks
-                if m[2] not in (F.MENTION, F.ACCESS) or m[0] not in self.definitions or m[3].startswith("@")
-            ]
+            uses = [m for m in uses if m[0] not in self.definitions or m[3].startswith("@")]
+        marks = [m for m in self.marks if m[2] not in _USES] + uses
         if self.import_spans:
             starts = [start for start, _ in self.import_spans]
             ends = [0, *(end for _, end in self.import_spans)]
             marks = [m for m in marks if m[0] >= ends[bisect_right(starts, m[0])]]
         marks.sort(key=lambda m: (m[0], -m[1], -m[2]))
+        return marks
+
+    def _references(self) -> list[F.Reference]:
+        """Every name with the symbol it belongs to; a name that says nothing new is left out."""
+        marks = self._sorted_marks()
         out: list[F.Reference] = []
         locals_, seen = {row[1] for row in self.bindings}, set[tuple[int, int, str]]()
-        shadowing = self.language.shadowing
+        shadowing, order, bounds, line_starts = self.language.shadowing, self.order, self.bound, self.line_starts
         decorator = decorator_end = -1
         # names inside an annotation, a base or a plain decorator are not mentions of their own
         covered = covered_hint = -1
         for (start, end, role, text), owner in zip(marks, self._owners([m[0] for m in marks]), strict=True):
-            inside = start < covered and role in (F.MENTION, F.ACCESS, F.HINT)
-            if inside and (role != F.HINT or end <= covered_hint):
+            if start < covered and role in _COVERED and (role != F.HINT or end <= covered_hint):
                 continue
-            named = self.order[owner] if role == F.MENTION and owner != F.FILE else None
-            if named and "::" in named.name and start < named.name_start + len(named.name):
-                continue  # `Cart::` in the name of a definition written outside Cart
             if role == F.HINT:
                 covered = covered_hint = end
             elif role == F.BASE or (role == F.DECORATE and "(" not in text):
                 covered, covered_hint = end, -1
             if role == F.DECORATE:
                 decorator, decorator_end = start, end
-            elif start == decorator and role in (F.MENTION, F.ACCESS):
+            elif start == decorator and role in _USES:
                 continue  # the decorator's own receiver
-            if (
-                role == F.NEW
-                and owner != F.FILE
-                and (self.order[owner].hoisted or self._before_anonymous(owner, start))
-            ):
-                owner = self.order[owner].parent  # `this.x = new X()`, `new X() {…}`: the function says it
+            if owner != F.FILE and self._of_the_name(order[owner], role, start):
+                continue
+            if role == F.NEW and owner != F.FILE and (order[owner].hoisted or self._before_anonymous(owner, start)):
+                owner = order[owner].parent  # `this.x = new X()`, `new X() {…}`: the function says it
             source = self._symbol_at(owner, start, role in _OF_THE_DEFINITION or start < decorator_end)
-            line = self.line(start)
+            line = bisect_right(line_starts, start)
             if (
                 role == F.MENTION
-                and (bound := self.bound.get((source, text))) is not None
+                and (bound := bounds.get((source, text))) is not None
                 and (bound < line or not shadowing)
             ):
                 continue  # a local names no item
-            if (
-                role in _REPEATABLE
-                and last(text) not in LITERAL_NAMES
-                and text.partition(".")[0].rstrip("()[]{}") not in locals_
-            ):
+            root, literal_may_follow = _first_and_last(text)
+            if role in _REPEATABLE and not literal_may_follow and root not in locals_:
                 if (role, source, text) in seen:
                     continue  # said before, and no local is involved: nothing new
                 seen.add((role, source, text))
-            literal = handler = ""
-            if role in _WITH_LITERALS and last(text) in LITERAL_NAMES:
-                literal, handler = self._literal(
-                    end if not text.endswith(")") else start + self.source[start:end].find(b"(")
-                )
-            count = self.arguments.get((start, end), -1)
-            generics = _type_argument_count(self.source, start, end) if role in (F.CALL, F.NEW) else 0
-            out.append(F.Reference(role, source, line, text, literal, handler, count, generics))
-            if role == F.HINT and owner != F.FILE and self.order[owner].hoisted:
+            row = F.Reference(role, source, line, text)
+            if literal_may_follow and role in _WITH_LITERALS:
+                after = end if not text.endswith(")") else start + self.source[start:end].find(b"(")
+                row.literal, row.handler = self._literal(after)
+            if role in _CALLS:
+                row.arity = self.arguments.get((start, end), -1)
+                row.generics = _type_argument_count(self.source, start, end)
+            out.append(row)
+            if role == F.HINT and owner != F.FILE and order[owner].hoisted:
                 self._hint_parameter(out, owner, start)
+        return out + self._impl_references()
+
+    @staticmethod
+    def _of_the_name(definition: Definition, role: int, start: int) -> bool:
+        """`Cart::` in the name of a definition written outside Cart."""
+        name = definition.name
+        return role == F.MENTION and "::" in name and start < definition.name_start + len(name)
+
+    def _impl_references(self) -> list[F.Reference]:
+        """`impl Trait for Type`: what a bare scope says of the type it belongs to."""
+        out = []
         for number, definition in enumerate(self.order):
             if definition.kind == "scope" and definition.trait:
                 at = self._real(self._enclosing(number, CLASS_LIKE | FUNCTION_LIKE))
@@ -236,3 +246,9 @@ def _type_argument_count(source: bytes, start: int, end: int) -> int:
             return count
         count += letter == 44 and depth == 1  # a comma
     return 0
+
+
+@lru_cache(maxsize=1 << 16)
+def _first_and_last(text: str) -> tuple[str, bool]:
+    """The first name of a chain, and whether its last is one after which a literal matters."""
+    return text.partition(".")[0].rstrip("()[]{}"), last(text) in LITERAL_NAMES

@@ -10,8 +10,10 @@ from assay.ingest.nest import Nesting
 
 MAX_SIGNATURE = 300
 MAX_DOC = 3000
+MAX_LITERAL = 200  # bytes kept of one
 MAX_WORDS = 6000  # characters of body identifiers, and of literals, kept per symbol
-_WORDS = re.compile(rb'"((?:[^"\\\n]|\\.)*)"|\'((?:[^\'\\\n]|\\.)*)\'|`([^`]*)`|([^\W\d]\w+)')
+_LITERALS = re.compile(rb'"((?:[^"\\\n]|\\.)*)"|\'((?:[^\'\\\n]|\\.)*)\'|`([^`]*)`')
+_IDENTIFIERS = re.compile(rb"[^\W\d]\w+")
 _COMMENT_MARKS = re.compile(r"^\s*(?:///?!?|//!|#+!?|/\*+!?|\*+/?|--+|;+|<!--)\s?|\s*\*+/\s*$|\s*-->\s*$")
 
 
@@ -47,19 +49,16 @@ class Texts(Nesting):
         return out
 
     def _words(self, start: int, end: int, holes: list[tuple[int, int]]) -> tuple[str, str]:
-        identifiers, literals, size, room = list[bytes](), list[bytes](), 0, MAX_WORDS
+        """The identifiers and the literals between two places, without what lies in the holes."""
+        pieces, size = list[bytes](), 0
         for hole_start, hole_end in [*sorted(holes), (end, end)]:
-            if hole_start > start and size < MAX_WORDS and room > 0:
-                for double, single, back, word in _WORDS.findall(
-                    self.source, start, min(hole_start, start + 4 * MAX_WORDS)
-                ):
-                    if word:
-                        identifiers.append(word)
-                        size += len(word) + 1
-                    elif double or single or back:
-                        literals.append((double or single or back)[:200])
-                        room -= len(literals[-1]) + 1
+            if hole_start > start and size < 4 * MAX_WORDS:
+                pieces.append(self.source[start:hole_start])
+                size += hole_start - start
             start = max(start, hole_end)
+        text = b" ".join(pieces)[: 4 * MAX_WORDS]
+        literals = [(a or b or c)[:MAX_LITERAL] for a, b, c in _LITERALS.findall(text)]
+        identifiers = _IDENTIFIERS.findall(_LITERALS.sub(b" ", text) if literals else text)
         return _join(identifiers), _join(literals)
 
     def _signature(self, definition: Definition) -> str:

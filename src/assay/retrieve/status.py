@@ -72,7 +72,9 @@ def status(index: Index) -> Status:
         )
         for row in rows
     }
-    found, lost, everyday = (sum(column) for column in ([r.found for r in rows], [r.lost for r in rows], [r.everyday for r in rows]))
+    found, lost, everyday = (
+        sum(column) for column in ([r.found for r in rows], [r.lost for r in rows], [r.everyday for r in rows])
+    )
     counts = index.edges.counts()
     skipped = dict(
         connection.execute(
