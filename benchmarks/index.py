@@ -87,11 +87,21 @@ def synthetic(folder: Path, factor: int) -> None:
         (home / "base.py").write_text(f"class Base{package}:\n    def close(self):\n        return None\n")
         for module in range(10):
             neighbour = f"package_{(package + 1) % packages}.module_{module}"
-            lines = [f"from .base import Base{package}", f"from {neighbour} import make_{module} as other", "import os", ""]
+            lines = [
+                f"from .base import Base{package}",
+                f"from {neighbour} import make_{module} as other",
+                "import os",
+                "",
+            ]
             lines += [f"class Thing{module}(Base{package}):", '    """A thing of the benchmark."""', ""]
             for method in range(8):
                 call = f"helper.work_{package}_{(method + 1) % 8}(os.getenv('X')) + value + other().size()"
-                lines += [f"    def work_{package}_{method}(self, value):", f"        helper = Thing{module}()", f"        return {call}", ""]
+                lines += [
+                    f"    def work_{package}_{method}(self, value):",
+                    f"        helper = Thing{module}()",
+                    f"        return {call}",
+                    "",
+                ]
             lines += [f"def make_{module}() -> Thing{module}:", f"    return Thing{module}()", ""]
             (home / f"module_{module}.py").write_text("\n".join(lines))
 

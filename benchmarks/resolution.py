@@ -36,7 +36,9 @@ def open_index(root: Path, folder: str) -> Index:
 def share(root: Path) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         found = status(open_index(root, folder))
-        rows = {name: dataclasses.asdict(row) for name, row in found.languages.items() if row.calls_resolved is not None}
+        rows = {
+            name: dataclasses.asdict(row) for name, row in found.languages.items() if row.calls_resolved is not None
+        }
         return {"project": root.name, "files": found.files, "calls_resolved": found.calls_resolved, "languages": rows}
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.ingest.pipeline import Report, index
+from assay.ingest.pipeline import index
+from assay.ingest.report import Report
 from assay.store.index import Index
 from assay.store.layout import Home
 
@@ -30,7 +31,16 @@ class Repository:
         return target
 
     def git(self, *arguments: str) -> str:
-        command = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false", *arguments]
+        command = [
+            "git",
+            "-c",
+            "user.name=t",
+            "-c",
+            "user.email=t@example.org",
+            "-c",
+            "commit.gpgsign=false",
+            *arguments,
+        ]
         return subprocess.run(command, cwd=self.root, check=True, capture_output=True, text=True).stdout
 
     def commit(self, message: str = "change") -> None:

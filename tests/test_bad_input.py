@@ -382,11 +382,22 @@ def test_a_damaged_index_is_refused_by_readers_and_rebuilt_by_the_next_run(repos
     assert refused.out == ""
     assert len(refused.err.splitlines()) == 1
     assert f"Rebuild it with: assay index --rebuild {repository.root}" in refused.err
+    report = repository.index()
+    assert report.mode == "full"
+    assert report.reason
+    assert report.reason in refused.err, "the reason is the one that readers gave"
+    assert repository.open().export() == before
+
+
+def test_starting_afresh_is_said_in_a_line(repository: Repository) -> None:
+    repository.write("good.py", GOOD)
+    repository.index()
+    _cut(_file(repository, CATALOGUE), 0.5)
     done = _index(repository)
     assert (done.code, done.err) == (DONE, "")
     assert done.lines[0].startswith("started afresh: ")
+    assert "catalogue.db: the index is " in done.lines[0]
     assert done.lines[1].startswith("indexed 1 files")
-    assert repository.open().export() == before
     assert assay(repository.root, "symbols", "helper").code == DONE
 
 
@@ -429,9 +440,9 @@ def test_lost_or_garbled_dependencies_make_the_next_update_start_afresh(reposito
         repository.index()
         damage(_file(repository, "dependencies.npz"))
         repository.write("good.py", GOOD + f"\n\ndef added_{id(damage)}():\n    pass\n")
-        done = _index(repository)
-        assert done.code == DONE
-        assert done.lines[0].startswith("started afresh: ")
+        report = repository.index()
+        assert report.mode == "full"
+        assert "the index is damaged" in report.reason
         assert f"good.py::added_{id(damage)}" in repository.symbols()
 
 
@@ -466,8 +477,7 @@ def test_a_damaged_parse_cache_costs_time_and_is_replaced(repository: Repository
         for leftover in ("-wal", "-shm"):
             Path(f"{cache}{leftover}").unlink(missing_ok=True)
         damage()
-        done = _index(repository, "--rebuild")
-        assert (done.code, done.err) == (DONE, "")
+        assert repository.index(rebuild=True).problems == {}
         assert repository.open().export() == before
         repository.index(rebuild=True)
     repository.write("good.py", GOOD + "\nX = 1\n")

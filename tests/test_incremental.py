@@ -9,14 +9,14 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from conftest import FIXTURES, Repository
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tables import LANGUAGES
 
 from assay.ingest.pipeline import index
 from assay.store.index import Index
 from assay.store.layout import Home
+from conftest import FIXTURES, Repository
+from tables import LANGUAGES
 
 _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w{3,}\b")
 
@@ -34,7 +34,10 @@ def _same_as_full(root: Path, home: Home) -> None:
             assert set(edges) == set(full_edges)
             assert len(edges) == len(full_edges)
             counts = "SELECT path, resolved, candidates, external, unresolved FROM files ORDER BY path"
-            assert updated.catalogue.connection.execute(counts).fetchall() == full.catalogue.connection.execute(counts).fetchall()
+            assert (
+                updated.catalogue.connection.execute(counts).fetchall()
+                == full.catalogue.connection.execute(counts).fetchall()
+            )
         finally:
             updated.close()
             full.close()
@@ -42,10 +45,26 @@ def _same_as_full(root: Path, home: Home) -> None:
 
 def _mutate(root: Path, choose: random.Random) -> str:
     """One random change that a person or a tool could make."""
-    files = sorted(p for p in root.rglob("*") if p.is_file() and ".assay" not in p.parts and p.suffix not in (".mod", ".toml", ".json", ".csproj"))
+    files = sorted(
+        p
+        for p in root.rglob("*")
+        if p.is_file() and ".assay" not in p.parts and p.suffix not in (".mod", ".toml", ".json", ".csproj")
+    )
     path = choose.choice(files)
     lines = path.read_text().splitlines(keepends=True)
-    kind = choose.choice(["delete lines", "duplicate lines", "rename a word", "move lines", "rename file", "delete file", "copy file", "swap files", "blank line"])
+    kind = choose.choice(
+        [
+            "delete lines",
+            "duplicate lines",
+            "rename a word",
+            "move lines",
+            "rename file",
+            "delete file",
+            "copy file",
+            "swap files",
+            "blank line",
+        ]
+    )
     if kind == "delete lines" and lines:
         at = choose.randrange(len(lines))
         del lines[at : at + choose.randint(1, 12)]
@@ -107,7 +126,9 @@ def test_a_branch_switch_gives_the_same_index_as_starting_afresh(repository: Rep
     repository.commit()
     repository.index()
     repository.git("checkout", "-q", "-b", "other")
-    repository.write("lib.py", "class Helper:\n    def go(self):\n        return 2\n\ndef helper():\n    return Helper().go()\n")
+    repository.write(
+        "lib.py", "class Helper:\n    def go(self):\n        return 2\n\ndef helper():\n    return Helper().go()\n"
+    )
     repository.write("extra.py", "from app import run\n\nrun()\n")
     repository.commit()
     repository.index()
@@ -151,7 +172,9 @@ def test_a_change_within_the_same_timestamp_is_noticed(repository: Repository) -
     assert "a.py::other" in repository.symbols()
 
 
-def test_a_second_worktree_parses_nothing_again(repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_worktree_parses_nothing_again(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number in range(5):
         repository.write(f"m{number}.py", f"def f{number}(): pass\n")
     repository.commit()

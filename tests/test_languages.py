@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from conftest import Repository
-from tables import LANGUAGES, edges_of, expected, symbols_of
 
 from assay.ingest.languages import HERE
 from assay.ingest.languages import LANGUAGES as TABLE
+from conftest import Repository
+from tables import LANGUAGES, edges_of, expected, symbols_of
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from assay.core.edges import Edge
+from assay.errors import AssayError
+from assay.ingest.scip import merge
 from assay.store.layout import Home
 from command import Done, assay
 from conftest import Repository
@@ -294,12 +296,18 @@ NOT_SCIP = {
 @pytest.mark.parametrize("kind", NOT_SCIP)
 def test_what_is_not_a_scip_index_is_refused_and_changes_nothing(shop: Repository, kind: str) -> None:
     before = shop.home.current()
-    done = _merge(shop, NOT_SCIP[kind])
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("assay: index.scip: ")
-    assert "SCIP index" in done.err
-    assert len(done.err.splitlines()) == 1
+    path = shop.write("index.scip", NOT_SCIP[kind])
+    with pytest.raises(AssayError, match=r"index.scip: .*SCIP index") as refused:
+        merge(shop.root, shop.home, path)
+    assert len(str(refused.value).splitlines()) == 1
     assert shop.home.current() == before
+
+
+def test_a_refusal_is_one_line_for_the_person(shop: Repository) -> None:
+    done = _merge(shop, NOT_SCIP["truncated"])
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("assay: index.scip: not a SCIP index (")
+    assert len(done.err.splitlines()) == 1
 
 
 def test_a_scip_index_that_cannot_be_read_is_refused(shop: Repository) -> None:

@@ -10,7 +10,8 @@ import click
 
 from assay.cli.common import find_root, format_option, home_of, print_json, root_options
 from assay.cli.progress import Bar
-from assay.ingest.pipeline import Report, index
+from assay.ingest.pipeline import index
+from assay.ingest.report import Report
 
 _SHOWN = 10  # problems printed without --verbose
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from assay.ingest.pipeline import Progress
+from assay.ingest.report import Progress
 
 _WIDTH = 30
 _EVERY = 0.1  # seconds between two drawings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from assay.ingest.pipeline import compare
+from assay.ingest.compare import compare
 from assay.ingest.version import index_version
 from assay.ingest.walk import scan
 from assay.store.index import Index

@@ -16,8 +16,9 @@ import numpy as np
 
 from assay.core.items import CALLABLE_KINDS
 from assay.errors import AssayError
-from assay.ingest.pipeline import ImportedRow, imported_edges, imported_rows, seal
+from assay.ingest.imported import ImportedRow, imported_edges, imported_rows
 from assay.ingest.protobuf import Malformed, fields, packed
+from assay.ingest.rows import seal
 from assay.store import catalogue as C
 from assay.store import edges as E
 from assay.store.index import Index

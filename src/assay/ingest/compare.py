@@ -1,0 +1,59 @@
+"""How a tree differs from what was indexed: by stat first, by content where the stat is in doubt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from assay.ingest.cache import content_hash
+from assay.ingest.walk import Scan, read_source
+from assay.store.index import Index
+
+RACY_SECONDS = 2  # a file changed this shortly before it was indexed may have changed again within the same timestamp
+
+
+@dataclass(slots=True)
+class Changes:
+    """How the tree differs from what was indexed."""
+
+    changed: list[str] = field(default_factory=list)  # new or different files
+    removed: list[str] = field(default_factory=list)
+    configs: bool = False
+    skipped: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.changed or self.removed or self.configs or self.skipped)
+
+
+def compare(root: Path, found: Scan, previous: Index | None) -> Changes:
+    """What differs between the tree and an index: by stat first, by content where the stat is in doubt."""
+    if previous is None:
+        return Changes(changed=sorted(found.files))
+    indexed_at = int(previous.meta.get("indexed_at", "0"))
+    passed = {
+        path: (reason, size, mtime)
+        for path, reason, size, mtime in previous.catalogue.connection.execute(
+            "SELECT path, reason, size, mtime FROM skipped WHERE size >= 0"
+        )
+    }
+    changes = Changes()
+    for path, file in found.files.items():
+        known = previous.files.get(path)
+        if known is not None:
+            same_stat = known.size == file.size and known.mtime == file.mtime
+            if same_stat and file.mtime < indexed_at - RACY_SECONDS * 10**9:
+                continue
+            source = read_source(root, path)
+            if source.skip or source.problem or content_hash(source.data) != known.hash:
+                changes.changed.append(path)
+        elif path in passed:
+            if passed[path][1:] != (file.size, file.mtime):
+                changes.changed.append(path)
+        else:
+            changes.changed.append(path)
+    changes.removed = sorted((set(previous.files) | set(passed)) - set(found.files))
+    configs = {
+        row[0]: row[1:] for row in previous.catalogue.connection.execute("SELECT path, size, mtime FROM configs")
+    }
+    changes.configs = configs != {path: (c.size, c.mtime) for path, c in found.configs.items()}
+    return changes

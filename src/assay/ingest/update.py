@@ -1,0 +1,178 @@
+"""Updating an index: changed files are replaced in a copy of the last generation; whatever asked about them is resolved again."""
+
+from __future__ import annotations
+
+import shutil
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from assay.core.edges import EXTERNAL
+from assay.ingest import facts as F
+from assay.ingest.cache import ParseCache
+from assay.ingest.changes import changed_keys
+from assay.ingest.compare import Changes
+from assay.ingest.dependencies import Dependencies, file_token
+from assay.ingest.file import File
+from assay.ingest.imported import imported_edges, imported_rows
+from assay.ingest.parse import Parsed, parse_files
+from assay.ingest.report import Progress, Report
+from assay.ingest.resolve import Resolved, Resolver
+from assay.ingest.resolve_all import EdgeRows
+from assay.ingest.rows import accept, file_row, finish, read_configs, symbol_rows, text_rows, with_counts
+from assay.ingest.stored import StoredTable
+from assay.ingest.walk import Scan, is_test_path
+from assay.store import catalogue as C
+from assay.store import edges as E
+from assay.store.index import Index
+from assay.store.layout import Home
+
+REBUILD_SHARE = 0.3  # of the files to resolve again, above which starting afresh is faster
+
+
+class StartAfresh(Exception):
+    """An update cannot be trusted; the reason is the message."""
+
+
+def update(
+    root: Path, home: Home, found: Scan, changes: Changes, previous: Index, cache: ParseCache, progress: Progress
+) -> Report:
+    """Replaces the changed files in a copy of the last generation and resolves again whatever asked about what they changed."""
+    report = Report("update", skipped=dict(found.skipped), problems=dict(found.problems))
+    indexed_at = time.time_ns()
+    started = time.monotonic()
+    progress.start("parsing", len(changes.changed))
+    parsed = {p.path: p for p in parse_files(root, changes.changed, cache, progress.advance)}
+    fresh = {
+        p.path: File(p.path, F.decode_facts(p.extracted.facts), is_test_path(p.path))
+        for p in parsed.values()
+        if accept(p, report) and p.extracted is not None
+    }
+    keep_passed(previous, found, parsed, report)
+    rows = previous.files.copy()
+    gone = [path for path in [*changes.removed, *(p for p in parsed if p not in fresh)] if path in rows]
+    keys: set[str] = set()
+    for path in [*fresh, *gone]:
+        keys |= changed_keys(path, _recall(rows.get(path), cache), fresh.get(path))
+    configs = read_configs(root, found)
+    with home.new_generation() as folder:
+        shutil.copyfile(previous.folder / C.NAME, folder / C.NAME)
+        catalogue = C.Catalogue.edit(folder / C.NAME)
+        _replace_files(catalogue, rows, fresh, gone, parsed, found)
+        dependencies = _dependencies(previous)
+        affected = sorted(set(fresh) | dependencies.affected(keys, rows))
+        if len(affected) > REBUILD_SHARE * len(rows) + 20:
+            catalogue.close()
+            raise StartAfresh("")
+        table = StoredTable(catalogue.connection, rows, _loader(root, rows, fresh, cache), configs)
+        progress.start("resolving", len(affected))
+        resolver, resolved = Resolver(table), {}
+        for path in affected:
+            resolved[path] = resolver.resolve(path)
+            rows[path] = with_counts(rows[path], resolved[path].calls)
+            progress.advance()
+        asked = {file_token(path): result.reads for path, result in resolved.items()} | table.behind
+        dependencies.replaced(Dependencies.of(asked), map(file_token, gone)).save(folder)
+        edges = _merge_edges(previous, catalogue, rows, resolved, gone)
+        catalogue.add_files(rows[path] for path in affected)
+        report.files, report.parsed, report.resolved, report.removed = len(rows), len(fresh), len(affected), len(gone)
+        finish(folder, catalogue, edges, found, configs, report, indexed_at, started, new=False)
+    return report
+
+
+def _dependencies(previous: Index) -> Dependencies:
+    try:
+        return Dependencies.load(previous.folder)
+    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise StartAfresh(f"{previous.folder}: the index is damaged ({error})") from None
+
+
+def keep_passed(previous: Index, found: Scan, parsed: dict[str, Parsed], report: Report) -> None:
+    """Files that were passed over after a look inside, or read with a remark, are not looked at again while their stat stays the same."""
+    for path, reason, problem in previous.catalogue.connection.execute(
+        "SELECT path, reason, problem FROM skipped WHERE size >= 0"
+    ):
+        if path in found.files and path not in parsed:
+            (report.problems if problem else report.skipped)[path] = reason
+    report.notes |= {
+        path: row.note
+        for path, row in previous.files.items()
+        if row.note and path in found.files and path not in parsed
+    }
+
+
+def _recall(row: C.FileRow | None, cache: ParseCache) -> File | None:
+    """The facts a file had when it was last indexed."""
+    if row is None:
+        return None
+    known = cache.get(row.hash, row.language)
+    if known is None:
+        raise StartAfresh("the parse cache is gone")
+    return File(row.path, F.decode_facts(known.facts), bool(row.test))
+
+
+def _loader(
+    root: Path, rows: dict[str, C.FileRow], fresh: dict[str, File], cache: ParseCache
+) -> Callable[[str], File | None]:
+    def load(path: str) -> File | None:
+        if path in fresh:
+            return fresh[path]
+        return _recall(rows.get(path), cache)
+
+    return load
+
+
+def _replace_files(
+    catalogue: C.Catalogue,
+    rows: dict[str, C.FileRow],
+    fresh: dict[str, File],
+    gone: list[str],
+    parsed: dict[str, Parsed],
+    found: Scan,
+) -> None:
+    """Writes the new symbols of changed files; ids that still exist keep their numbers."""
+    numbers: dict[str, int] = {}
+    next_number = catalogue.connection.execute("SELECT coalesce(max(number), 0) + 1 FROM symbols").fetchone()[0]
+    next_file = max((row.number for row in rows.values()), default=0) + 1
+    for path in gone:
+        catalogue.remove_file(rows[path].number)
+        catalogue.connection.execute("DELETE FROM files WHERE number = ?", (rows.pop(path).number,))
+    for path in sorted(fresh):
+        known = rows.get(path)
+        if known is not None:
+            old = {row.id: row.number for row in catalogue.symbols("file = ?", (known.number,))}
+            numbers |= old
+            catalogue.remove_file(known.number)
+        number = known.number if known is not None else next_file
+        next_file += known is None
+        rows[path] = file_row(number, parsed[path], fresh[path], found)
+        symbols = symbol_rows(fresh[path], number, numbers, next_number)
+        next_number = max(next_number, max(row.number for row in symbols) + 1)
+        extracted = parsed[path].extracted
+        assert extracted is not None
+        catalogue.add_files([rows[path]])
+        catalogue.add_symbols(symbols)
+        catalogue.add_texts(text_rows(extracted, symbols))
+
+
+def _merge_edges(
+    previous: Index, catalogue: C.Catalogue, rows: dict[str, C.FileRow], resolved: dict[str, Resolved], gone: list[str]
+) -> E.Array:
+    """The edges of files that were not touched, with those of the files that were."""
+    old = previous.edges.all
+    replaced = [rows[path].number for path in resolved] + [previous.files[path].number for path in gone]
+    kept = old[(old["file"] > 0) & ~np.isin(old["file"], replaced)]
+    imported = imported_rows(catalogue)
+    ids = {i for r in resolved.values() for e in r.edges for i in (e.source, e.target) if not i.startswith(EXTERNAL)}
+    numbers = catalogue.numbers(ids | {i for row in imported for i in row[:2]})
+    fresh = EdgeRows(numbers, {path: row.number for path, row in rows.items()})
+    for path, result in resolved.items():
+        fresh.add(path, result)
+    edges = fresh.array()
+    outside = edges["target"] < 0
+    common = np.array([catalogue.external(name) for name in fresh.externals], dtype="<i4")
+    edges["target"][outside] = -common[-1 - edges["target"][outside]]
+    return np.concatenate([kept, edges, imported_edges(imported, numbers, rows)])
