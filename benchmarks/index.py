@@ -4,7 +4,8 @@
 
 Prints a table and writes JSON. Measured on Django 5.1's source distribution (downloaded from PyPI with pip into a cache folder unless --django
 names an unpacked copy) and on synthetic repositories of 1×, 2×, 4× and 8× size. Every run starts from an empty index and an empty parse
-cache. Peak memory is the largest resident set of the indexing process plus that of its largest worker times the number of workers: an upper bound.
+cache. Peak memory is the largest proportional set size of the indexing process and its workers together, sampled every tenth of a second
+in a run of its own. Edits append a function to a file of django/db/models: one of median size, and the largest (100 kB).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import tarfile
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 DJANGO = "5.1"
 BUDGETS = {
@@ -32,25 +34,46 @@ BUDGETS = {
 }
 
 _RUN = """
-import json, resource, sys, time
+import json, sys, time
 from pathlib import Path
 from assay.ingest.pipeline import index
 from assay.store.layout import Home
 started = time.perf_counter()
 report = index(Path(sys.argv[1]), Home(Path(sys.argv[2])))
-seconds = time.perf_counter() - started
-own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-worker = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-print(json.dumps({"seconds": seconds, "mode": report.mode, "files": report.files, "resolved": report.resolved, "own": own, "worker": worker}))
+print(json.dumps({"seconds": time.perf_counter() - started, "mode": report.mode, "files": report.files, "resolved": report.resolved}))
 """
 
 
-def run(root: Path, folder: Path) -> dict[str, float]:
+def run(root: Path, folder: Path) -> dict[str, Any]:
     """One indexing run in a fresh process."""
     done = subprocess.run(
         [sys.executable, "-c", _RUN, str(root), str(folder)], capture_output=True, text=True, check=True
     )
     return dict(json.loads(done.stdout))
+
+
+def peak(root: Path, folder: Path) -> float:
+    """The most memory an indexing run and its workers hold together, in megabytes."""
+    process = subprocess.Popen([sys.executable, "-c", _RUN, str(root), str(folder)], stdout=subprocess.DEVNULL)
+    most = 0.0
+    while process.poll() is None:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        try:
+            numbers = [str(process.pid), *children.read_text().split()]
+            most = max(most, sum(_proportional(number) for number in numbers) / 1024)
+        except FileNotFoundError:
+            pass
+        time.sleep(0.1)
+    return most
+
+
+def _proportional(number: str) -> int:
+    """A process's share of memory in kilobytes: pages it shares are divided among those who share them."""
+    try:
+        text = Path(f"/proc/{number}/smaps_rollup").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:"))
 
 
 def django(cache: Path) -> Path:
@@ -108,36 +131,43 @@ def synthetic(folder: Path, factor: int) -> None:
 
 def measure(root: Path, repeat: int) -> dict[str, float]:
     """Cold, unchanged and edited times of one repository; medians over `repeat` runs."""
-    colds, unchanged, edits, peaks = [], [], [], []
-    source = max((p for p in (root / "django" / "db" / "models").glob("*.py")), key=lambda p: p.stat().st_size)
-    original = source.read_bytes()
-    workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    try:
-        for number in range(repeat):
-            with tempfile.TemporaryDirectory() as folder:
-                first = run(root, Path(folder) / "index")
-                colds.append(first["seconds"])
-                peaks.append((first["own"] + first["worker"] * workers) / 1024)
-                time.sleep(2.1)  # so that the files are older than the index and a stat is enough
-                run(root, Path(folder) / "index")
-                unchanged.append(run(root, Path(folder) / "index")["seconds"])
-                source.write_bytes(
-                    original
-                    + f"\n\ndef benchmark_{number}(queryset):\n    return queryset.filter(pk={number})\n".encode()
-                )
-                edited = run(root, Path(folder) / "index")
-                assert edited["mode"] == "update", edited
-                edits.append(edited["seconds"])
-                source.write_bytes(original)
-    finally:
-        source.write_bytes(original)
+    colds, unchanged, typical, largest = [], [], [], []
+    models = sorted((root / "django" / "db" / "models").glob("*.py"), key=lambda path: path.stat().st_size)
+    for number in range(repeat):
+        with tempfile.TemporaryDirectory() as folder:
+            index = Path(folder) / "index"
+            first = run(root, index)
+            colds.append(first["seconds"])
+            time.sleep(2.1)  # so that the files are older than the index and a stat is enough
+            (root / "setup.cfg").touch()
+            unchanged.append(run(root, index)["seconds"])
+            typical.append(edited(root, index, models[len(models) // 2], number))
+            largest.append(edited(root, index, models[-1], number))
+    with tempfile.TemporaryDirectory() as folder:
+        memory = peak(root, Path(folder) / "index")
     return {
         "files": first["files"],
         "cold_seconds": statistics.median(colds),
-        "peak_megabytes": max(peaks),
+        "peak_megabytes": memory,
         "unchanged_seconds": statistics.median(unchanged),
-        "edit_seconds": statistics.median(edits),
+        "edit_seconds": statistics.median(typical),
+        "edit_largest_seconds": statistics.median(largest),
     }
+
+
+def edited(root: Path, index: Path, source: Path, number: int) -> float:
+    """How long until a function appended to a file is in the index."""
+    original = source.read_bytes()
+    source.write_bytes(
+        original + f"\n\ndef benchmark_{number}(queryset):\n    return queryset.filter(pk={number})\n".encode()
+    )
+    try:
+        done = run(root, index)
+        assert done["mode"] == "update", done
+        return float(done["seconds"])
+    finally:
+        source.write_bytes(original)
+        run(root, index)
 
 
 def growth(repeat: int) -> dict[str, float]:

@@ -18,7 +18,7 @@ COMMANDS = {
     "status": ("assay.cli.status", "What is indexed, how well calls were resolved, and whether it is fresh."),
     "symbols": ("assay.cli.symbols", "List symbols by name or pattern."),
     "impact": ("assay.cli.impact", "Who would notice if a symbol changed: its transitive callers."),
-    "tests": ("assay.cli.tests", "The tests that reach the given files, or what git diff shows."),
+    "tests": ("assay.cli.affected_tests", "The tests that reach the given files, or what git diff shows."),
     "ingest-scip": ("assay.cli.ingest_scip", "Merge a SCIP index: edges as exact as the compiler that made them."),
 }
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from assay.core.edges import EDGE_TYPES, EXTERNAL, PROVENANCES
 from assay.ingest.dependencies import Dependencies, file_token
-from assay.ingest.parse import worker_count
+from assay.ingest.parse import begin_worker, worker_count
 from assay.ingest.resolve import CallCounts, Resolved, Resolver
 from assay.ingest.table import Table
 from assay.store import edges as E
@@ -77,7 +77,8 @@ def resolve_all(
         if len(paths) < ALONE or workers == 1 or "fork" not in multiprocessing.get_all_start_methods():
             return _collect([_resolve_slice(paths, tick)])
         slices = [paths[at : at + SLICE] for at in range(0, len(paths), SLICE)]
-        with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("fork")) as pool:
+        fork = multiprocessing.get_context("fork")
+        with ProcessPoolExecutor(workers, mp_context=fork, initializer=begin_worker) as pool:
             done = []
             for piece, result in zip(slices, pool.map(_resolve_slice, slices), strict=True):
                 done.append(result)

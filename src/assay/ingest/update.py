@@ -164,7 +164,10 @@ def _merge_edges(
     """The edges of files that were not touched, with those of the files that were."""
     old = previous.edges.all
     replaced = [rows[path].number for path in resolved] + [previous.files[path].number for path in gone]
-    kept = old[(old["file"] > 0) & ~np.isin(old["file"], replaced)]
+    stays = np.ones(max(row.number for row in previous.files.values()) + 1, bool)
+    stays[0] = False
+    stays[[number for number in replaced if number < len(stays)]] = False
+    kept = old[(old["file"] > 0) & stays[np.maximum(old["file"], 0)]]
     imported = imported_rows(catalogue)
     ids = {i for r in resolved.values() for e in r.edges for i in (e.source, e.target) if not i.startswith(EXTERNAL)}
     numbers = catalogue.numbers(ids | {i for row in imported for i in row[:2]})

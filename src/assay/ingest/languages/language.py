@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 # captures that may stand alone in a pattern
 SINGLE_MARKS = frozenset({"call", "mention", "access", "hint"})
 _CAPTURE = re.compile(r"@([\w.]+)")
-_COMMENT = re.compile(r"^\s*;.*$", re.M)
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|;[^\n]*|[()\[\]]')  # strings and comments hide brackets
 
 _C_STYLE = ("//", "/*", "*")
 
@@ -103,17 +103,12 @@ class Language:
         Single marks are most of what is found, and reading them as plain captures costs half as much as matching them one by one.
         """
         files = self.query.split() or [f"{self.name}.scm"]
-        text = "\n".join((HERE / file).read_text() for file in files)
-        grouped, single = Query(self.grammar_object, text), Query(self.grammar_object, text)
-        raw = text.encode()
-        for number in range(grouped.pattern_count):
-            pattern = raw[grouped.start_byte_for_pattern(number) : grouped.end_byte_for_pattern(number)].decode()
-            captures = set(_CAPTURE.findall(_COMMENT.sub("", pattern)))
-            if len(captures) == 1 and captures <= SINGLE_MARKS and "(#" not in pattern:
-                grouped.disable_pattern(number)
-            else:
-                single.disable_pattern(number)
-        return grouped, single
+        grouped, single = list[str](), list[str]()
+        for pattern in _patterns("\n".join((HERE / file).read_text() for file in files)):
+            captures = set(_CAPTURE.findall(pattern))
+            alone = len(captures) == 1 and captures <= SINGLE_MARKS and "(#" not in pattern
+            (single if alone else grouped).append(pattern)
+        return Query(self.grammar_object, "\n".join(grouped)), Query(self.grammar_object, "\n".join(single))
 
     @cached_property
     def common(self) -> frozenset[str]:
@@ -128,3 +123,26 @@ class Language:
     @cached_property
     def test_pattern(self) -> re.Pattern[str] | None:
         return re.compile(self.test_marker) if self.test_marker else None
+
+
+def _patterns(text: str) -> list[str]:
+    """The top-level patterns of a query, each with the captures and predicates that belong to it."""
+    out: list[str] = []
+    depth = start = 0
+    for token in _TOKEN.finditer(text):
+        letter = token.group()
+        if letter in "([":
+            if depth == 0:
+                if out:
+                    out[-1] += text[start : token.start()]  # `@capture` after a closing bracket
+                out.append("")
+                start = token.start()
+            depth += 1
+        elif letter in ")]":
+            depth -= 1
+            if depth == 0:
+                out[-1] += text[start : token.end()]
+                start = token.end()
+    if out:
+        out[-1] += text[start:]
+    return out
