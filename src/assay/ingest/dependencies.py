@@ -87,4 +87,5 @@ def _among(values: Hashes, wanted: set[int]) -> Hashes:
         return np.zeros(len(values), bool)
     ordered = np.array(sorted(wanted), "<u4")
     places = np.searchsorted(ordered, values)
-    return ordered[np.minimum(places, len(ordered) - 1)] == values
+    found: Hashes = ordered[np.minimum(places, len(ordered) - 1)] == values
+    return found

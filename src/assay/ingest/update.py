@@ -164,7 +164,7 @@ def _merge_edges(
     """The edges of files that were not touched, with those of the files that were."""
     old = previous.edges.all
     replaced = [rows[path].number for path in resolved] + [previous.files[path].number for path in gone]
-    stays = np.ones(max(row.number for row in previous.files.values()) + 1, bool)
+    stays = np.ones(max((row.number for row in previous.files.values()), default=0) + 1, bool)
     stays[0] = False
     stays[[number for number in replaced if number < len(stays)]] = False
     kept = old[(old["file"] > 0) & stays[np.maximum(old["file"], 0)]]
