@@ -11,7 +11,7 @@ import click
 from assay.cli.common import find_root, format_option, home_of, print_json, root_options
 from assay.cli.impact import affected_json
 from assay.errors import AssayError
-from assay.retrieve.impact import items_in, tests_reaching
+from assay.retrieve.impact import affected_tests, items_in
 from assay.store.index import Index
 from assay.text.identifiers import nearest
 
@@ -35,7 +35,7 @@ def command(
             if path not in index.files:
                 raise AssayError(f"{path}: not in the index. {_hint(path, where, index)}")
     changed = [item for path in known for item in items_in(index, path)]
-    found = tests_reaching(index, changed, depth)
+    found = affected_tests(index, changed, depth)
     test_files = list(dict.fromkeys(a.item.path for a in found))
     if form == "json":
         print_json({"files": known, "test_files": test_files, "tests": [affected_json(a) for a in found]})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from assay.core.edges import EDGE_NAMES, EDGE_TYPES
 from assay.core.items import TYPE_KINDS, Item
@@ -17,13 +19,14 @@ _FELT = frozenset(
         "overrides",
         "extends",
         "implements",
-        "decorates",
         "accesses_field",
         "type_hint_of",
     )
 )
-_CALLS_ONLY = frozenset({EDGE_TYPES["calls"].code, EDGE_TYPES["references"].code, EDGE_TYPES["decorates"].code})
-_CONTAINS, _OVERRIDES, _REFERENCES = (EDGE_TYPES[name].code for name in ("contains", "overrides", "references"))
+_CALLS_ONLY = frozenset({EDGE_TYPES["calls"].code, EDGE_TYPES["references"].code})
+_CONTAINS, _OVERRIDES, _REFERENCES, _DECORATES = (
+    EDGE_TYPES[name].code for name in ("contains", "overrides", "references", "decorates")
+)
 _REFERENCE_DISCOUNT = 0.7  # a name that is only mentioned may never be called
 
 
@@ -55,9 +58,8 @@ def impact(
     for steps in range(1, depth + 1):
         reached: dict[int, float] = {}
         for number, so_far in frontier.items():
-            for edge in index.edges.into(number):
-                kind, source = int(edge["type"]), int(edge["source"])
-                if kind not in kinds or source in roots:
+            for kind, source, edge in _felt(index, number, kinds):
+                if source in roots:
                     continue
                 confidence = so_far * float(edge["confidence"]) * (_REFERENCE_DISCOUNT if kind == _REFERENCES else 1.0)
                 known = found.get(source)
@@ -69,7 +71,7 @@ def impact(
                 else:
                     through = index.item(number).id
                     found[source] = Affected(item, steps, confidence, EDGE_NAMES[kind], through, int(edge["line"]))
-                for one in (source, *_types_of(index, item)):
+                for one in (source, *_called_for(index, item)):
                     reached[one] = max(confidence, reached.get(one, 0.0))
         frontier = {
             number: confidence for number, confidence in reached.items() if confidence > spread.get(number, 0.0)
@@ -79,21 +81,30 @@ def impact(
     return sorted(out, key=lambda a: (a.depth, -a.confidence, a.item.id))
 
 
+def _felt(index: Index, number: int, kinds: frozenset[int]) -> Iterator[tuple[int, int, Any]]:
+    """The edges along which a change of an item is felt: backwards from who uses it, forwards to what it decorates."""
+    for edge in index.edges.into(number):
+        if int(edge["type"]) in kinds:
+            yield int(edge["type"]), int(edge["source"]), edge
+    for edge in index.edges.out_of(number):
+        if edge["type"] == _DECORATES:
+            yield _DECORATES, int(edge["target"]), edge
+
+
 def _stand_ins(index: Index, item: Item) -> list[int]:
-    """The item, and what is called in its place: a constructor by its type's name, an override through what it overrides."""
-    out = [item.number, *_types_of(index, item)]
+    """The item, what is called in its place, and for a type its constructors."""
+    out = [item.number, *_called_for(index, item)]
     if item.kind in TYPE_KINDS:
         members = [int(e["target"]) for e in index.edges.out_of(item.number) if e["type"] == _CONTAINS]
         out += [number for number in members if index.item(number).kind == "constructor"]
-    out += [int(e["target"]) for e in index.edges.out_of(item.number) if e["type"] == _OVERRIDES and e["target"] > 0]
     return out
 
 
-def _types_of(index: Index, item: Item) -> list[int]:
-    """The type that a constructor makes: calling the one is calling the other."""
-    if item.kind != "constructor":
-        return []
-    return [int(e["source"]) for e in index.edges.into(item.number) if e["type"] == _CONTAINS]
+def _called_for(index: Index, item: Item) -> list[int]:
+    """What is called in an item's place: the type for its constructor, the overridden method for an override."""
+    if item.kind == "constructor":
+        return [int(e["source"]) for e in index.edges.into(item.number) if e["type"] == _CONTAINS]
+    return [int(e["target"]) for e in index.edges.out_of(item.number) if e["type"] == _OVERRIDES and e["target"] > 0]
 
 
 def items_in(index: Index, path: str) -> list[Item]:
@@ -101,7 +112,7 @@ def items_in(index: Index, path: str) -> list[Item]:
     return index.items("f.path = ?", (path,))
 
 
-def tests_reaching(index: Index, changed: list[Item], depth: int = 6, least: float = 0.1) -> list[Affected]:
+def affected_tests(index: Index, changed: list[Item], depth: int = 6, least: float = 0.1) -> list[Affected]:
     """The test items among those that a change would reach, and tests that changed themselves."""
     reached = [
         a

@@ -8,7 +8,7 @@
 (typealias_declaration name: (type_identifier) @name [(user_type) (array_type) (optional_type) (dictionary_type) (tuple_type) (function_type) (opaque_type) (existential_type)] @type) @def.type
 (associatedtype_declaration name: (type_identifier) @name) @def.type
 (enum_entry name: (simple_identifier) @name) @def.constant
-(function_declaration name: (simple_identifier) @name [(user_type) (array_type) (optional_type) (dictionary_type) (tuple_type) (function_type) (opaque_type) (existential_type)]? @type body: (_) @body) @def.function
+(function_declaration name: (simple_identifier) @name return_type: (_)? @type body: (_) @body) @def.function
 (protocol_function_declaration name: (simple_identifier) @name [(user_type) (array_type) (optional_type) (dictionary_type) (tuple_type) (function_type) (opaque_type) (existential_type)]? @type) @def.function
 (init_declaration "init" @name body: (_)? @body) @def.constructor
 (deinit_declaration "deinit" @name body: (_) @body) @def.function
