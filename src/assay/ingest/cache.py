@@ -23,7 +23,7 @@ UNUSED_DAYS = 30  # parses not asked for in this long are dropped
 _OPENING = (
     "PRAGMA journal_mode=WAL",
     "PRAGMA synchronous=OFF",
-    "CREATE TABLE IF NOT EXISTS parsed (key BLOB PRIMARY KEY, facts BLOB, texts BLOB, lines INTEGER, day INTEGER, sum INTEGER) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS parsed (key BLOB PRIMARY KEY, facts BLOB, texts BLOB, lines INTEGER, day INTEGER, sum INTEGER)",
 )
 
 
