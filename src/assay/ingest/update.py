@@ -178,4 +178,4 @@ def _merge_edges(
     outside = edges["target"] < 0
     common = np.array([catalogue.external(name) for name in fresh.externals], dtype="<i4")
     edges["target"][outside] = -common[-1 - edges["target"][outside]]
-    return np.concatenate([kept, edges, imported_edges(imported, numbers, rows)])
+    return E.merged(kept, np.concatenate([edges, imported_edges(imported, numbers, rows)]))

@@ -85,7 +85,7 @@ class Hierarchy(EvaluatorBase):
         """Base types as written on any part of a type, resolved; names that lead nowhere are outside."""
         file = self.table.file(sym.path)
         if file is None or not file.language.uniform_access:
-            return self._written_bases(sym)
+            return self.table.remembered(f"bases:{sym.id}", lambda: self._written_bases(sym))
         sym = self.primary(sym)
         return self.table.remembered(f"bases:{sym.id}", lambda: self._mixed_bases(sym))
 
