@@ -14,10 +14,14 @@ import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from assay.errors import AssayError
 from assay.ingest.languages import language_of
 from assay.ingest.modules import CONFIG_NAMES
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 MAX_BYTES = 2_000_000  # larger source files are data or generated
 MINIFIED_LINE = 1_000  # mean bytes per line above which a file is taken for minified
@@ -136,38 +140,39 @@ def _git_files(root: Path) -> list[str] | None:
 
 def _walk(root: Path, out: Scan) -> Iterator[str]:
     """Everything below a folder that is not under git, as its .gitignore files allow: the deepest that has an opinion decides."""
-    from pathspec import GitIgnoreSpec
+    waiting: list[tuple[str, list[tuple[str, GitIgnoreSpec]]]] = [
+        ("", [])
+    ]  # folders, with the rules that apply in them
+    while waiting:
+        here, rules = waiting.pop()
+        try:
+            with os.scandir(os.path.join(root, here)) as found:
+                entries = sorted(found, key=lambda entry: entry.name)
+        except OSError as error:
+            out.problems[here.rstrip("/") or "."] = f"cannot be read: {error.strerror or error}"
+            continue
+        if any(entry.name == ".gitignore" for entry in entries):
+            from pathspec import GitIgnoreSpec
 
-    def failed(error: OSError) -> None:
-        folder = os.path.relpath(error.filename, root)
-        out.problems[folder.replace(os.sep, "/")] = f"cannot be read: {error.strerror or error}"
+            rules = [(here, GitIgnoreSpec.from_lines(_lines(root / here / ".gitignore"))), *rules]
+        folders = []
+        for entry in entries:
+            path = here + entry.name
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name not in (".git", OWN_FOLDER) and not (rules and _ignored(path + "/", rules)):
+                    folders.append((path + "/", rules))
+            elif not (rules and _ignored(path, rules)):
+                yield path
+        waiting += reversed(folders)
 
-    specs: dict[str, list[tuple[str, GitIgnoreSpec]]] = {}  # folder → the rules that apply in it, deepest first
-    for folder, folders, files in os.walk(root, followlinks=False, onerror=failed):
-        here = os.path.relpath(folder, root)
-        here = "" if here == "." else here.replace(os.sep, "/")
-        rules = specs.get(here.rpartition("/")[0], []) if here else []
-        if ".gitignore" in files:
-            rules = [
-                (f"{here}/" if here else "", GitIgnoreSpec.from_lines(_lines(Path(folder) / ".gitignore"))),
-                *rules,
-            ]
-        specs[here] = rules
 
-        def allowed(
-            name: str, is_folder: bool, here: str = here, rules: list[tuple[str, GitIgnoreSpec]] = rules
-        ) -> bool:
-            path = f"{here}/{name}" if here else name
-            for base, spec in rules:
-                verdict = spec.check_file(path[len(base) :] + ("/" if is_folder else "")).include
-                if verdict is not None:
-                    return not verdict
-            return True
-
-        folders[:] = sorted(n for n in folders if n not in (".git", OWN_FOLDER) and allowed(n, True))
-        for name in sorted(files):
-            if allowed(name, False):
-                yield f"{here}/{name}" if here else name
+def _ignored(path: str, rules: list[tuple[str, GitIgnoreSpec]]) -> bool:
+    """The verdict of the deepest rules that have one; `path` ends with a slash for a folder."""
+    for base, spec in rules:
+        verdict = spec.check_file(path[len(base) :]).include
+        if verdict is not None:
+            return verdict
+    return False
 
 
 def _ignore_rules(root: Path) -> Callable[[str], bool]:
