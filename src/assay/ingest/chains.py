@@ -10,6 +10,7 @@ import re
 from functools import lru_cache
 
 MAX_TEXT = 3000  # longer expressions are data, not names
+MAX_LITERAL = 400  # as are those that begin with a bracket or a quote
 
 _SIMPLE = re.compile(r"\w+(?:\.\w+)*")
 _PLAIN_CALL = re.compile(r"(\w+(?:\.\w+)*)\([\w\s.,=:*+-]*\)")  # a shortcut for the commonest call
@@ -47,7 +48,7 @@ def chain(text: str, loose: bool = False) -> str:
     """
     if _SIMPLE.fullmatch(text):
         return "" if text[0].isdigit() else text
-    if len(text) > MAX_TEXT:
+    if len(text) > MAX_TEXT or (len(text) > MAX_LITERAL and text[0] in "{[(\"'"):
         return ""
     if call := _PLAIN_CALL.fullmatch(text):
         return "" if text[0].isdigit() else call.group(1) + "()"

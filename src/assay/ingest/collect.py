@@ -16,7 +16,7 @@ from assay.ingest.languages import Language
 from assay.ingest.parser import parse
 
 MAX_CHAIN = 3000  # bytes of an expression that is still looked at as a name
-MAX_PART = 600  # bytes of a type, a value or another part of a match that is still looked at
+MAX_PART = 2000  # bytes of a type, a value or another part of a match that is still looked at
 MAX_EMBEDDED = 3  # macros inside the arguments of macros
 _VALUE_KINDS = frozenset({"function", "class"})
 SPACE = re.compile(r"\s+")
