@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +48,8 @@ PROVENANCES = ("inferred", "resolved", "parsed", "lsp", "scip", "runtime")
 EXTERNAL = "external:"  # prefix of targets outside the repository
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """One edge between two items, or from an item to an external name."""
+class Edge(NamedTuple):
+    """One edge between two items, by their ids, or from an item to an external name."""
 
     source: str
     target: str

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from assay.ingest import facts as F
 from assay.ingest.evaluate import TYPE_LIKE, type_names
-from assay.ingest.resolve.base import BY_NAME, BY_NAME_OF_FIELD, RESOLVED, CallCounts, FoundEdge, Resolved
+from assay.ingest.resolve.base import BY_NAME, BY_NAME_OF_FIELD, RESOLVED, CallCounts, Resolved
 from assay.ingest.resolve.calls import Calls
 from assay.ingest.resolve.guesses import Guesses
 from assay.ingest.resolve.imports import Imports
 from assay.ingest.resolve.relations import Relations
 from assay.ingest.resolve.uses import Uses
 
-__all__ = ["BY_NAME", "BY_NAME_OF_FIELD", "CallCounts", "FoundEdge", "Resolved", "Resolver"]
+__all__ = ["BY_NAME", "BY_NAME_OF_FIELD", "CallCounts", "Resolved", "Resolver"]
 
 
 class Resolver(Imports, Calls, Guesses, Uses, Relations):

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from assay.core.edges import EXTERNAL
+from assay.core.edges import EXTERNAL, Edge
 from assay.core.items import TYPE_KINDS
 from assay.ingest import facts as F
 from assay.ingest.chains import bare
@@ -37,17 +37,6 @@ PLAIN_DATA = re.compile(
 PATH = re.compile(r"\b([A-Z]\w*)\.(?=[A-Z])")  # between types, where a language joins them otherwise
 
 
-class FoundEdge(NamedTuple):
-    """An edge between ids; `target` may be external."""
-
-    source: str
-    target: str
-    type: str
-    provenance: str
-    confidence: float
-    line: int
-
-
 class CallCounts(NamedTuple):
     """How the call sites of a file ended."""
 
@@ -61,7 +50,7 @@ class CallCounts(NamedTuple):
 class Resolved(NamedTuple):
     """A file's edges, the keys of everything that was asked to find them, and its call counts."""
 
-    edges: list[FoundEdge]
+    edges: list[Edge]
     reads: set[str]
     calls: CallCounts
 
@@ -125,7 +114,7 @@ class ResolverBase:
         """Begins a file: nothing asked, nothing found yet."""
         self.file = file
         self.table.reads, self.table.frame = set(), Frame()
-        self.edges: dict[tuple[str, str, str], FoundEdge] = {}
+        self.edges: dict[tuple[str, str, str], Edge] = {}
         self.counts = [0] * len(CallCounts._fields)
         self.called: dict[int, dict[Sym, int]] = defaultdict(dict)  # what each symbol calls, and on which line first
         self.outcomes: dict[tuple[object, ...], Outcome] = {}  # of calls, by place and words
@@ -142,7 +131,7 @@ class ResolverBase:
         known = self.edges.get(key)
         if known is None or known.confidence < confidence:
             at = known.line if known else line
-            self.edges[key] = FoundEdge(source_id, target_id, kind, provenance, confidence, at)
+            self.edges[key] = Edge(source_id, target_id, kind, provenance, confidence, at)
 
     # the questions the parts ask each other; each is answered in its own module
 
