@@ -104,11 +104,6 @@ def _round(match: re.Match[str]) -> str:
     return stripped if _SIMPLE.fullmatch(stripped) or (len(stripped) > 1 and _VALID.fullmatch(stripped)) else "\x01"
 
 
-def segments(expression: str) -> list[str]:
-    """`self.find().name` → ["self", "find()", "name"]."""
-    return expression.split(".")
-
-
 def bare(segment: str) -> str:
     """A segment without its marks: `find()` → `find`."""
     return segment.rstrip("()[]{}")

@@ -131,7 +131,7 @@ class Expressions(EvaluatorBase):
         if value is not None:
             value = self.meant(value, marks.startswith("()"))
         if value is not None and not marks:
-            return self._settled(value)
+            return value
         while value is not None and marks:
             mark, marks = marks[:2], marks[2:]
             if mark == "[]":
@@ -172,10 +172,6 @@ class Expressions(EvaluatorBase):
         owner = self.enclosing_type(file, sym.index) if file else None
         other = self.table.file(owner.path) if owner else None
         return other.type_keys(owner.index) if other and owner else ()
-
-    def _settled(self, value: Value) -> Value | None:
-        """A data item stands for what it holds when a member of it is asked for; here it stays itself."""
-        return value
 
     def _called(self, value: Value, capital_types: bool = True) -> Value | None:
         """What calling it gives: a type gives its object, a function its result."""
