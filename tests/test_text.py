@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.ingest.chains import bare, chain, last, segments
+from assay.ingest.chains import bare, chain, last
 from assay.text.identifiers import nearest, words
 
 law = settings(deadline=None)
@@ -230,10 +230,11 @@ def test_a_chain_is_its_own_chain(text: str) -> None:
 
 @law
 @given(st.lists(names_of_code, min_size=1, max_size=5))
-def test_segments_of_a_chain_join_back(names: list[str]) -> None:
+def test_the_last_name_of_a_chain_is_its_last_segment_without_marks(names: list[str]) -> None:
     text = ".".join(f"{name}()" for name in names)
     assert chain(text) == text
-    assert segments(text) == [f"{name}()" for name in names]
+    assert last(text) == names[-1]
+    assert [bare(segment) for segment in text.split(".")] == names
     assert [bare(segment) for segment in segments(text)] == names
     assert last(text) == names[-1]
 
