@@ -235,8 +235,6 @@ def test_the_last_name_of_a_chain_is_its_last_segment_without_marks(names: list[
     assert chain(text) == text
     assert last(text) == names[-1]
     assert [bare(segment) for segment in text.split(".")] == names
-    assert [bare(segment) for segment in segments(text)] == names
-    assert last(text) == names[-1]
 
 
 @pytest.mark.parametrize(
