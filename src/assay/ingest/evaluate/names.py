@@ -55,73 +55,65 @@ class Names(EvaluatorBase):
         return value
 
     def _lookup(self, name: str, file: File, at: int, line: int, own_members: bool, local: bool) -> Value | None:
+        """Scope by scope outwards, then the file, then what other files offer."""
         self.table.reads.add(name)
-        symbols = file.facts.symbols
         language = file.language
         inner, passed, start = True, False, at
         while at != F.FILE:
-            fact = symbols[at]
+            fact = file.facts.symbols[at]
             rows = self._seen(file, at, name, line)
             if rows and local and (at == start or language.closures) and (bound := self._bound(rows, file, at, line)):
                 return bound
+            inside = file.children[at].get(name, ()) if at in file.children else ()
             if fact.kind in TYPE_LIKE:
                 if own_members and (inner or language.implicit_self) and not language.closed_types:
-                    found = self._first(file, file.children[at].get(name, ()))
-                    if found is None and language.implicit_self and fact.kind != "namespace":
-                        members = self.member(file.sym(at), name)
-                        found = members[0] if members else None
-                    if found is not None and found.kind == "constructor":
-                        found = None  # its name means the type
-                    if (
-                        passed
-                        and found is not None
-                        and language.uniform_access
-                        and found.kind in CALLABLE_KINDS | {"field", "property"}
-                    ):
-                        found = None  # only constants are seen from inside inner types
+                    found = self._visible_member(name, file, at, inner, passed)
                     passed = True
-                    if found is not None and found.kind == "constructor" and found.name not in language.constructors:
-                        found = None  # named like its type: the type is meant
-                    if found is not None and (
-                        found.kind not in ("method", "constructor") or language.implicit_self or inner
-                    ):
-                        return Value("item", found)
-                elif fact.kind == "module" or fact.kind == "type":
-                    found = self._first(file, file.children[at].get(name, ()))
-                    if found:
-                        return Value("item", found)
-                if name == fact.name and fact.kind != "module":
+                else:
+                    found = self._first(file, inside) if fact.kind in ("module", "type") else None
+                if found is None and name == fact.name and fact.kind != "module":
                     first = self._first(file, file.children[fact.parent].get(name, ())) if fact.nth > 1 else None
-                    return Value("item", first or file.sym(at))
-            elif at in file.children and name in file.children[at]:
-                found = self._first(file, file.children[at][name])
-                if found and (found.kind == "function" or not language.closed_types):
-                    return Value("item", found)
-            elif fact.kind == "namespace" and at in file.children:
-                found = self._first(file, file.children[at].get(name, ()))
-                if found:
-                    return Value("item", found)
-            if fact.scope and language.implicit_self:
-                owner = self._scope_type(file, at)
-                members = self.member(owner, name) if owner else []
-                if members and (members[0].kind != "constructor" or name in language.constructors):
-                    return Value("item", members[0])
+                    found = first or file.sym(at)
+            else:
+                found = self._first(file, inside)
+                if found and language.closed_types and found.kind != "function":
+                    found = None
+            if found is None and fact.scope and language.implicit_self:
+                found = self._member_outside(name, file, at)
+            if found is not None:
+                return Value("item", found)
             if fact.kind not in DATA:
                 inner = False
             at = fact.parent
         rows = self._seen(file, F.FILE, name, line)
-        unhidden = rows and (name not in file.top or (line and rows[0].until))
-        if (
-            unhidden
-            and local
-            and (start == F.FILE or language.closures)
-            and (bound := self._bound(rows, file, F.FILE, line))
-        ):
+        unhidden = local and rows and (name not in file.top or (line and rows[0].until))
+        if unhidden and (start == F.FILE or language.closures) and (bound := self._bound(rows, file, F.FILE, line)):
             return bound
         found = self._first(file, file.top.get(name, ()))
         if found and not (language.prototypes and self.is_stub(found)):
             return Value("item", found)
         return self._from_outside(name, file, start) or (Value("item", found) if found else None)
+
+    def _visible_member(self, name: str, file: File, at: int, inner: bool, passed: bool) -> Sym | None:
+        """A member that is seen by its bare name inside its type. The name of a constructor means the type."""
+        language = file.language
+        found = self._first(file, file.children[at].get(name, ()))
+        if found is None and language.implicit_self:
+            members = self.member(file.sym(at), name)
+            found = members[0] if members else None
+        if found is None or found.kind == "constructor":
+            return None
+        if passed and language.uniform_access and found.kind in CALLABLE_KINDS | {"field", "property"}:
+            return None  # only constants are seen from inside inner types
+        return found if found.kind != "method" or language.implicit_self or inner else None
+
+    def _member_outside(self, name: str, file: File, at: int) -> Sym | None:
+        """A member seen from another that is written outside their type's body."""
+        owner = self._scope_type(file, at)
+        members = self.member(owner, name) if owner else []
+        if members and (members[0].kind != "constructor" or name in file.language.constructors):
+            return members[0]
+        return None
 
     @staticmethod
     def _seen(file: File, at: int, name: str, line: int) -> list[F.Binding]:
