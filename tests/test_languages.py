@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from assay.ingest.languages import HERE
+from assay.ingest.collect import role_of
+from assay.ingest.languages import HERE, Language
 from assay.ingest.languages import LANGUAGES as TABLE
+from assay.ingest.languages.language import captures_of, query_patterns
 from conftest import Repository
 from tables import LANGUAGES, edges_of, expected, symbols_of
 
@@ -47,3 +49,12 @@ def test_every_language_has_a_query_and_a_fixture() -> None:
         assert (HERE / (language.query or f"{language.name}.scm")).exists() or language.query_objects
     families = {language.name for language in TABLE} - {"tsx"}
     assert families <= set(LANGUAGES)
+
+
+@pytest.mark.parametrize("language", TABLE, ids=lambda language: language.name)
+def test_every_pattern_of_a_query_says_what_it_is(language: Language) -> None:
+    files = language.query.split() or [f"{language.name}.scm"]
+    patterns = query_patterns("\n".join((HERE / file).read_text() for file in files))
+    assert patterns
+    for pattern in patterns:
+        assert role_of(captures_of(pattern)), pattern

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any
 
 from tree_sitter import Node, QueryCursor, Tree
 
 from assay.ingest import facts as F
 from assay.ingest.chains import chain
+from assay.ingest.definition import Definition, import_tree, place_in, strip_quotes, type_name
 from assay.ingest.languages import Language
 from assay.ingest.parser import parse
 
 MAX_CHAIN = 3000  # bytes of an expression that is still looked at as a name
 MAX_PART = 2000  # bytes of a type, a value or another part of a match that is still looked at
+MAX_RETURN = 400  # bytes of a returned expression that is still looked at
 MAX_EMBEDDED = 3  # macros inside the arguments of macros
 _VALUE_KINDS = frozenset({"function", "class"})
 SPACE = re.compile(r"\s+")
@@ -35,33 +36,8 @@ _ROLES = {
     "base": F.BASE,
     "implements": F.IMPLEMENTS,
 }
-_OTHER_ROLES = frozenset(
-    {"import", "local", "param", "loop", "return", "doc", "namespace", "global", "scope", "test", "typeparam", "tokens"}
-) | {"extension", "lambda", "part"}
 # definitions and imports that macros are given are not theirs to make
 _NOT_IN_TOKENS = frozenset({"def", "scope", "import"})
-
-
-@dataclass(slots=True)
-class Definition:
-    """A definition or a bare scope (an impl block), while its file is being read. Offsets are bytes."""
-
-    start: int
-    end: int
-    kind: str
-    name: str
-    name_start: int
-    body: int
-    type: str = ""
-    value: str = ""
-    receiver: str = ""
-    hoisted: bool = False
-    bound: bool = False  # an item only where a variable would be one
-    test: bool = False
-    trait: str = ""
-    parent: int = F.FILE
-    index: int = F.FILE  # of the symbol it became; FILE for scopes and locals
-    children: list[tuple[int, int]] = field(default_factory=list)
 
 
 class Collector:
@@ -88,7 +64,6 @@ class Collector:
         self.listed: set[int] = set()  # offsets of names in imports and export lists: no mentions
         self.dotted: dict[int, int] = {}  # start and end of definitions' dotted names
         self.import_bound: set[int] = set()  # offsets of local names that imports bind: no variables
-        self.tests: list[int] = []
         self.bound: dict[tuple[int, str], int] = {}  # first line of each local, by symbol and name
         self.later: dict[int, int] = {}  # locals that are not known yet inside their own declaration: its last line
         self.import_spans: list[tuple[int, int]] = []
@@ -113,7 +88,7 @@ class Collector:
         for pattern, captures in grouped.matches(root):
             role = roles.get(pattern)
             if role is None:
-                role = roles[pattern] = _role_of(captures)
+                role = roles[pattern] = role_of(captures)
             if role[0] not in left_out:
                 self._collect(role[0], role[1], captures)
         for name, nodes in single.captures(root).items():
@@ -149,82 +124,84 @@ class Collector:
         self._read_node(parse(bytes(text), self.language).root_node, _NOT_IN_TOKENS)
 
     def _collect(self, role: str, capture: str, captures: dict[str, list[Node]]) -> None:
+        """Hands a match to whoever reads its role."""
         if role == "def":
             self._collect_definition(capture, captures)
         elif role in _ROLES:
             self._collect_mark(role, captures)
-        elif role == "import":
-            self._collect_import(captures)
-        elif role in ("local", "param", "loop"):
-            type_text = self._optional(captures, "type")
-            value = self.chain(self._optional(captures, "value"))
-            if type_text in self.language.inferred:
-                type_text = ""
-            if "member" in captures:
-                type_text, value = "", self._member_value(captures, type_text, value)
-            if role == "loop" and value:
-                value += "[]"
-            start = captures["at"][0].start_byte if "at" in captures else -1
-            later = self.line(captures["after"][0].end_byte) if "after" in captures else 0
-            for node in captures[role]:
-                if role == "param":
-                    self.parameters.add(node.start_byte)
-                    if "optional" in captures:
-                        self.optional.add(node.start_byte)
-                    if "variadic" in captures:
-                        self.variadic.add(node.start_byte)
-                        type_text = type_text if type_text.endswith("[]") else type_text + "[]"
-                place = (
-                    _place_in(node, captures["pattern"][0], captures["value"][0])
-                    if value and "pattern" in captures
-                    else ""
-                )
-                if later:
-                    self.later[node.start_byte] = later
-                self.bindings.append(
-                    (node.start_byte if start < 0 else start, self.text(node), type_text, value + place)
-                )
-        elif role == "extension":
-            self.bindings.append((captures[role][0].start_byte, "<this>", self._optional(captures, "type"), ""))
-        elif role == "typeparam":
-            for node in captures[role]:
-                self.bindings.append((node.start_byte, f"<{self.text(node)}>", self._optional(captures, "type"), ""))
-        elif role == "return":
-            node = captures["return"][0]
-            value = self.chain(self.text(node)) if node.end_byte - node.start_byte < 400 else ""
-            if value:
-                self.returns.append((node.start_byte, value))
-        elif role == "doc":
-            node = captures["doc"][0]
-            self.docs.append((node.start_byte, _strip_quotes(self.text(node))))
-        elif role == "scope":
-            node = captures["scope"][0]
-            name = captures["name"][0]
-            known = self.definitions.setdefault(
-                name.start_byte,
-                Definition(
-                    node.start_byte,
-                    node.end_byte,
-                    "scope",
-                    type_name(self.text(name)),
-                    node.start_byte,
-                    node.start_byte,
-                ),
-            )
-            known.trait = "\n".join(filter(None, (known.trait, self._optional(captures, "trait"))))
-        elif role == "namespace":
-            self.namespace = SPACE.sub("", self.text(captures["namespace"][0]))
-        elif role == "global":
-            self.globals += [(node.start_byte, self.text(node)) for node in captures["global"]]
-        elif role == "tokens":
-            self.tokens += [(node.start_byte, node.end_byte) for node in captures["tokens"]]
-        elif role == "lambda":
-            node = captures["lambda"][0]
-            self.lambdas.append((node.start_byte, node.end_byte))
-        elif role == "part":
-            self.parts.update((node.start_byte, node.end_byte) for node in captures["part"])
-        elif role == "test":
-            self.tests += [node.start_byte for node in captures["test"]]
+        else:
+            _READERS[role](self, captures)
+
+    def _collect_local(self, role: str, captures: dict[str, list[Node]]) -> None:
+        """A parameter, a local or a loop variable: what is known of its type or value."""
+        type_text = self._optional(captures, "type")
+        value = self.chain(self._optional(captures, "value"))
+        if type_text in self.language.inferred:
+            type_text = ""
+        if "member" in captures:
+            type_text, value = "", self._member_value(captures, type_text, value)
+        if role == "loop" and value:
+            value += "[]"
+        if "variadic" in captures and not type_text.endswith("[]"):
+            type_text += "[]"
+        start = captures["at"][0].start_byte if "at" in captures else -1
+        later = self.line(captures["after"][0].end_byte) if "after" in captures else 0
+        apart = value and "pattern" in captures
+        for node in captures[role]:
+            if role == "param":
+                self._note_parameter(node, captures)
+            if later:
+                self.later[node.start_byte] = later
+            place = place_in(node, captures["pattern"][0], captures["value"][0]) if apart else ""
+            at = node.start_byte if start < 0 else start
+            self.bindings.append((at, self.text(node), type_text, value + place))
+
+    def _note_parameter(self, node: Node, captures: dict[str, list[Node]]) -> None:
+        self.parameters.add(node.start_byte)
+        if "optional" in captures:
+            self.optional.add(node.start_byte)
+        if "variadic" in captures:
+            self.variadic.add(node.start_byte)
+
+    def _collect_extension(self, captures: dict[str, list[Node]]) -> None:
+        type_text = self._optional(captures, "type")
+        self.bindings.append((captures["extension"][0].start_byte, "<this>", type_text, ""))
+
+    def _collect_type_parameters(self, captures: dict[str, list[Node]]) -> None:
+        bound = self._optional(captures, "type")
+        self.bindings += [(node.start_byte, f"<{self.text(node)}>", bound, "") for node in captures["typeparam"]]
+
+    def _collect_return(self, captures: dict[str, list[Node]]) -> None:
+        node = captures["return"][0]
+        value = self.chain(self.text(node)) if node.end_byte - node.start_byte < MAX_RETURN else ""
+        if value:
+            self.returns.append((node.start_byte, value))
+
+    def _collect_doc(self, captures: dict[str, list[Node]]) -> None:
+        node = captures["doc"][0]
+        self.docs.append((node.start_byte, strip_quotes(self.text(node))))
+
+    def _collect_scope(self, captures: dict[str, list[Node]]) -> None:
+        node, name = captures["scope"][0], captures["name"][0]
+        start, end = node.byte_range
+        scope = Definition(start, end, "scope", type_name(self.text(name)), start, start)
+        known = self.definitions.setdefault(name.start_byte, scope)
+        known.trait = "\n".join(filter(None, (known.trait, self._optional(captures, "trait"))))
+
+    def _collect_namespace(self, captures: dict[str, list[Node]]) -> None:
+        self.namespace = SPACE.sub("", self.text(captures["namespace"][0]))
+
+    def _collect_globals(self, captures: dict[str, list[Node]]) -> None:
+        self.globals += [(node.start_byte, self.text(node)) for node in captures["global"]]
+
+    def _collect_tokens(self, captures: dict[str, list[Node]]) -> None:
+        self.tokens += [node.byte_range for node in captures["tokens"]]
+
+    def _collect_lambda(self, captures: dict[str, list[Node]]) -> None:
+        self.lambdas.append(captures["lambda"][0].byte_range)
+
+    def _collect_parts(self, captures: dict[str, list[Node]]) -> None:
+        self.parts.update(node.byte_range for node in captures["part"])
 
     def _optional(self, captures: dict[str, list[Node]], name: str) -> str:
         nodes = captures.get(name)
@@ -333,7 +310,7 @@ class Collector:
         if "tree" in captures:
             self.import_spans.append((node.start_byte, node.end_byte))
             text = _COMMENT.sub("", self.text(captures["tree"][0]))
-            self.imports += [(node.start_byte, *row, export) for row in _import_tree(SPACE.sub(" ", text))]
+            self.imports += [(node.start_byte, *row, export) for row in import_tree(SPACE.sub(" ", text))]
             return
         if "own" in captures:
             module = "self"
@@ -367,56 +344,32 @@ def _uniform_chain(text: str) -> str:
     return chain(text, True)
 
 
-def _role_of(captures: dict[str, list[Any]]) -> tuple[str, str]:
-    for capture in captures:
-        if capture.startswith("def."):
-            return "def", capture
-    for capture in captures:
-        if capture in _OTHER_ROLES and capture != "test":
-            return capture, capture
-    for capture in captures:
-        if capture in _ROLES or capture == "test":
-            return capture, capture
-    return "", ""
+def role_of(captures: Iterable[str]) -> tuple[str, str]:
+    """What a match is, and the capture that says so: a definition, else what a reader of its own takes, else a mark."""
+    for roles in (_READERS, _ROLES):
+        for capture in captures:
+            if capture.startswith("def."):
+                return "def", capture
+        for capture in captures:
+            if capture in roles:
+                return capture, capture
+    raise ValueError(f"a pattern without a role: {', '.join(captures)}")
 
 
-def _place_in(node: Node, pattern: Node, value: Node) -> str:
-    """`.1` for the second of several names that take a tuple apart; the tuple's type may stand before them."""
-    names = [name for name in pattern.named_children if name.start_byte != value.start_byte]
-    if len(names) == 1 and len(pattern.named_children) == 1:
-        return ""
-    return next(
-        (f".{place}" for place, name in enumerate(names) if name.start_byte <= node.start_byte < name.end_byte), ""
-    )
-
-
-def _import_tree(text: str, prefix: str = "") -> list[tuple[str, str, str]]:
-    """`a::{self, b as c, d::*}` → module, name and alias of everything it brings."""
-    head, brace, rest = text.partition("{")
-    if brace:
-        out, depth, start = list[tuple[str, str, str]](), 0, 0
-        inner = rest.rstrip().removesuffix("}") + ","
-        for at, letter in enumerate(inner):
-            depth += (letter == "{") - (letter == "}")
-            if letter == "," and not depth:
-                out += _import_tree(inner[start:at], prefix + head.strip())
-                start = at + 1
-        return out
-    path, _, alias = (prefix + text.strip()).partition(" as ")
-    module, _, name = path.strip().removeprefix("::").rpartition("::")
-    if name == "self":
-        return [(module, "", alias.strip() or module.rpartition("::")[2])]
-    return [(module, name, alias.strip())] if module else [(name, "", alias.strip())] if name else []
-
-
-def _strip_quotes(text: str) -> str:
-    text = re.sub(r"^[rRbBuUfF]{0,2}(\"\"\"|'''|\"|')", "", text.strip())
-    text = re.sub(r"(\"\"\"|'''|\"|')$", "", text)
-    return "\n".join(line.strip() for line in text.strip().splitlines())
-
-
-def type_name(text: str) -> str:
-    """`*Router[T]` → Router, `a::Searcher<'s, M>` → Searcher: the bare name of a type expression."""
-    text = re.sub(r"<.*>|\[.*\]", "", text, flags=re.S).strip("()&* \t\n")
-    words = re.split(r"::|\.|\s+", text)
-    return words[-1].strip("*&()") if words else ""
+# who reads what a match is, beside definitions and marks
+_READERS: dict[str, Callable[[Collector, dict[str, list[Node]]], None]] = {
+    "import": Collector._collect_import,
+    "local": lambda self, captures: self._collect_local("local", captures),
+    "param": lambda self, captures: self._collect_local("param", captures),
+    "loop": lambda self, captures: self._collect_local("loop", captures),
+    "extension": Collector._collect_extension,
+    "typeparam": Collector._collect_type_parameters,
+    "return": Collector._collect_return,
+    "doc": Collector._collect_doc,
+    "scope": Collector._collect_scope,
+    "namespace": Collector._collect_namespace,
+    "global": Collector._collect_globals,
+    "tokens": Collector._collect_tokens,
+    "lambda": Collector._collect_lambda,
+    "part": Collector._collect_parts,
+}

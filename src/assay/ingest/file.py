@@ -171,7 +171,7 @@ class File:
     def owner_key(self, index: int) -> str:
         fact = self.facts.symbols[index]
         if fact.scope:
-            own = self._types_here.get(fact.scope)
+            own = self.types_here.get(fact.scope)
             if own is not None:
                 return self.type_keys(own)[0]
             if self.language.identity == "namespace":
@@ -184,7 +184,7 @@ class File:
         return ""
 
     @cached_property
-    def _types_here(self) -> dict[str, int]:
+    def types_here(self) -> dict[str, int]:
         """Types by bare and by qualified name; the first definition wins."""
         out: dict[str, int] = {}
         for index, fact in enumerate(self.facts.symbols):

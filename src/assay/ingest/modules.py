@@ -67,12 +67,12 @@ def python(module: str, file: File, table: Table) -> Place:
         folder = file.folder
         for _ in range(dots - 1):
             folder = folder.rpartition("/")[0]
-        return _python_at(_join(folder, name) if name else folder, table)
+        return python_at(_join(folder, name) if name else folder, table)
     top = name.partition("/")[0]
     if top in sys.stdlib_module_names and not any(f"{root}{top}/__init__.py" in table.paths for root in ("", "src/")):
         return OUTSIDE
     for root in (*_import_roots(file.folder, table), "src", "lib"):
-        place = _python_at(_join(root, name), table)
+        place = python_at(_join(root, name), table)
         if place.kind == "file":
             return place
     tail = _by_tail(table, (f"{name}.py", f"{name}/__init__.py"), file.path) if "/" in name else None
@@ -86,7 +86,7 @@ def _import_roots(folder: str, table: Table) -> list[str]:
     return [parent for parent in parents(folder) if f"{parent}/__init__.py".lstrip("/") not in table.paths]
 
 
-def _python_at(base: str, table: Table) -> Place:
+def python_at(base: str, table: Table) -> Place:
     for path in (f"{base}.py", f"{base}/__init__.py".lstrip("/"), f"{base}.pyi"):
         if path in table.paths:
             return Place("file", path)

@@ -8,7 +8,8 @@ from bisect import bisect_right
 from assay.core.items import TYPE_KINDS
 from assay.ingest import facts as F
 from assay.ingest.chains import last
-from assay.ingest.collect import SPACE, Collector, Definition, type_name
+from assay.ingest.collect import SPACE, Collector
+from assay.ingest.definition import Definition, type_name
 
 MAX_VALUES = 3  # assigned values remembered per field
 CLASS_LIKE = TYPE_KINDS | {"module", "namespace"}

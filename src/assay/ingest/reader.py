@@ -8,8 +8,8 @@ from functools import lru_cache
 
 from assay.ingest import facts as F
 from assay.ingest.chains import chain, last
-from assay.ingest.collect import Definition, type_name
 from assay.ingest.conventions import LITERAL_NAMES
+from assay.ingest.definition import Definition, type_name
 from assay.ingest.nest import CLASS_LIKE, FUNCTION_LIKE, MAX_VALUES
 from assay.ingest.texts import Texts
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from assay.ingest import facts as F
-from assay.ingest.collect import SPACE, Definition
+from assay.ingest.collect import SPACE
+from assay.ingest.definition import Definition
 from assay.ingest.nest import Nesting
 
 MAX_SIGNATURE = 300

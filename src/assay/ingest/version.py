@@ -13,6 +13,7 @@ _EXTRACTION = (
     "chains.py",
     "extract.py",
     "collect.py",
+    "definition.py",
     "nest.py",
     "texts.py",
     "reader.py",

@@ -114,7 +114,7 @@ class EvaluatorBase:
     def _rust_root(self, name: str, file: File, at: int) -> Value | None:
         raise NotImplementedError
 
-    def _rust_path(
+    def rust_path(
         self, parts: list[str], file: File, seen: frozenset[tuple[str, str]], at: int = F.FILE
     ) -> Value | None:
         raise NotImplementedError
@@ -152,7 +152,7 @@ class EvaluatorBase:
     def enclosing_type(self, file: File, at: int) -> Sym | None:
         raise NotImplementedError
 
-    def _scope_type(self, file: File, at: int) -> Sym | None:
+    def scope_type(self, file: File, at: int) -> Sym | None:
         raise NotImplementedError
 
     def primary(self, sym: Sym, near: File | None = None) -> Sym:

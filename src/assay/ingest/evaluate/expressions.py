@@ -79,7 +79,7 @@ class Expressions(EvaluatorBase):
         if file.language.uniform_access:
             return self._evaluate_uniform(expression, file, at, line)
         parts = expression.split(".")
-        value = self._start(parts[0], file, at, line, local)
+        value = self.first_segment(parts[0], file, at, line, local)
         for segment in parts[1:]:
             if value is None or value is CYCLE:
                 return value
@@ -91,7 +91,7 @@ class Expressions(EvaluatorBase):
             value = self._marks(value, segment, file.language.capital_types)
         return value
 
-    def _start(self, segment: str, file: File, at: int, line: int, local: bool = True) -> Value | None:
+    def first_segment(self, segment: str, file: File, at: int, line: int, local: bool = True) -> Value | None:
         name = bare(segment)
         language = file.language
         if name in ("?", "''", ""):
@@ -112,7 +112,7 @@ class Expressions(EvaluatorBase):
             return None  # what a macro is given
         value = self.lookup(name, file, at, line, local=local)
         if value is None and language.imports == "rust":
-            value = self._rust_path([name], file, frozenset())
+            value = self.rust_path([name], file, frozenset())
             if value and value.kind == "outside":
                 value = None
         if value is None and language.visible in ("namespace", "global", "package"):
@@ -375,7 +375,7 @@ class Expressions(EvaluatorBase):
         """A name of a package that is a folder: Go packages, Python packages without __init__."""
         self.table.located(folder.rpartition("/")[2])
         if file.language.imports == "python":
-            place = modules._python_at(f"{folder}/{name}", self.table)
+            place = modules.python_at(f"{folder}/{name}", self.table)
             return Value(place.kind, name=place.name) if place.kind != "outside" else None
         here = [
             s

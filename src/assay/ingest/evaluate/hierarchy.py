@@ -100,7 +100,7 @@ class Hierarchy(EvaluatorBase):
                     for r in reversed(file.bases.get(part.index, ()))
                 ]
         rows.sort(key=lambda row: row[0])
-        out = [self._base(row.chain, file, self.base_scope(row, file, index)) for _, index, row, file in rows]
+        out = [self.base(row.chain, file, self.base_scope(row, file, index)) for _, index, row, file in rows]
         return [value for value in dict.fromkeys(out) if value.sym != sym]
 
     @staticmethod
@@ -116,8 +116,8 @@ class Hierarchy(EvaluatorBase):
             if file is None:
                 continue
             around = file.facts.symbols[part.index].parent if part.index != F.FILE else part.index
-            out += [self._base(row.chain, file, around) for row in file.bases.get(part.index, ())]
-            out += [self._base(row.chain, file, row.source) for row in file.impls if row.literal == part.name]
+            out += [self.base(row.chain, file, around) for row in file.bases.get(part.index, ())]
+            out += [self.base(row.chain, file, row.source) for row in file.impls if row.literal == part.name]
             out += self._bases_elsewhere(part, file)
         return [value for value in dict.fromkeys(out) if value.sym != sym]
 
@@ -131,10 +131,10 @@ class Hierarchy(EvaluatorBase):
                 if other and row.literal == part.name:
                     value = self.evaluate(row.literal, other, row.source)
                     if value and value.sym == part:
-                        out.append(self._base(row.chain, other, row.source))
+                        out.append(self.base(row.chain, other, row.source))
         return out
 
-    def _base(self, expression: str, file: File, at: int) -> Value:
+    def base(self, expression: str, file: File, at: int) -> Value:
         """Where types are opened anywhere, their bases often name each other: there a base is looked for around, not among the inherited."""
         if not file.language.uniform_access:
             return self._named_base(expression, file, at)
@@ -222,7 +222,7 @@ class Hierarchy(EvaluatorBase):
             if fact.kind in TYPE_LIKE:
                 return file.sym(at)
             if fact.scope:
-                return self._scope_type(file, at)
+                return self.scope_type(file, at)
             if fact.kind == "function" and self._members_of(file.sym(at)):
                 return file.sym(at)  # a constructor function
             if (
@@ -234,10 +234,10 @@ class Hierarchy(EvaluatorBase):
             at = fact.parent
         return None
 
-    def _scope_type(self, file: File, at: int) -> Sym | None:
+    def scope_type(self, file: File, at: int) -> Sym | None:
         """The type a member written outside its body belongs to."""
         fact = file.facts.symbols[at]
-        own = file._types_here.get(fact.scope)
+        own = file.types_here.get(fact.scope)
         if own is not None:
             return file.sym(own)
         head, _, name = fact.scope.replace("::", ".").rpartition(".")

@@ -35,11 +35,11 @@ class Imports(EvaluatorBase):
             rows = [r for r in file.imported.get(row.name, ()) if r is not row and r.module]
             return self.imported(rows[0], file, seen) if rows else None
         if file.language.imports == "rust":
-            return self._rust_path(
+            return self.rust_path(
                 [*re.split(r"::", row.module), *([row.name] if row.name else [])], file, seen, row.source
             )
         if file.language.imports == "namespace" or (file.language.imports == "include" and row.name):
-            return self._full_name(row, file)
+            return self.full_name(row, file)
         module = row.module
         if not row.alias and not row.name and file.language.imports == "python":
             module = module.partition(".")[0]  # `import a.b` binds a
@@ -119,7 +119,7 @@ class Imports(EvaluatorBase):
 
     def _star(self, row: F.Import, file: File, name: str, seen: frozenset[tuple[str, str]]) -> Value | None:
         if file.language.imports == "rust":
-            target = self._rust_path(re.split(r"::", row.module), file, seen, row.source)
+            target = self.rust_path(re.split(r"::", row.module), file, seen, row.source)
             value = self.attribute(target, name, file, seen) if target and target.kind != "outside" else None
             above = (
                 self.table.scope(target.name)
@@ -147,7 +147,7 @@ class Imports(EvaluatorBase):
         place = modules.locate(name.lstrip("$"), file, self.table)
         return Value("file", name=place.name) if place.kind == "file" else None
 
-    def _rust_path(
+    def rust_path(
         self, parts: list[str], file: File, seen: frozenset[tuple[str, str]], at: int = F.FILE
     ) -> Value | None:
         """`crate::a::B`, `super::x`, `other_crate::y`, or a path that starts at a module or type seen from here."""
@@ -184,7 +184,7 @@ class Imports(EvaluatorBase):
             value = self.attribute(value, part, file, seen) if value else None
         return value
 
-    def _full_name(self, row: F.Import, file: File) -> Value | None:
+    def full_name(self, row: F.Import, file: File) -> Value | None:
         """`import a.b.C` or `use A\\B\\C`: the item of that full name; a prefix of full names is a namespace."""
         dotted = ".".join(
             p for p in (row.module.replace("\\", ".").replace("::", "."), row.name) if p and p != "*"

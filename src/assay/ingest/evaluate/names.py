@@ -109,7 +109,7 @@ class Names(EvaluatorBase):
 
     def _member_outside(self, name: str, file: File, at: int) -> Sym | None:
         """A member seen from another that is written outside their type's body."""
-        owner = self._scope_type(file, at)
+        owner = self.scope_type(file, at)
         members = self.member(owner, name) if owner else []
         if members and (members[0].kind != "constructor" or name in file.language.constructors):
             return members[0]

@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 
 # captures that may stand alone in a pattern
 SINGLE_MARKS = frozenset({"call", "mention", "access", "hint"})
-_CAPTURE = re.compile(r"@([\w.]+)")
+_CAPTURE = re.compile(r'"(?:[^"\\]|\\.)*"|;[^\n]*|@([\w.]+)')  # strings and comments hide captures
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|;[^\n]*|[()\[\]]')  # strings and comments hide brackets
 
 _C_STYLE = ("//", "/*", "*")
@@ -104,8 +104,8 @@ class Language:
         """
         files = self.query.split() or [f"{self.name}.scm"]
         grouped, single = list[str](), list[str]()
-        for pattern in _patterns("\n".join((HERE / file).read_text() for file in files)):
-            captures = set(_CAPTURE.findall(pattern))
+        for pattern in query_patterns("\n".join((HERE / file).read_text() for file in files)):
+            captures = set(captures_of(pattern))
             alone = len(captures) == 1 and captures <= SINGLE_MARKS and "(#" not in pattern
             (single if alone else grouped).append(pattern)
         return Query(self.grammar_object, "\n".join(grouped)), Query(self.grammar_object, "\n".join(single))
@@ -125,7 +125,7 @@ class Language:
         return re.compile(self.test_marker) if self.test_marker else None
 
 
-def _patterns(text: str) -> list[str]:
+def query_patterns(text: str) -> list[str]:
     """The top-level patterns of a query, each with the captures and predicates that belong to it."""
     out: list[str] = []
     depth = start = 0
@@ -146,3 +146,8 @@ def _patterns(text: str) -> list[str]:
     if out:
         out[-1] += text[start:]
     return out
+
+
+def captures_of(pattern: str) -> list[str]:
+    """The names of a pattern's captures, in order."""
+    return [name for name in _CAPTURE.findall(pattern) if name]

@@ -165,7 +165,7 @@ class Calls(ResolverBase):
             if members:
                 return self._among(members, row)
         if value is None:
-            started = self.values._start(name, self.file, row.source, row.line)
+            started = self.values.first_segment(name, self.file, row.source, row.line)
             value = started if started and started.kind != "outside" else None
         if value is None and name not in language.common:
             macros = [s for s in self.table.named(name, language.kin) if s.kind == "macro"]

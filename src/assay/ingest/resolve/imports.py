@@ -29,7 +29,7 @@ class Imports(ResolverBase):
         if style == "namespace" or (style == "include" and row.name):
             return self._namespace_targets(row, dotted)
         if style == "rust" and row.name == "*":
-            value = self.values._rust_path(row.module.split("::"), file, frozenset(), row.source)
+            value = self.values.rust_path(row.module.split("::"), file, frozenset(), row.source)
         elif row.name == "*" or (style == "python" and not row.name):
             place = modules.locate(row.module, file, self.table)
             value = Value(place.kind, name=place.name if place.kind != "outside" else row.module)
@@ -63,7 +63,7 @@ class Imports(ResolverBase):
                 spaces = [s for s in namespaces if s.symbol.replace("::", ".") == name]
                 if spaces:
                     return [(s, CERTAIN) for s in spaces]
-        value = self.values._full_name(row, self.file)
+        value = self.values.full_name(row, self.file)
         if value and value.kind == "item" and value.sym:
             return [(value.sym, CERTAIN)]
         package = self._package_types(dotted) if row.name == "*" else []

@@ -40,7 +40,7 @@ class Relations(ResolverBase):
     def _container(self, file: File, index: int) -> Sym:
         fact = file.facts.symbols[index]
         if fact.scope:
-            owner = self.values._scope_type(file, index)
+            owner = self.values.scope_type(file, index)
             if owner:
                 return owner
         return file.sym(fact.parent)
@@ -50,7 +50,7 @@ class Relations(ResolverBase):
             self._base_edge(sym, row, self.values.base_scope(row, self.file, index))
 
     def _base_edge(self, sym: Sym, row: F.Reference, at: int) -> None:
-        value = self.values._base(row.chain, self.file, at)
+        value = self.values.base(row.chain, self.file, at)
         kind = "implements" if row.role == F.IMPLEMENTS else "extends"
         if value.sym is not None:
             if (
