@@ -1,1 +1,1 @@
-"""The vocabulary: items and edges. Plain values, no input or output."""
+"""The vocabulary: items and edges, golden queries and hits. Plain values, no input or output."""

@@ -1,0 +1,15 @@
+"""Golden sets on disk: read, validated, written, converted. One module per format; `FORMATS` is the table of them.
+
+    load(path) ──▶ detect the format ──▶ read ──▶ validate ──▶ GoldenSet
+    save(queries, path, format) ──▶ render ──▶ read back ──▶ replace the file in one step
+
+The formats that people write by hand (fixtures, golden, queries, pairs) are records with other field names: `records` reads
+and writes all four from a table. TREC and BEIR are queries and judgements in files of their own: `judgements` joins them.
+"""
+
+from assay.evaluate.golden.formats import FORMATS, Format
+from assay.evaluate.golden.loading import detect, digest, load
+from assay.evaluate.golden.problems import InvalidGolden
+from assay.evaluate.golden.saving import append, convert, save
+
+__all__ = ["FORMATS", "Format", "InvalidGolden", "append", "convert", "detect", "digest", "load", "save"]

@@ -1,0 +1,73 @@
+"""Question pairs: one JSON object a line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from assay.core.golden import GoldenQuery
+from assay.evaluate.golden import json_lines
+from assay.evaluate.golden.files import read_text, without_gz
+from assay.evaluate.golden.fitting import fit
+from assay.evaluate.golden.format import Format, Rendered
+from assay.evaluate.golden.problems import Problems, Unreadable
+from assay.evaluate.golden.records import Schema, read_query, record
+
+SCHEMA = Schema(
+    {
+        "id": "id",
+        "question": "text",
+        "expected_chunks": "chunk",
+        "expected_docs": "doc",
+        "expected_files": "file",
+        "expected_symbols": "symbol",
+        "expected_spans": "span",
+        "refuse": "refuse",
+        "expected_answer": "answer",
+        "must_contain": "must_contain",
+        "forbidden": "forbidden",
+        "difficulty": "tier",
+        "tier": "tier",
+        "category": "category",
+        "tags": "tags",
+        "notes": "notes",
+        "repository": "repository",
+        "commit": "commit",
+    },
+    negative="chunk",
+)
+
+
+def _detect(path: Path) -> bool:
+    return path.is_file() and without_gz(path).endswith((".jsonl", ".ndjson"))
+
+
+def _read(path: Path, problems: Problems) -> list[GoldenQuery]:
+    queries = []
+    for number, line in json_lines.numbered(read_text(path)):
+        try:
+            query = read_query(SCHEMA, json_lines.parse(line, number), path, problems)
+        except Unreadable as reason:
+            problems.unreadable(path, reason)
+        else:
+            queries += [query] if query else []
+    return queries
+
+
+def _lines(queries: Sequence[GoldenQuery]) -> str:
+    return "".join(json.dumps(record(SCHEMA, query), ensure_ascii=False) + "\n" for query in queries)
+
+
+def _render(queries: Sequence[GoldenQuery]) -> Rendered:
+    kept, lost = fit(queries, SCHEMA.roles)
+    return Rendered({"": _lines(kept)}, lost)
+
+
+def _extend(query: GoldenQuery, path: Path) -> Rendered:
+    kept, lost = fit([query], SCHEMA.roles)
+    text = read_text(path)
+    return Rendered({"": text + ("" if text.endswith("\n") or not text else "\n") + _lines(kept)}, lost)
+
+
+PAIRS = Format("pairs", "JSON lines with `question` and `expected_chunks`", _detect, _read, _render, _extend)

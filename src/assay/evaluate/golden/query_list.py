@@ -1,0 +1,97 @@
+"""A YAML file with a list under `queries:`: what the formats golden and queries have in common."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+
+from assay.core.golden import GoldenQuery
+from assay.evaluate.golden import yaml_lines
+from assay.evaluate.golden.files import read_text, without_gz
+from assay.evaluate.golden.fitting import fit
+from assay.evaluate.golden.format import Rendered
+from assay.evaluate.golden.nodes import Fields, Items, spoken
+from assay.evaluate.golden.problems import Problems, Unreadable
+from assay.evaluate.golden.records import Schema, read_query, record, unknown_field
+
+# Both formats know the same fields; they differ in what they are for, and in how they say that a query should be refused.
+FIELDS = {
+    "id": "id",
+    "query": "text",
+    "category": "category",
+    "difficulty": "tier",
+    "tier": "tier",
+    "expected_doc_ids": "doc",
+    "expected_chunk_ids": "chunk",
+    "expected_spans": "span",
+    "expected_files": "file",
+    "expected_symbols": "symbol",
+    "refuse": "refuse",
+    "must_contain": "must_contain",
+    "forbidden": "forbidden",
+    "expected_answer": "answer",
+    "tags": "tags",
+    "notes": "notes",
+    "repository": "repository",
+    "commit": "commit",
+}
+_TOP = ("queries", "version", "description")  # what may stand at the top of a file
+_LISTED = re.compile(r"""^\{?\s*["']?queries["']?\s*:""", re.MULTILINE)
+_PASSAGES = ("expected_doc_ids", "expected_chunk_ids", "expected_spans", "must_contain", "forbidden", "expected_answer")
+_OF_PASSAGES = re.compile(rf"""^[\s{{,-]*["']?({"|".join(_PASSAGES)})["']?\s*:""", re.MULTILINE)
+_FIRST_ENTRY = re.compile(r"^queries\s*:[^\n]*\n(?:[ \t]*(?:#[^\n]*)?\n)*( *)- ", re.MULTILINE)
+
+
+def is_query_list(path: Path, of_passages: bool) -> bool:
+    """Whether a file is a list of queries, and whether it speaks of passages and answers (or of files and symbols)."""
+    if not (path.is_file() and without_gz(path).endswith((".yaml", ".yml"))):
+        return False
+    try:
+        text = read_text(path)
+    except Unreadable:
+        return False
+    return bool(_LISTED.search(text)) and bool(_OF_PASSAGES.search(text)) == of_passages
+
+
+def read(schema: Schema, path: Path, problems: Problems) -> list[GoldenQuery]:
+    """The queries of a file."""
+    node = yaml_lines.parse(read_text(path))
+    if node is None:
+        return []
+    if not isinstance(node, Fields) or "queries" not in node.values:
+        raise Unreadable(node.line, "needs a list under `queries:` at the top of the file")
+    for name in node.values:
+        if name not in _TOP:
+            problems.error(path, node.lines[name], unknown_field(name, _TOP))
+    listed = node.values["queries"]
+    if not isinstance(listed, Items):
+        raise Unreadable(listed.line, f"`queries` must be a list, not {spoken(listed)}")
+    return [query for one in listed.items if (query := read_query(schema, one, path, problems))]
+
+
+def render(schema: Schema, header: str, queries: Sequence[GoldenQuery]) -> Rendered:
+    """A file with a header comment and the queries in order."""
+    kept, lost = fit(queries, schema.roles)
+    return Rendered({"": f"{header}queries:\n" + "\n".join(_entry(schema, query, "  ") for query in kept)}, lost)
+
+
+def _entry(schema: Schema, query: GoldenQuery, indent: str) -> str:
+    lines = textwrap.indent(yaml_lines.dump(record(schema, query)), indent + "  ")
+    return f"{indent}- {lines[len(indent) + 2 :]}"
+
+
+def extend(schema: Schema, header: str, query: GoldenQuery, path: Path) -> Rendered:
+    """The text of a file with one query more. Its own text is kept where the list is the last thing in it; otherwise
+    the file is written anew below its header comments."""
+    text = read_text(path)
+    before: list[GoldenQuery] = read(schema, path, Problems()) if text.strip() else []
+    (added,), lost = fit([query], schema.roles)
+    own_header = "".join(re.findall(r"\A(?:[ \t]*(?:#[^\n]*)?\n)*", text + "\n")) if text.strip() else header
+    first = _FIRST_ENTRY.search(text)
+    if first:
+        longer = text.rstrip() + "\n\n" + _entry(schema, added, first[1])
+        if _is_one_more(schema, longer, path, before, added):
+            return Rendered({"": longer}, lost)
+    return Rendered(render(schema, own_header, [*before, added]).files, lost)

@@ -1,0 +1,156 @@
+"""YAML with line numbers, read from events: no tag is executed, nothing is guessed about scalars, aliases cannot explode."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from assay.evaluate.golden.nodes import Fields, Items, Node, Scalar
+from assay.evaluate.golden.problems import Unreadable
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+_MAX_VALUES = 1_000_000  # of one file, aliases counted as often as they are used
+_MAX_DEPTH = 20  # a golden set needs four
+_MAX_WIDTH = 1 << 20  # a text stays on its line
+
+_INTEGER = re.compile(r"[-+]?[0-9]+")
+_NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+_FLAGS = frozenset({"true", "True", "TRUE", "false", "False", "FALSE"})
+_NOTHING = frozenset({"", "~", "null", "Null", "NULL"})
+_KNOWN_TAGS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "bool", "float", "null", "seq", "map"))
+
+# What the parser says, and what people usually did
+_ADVICE = {
+    "mapping values are not allowed": "text that holds `: ` must be in quotes",
+    "could not find expected ':'": "is a `:` missing, or a quote?",
+    "cannot start any token": "indent with spaces, not tabs; text that begins with @, ` or % must be in quotes",
+    "found unexpected end of stream": "a quote or a bracket is not closed",
+    "did not find expected key": "check the indentation, and quotes inside quoted text",
+    "did not find expected '-' indicator": "the entries of a list must begin in the same column",
+    "did not find expected ',' or ']'": "a bracket is not closed",
+    "undefined alias": "text that begins with * must be in quotes",
+    "did not find expected alphabetic": "text that begins with * or & must be in quotes",
+}
+
+
+def parse(text: str) -> Node | None:
+    """The one document of a YAML text; None when there is nothing in it."""
+    try:
+        return _compose(yaml.parse(text, Loader=_LOADER))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        problem = error.problem or error.context or "it cannot be parsed"
+        advice = next((f" ({advice})" for said, advice in _ADVICE.items() if said in problem), "")
+        raise Unreadable(mark.line + 1 if mark else 0, f"broken YAML: {problem}{advice}") from None
+    except yaml.reader.ReaderError as error:
+        line = text.encode()[: error.position].count(b"\n") + 1
+        raise Unreadable(line, f"broken YAML: {error.reason}") from None
+
+
+@dataclass(slots=True)
+class _Open:
+    """A list or mapping whose end has not come yet."""
+
+    line: int
+    anchor: str | None
+    keyed: bool
+    items: list[Node] = field(default_factory=list)
+    values: dict[str, Node] = field(default_factory=dict)
+    lines: dict[str, int] = field(default_factory=dict)
+    key: str | None = None
+    size: int = 1
+
+    def add(self, node: Node, size: int) -> None:
+        self.size += size
+        if not self.keyed:
+            self.items.append(node)
+        elif self.key is not None:
+            self.values[self.key] = node
+            self.key = None
+        elif not isinstance(node, Scalar):
+            raise Unreadable(node.line, "broken YAML: the name of a field must be text")
+        elif node.text in self.lines:
+            raise Unreadable(node.line, f"`{node.text}` is given twice, first in line {self.lines[node.text]}")
+        else:
+            self.key = node.text
+            self.lines[node.text] = node.line
+
+    def closed(self) -> Node:
+        return Fields(self.line, self.values, self.lines) if self.keyed else Items(self.line, tuple(self.items))
+
+
+def _compose(events: Any) -> Node | None:
+    root: Node | None = None
+    opened: list[_Open] = []
+    anchors: dict[str, tuple[Node, int]] = {}
+    total = 0
+    for event in events:
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.DocumentStartEvent) and root is not None:
+            raise Unreadable(line, "a second YAML document begins here; a file holds one")
+        if isinstance(event, yaml.CollectionStartEvent):
+            _check_tag(event.tag, line)
+            if len(opened) >= _MAX_DEPTH:
+                raise Unreadable(line, f"nested more than {_MAX_DEPTH} levels deep")
+            opened.append(_Open(line, event.anchor, keyed=isinstance(event, yaml.MappingStartEvent)))
+            continue
+        if isinstance(event, yaml.ScalarEvent):
+            _check_tag(event.tag, line)
+            node, size, anchor = _scalar(event, line), 1, event.anchor
+        elif isinstance(event, yaml.CollectionEndEvent):
+            ended = opened.pop()
+            node, size, anchor = ended.closed(), ended.size, ended.anchor
+        elif isinstance(event, yaml.AliasEvent):
+            if event.anchor not in anchors:
+                raise Unreadable(line, f"broken YAML: undefined alias `*{event.anchor}` ({_ADVICE['undefined alias']})")
+            node, size = anchors[event.anchor]
+            anchor = None
+            total += size
+        else:
+            continue
+        total += 1
+        if total > _MAX_VALUES:
+            raise Unreadable(line, f"more than {_MAX_VALUES:,} values, aliases written out")
+        if anchor:
+            anchors[anchor] = (node, size)
+        if opened:
+            opened[-1].add(node, size)
+        else:
+            root = node
+    return None if isinstance(root, Scalar) and root.kind == "nothing" else root
+
+
+def _check_tag(tag: str | None, line: int) -> None:
+    if tag not in (None, "!") and tag not in _KNOWN_TAGS:
+        raise Unreadable(line, f"the YAML tag `{tag}` is not read; write the value without it")
+
+
+def _scalar(event: yaml.ScalarEvent, line: int) -> Scalar:
+    text = str(event.value)
+    if event.style not in (None, "") or event.tag is not None:
+        return Scalar(line, text)
+    if text in _NOTHING:
+        kind = "nothing"
+    elif text in _FLAGS:
+        kind = "flag"
+    elif _INTEGER.fullmatch(text):
+        kind = "integer"
+    elif _NUMBER.fullmatch(text):
+        kind = "number"
+    else:
+        kind = "text"
+    return Scalar(line, text, kind, plain=True)
+
+
+def dump(record: dict[str, Any]) -> str:
+    """A record as YAML lines in its own order; its tags on one line, other lists below each other."""
+    return "".join(_dump({name: value}, flow=name == "tags") for name, value in record.items())
+
+
+def _dump(value: dict[str, Any], flow: bool) -> str:
+    text = yaml.dump(value, Dumper=_DUMPER, allow_unicode=True, sort_keys=False, width=_MAX_WIDTH, default_flow_style=None if flow else False)
+    return str(text)

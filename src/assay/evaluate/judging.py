@@ -1,0 +1,126 @@
+"""Judging: hits held against expectations by a matcher, and everything else a query's answer is measured by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from assay.core.golden import Expected, GoldenQuery
+from assay.core.hits import Hit, Response
+from assay.evaluate.matching import MATCHERS, Matcher
+from assay.evaluate.metrics.judged import Judged, Level, Marks
+
+JUDGING_VERSION = 1  # counts up when judged arrays stored earlier would come out differently today
+
+Row = tuple[int, int, int]  # query number, rank, grade
+
+
+def judge(queries: Sequence[GoldenQuery], responses: Sequence[Response], matcher: Matcher, level: str) -> Judged:
+    """Judges the responses, one per query and in their order."""
+    main = _level(queries, responses, matcher, level)
+    documents = None
+    if level != "doc" and any(query.at("doc") for query in queries):
+        documents = _level(queries, responses, MATCHERS["doc"], "doc")
+    returned = np.array([len(response.hits) for response in responses], dtype=np.int32)
+    facts = {name: np.full(len(queries), np.nan) for name in _FACTS}
+    for number, (query, response) in enumerate(zip(queries, responses, strict=True)):
+        for name, value in _facts(query, response, level, matcher).items():
+            facts[name][number] = value
+    return Judged(tuple(query.id for query in queries), returned, main, documents, facts)
+
+
+def _level(queries: Sequence[GoldenQuery], responses: Sequence[Response], matcher: Matcher, level: str) -> Level:
+    hits: list[Row] = []
+    found: list[Row] = []
+    pairs: list[Row] = []
+    wanted: list[Row] = []
+    for number, (query, response) in enumerate(zip(queries, responses, strict=True)):
+        expected = [e for e in query.expected if e.level == level]
+        marked = mark(response.hits, expected, matcher)
+        pairs += ((number, rank, grade) for rank, grade in marked.pairs)
+        if not matcher.once:
+            hits += ((number, rank, grade) for rank, grade in marked.hits)
+            found += ((number, rank, grade) for rank, grade in sorted(marked.found))
+        grades = sorted((e.grade for e in expected if e.grade > 0), reverse=True)
+        wanted += ((number, place, grade) for place, grade in enumerate(grades, 1))
+    one = Marks.of(pairs)
+    return Level(one, one, one, Marks.of(wanted)) if matcher.once else Level(
+        Marks.of(hits), Marks.of(found), one, Marks.of(wanted)
+    )  # fmt: skip
+
+
+class Marked:
+    """One result list, judged: (rank, grade) of matching hits, of expectations at their first match, and of one-to-one pairs."""
+
+    def __init__(self) -> None:
+        self.hits: list[tuple[int, int]] = []
+        self.found: list[tuple[int, int]] = []
+        self.pairs: list[tuple[int, int]] = []
+        self.places: dict[int, int] = {}  # which expectation (by position) was first found at which rank
+
+
+def mark(hits: Sequence[Hit], expected: Sequence[Expected], matcher: Matcher) -> Marked:
+    """Holds one result list against its expectations. A result that was listed before is never relevant again."""
+    marked = Marked()
+    free = set(range(len(expected)))
+    seen: set[str] = set()
+    for rank, hit in enumerate(hits, 1):
+        if hit.id in seen:
+            continue
+        seen.add(hit.id)
+        matching = [at for at, one in enumerate(expected) if matcher.matches(hit, one)]
+        if not matching:
+            continue
+        marked.hits.append((rank, max(expected[at].grade for at in matching)))
+        for at in matching:
+            if not matcher.once and at not in marked.places:
+                marked.places[at] = rank
+                marked.found.append((rank, expected[at].grade))
+        options = [at for at in matching if at in free]
+        if options:
+            # the best grade, then the most qualified name, so that a bare one stays free for another hit
+            taken = max(options, key=lambda at: (expected[at].grade, len(expected[at].name), -at))
+            free.discard(taken)
+            marked.pairs.append((rank, expected[taken].grade))
+            if matcher.once:
+                marked.places[taken] = rank
+    return marked
+
+
+_FACTS = (
+    "citation_coverage", "groundedness", "refusal_correctness", "unsupported_answer", "over_refusal",
+    "empty_result_rate", "failure_rate", "duplicate_rate", "token_efficiency", "latency_ms",
+)  # fmt: skip
+
+
+def _facts(query: GoldenQuery, response: Response, level: str, matcher: Matcher) -> dict[str, float]:
+    """What the query's answer is measured by besides ranks. What does not apply is left out."""
+    ids = {hit.id for hit in response.hits}
+    facts = {
+        "empty_result_rate": float(not response.hits),
+        "failure_rate": float(bool(response.error)),
+        "latency_ms": response.latency_ms,
+    }
+    if response.hits:
+        facts["duplicate_rate"] = 1 - len(ids) / len(response.hits)
+    if query.refuse:
+        facts["refusal_correctness"] = float(response.refused)
+        facts["unsupported_answer"] = float(not response.refused and not response.error)
+    else:
+        facts["over_refusal"] = float(response.refused)
+    answer = response.answer
+    if answer is not None and not response.error:
+        if answer.grounded:
+            resolved = [c.id in ids if c.resolved is None else c.resolved for c in answer.citations]
+            facts["citation_coverage"] = float(all(resolved))
+        text = answer.text
+        facts["groundedness"] = float(
+            all(part in text for part in query.must_contain) and not any(part in text for part in query.forbidden)
+        )
+    tokens = response.tokens or sum(hit.tokens for hit in response.hits)
+    if tokens and any(hit.tokens for hit in response.hits):
+        expected = query.at(level)
+        relevant = sum(hit.tokens for hit in response.hits if any(matcher.matches(hit, e) for e in expected))
+        facts["token_efficiency"] = min(1.0, relevant / tokens)
+    return facts

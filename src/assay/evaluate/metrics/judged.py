@@ -1,0 +1,110 @@
+"""A run after judging: where in each result list the expected things stand, as flat arrays. Every metric is a reduction over these."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Marked ranks of many queries in one flat list, ordered by query and rank: query number, rank (from 1), grade."""
+
+    owner: Ints
+    rank: Ints
+    grade: Ints
+
+    @classmethod
+    def of(cls, rows: list[tuple[int, int, int]]) -> Marks:
+        """From (query number, rank, grade) in order."""
+        table = np.array(rows, dtype=np.int32).reshape(-1, 3)
+        return cls(*(np.ascontiguousarray(table[:, column]) for column in range(3)))
+
+    def __len__(self) -> int:
+        return len(self.owner)
+
+    def chosen(self, relevant_from: int, cut: int | None) -> Marks:
+        """Those of at least this grade, within the first `cut` ranks."""
+        keep = self.grade >= relevant_from
+        if cut is not None:
+            keep &= self.rank <= cut
+        return Marks(self.owner[keep], self.rank[keep], self.grade[keep])
+
+    def count(self, queries: int) -> Floats:
+        """How many each query has."""
+        return np.bincount(self.owner, minlength=queries).astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Judgements at one level of expectation.
+
+    `hits`: results that match something, at their rank (with the grade of the best thing they match; judged-irrelevant ones have
+    grade 0 or less). `found`: expected things, at the rank of the first result that matches them. `pairs`: each expected thing
+    paired with at most one result. Where every expected thing can be matched once only, the three are the same.
+    `wanted`: all expected things, best grade first; their rank is their place in that ideal list.
+    """
+
+    hits: Marks
+    found: Marks
+    pairs: Marks
+    wanted: Marks
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One run, judged. `facts` are per-query figures that need no ranks (latency, tokens, refusals…); NaN means not measured."""
+
+    queries: tuple[str, ...]
+    returned: Ints  # results per query, duplicates included
+    main: Level
+    documents: Level | None = None  # the same at document level, when the golden set has document expectations too
+    facts: dict[str, Floats] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def fact(self, name: str) -> Floats:
+        return self.facts.get(name, np.full(len(self), np.nan))
+
+    # to and from named arrays, for storing
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        out: dict[str, NDArray[Any]] = {"returned": self.returned}
+        out |= {f"fact.{name}": values for name, values in self.facts.items()}
+        for level_name, level in (("main", self.main), ("documents", self.documents)):
+            if level is not None:
+                out |= _level_arrays(level_name, level)
+        return out
+
+    @classmethod
+    def from_arrays(cls, queries: tuple[str, ...], arrays: dict[str, NDArray[Any]]) -> Judged:
+        facts = {name[5:]: values for name, values in arrays.items() if name.startswith("fact.")}
+        documents = _level(arrays, "documents") if "documents.wanted.owner" in arrays else None
+        return cls(queries, arrays["returned"], _level(arrays, "main"), documents, facts)
+
+
+def _level_arrays(name: str, level: Level) -> dict[str, NDArray[Any]]:
+    parts = {"hits": level.hits, "wanted": level.wanted}
+    if level.found is not level.hits:
+        parts |= {"found": level.found, "pairs": level.pairs}
+    return {
+        f"{name}.{part}.{column}": getattr(marks, column)
+        for part, marks in parts.items()
+        for column in ("owner", "rank", "grade")
+    }
+
+
+def _level(arrays: dict[str, NDArray[Any]], name: str) -> Level:
+    def marks(part: str) -> Marks:
+        return Marks(*(arrays[f"{name}.{part}.{column}"] for column in ("owner", "rank", "grade")))
+
+    hits = marks("hits")
+    separate = f"{name}.found.owner" in arrays
+    return Level(hits, marks("found") if separate else hits, marks("pairs") if separate else hits, marks("wanted"))

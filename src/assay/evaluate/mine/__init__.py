@@ -1,0 +1,30 @@
+"""Golden sets out of what a repository already holds.
+
+    history     query = a commit's message          gold = the symbols its diff touches, in the parent's state
+    docstrings  query = a doc comment's opening     gold = the symbol it describes
+    documents   query = a section's opening         gold = the symbols it names
+
+Reading source is the caller's: a `Locator` says which definitions a text holds. `select` samples and splits what was mined.
+"""
+
+from __future__ import annotations
+
+from assay.evaluate.mine.definitions import Definition, Locator
+from assay.evaluate.mine.docstrings import mine_docstrings
+from assay.evaluate.mine.documents import mine_documents
+from assay.evaluate.mine.history import mine_history
+from assay.evaluate.mine.mined import Mined, Options, Progress
+from assay.evaluate.mine.select import sample, split
+
+__all__ = [
+    "Definition",
+    "Locator",
+    "Mined",
+    "Options",
+    "Progress",
+    "mine_docstrings",
+    "mine_documents",
+    "mine_history",
+    "sample",
+    "split",
+]

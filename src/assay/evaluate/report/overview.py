@@ -1,0 +1,248 @@
+"""What was measured on what, and how well it went: header, tiles, breakdowns, distributions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from assay.evaluate.report.data import Group, Metrics, Spread, Summary, cut_off, family, main_metrics
+from assay.evaluate.report.distributions import latency_bins, rank_bins, unit_bins
+from assay.evaluate.report.markup import Child, Markup, element
+from assay.evaluate.report.numbers import NOTHING, counted, decimal, exact, known, milliseconds, moment
+from assay.evaluate.report.plots import Mark, categories, histogram, interval
+from assay.evaluate.report.tables import Column, meter, table, within
+
+_MEANING = {
+    "P": "share of the first {k} results that was expected",
+    "R": "share of the expected that is in the first {k}",
+    "RR": "one over the rank of the first hit",
+    "nDCG": "what was found, worth less further down",
+    "AP": "precision at each hit, averaged",
+    "Success": "queries with a hit in the first {k}",
+    "F1": "precision and recall in one",
+}
+_BREAKDOWNS = {
+    "tiers": "Tier",
+    "categories": "Category",
+    "tags": "Tag",
+    "repositories": "Repository",
+    "languages": "Language",
+    "file_types": "File type",
+}
+_MOST_GROUPS = 60
+
+
+def header(summary: Summary) -> Markup:
+    """The title of the page and the facts a reader needs to trust it."""
+    golden = summary.golden
+    queries = golden.queries if golden.queries is not None else len(summary.queries)
+    facts: dict[str, Child] = {
+        "Golden set": [golden.path, f" ({golden.format})" if golden.format else ""] if golden.path else None,
+        "Queries": exact(queries, f"{queries:,}") if queries else None,
+        "Matching": summary.matching,
+        "Depth": f"first {summary.k}" if summary.k else None,
+        "Measured": moment(summary.created) if summary.created else None,
+        "Run": element("code", summary.run_id) if summary.run_id else None,
+        "Digest": element("code", golden.digest[:16], title=golden.digest) if golden.digest else None,
+    }
+    return element(
+        "header",
+        element("p", "assay · retrieval report", class_="eyebrow"),
+        element("h1", element("bdi", summary.system or "Retrieval report")),
+        definitions(facts),
+        class_="top",
+    )
+
+
+def definitions(facts: dict[str, Child]) -> Markup:
+    """Names with their values; those without a value are left out."""
+    pairs = [element("div", element("dt", name), element("dd", value)) for name, value in facts.items() if value]
+    return element("dl", pairs, class_="facts")
+
+
+def notices(summary: Summary) -> Markup | None:
+    """What must be known before the numbers are read."""
+    unfinished = [f"This run is {summary.status}: its numbers are not final."] if _unfinished(summary) else []
+    return warning_list([*unfinished, *summary.warnings])
+
+
+def warning_list(warnings: Sequence[str]) -> Markup | None:
+    """Warnings as one box, or nothing."""
+    items = [element("li", warning, dir="auto") for warning in warnings]
+    return element("ul", items, class_="warnings", aria_label="Warnings") if items else None
+
+
+def _unfinished(summary: Summary) -> bool:
+    return summary.status not in ("", "complete")
+
+
+def summary_section(summary: Summary) -> Markup | None:
+    """The main metrics as tiles, all of them as a table, and the counts."""
+    if not summary.metrics and not summary.counts and not summary.latency:
+        return None
+    main = main_metrics(summary.metrics, summary.k)
+    tiles = [_tile(metric, summary) for metric in main]
+    return element(
+        "section",
+        element("h2", "Summary"),
+        element("ul", tiles, class_="tiles") if tiles else None,
+        _counts(summary),
+        _all_metrics(summary) if len(summary.metrics) > len(main) else None,
+        id="summary",
+    )
+
+
+def _tile(metric: str, summary: Summary) -> Markup:
+    value, spread = summary.metrics[metric], summary.spread.get(metric, Spread())
+    number, low, high = known(value), known(spread.low), known(spread.high)
+    detectable = known(summary.detectable.get(metric))
+    asides = [
+        f"sd {decimal(spread.sd)}" if known(spread.sd) is not None else "",
+        f"detects a change of {decimal(detectable)}" if detectable is not None else "",
+    ]
+    top = within([number, high])
+    return element(
+        "li",
+        element("h3", metric),
+        element("p", exact(value, decimal(value)), class_="value"),
+        element("p", _meaning(metric), class_="meaning"),
+        [interval(number, low, high, top, _said(metric, number, low, high)), _bounds(low, high, top)]
+        if number is not None
+        else element("p", "Null: no query has what this is measured by.", class_="aside"),
+        element("p", " · ".join(filter(None, asides)), class_="aside") if any(asides) else None,
+    )
+
+
+def _meaning(metric: str) -> str:
+    return _MEANING.get(family(metric), "").format(k=cut_off(metric) or "results")
+
+
+def _bounds(low: float | None, high: float | None, top: float) -> Markup:
+    """What stands under the bar of a tile: its ends, and the interval between them."""
+    middle = f"95 %: {decimal(low)} – {decimal(high)}" if low is not None and high is not None else ""
+    return element("p", *(element("span", words) for words in ("0", middle, f"{top:g}")), class_="bounds")
+
+
+def _said(metric: str, value: float, low: float | None, high: float | None) -> str:
+    bounds = f", 95 % interval {decimal(low)} to {decimal(high)}" if low is not None and high is not None else ""
+    return f"{metric} {decimal(value)}{bounds}"
+
+
+def _counts(summary: Summary) -> Markup | None:
+    latency = {f"latency {name}": exact(value, milliseconds(value)) for name, value in summary.latency.items()}
+    counts = {name.replace("_", " "): _count(value) for name, value in summary.counts.items()}
+    return definitions({**counts, **latency}) if counts or latency else None
+
+
+def _count(value: float | str | None) -> Markup:
+    if isinstance(value, str):
+        return element("span", value)
+    return exact(value, NOTHING if value is None else f"{value:,}" if isinstance(value, int) else decimal(value))
+
+
+def _all_metrics(summary: Summary) -> Markup:
+    top = within(value for name, value in summary.metrics.items() if (known(value) or 0) <= 1)
+
+    def spread(metric: str) -> Spread:
+        return summary.spread.get(metric, Spread())
+
+    columns = [
+        Column[str]("Metric", lambda m: m),
+        Column[str]("Mean", lambda m: meter(summary.metrics[m], top), "number"),
+        Column[str]("sd", lambda m: exact(spread(m).sd, decimal(spread(m).sd)), "number", "deviation of the queries"),
+        Column[str]("95 % low", lambda m: exact(spread(m).low, decimal(spread(m).low)), "number"),
+        Column[str]("95 % high", lambda m: exact(spread(m).high, decimal(spread(m).high)), "number"),
+        Column[str](
+            "Detects",
+            lambda m: exact(summary.detectable.get(m), decimal(summary.detectable.get(m))),
+            "number",
+            "the smallest change this golden set can show, at 80 % power",
+        ),
+    ]
+    return element(
+        "details",
+        element("summary", f"All {len(summary.metrics)} metrics"),
+        table("All metrics", columns, summary.metrics),
+    )
+
+
+def breakdown_section(summary: Summary) -> Markup | None:
+    """One table per way of grouping the queries."""
+    tables = [
+        _breakdown(title, groups, summary) for name, title in _BREAKDOWNS.items() if (groups := getattr(summary, name))
+    ]
+    if not tables:
+        return None
+    return element("section", element("h2", "Breakdown"), element("div", tables, class_="pairs"), id="breakdown")
+
+
+def _breakdown(title: str, groups: dict[str, Group], summary: Summary) -> Markup:
+    every: Metrics = {metric: None for group in groups.values() for metric in group.metrics}
+    main = main_metrics(every, summary.k)
+    top = within(group.metrics.get(metric) for group in groups.values() for metric in main)
+    columns = [
+        Column[str](title, lambda name: element("bdi", name or "(none)")),
+        Column[str]("Queries", lambda name: exact(groups[name].count, f"{groups[name].count:,}"), "number"),
+        *(_group_column(metric, groups, top) for metric in main),
+    ]
+    shown = list(groups)[:_MOST_GROUPS]
+    note = f"The first {_MOST_GROUPS} of {len(groups):,} are shown." if len(groups) > _MOST_GROUPS else None
+    return element("div", table(f"By {title.lower()}", columns, shown, note))
+
+
+def _group_column(metric: str, groups: dict[str, Group], top: float) -> Column[str]:
+    return Column(metric, lambda name: meter(groups[name].metrics.get(metric), top), "number")
+
+
+def distribution_section(summary: Summary) -> Markup | None:
+    """Histograms over the queries: each main metric, the rank of the first hit, the latency."""
+    figures = [*_metric_figures(summary), *_rank_figure(summary), *_latency_figure(summary)]
+    if not figures:
+        return None
+    return element(
+        "section", element("h2", "Distributions"), element("div", figures, class_="figures"), id="distributions"
+    )
+
+
+def figure(title: str, sentence: str, plot: Markup) -> Markup:
+    """A plot under its title and one sentence that says what to see."""
+    return element("figure", element("figcaption", element("strong", title), " ", sentence), plot)
+
+
+def _metric_figures(summary: Summary) -> Iterator[Markup]:
+    every: Metrics = {metric: None for query in summary.queries for metric in query.metrics}
+    for metric in main_metrics(every, summary.k):
+        values = [value for query in summary.queries if (value := known(query.metrics.get(metric))) is not None]
+        if values:
+            mean = sum(values) / len(values)
+            zeros = sum(value == 0 for value in values)
+            sentence = f"{zeros:,} of {counted(len(values), 'query', 'queries')} at 0."
+            marks = [Mark(mean, f"mean {decimal(mean)}")]
+            yield figure(
+                metric,
+                sentence,
+                histogram(unit_bins(values), f"Distribution of {metric}", f"{metric} of a query", marks),
+            )
+
+
+def _rank_figure(summary: Summary) -> Iterator[Markup]:
+    ranks = [query.first_rank for query in summary.queries if not query.refuse]
+    if ranks:
+        bins = rank_bins(ranks, summary.k)
+        first = sum(rank == 1 for rank in ranks)
+        sentence = f"{first:,} of {len(ranks):,} at rank 1, {bins[-1].count:,} not found."
+        plot = categories(bins, "Distribution of the rank of the first hit", "rank of the first hit")
+        yield figure("First hit", sentence, plot)
+
+
+def _latency_figure(summary: Summary) -> Iterator[Markup]:
+    values = [value for query in summary.queries if (value := known(query.latency_ms)) is not None]
+    if any(values):
+        bins, logarithmic = latency_bins(values)
+        marks = [
+            Mark(value, f"{name} {milliseconds(value)}")
+            for name in ("p50", "p95")
+            if (value := known(summary.latency.get(name))) is not None
+        ]
+        label = "latency, ms (logarithmic)" if logarithmic else "latency, ms"
+        sentence = f"Slowest {milliseconds(max(values))}."
+        yield figure("Latency", sentence, histogram(bins, "Distribution of latency", label, marks, logarithmic))

@@ -1,0 +1,298 @@
+"""Plots as inline SVG: one width, labelled axes, a tooltip on every mark. Colours come from the page's style sheet.
+
+All are drawn 360 wide, which is a phone's width and a third of a desktop page, so text keeps its size on both.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.evaluate.report.distributions import Bin
+from assay.evaluate.report.markup import Child, Markup, element, join
+from assay.evaluate.report.numbers import counted, decimal, signed
+from assay.evaluate.report.scales import Scale, power_ticks, round_ticks, tick_text
+
+WIDTH = 360
+_LEFT, _RIGHT = 38, 346  # the plot area of a plot with a numeric y axis
+_CHARACTER = 6.2  # mean width of a character at the 11 px of labels
+_LINE = 14
+_ROW = 24  # of a forest plot
+_MOST_SLOPES = 150  # distinct lines; beyond, values are rounded to a twentieth and lines merge
+_MOST_BARS = 140
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A value worth a vertical line, such as a mean or p95."""
+
+    value: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One value before and after: of a query."""
+
+    label: str
+    before: float
+    after: float
+
+    @property
+    def delta(self) -> float:
+        return round(self.after - self.before, 9)
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A difference with its interval; `verdict` is gain, loss or even."""
+
+    label: str
+    delta: float
+    low: float
+    high: float
+    verdict: str
+
+
+def verdict(delta: float) -> str:
+    """The colour class of a difference."""
+    return "gain" if delta > 0 else "loss" if delta < 0 else "even"
+
+
+def histogram(
+    bins: Sequence[Bin], name: str, x_label: str, marks: Sequence[Mark] = (), logarithmic: bool = False
+) -> Markup:
+    """How many queries fall in each bin of a number, with vertical marks."""
+    low, high = bins[0].low, bins[-1].high
+    x = Scale(low, high, _LEFT, _RIGHT, logarithmic)
+    ticks = power_ticks(low, high) if logarithmic else round_ticks(low, high)
+    spans = [(x(one.low), x(one.high)) for one in bins]
+    top = 24 + _LINE * len(marks)
+    axis = _x_axis(x, ticks, top + 120, x_label)
+    lines = [_mark(x, mark, 24 + _LINE * row, top + 120) for row, mark in enumerate(marks)]
+    return _svg(top + 156, name, _columns(bins, spans, top, top + 120), axis, lines)
+
+
+def categories(bins: Sequence[Bin], name: str, x_label: str) -> Markup:
+    """How many queries fall in each named bin; the missing ones stand apart in their own colour."""
+    band = (_RIGHT - _LEFT) / len(bins)
+    spans = [(round(_LEFT + band * i, 1), round(_LEFT + band * (i + 1), 1)) for i in range(len(bins))]
+    base = 158
+    crowded = any(len(one.label) * _CHARACTER > band for one in bins if not one.missing)
+    labels = [
+        _label(line, (left + right) / 2, base + 15 + 12 * row, "middle")
+        for i, (one, (left, right)) in enumerate(zip(bins, spans, strict=True))
+        for row, line in enumerate(one.label.split("\n"), start=int(crowded and not one.missing and i % 2))
+    ]
+    axis = element("line", x1=_LEFT, x2=_RIGHT, y1=base, y2=base, class_="axis")
+    middle = (_LEFT + spans[-1][0]) / 2
+    return _svg(196, name, _columns(bins, spans, 24, base), axis, labels, _label(x_label, middle, 192, "middle"))
+
+
+def interval(value: float, low: float | None, high: float | None, top: float, name: str) -> Markup:
+    """A value from 0 to `top` as a bar, with its interval as a whisker."""
+    x = Scale(0.0, top, 1, 239)
+    whisker = None
+    if low is not None and high is not None:
+        whisker = [
+            element("line", x1=x(low), x2=x(high), y1=8, y2=8, class_="whisker"),
+            *(element("line", x1=x(end), x2=x(end), y1=4, y2=12, class_="whisker") for end in (low, high)),
+        ]
+    return element(
+        "svg",
+        element("rect", x=1, y=5, width=238, height=6, rx=3, class_="track"),
+        element("rect", x=1, y=5, width=round(x(value) - 1, 1), height=6, rx=3, class_="bar"),
+        whisker,
+        element("circle", cx=x(value), cy=8, r=3.5, class_="dot"),
+        viewBox="0 0 240 16",
+        role="img",
+        aria_label=name,
+    )
+
+
+def forest(effects: Sequence[Effect], name: str, x_label: str) -> Markup:
+    """Differences with their intervals around a zero line, one row each."""
+    left = min(140, round(max(len(one.label) for one in effects) * _CHARACTER) + 16)
+    reach = max(max(abs(one.low), abs(one.high), abs(one.delta)) for one in effects) or 0.01
+    ticks = round_ticks(-reach, reach, 4)
+    x = Scale(ticks[0], ticks[-1], left, WIDTH - 58)
+    base = 14 + _ROW * len(effects)
+    zero = element("line", x1=x(0), x2=x(0), y1=6, y2=base, class_="zero")
+    rows = [_effect(one, x, 14 + _ROW * i + _ROW / 2 - 4) for i, one in enumerate(effects)]
+    return _svg(base + 36, name, zero, _x_axis(x, ticks, base, x_label), rows)
+
+
+def slopes(changes: Sequence[Change], name: str, before: str, after: str, y_label: str, height: int = 260) -> Markup:
+    """A line from each query's value before to the one after; equal lines are drawn once, as thick as they are many."""
+    y = _value_scale([value for one in changes for value in (one.before, one.after)], 44, height - 14)
+    left, right = 70, 330
+    lines = sorted(_merged(changes), key=lambda line: (abs(line[0].delta) > 0, line[0].delta < 0, -line[1]))
+    most = max((number for _, number in lines), default=1)
+    ends = [element("line", x1=at, x2=at, y1=y.end, y2=y.start, class_="axis") for at in (left, right)]
+    return _svg(
+        height,
+        name,
+        _y_axis(y, round_ticks(y.low, y.high), left - 12, right, y_label),
+        ends,
+        _label(_shortened(before, 20), left, 32, "middle", "label strong"),
+        _label(_shortened(after, 20), right + 24, 32, "end", "label strong"),
+        [_slope(one, number, most, y, left, right) for one, number in lines],
+    )
+
+
+def difference_bars(changes: Sequence[Change], name: str, y_label: str, height: int = 260) -> Markup:
+    """The queries that changed, from the largest loss to the largest gain; many are drawn as means of neighbours."""
+    changed = sorted((one for one in changes if one.delta), key=lambda one: one.delta)
+    per_bar = -(-len(changed) // _MOST_BARS) or 1
+    bars = [_averaged(changed[i : i + per_bar]) for i in range(0, len(changed), per_bar)]
+    reach = max((abs(delta) for delta, _ in bars), default=1.0)
+    ticks = round_ticks(-reach, reach, 4)
+    y = Scale(ticks[0], ticks[-1], height - 34, 28)
+    band = min(28.0, (_RIGHT - _LEFT - 6) / max(1, len(bars)))
+    return _svg(
+        height,
+        name,
+        _y_axis(y, ticks, _LEFT, _RIGHT, y_label),
+        [_difference(bar, y, _LEFT + 6 + band * i, band) for i, bar in enumerate(bars)],
+        element("line", x1=_LEFT, x2=_RIGHT, y1=y(0), y2=y(0), class_="zero"),
+        _label(
+            f"{counted(len(changed), 'changed query', 'changed queries')}, largest loss first",
+            WIDTH / 2,
+            height - 10,
+            "middle",
+        ),
+    )
+
+
+def _svg(height: float, name: str, *marks: Child) -> Markup:
+    return element("svg", *marks, viewBox=f"0 0 {WIDTH} {height:g}", role="img", aria_label=name)
+
+
+def _label(words: str, x: float, y: float, anchor: str = "start", class_: str = "label") -> Markup:
+    return element("text", words, x=round(x, 1), y=round(y, 1), text_anchor=anchor, class_=class_)
+
+
+def _shortened(words: str, most: int) -> str:
+    return words if len(words) <= most else words[: most - 1] + "…"
+
+
+def _x_axis(scale: Scale, ticks: Sequence[float], base: float, label: str) -> Markup:
+    """The base line, the ticks that have room for their numbers, and what the axis is."""
+    out = [element("line", x1=scale.start, x2=scale.end, y1=base, y2=base, class_="axis")]
+    taken = float("-inf")
+    for tick in ticks:
+        half = len(tick_text(tick)) * _CHARACTER / 2
+        if scale(tick) - half >= taken + 4:
+            taken = scale(tick) + half
+            out.append(element("line", x1=scale(tick), x2=scale(tick), y1=base, y2=base + 4, class_="axis"))
+            out.append(_label(tick_text(tick), scale(tick), base + 15, "middle"))
+    return join([*out, _label(label, (scale.start + scale.end) / 2, base + 31, "middle")])
+
+
+def _y_axis(scale: Scale, ticks: Sequence[float], left: float, right: float, label: str) -> Markup:
+    """A thin line and a number per tick; what the axis is stands above it."""
+    lines = [element("line", x1=left, x2=right, y1=scale(tick), y2=scale(tick), class_="grid") for tick in ticks]
+    numbers = [_label(tick_text(tick), left - 6, scale(tick) + 4, "end") for tick in ticks]
+    return join([*lines, *numbers, _label(label, 4, 12)])
+
+
+def _columns(bins: Sequence[Bin], spans: Sequence[tuple[float, float]], top: float, base: float) -> Markup:
+    """The y axis of counts and one bar per bin."""
+    ticks = round_ticks(0, max(one.count for one in bins), 4, whole=True)
+    y = Scale(0, ticks[-1], base, top)
+    bars = [
+        element(
+            "rect",
+            element("title", f"{one.label}: {counted(one.count, 'query', 'queries')}".replace("\n", " ")),
+            x=left + 1,
+            y=y(one.count),
+            width=round(max(1.0, right - left - 2), 1),
+            height=round(base - y(one.count), 1),
+            class_="missing" if one.missing else "bar",
+        )
+        for one, (left, right) in zip(bins, spans, strict=True)
+        if one.count
+    ]
+    return join([_y_axis(y, ticks, _LEFT, _RIGHT, "queries"), *bars])
+
+
+def _mark(x: Scale, mark: Mark, top: float, base: float) -> Markup:
+    """A vertical line with its label on the side that has room."""
+    at = x(mark.value)
+    before = at > (_LEFT + _RIGHT) / 2
+    line = element("line", x1=at, x2=at, y1=top - 4, y2=base, class_="mark")
+    return join(
+        [line, _label(mark.label, at - 5 if before else at + 5, top + 5, "end" if before else "start", "label strong")]
+    )
+
+
+def _effect(one: Effect, x: Scale, y: float) -> Markup:
+    said = f"{one.label}: {signed(one.delta)}, 95 % interval {signed(one.low)} to {signed(one.high)}"
+    return element(
+        "g",
+        element("title", said),
+        _label(_shortened(one.label, 20), 4, y + 4),
+        element("line", x1=x(one.low), x2=x(one.high), y1=y, y2=y, class_="whisker"),
+        [element("line", x1=x(end), x2=x(end), y1=y - 4, y2=y + 4, class_="whisker") for end in (one.low, one.high)],
+        element("circle", cx=x(one.delta), cy=y, r=4.5, class_="dot"),
+        _label(signed(one.delta), WIDTH - 4, y + 4, "end", "label strong"),
+        class_=one.verdict,
+    )
+
+
+def _value_scale(values: Sequence[float], top: float, base: float) -> Scale:
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    ticks = round_ticks(min(0.0, low), max(1.0, high))
+    return Scale(ticks[0], ticks[-1], base, top)
+
+
+def _merged(changes: Sequence[Change]) -> list[tuple[Change, int]]:
+    """Equal changes once, with how many they are; rounded to a twentieth when too many would be left."""
+    for nearest in (_to_thousandth, _to_twentieth):
+        counts = Counter((nearest(one.before), nearest(one.after)) for one in changes)
+        if len(counts) <= _MOST_SLOPES:
+            break
+    labels = {(nearest(one.before), nearest(one.after)): one.label for one in changes}
+    return [
+        (Change(labels[pair] if number == 1 else counted(number, "query", "queries"), *pair), number)
+        for pair, number in counts.items()
+    ]
+
+
+def _to_thousandth(value: float) -> float:
+    return round(value, 3)
+
+
+def _to_twentieth(value: float) -> float:
+    return round(round(value * 20) / 20, 2)
+
+
+def _slope(one: Change, number: int, most: int, y: Scale, left: float, right: float) -> Markup:
+    width = round(1.2 + 5 * (number / most) ** 0.5, 1) if most > 1 else 1.6
+    return element(
+        "g",
+        element("title", f"{one.label}: {decimal(one.before)} → {decimal(one.after)}"),
+        element("line", x1=left, x2=right, y1=y(one.before), y2=y(one.after), stroke_width=width, class_="slope"),
+        [element("circle", cx=at, cy=y(value), r=2.5) for at, value in ((left, one.before), (right, one.after))],
+        class_=verdict(one.delta),
+    )
+
+
+def _averaged(changes: Sequence[Change]) -> tuple[float, str]:
+    """The mean difference of neighbours and what to call them."""
+    delta = sum(one.delta for one in changes) / len(changes)
+    return delta, changes[0].label if len(changes) == 1 else f"mean of {len(changes)} queries"
+
+
+def _difference(bar: tuple[float, str], y: Scale, left: float, band: float) -> Markup:
+    delta, label = bar
+    return element(
+        "rect",
+        element("title", f"{label}: {signed(delta)}"),
+        x=round(left, 1),
+        y=min(y(0), y(delta)),
+        width=round(max(0.8, band * 0.8), 1),
+        height=round(abs(y(delta) - y(0)), 1),
+        class_=verdict(delta),
+    )

@@ -1,0 +1,218 @@
+"""Running a golden set against a system: ask, store, judge. Whatever happens to the system, what was answered is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from assay import __version__
+from assay.core.golden import GoldenQuery, GoldenSet
+from assay.core.hits import Response
+from assay.evaluate.judging import judge
+from assay.evaluate.matching import Matcher, matcher
+from assay.evaluate.runs import RunInfo, RunStore
+from assay.evaluate.summary import summarise
+from assay.evaluate.systems.protocol import System, SystemDied, SystemFailed
+
+_KEEP_EVERY = 0.5  # seconds of answers a killed run may lose
+_DEATHS = 3  # in a row before the rest of the queries is given up
+
+Answered = tuple[int, GoldenQuery, Response, bool]  # position, query, response, whether repeats differed
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How to run: the matcher to judge with, how many results to ask for, how often, and on how many threads."""
+
+    matching: Matcher
+    k: int = 10
+    depth: int = 0  # results to ask for, when more than k
+    budget: int | None = None
+    repeat: int = 1
+    jobs: int = 1
+    answer: bool = False  # ask for written answers
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A run after it ended; `died` says why the system could not be asked to the end."""
+
+    info: RunInfo
+    died: str = ""
+
+
+def execute(
+    golden: GoldenSet, system: System, store: RunStore, plan: Plan, root: Path, advance: Callable[[], None]
+) -> Outcome:
+    """Starts a run and asks the system everything."""
+    system.index()
+    config = system.describe()
+    now = datetime.now(UTC)
+    identity = hashlib.sha256(repr((golden.digest, sorted(config.items()), plan.matching.name, plan.k)).encode())
+    info = RunInfo(
+        run_id=f"{now:%Y%m%d-%H%M%S}-{identity.hexdigest()[:6]}",
+        created=now.isoformat(timespec="seconds"),
+        label=plan.label,
+        golden_hash=golden.digest,
+        system=system.name,
+        config=config,
+        matching=plan.matching.name,
+        level=plan.matching.level_for(golden),
+        k=plan.k,
+        budget=plan.budget,
+        repeat=plan.repeat,
+        index_fingerprint=str(config.get("index_fingerprint", "")),
+        chunker_version=str(config.get("chunker_version", "")),
+        versions={"assay": __version__, "python": platform.python_version(), "numpy": np.__version__},
+        environment=_environment(root),
+        warnings=[*golden.warnings, *_warnings(golden, system, root)],
+    )
+    return _ask_all(golden, system, store, plan, store.start(info, golden), range(len(golden.queries)), advance)
+
+
+def resume(
+    info: RunInfo, system: System, store: RunStore, jobs: int, answer: bool, advance: Callable[[], None]
+) -> Outcome:
+    """Asks what an interrupted run has not answered yet, and what failed."""
+    golden = store.golden(info.golden_hash)
+    system.index()
+    if system.describe() != info.config:
+        changed = sorted(
+            k for k in {*system.describe(), *info.config} if system.describe().get(k) != info.config.get(k)
+        )
+        raise SystemDied(
+            f"run {info.run_id} was made with another state of {info.system}: {', '.join(changed)} changed since. Start a new run."
+        )
+    good = {position for position, fine in store.answered(info.run_id).items() if fine}
+    left = [position for position in range(len(golden.queries)) if position not in good]
+    plan = Plan(matcher(info.matching), info.k, budget=info.budget, repeat=info.repeat, jobs=jobs, answer=answer)
+    return _ask_all(golden, system, store, plan, info, left, advance)
+
+
+def _ask_all(
+    golden: GoldenSet,
+    system: System,
+    store: RunStore,
+    plan: Plan,
+    info: RunInfo,
+    positions: Sequence[int],
+    advance: Callable[[], None],
+) -> Outcome:
+    store.update(info.run_id, status="running")
+    kept, waiting, died, deaths = time.monotonic(), list[tuple[int, str, Response, bool]](), "", 0
+    try:
+        for position, query, response, unstable in _answers(system, golden.queries, positions, plan):
+            waiting.append((position, query.id, response, unstable))
+            advance()
+            deaths = deaths + 1 if response.config.get("died") else 0
+            if deaths >= _DEATHS:
+                died = response.error
+                break
+            if time.monotonic() - kept > _KEEP_EVERY:
+                store.record(info.run_id, waiting)
+                waiting, kept = [], time.monotonic()
+    finally:
+        store.record(info.run_id, waiting)
+        store.update(info.run_id, status="incomplete", finished=datetime.now(UTC).isoformat(timespec="seconds"))
+    complete = len(store.answered(info.run_id)) == len(golden.queries) and not died
+    responses = store.responses(info.run_id, len(golden.queries))
+    judged = judge(golden.queries, responses, plan.matching, info.level)
+    store.save_judged(info.run_id, info.matching, judged)
+    info = _learned(store, info, responses)
+    aggregate = summarise(info, golden, judged)
+    store.update(info.run_id, status="complete" if complete else "incomplete", aggregate_json=aggregate)
+    return Outcome(store.info(info.run_id), died)
+
+
+def _answers(
+    system: System, queries: Sequence[GoldenQuery], positions: Sequence[int], plan: Plan
+) -> Iterator[Answered]:
+    """Every answer as it comes. On several threads only if the system allows it; the order does not matter, they are stored by position."""
+    if plan.jobs == 1 or not system.concurrent:
+        for position in positions:
+            yield _ask(system, position, queries[position], plan)
+        return
+    with ThreadPoolExecutor(plan.jobs) as pool:
+        left = iter(positions)
+        running: set[Future[Answered]] = set()
+        try:
+            while True:
+                for position in left:
+                    running.add(pool.submit(_ask, system, position, queries[position], plan))
+                    if len(running) >= plan.jobs * 2:
+                        break
+                if not running:
+                    return
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                yield from (future.result() for future in done)
+        finally:
+            for future in running:
+                future.cancel()
+
+
+def _ask(system: System, position: int, query: GoldenQuery, plan: Plan) -> Answered:
+    """One query, as often as asked for: the first answer counts, the latency is the median, and differing answers are noted."""
+    ask = system.answer if plan.answer else system.retrieve
+    found: list[Response] = []
+    for _ in range(plan.repeat):
+        started = time.perf_counter()
+        try:
+            system.reset()
+            found.append(ask(query.text, max(plan.k, plan.depth), plan.budget, query.repository, query.id))
+        except SystemFailed as error:
+            spent = (time.perf_counter() - started) * 1000
+            found.append(Response(error=str(error), latency_ms=spent, config={"died": isinstance(error, SystemDied)}))
+    unstable = any(
+        [h.id for h in one.hits] != [h.id for h in found[0].hits] or one.answer != found[0].answer for one in found[1:]
+    )
+    latency = statistics.median(response.latency_ms for response in found)
+    return position, query, replace(found[0], latency_ms=round(latency, 3)), unstable
+
+
+def _learned(store: RunStore, info: RunInfo, responses: Sequence[Response]) -> RunInfo:
+    """What the answers themselves said about the system (a chunker version, say) becomes part of the run."""
+    said: dict[str, Any] = {}
+    for response in responses:
+        said |= response.config
+    if version := said.get("chunker_version"):
+        store.update(info.run_id, chunker_version=str(version))
+    return store.info(info.run_id)
+
+
+def _warnings(golden: GoldenSet, system: System, root: Path) -> list[str]:
+    path = Path(golden.path).resolve()
+    holds = getattr(system, "holds", None)
+    if holds is not None:
+        inside = bool(holds(path))
+    else:
+        inside = path.is_relative_to(root.resolve()) and system.name.startswith("cmd:")
+    if not inside:
+        return []
+    return [f"the golden set {golden.path} lies inside the corpus that is searched: its own text may be found"]
+
+
+def _environment(root: Path) -> dict[str, Any]:
+    facts: dict[str, Any] = {"platform": sys.platform, "machine": platform.machine(), "cpus": os.cpu_count()}
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, check=False
+        )
+        if done.returncode == 0:
+            facts["commit"] = done.stdout.strip()
+    except OSError:
+        pass
+    return facts

@@ -1,0 +1,308 @@
+"""Runs in their own SQLite file: what each system answered, whole. Metrics are computed from what is stored here, whenever asked.
+
+eval_golden          the golden sets runs were made with, by digest
+eval_runs            one row per run: what was asked of whom, and the aggregate
+eval_query_results   one row per query: hits, answer, trace, latency, error
+eval_judged          the judged arrays of a run: what metrics, comparisons and gates read instead of the hits
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from assay.core.golden import GoldenQuery, GoldenSet
+from assay.core.hits import Response
+from assay.errors import AssayError
+from assay.evaluate.judging import JUDGING_VERSION, judge
+from assay.evaluate.matching import matcher
+from assay.evaluate.metrics.judged import Judged
+from assay.text.identifiers import nearest
+
+SCHEMA_VERSION = 1
+_WAIT = 10.0  # seconds to wait for another writer
+
+_SCHEMA = """
+CREATE TABLE eval_golden (digest TEXT PRIMARY KEY, path TEXT, format TEXT, queries BLOB);
+CREATE TABLE eval_runs (
+    run_id TEXT PRIMARY KEY, created TEXT, finished TEXT, status TEXT, label TEXT, golden_hash TEXT, system TEXT, config TEXT, matching TEXT,
+    level TEXT, k INTEGER, budget INTEGER, repeat INTEGER,
+    index_fingerprint TEXT, chunker_version TEXT, versions TEXT, environment TEXT, warnings TEXT,
+    aggregate_json TEXT
+);
+CREATE TABLE eval_query_results (
+    run_id TEXT, position INTEGER, query_id TEXT, hits BLOB, answer BLOB, trace BLOB, tokens INTEGER, latency_ms REAL, error TEXT, unstable INTEGER,
+    PRIMARY KEY (run_id, position)
+) WITHOUT ROWID;
+CREATE TABLE eval_judged (
+    run_id TEXT, matching TEXT, version INTEGER, name TEXT, kind TEXT, data BLOB, PRIMARY KEY (run_id, matching, name)
+) WITHOUT ROWID;
+"""
+
+
+class NoSuchRun(AssayError):
+    """No run of that name; the message says what there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunInfo:
+    """One row of `eval_runs`: everything about a run but its answers."""
+
+    run_id: str
+    created: str
+    golden_hash: str
+    system: str
+    matching: str
+    level: str
+    k: int
+    finished: str = ""
+    status: str = "running"  # running, complete, incomplete
+    label: str = ""
+    config: dict[str, Any] = field(default_factory=dict)  # what the system says of itself
+    budget: int | None = None
+    repeat: int = 1
+    index_fingerprint: str = ""
+    chunker_version: str = ""
+    versions: dict[str, str] = field(default_factory=dict)
+    environment: dict[str, Any] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    aggregate_json: dict[str, Any] = field(default_factory=dict)
+
+
+_JSON_COLUMNS = ("config", "versions", "environment", "warnings", "aggregate_json")
+_COLUMNS = tuple(column.name for column in fields(RunInfo))
+
+
+class RunStore:
+    """The run file. Opened for reading it never writes, so a read-only disk can still be read."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path, self._db = path, connection
+
+    @classmethod
+    @contextlib.contextmanager
+    def open(cls, path: Path, write: bool = False) -> Iterator[RunStore]:
+        """The store at this path; made when it is to be written and does not exist."""
+        if not write and not path.exists():
+            raise NoSuchRun(f"{path}: no runs yet. Make one with: assay eval run --golden PATH --system SPEC")
+        try:
+            if write:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                if path.parent.name == ".assay" and not (path.parent / ".gitignore").exists():
+                    (path.parent / ".gitignore").write_text("*\n")
+            uri = f"{path.resolve().as_uri()}?mode={'rwc' if write else 'ro'}"
+            connection = sqlite3.connect(uri, uri=True, timeout=_WAIT, isolation_level=None, check_same_thread=False)
+        except (OSError, sqlite3.Error) as error:
+            raise _unusable(path, error) from None
+        try:
+            store = cls(path, connection)
+            store._prepare(write)
+            yield store
+        except sqlite3.Error as error:
+            raise _unusable(path, error) from None
+        finally:
+            connection.close()
+
+    def _prepare(self, write: bool) -> None:
+        version = self._db.execute("PRAGMA user_version").fetchone()[0]
+        if version == 0 and write:
+            with self._transaction():
+                if not self._db.execute("SELECT 1 FROM sqlite_master").fetchone():
+                    for statement in filter(str.strip, _SCHEMA.split(";")):
+                        self._db.execute(statement)
+                    self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        elif version != SCHEMA_VERSION:
+            raise AssayError(
+                f"{self.path}: the run file has format {version}, this version of assay reads {SCHEMA_VERSION}. "
+                "Use the assay that wrote it, or give another file with --runs FILE."
+            )
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    # writing
+
+    def start(self, info: RunInfo, golden: GoldenSet) -> RunInfo:
+        """Notes that a run begins. Its id is made unique by a number behind it where needed."""
+        with self._transaction():
+            self._db.execute(
+                "INSERT OR IGNORE INTO eval_golden VALUES (?, ?, ?, ?)",
+                (golden.digest, golden.path, golden.format, msgspec.json.encode(golden.queries)),
+            )
+            run_id, number = info.run_id, 1
+            while self._db.execute("SELECT 1 FROM eval_runs WHERE run_id = ?", (run_id,)).fetchone():
+                number += 1
+                run_id = f"{info.run_id}-{number}"
+            row = asdict(info) | {"run_id": run_id}
+            row |= {name: msgspec.json.encode(row[name], order="deterministic").decode() for name in _JSON_COLUMNS}
+            self._db.execute(
+                f"INSERT INTO eval_runs ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})",
+                [row[name] for name in _COLUMNS],
+            )
+        return self.info(run_id)
+
+    def record(self, run_id: str, answers: Sequence[tuple[int, str, Response, bool]]) -> None:
+        """Stores what was answered: (position, query id, response, whether repeats differed)."""
+        rows = [
+            (
+                run_id, position, query_id, _encode_hits(response), _encode(response.answer), _encode(response.stages or None),
+                response.tokens, response.latency_ms, response.error, int(unstable),
+            )
+            for position, query_id, response, unstable in answers
+        ]  # fmt: skip
+        with self._transaction():
+            self._db.executemany("INSERT OR REPLACE INTO eval_query_results VALUES (?,?,?,?,?,?,?,?,?,?)", rows)
+
+    def update(self, run_id: str, **columns: Any) -> None:
+        """Changes columns of a run."""
+        values = [
+            msgspec.json.encode(value, order="deterministic").decode() if name in _JSON_COLUMNS else value
+            for name, value in columns.items()
+        ]
+        with self._transaction():
+            self._db.execute(
+                f"UPDATE eval_runs SET {', '.join(f'{name} = ?' for name in columns)} WHERE run_id = ?",
+                [*values, run_id],
+            )
+
+    def save_judged(self, run_id: str, matching: str, judged: Judged) -> None:
+        rows = [(name, array.dtype.str, array.tobytes()) for name, array in judged.arrays().items()]
+        rows.append(("queries", "json", msgspec.json.encode(judged.queries)))
+        with self._transaction():
+            self._db.execute("DELETE FROM eval_judged WHERE run_id = ? AND matching = ?", (run_id, matching))
+            self._db.executemany(
+                "INSERT INTO eval_judged VALUES (?, ?, ?, ?, ?, ?)",
+                [(run_id, matching, JUDGING_VERSION, *row) for row in rows],
+            )
+
+    def delete(self, run_id: str) -> None:
+        with self._transaction():
+            for table in ("eval_judged", "eval_query_results", "eval_runs"):
+                self._db.execute(f"DELETE FROM {table} WHERE run_id = ?", (run_id,))
+
+    # reading
+
+    def runs(self) -> list[RunInfo]:
+        """Every run, oldest first."""
+        rows = self._db.execute(f"SELECT {', '.join(_COLUMNS)} FROM eval_runs ORDER BY created, rowid").fetchall()
+        return [_info(row) for row in rows]
+
+    def info(self, run_id: str) -> RunInfo:
+        row = self._db.execute(f"SELECT {', '.join(_COLUMNS)} FROM eval_runs WHERE run_id = ?", (run_id,)).fetchone()
+        if row is None:
+            raise NoSuchRun(f"no run called '{run_id}' in {self.path}")
+        return _info(row)
+
+    def find(self, name: str) -> RunInfo:
+        """The run somebody means: its id, a unique beginning of it, its label, `latest`, or `latest~1` for the one before."""
+        known = self.runs()
+        if name == "latest" or (name.startswith("latest~") and name[7:].isdigit()):
+            back = int(name[7:] or 0) if "~" in name else 0
+            if back >= len(known):
+                raise NoSuchRun(f"there are only {len(known)} runs in {self.path}; '{name}' goes further back")
+            return known[-1 - back]
+        exact = [run for run in known if run.run_id == name] or [run for run in known if run.label == name][-1:]
+        found = exact or [run for run in known if run.run_id.startswith(name)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise NoSuchRun(f"'{name}' could be any of {', '.join(run.run_id for run in found[:5])}; write more of it")
+        near = nearest(name, [run.run_id for run in known], 3) or [run.run_id for run in known[-3:]]
+        hint = f" Nearest: {', '.join(near)}." if near else ""
+        raise NoSuchRun(
+            f"no run called '{name}' in {self.path}.{hint} `assay eval list` shows all; `latest` is the last"
+        )
+
+    def golden(self, digest: str) -> GoldenSet:
+        """The golden set a run was made with, as it was then."""
+        path, form, blob = self._db.execute(
+            "SELECT path, format, queries FROM eval_golden WHERE digest = ?", (digest,)
+        ).fetchone()
+        return GoldenSet(msgspec.json.decode(blob, type=tuple[GoldenQuery, ...]), path, form, digest)
+
+    def golden_path(self, digest: str) -> str:
+        row = self._db.execute("SELECT path FROM eval_golden WHERE digest = ?", (digest,)).fetchone()
+        return str(row[0]) if row else ""
+
+    def answered(self, run_id: str) -> dict[int, bool]:
+        """Which positions of a run have been answered, and whether without error."""
+        rows = self._db.execute("SELECT position, error = '' FROM eval_query_results WHERE run_id = ?", (run_id,))
+        return {position: bool(good) for position, good in rows}
+
+    def responses(self, run_id: str, queries: int) -> list[Response]:
+        """What was answered, by position; a query nobody asked has an error that says so."""
+        found = [Response(error="not asked: the run was interrupted")] * queries
+        rows = self._db.execute(
+            "SELECT position, hits, answer, trace, tokens, latency_ms, error FROM eval_query_results WHERE run_id = ?",
+            (run_id,),
+        )
+        for position, hits, answer, trace, tokens, latency, error in rows:
+            raw = {"hits": msgspec.Raw(hits), "answer": msgspec.Raw(answer), "stages": msgspec.Raw(trace or b"[]")}
+            whole = msgspec.json.encode(raw | {"tokens": tokens, "latency_ms": latency, "error": error})
+            found[position] = msgspec.json.decode(whole, type=Response)
+        return found
+
+    def unstable(self, run_id: str) -> list[str]:
+        """The queries whose repeats differed."""
+        rows = self._db.execute("SELECT query_id FROM eval_query_results WHERE run_id = ? AND unstable", (run_id,))
+        return [row[0] for row in rows]
+
+    def judged(self, info: RunInfo, matching: str = "") -> Judged:
+        """A run, judged: as stored, else (another matcher, a newer judging) from its hits again."""
+        name = matching or info.matching
+        rows = self._db.execute(
+            "SELECT name, kind, data FROM eval_judged WHERE run_id = ? AND matching = ? AND version = ?",
+            (info.run_id, name, JUDGING_VERSION),
+        ).fetchall()
+        if rows:
+            arrays = {key: np.frombuffer(data, dtype=kind) for key, kind, data in rows if kind != "json"}
+            queries = next(msgspec.json.decode(data, type=tuple[str, ...]) for key, _, data in rows if key == "queries")
+            return Judged.from_arrays(queries, arrays)
+        golden = self.golden(info.golden_hash)
+        chosen = matcher(name)
+        level = info.level if name == info.matching else chosen.level_for(golden)
+        return judge(golden.queries, self.responses(info.run_id, len(golden.queries)), chosen, level)
+
+
+def _info(row: tuple[Any, ...]) -> RunInfo:
+    values = dict(zip(_COLUMNS, row, strict=True))
+    return RunInfo(**{n: msgspec.json.decode(v) if n in _JSON_COLUMNS else v for n, v in values.items()})
+
+
+def _encode(value: object) -> bytes:
+    return msgspec.json.encode(value)
+
+
+def _encode_hits(response: Response) -> bytes:
+    """Hits as JSON objects without their empty fields."""
+    kept = ({name: value for name, value in asdict(hit).items() if value not in ("", 0, None)} for hit in response.hits)
+    return msgspec.json.encode([{"id": hit.id} | row for hit, row in zip(response.hits, kept, strict=True)])
+
+
+def _unusable(path: Path, error: Exception) -> AssayError:
+    said = str(error)
+    if "locked" in said:
+        return AssayError(
+            f"{path}: another process is writing to the run file. Try again when it is done, or give --runs FILE."
+        )
+    if "readonly" in said or "unable to open" in said or isinstance(error, OSError):
+        return AssayError(f"{path}: cannot write or open the run file ({said}). Give another place with --runs FILE.")
+    if "not a database" in said or "malformed" in said:
+        return AssayError(
+            f"{path}: not a run file, or damaged ({said}). Move it away, or give another with --runs FILE."
+        )
+    return AssayError(f"{path}: the run file cannot be used ({said})")

@@ -1,0 +1,156 @@
+"""A run as comparisons see it: figures per query. It comes from the run store, or from a baseline file kept with the code."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from assay.errors import AssayError
+from assay.evaluate.metrics.judged import Floats, Judged
+from assay.evaluate.metrics.kernel import first_rank
+from assay.evaluate.metrics.measures import Measure, aggregate, defaults, parse
+from assay.evaluate.runs import RunInfo, RunStore
+
+BASELINE_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Scores:
+    """One run, query by query. `first_rank` is 0 where nothing relevant stands in the first k."""
+
+    run_id: str
+    created: str
+    golden_hash: str
+    system: str
+    matching: str
+    k: int
+    status: str
+    chunker_version: str
+    config: dict[str, Any]
+    queries: tuple[str, ...]
+    values: dict[str, Floats]
+    first_rank: Floats
+    means: dict[str, float | None]
+    latency: Floats = field(default_factory=lambda: np.array([]))
+
+    def rows(self, wanted: Sequence[str]) -> list[int]:
+        """The positions of these queries."""
+        if tuple(wanted) == self.queries:
+            return list(range(len(self.queries)))
+        place = {query: number for number, query in enumerate(self.queries)}
+        return [place[query] for query in wanted]
+
+
+def of_run(
+    store: RunStore, info: RunInfo, measures: Sequence[Measure] | None = None, judged: Judged | None = None
+) -> Scores:
+    """The scores of a stored run, computed from its judged arrays."""
+    judged = judged or store.judged(info)
+    chosen = list(measures) if measures else defaults(info.k)
+    return Scores(
+        run_id=info.run_id,
+        created=info.created,
+        golden_hash=info.golden_hash,
+        system=info.system,
+        matching=info.matching,
+        k=info.k,
+        status=info.status,
+        chunker_version=info.chunker_version,
+        config=info.config,
+        queries=judged.queries,
+        values={str(measure): measure.values(judged) for measure in chosen},
+        first_rank=first_rank(judged, info.k, 1),
+        means=aggregate(judged, chosen),
+        latency=judged.fact("latency_ms"),
+    )
+
+
+def write_baseline(scores: Scores, path: Path) -> None:
+    """Writes a baseline that can be committed: readable, one line per query, and independent of the run file."""
+    measured = {name: values for name, values in scores.values.items() if not np.isnan(values).all()}
+    head = {
+        "assay_baseline": BASELINE_FORMAT,
+        "run_id": scores.run_id,
+        "created": scores.created,
+        "golden_hash": scores.golden_hash,
+        "system": scores.system,
+        "matching": scores.matching,
+        "k": scores.k,
+        "chunker_version": scores.chunker_version,
+        "config": scores.config,
+        "metrics": {name: scores.means[name] for name in measured},
+    }
+    lines = [
+        json.dumps(query, ensure_ascii=False)
+        + ": "
+        + json.dumps({"rank": int(rank)} | {name: _stored(values[number]) for name, values in measured.items()})
+        for number, (query, rank) in enumerate(zip(scores.queries, scores.first_rank, strict=True))
+    ]
+    text = (
+        json.dumps(head, indent=2, ensure_ascii=False)[:-2]
+        + ',\n  "queries": {\n    '
+        + ",\n    ".join(lines)
+        + "\n  }\n}\n"
+    )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
+            file.write(text)
+        os.replace(file.name, path)
+    except OSError as error:
+        raise AssayError(f"{path}: cannot write the baseline ({error.strerror or error})") from None
+
+
+def read_baseline(path: Path) -> Scores:
+    """Scores from a baseline file."""
+    try:
+        raw = json.loads(path.read_text("utf-8"))
+        if raw["assay_baseline"] != BASELINE_FORMAT:
+            raise AssayError(
+                f"{path}: a baseline of format {raw['assay_baseline']}; this version of assay reads {BASELINE_FORMAT}"
+            )
+        rows: dict[str, dict[str, float | None]] = raw["queries"]
+        names = list(raw["metrics"])
+        values = {
+            str(parse(name)): np.array(
+                [math.nan if row[name] is None else row[name] for row in rows.values()], dtype=float
+            )
+            for name in names
+        }
+        return Scores(
+            run_id=raw["run_id"],
+            created=raw["created"],
+            golden_hash=raw["golden_hash"],
+            system=raw["system"],
+            matching=raw["matching"],
+            k=raw["k"],
+            status="complete",
+            chunker_version=raw["chunker_version"],
+            config=raw["config"],
+            queries=tuple(rows),
+            values=values,
+            first_rank=np.array([row["rank"] for row in rows.values()], dtype=float),
+            means=raw["metrics"],
+        )
+    except FileNotFoundError:
+        raise AssayError(
+            f"{path}: no such baseline. Make one with: assay eval baseline set latest --file {path}"
+        ) from None
+    except OSError as error:
+        raise AssayError(f"{path}: cannot read the baseline ({error.strerror or error})") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise AssayError(
+            f"{path}: not a baseline file ({type(error).__name__}: {error}). Make one with: assay eval baseline set RUN"
+        ) from None
+
+
+def _stored(value: float) -> float | None:
+    return round(float(value), 6) + 0.0 if math.isfinite(value) else None

@@ -1,0 +1,156 @@
+"""What a run amounts to: means with their spread, slices, latency, and each query with what was expected and what came."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from assay.core.golden import GoldenQuery, GoldenSet
+from assay.core.hits import Hit, Response
+from assay.evaluate.judging import mark
+from assay.evaluate.matching import Matcher, matcher
+from assay.evaluate.metrics.judged import Floats, Judged
+from assay.evaluate.metrics.kernel import first_rank
+from assay.evaluate.metrics.measures import Measure, defaults, mean
+from assay.evaluate.runs import RunInfo
+from assay.evaluate.slices import SLICES, members
+from assay.evaluate.statistics import detectable_before, latency, mean_interval, summary
+
+_MAIN = ("P", "R", "RR", "nDCG")  # what tables show unless asked for more
+SHOWN = 10  # results listed for a query
+
+
+def main_measures(k: int) -> list[Measure]:
+    """The four figures a person looks at first."""
+    return [measure for measure in defaults(k) if measure.kind.name in _MAIN and measure.cut == k]
+
+
+def summarise(
+    info: RunInfo, golden: GoldenSet, judged: Judged, measures: Sequence[Measure] | None = None
+) -> dict[str, Any]:
+    """The aggregate of a run, as stored with it and printed as JSON; without the single queries."""
+    chosen = list(measures) if measures else defaults(info.k)
+    values = {str(measure): measure.values(judged) for measure in chosen}
+    shown = {name: figures for name, figures in values.items() if not np.isnan(figures).all()}
+    always = {str(measure) for measure in (measures or main_measures(info.k))}
+    clusters = clusters_of(golden.queries)
+    out: dict[str, Any] = {
+        "run_id": info.run_id,
+        "created": info.created,
+        "status": info.status,
+        "label": info.label,
+        "golden": {
+            "path": golden.path,
+            "format": golden.format,
+            "digest": golden.digest,
+            "queries": len(golden.queries),
+        },
+        "system": info.system,
+        "config": info.config,
+        "matching": info.matching,
+        "level": info.level,
+        "k": info.k,
+        "index_fingerprint": info.index_fingerprint,
+        "chunker_version": info.chunker_version,
+        "metrics": {name: mean(figures) for name, figures in values.items() if name in shown or name in always},
+        "spread": {name: _spread(figures, clusters) for name, figures in shown.items()},
+        "counts": _counts(golden.queries, judged),
+        "latency": {
+            name: _finite(getattr(latency(judged.fact("latency_ms")), name)) for name in ("p50", "p95", "mean")
+        },
+    }
+    for name in SLICES:
+        groups = members(golden.queries, name)
+        out[name] = {
+            group: {"count": len(rows), "metrics": {m: mean(figures[rows]) for m, figures in shown.items()}}
+            for group, rows in groups.items()
+        }
+    out["warnings"] = [*info.warnings, *_warnings(out["counts"], len(golden.queries))]
+    return out
+
+
+def _spread(values: Floats, clusters: list[str] | None) -> dict[str, float | None]:
+    told = summary(values)
+    interval = mean_interval(values, clusters=clusters)
+    return {"sd": _finite(told.sd), "low": _finite(interval.low), "high": _finite(interval.high)}
+
+
+def _counts(queries: Sequence[GoldenQuery], judged: Judged) -> dict[str, int]:
+    return {
+        "queries": len(queries),
+        "judged": len(set(judged.main.wanted.owner.tolist())),
+        "failed": int(np.nansum(judged.fact("failure_rate"))),
+        "empty": int(np.nansum(judged.fact("empty_result_rate"))),
+        "to_refuse": sum(query.refuse for query in queries),
+        "with_duplicates": int((np.nan_to_num(judged.fact("duplicate_rate")) > 0).sum()),
+    }
+
+
+def _warnings(counts: dict[str, int], queries: int) -> list[str]:
+    said = []
+    if counts["failed"]:
+        said.append(f"the system failed on {counts['failed']} of {queries} queries; they score 0")
+    unjudged = queries - counts["judged"] - counts["to_refuse"]
+    if unjudged > 0:
+        said.append(f"{unjudged} queries have no expectation at the level judged; they are left out of ranked means")
+    smallest = detectable_before(counts["judged"]) if counts["judged"] > 1 else math.inf
+    if smallest > 0.1:
+        least = f"differences below about {smallest:.2f}" if smallest < 1 else "differences"
+        said.append(f"{counts['judged']} judged queries: {least} cannot be told from chance")
+    if counts["with_duplicates"]:
+        said.append(f"{counts['with_duplicates']} result lists name something twice; repeats are never rewarded")
+    return said
+
+
+def clusters_of(queries: Sequence[GoldenQuery]) -> list[str] | None:
+    """The repository of each query, where there are several: queries of one repository are not independent."""
+    repositories = [query.repository for query in queries]
+    return repositories if len(set(repositories)) > 1 else None
+
+
+def describe_queries(
+    info: RunInfo,
+    golden: GoldenSet,
+    judged: Judged,
+    responses: Sequence[Response],
+    measures: Sequence[Measure] | None = None,
+) -> list[dict[str, Any]]:
+    """Each query with its figures, what was expected and at which rank it was found, and what came instead."""
+    chosen = list(measures) if measures else main_measures(info.k)
+    figures = {str(measure): measure.values(judged) for measure in chosen}
+    first = first_rank(judged, info.k, 1)
+    by = matcher(info.matching)
+    return [
+        {
+            "id": query.id,
+            "text": query.text,
+            "tier": query.tier,
+            "category": query.category,
+            "tags": list(query.tags),
+            "repository": query.repository,
+            "refuse": query.refuse,
+            "refused": response.refused,
+            "metrics": {name: _finite(values[number]) for name, values in figures.items()},
+            "first_rank": int(first[number]) or None,
+            "expected": [e.name for e in query.at(info.level)],
+            "found": found_ranks(query, response.hits, by, info.level),
+            "retrieved": [hit.symbol or hit.id for hit in response.hits[: max(SHOWN, info.k)]],
+            "error": response.error,
+            "latency_ms": response.latency_ms,
+        }
+        for number, (query, response) in enumerate(zip(golden.queries, responses, strict=True))
+    ]
+
+
+def found_ranks(query: GoldenQuery, hits: Sequence[Hit], by: Matcher, level: str) -> dict[str, int]:
+    """Which expectations were found, and at which rank."""
+    expected = query.at(level)
+    places = mark(hits, expected, by).places
+    return {expected[at].name: rank for at, rank in sorted(places.items())}
+
+
+def _finite(value: float) -> float | None:
+    return round(float(value), 4) + 0.0 if math.isfinite(value) else None

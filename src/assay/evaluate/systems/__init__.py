@@ -1,0 +1,56 @@
+"""Systems under test: ours, a command, an HTTP endpoint, a Python callable, a TREC run file; all by one protocol.
+
+    open_system("cmd:rg -l -e {query}", root=…) ──▶ System ── retrieve(text, k) ──▶ Response
+
+Each kind is a module with `open(root, corpus, argument, timeout)`, imported when it is first asked for. `shape` turns what foreign
+retrievers print into a `Response`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from assay.errors import AssayError
+from assay.evaluate.systems.protocol import Base, System, SystemDied, SystemFailed, folder_of
+from assay.text.identifiers import nearest
+
+__all__ = ["KINDS", "Base", "System", "SystemDied", "SystemFailed", "folder_of", "open_system"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of system: the module that opens it, and how its SPEC is written."""
+
+    module: str
+    example: str
+    bare: bool = False  # works without an argument
+    whole: bool = False  # the kind's name belongs to the argument, as the scheme does to an address
+
+
+KINDS = {
+    "assay": Kind("assay", "assay or assay:PROFILE", bare=True),
+    "cmd": Kind("command", "cmd:rg -l -e {query}"),
+    "http": Kind("http", "http://127.0.0.1:8000/search", whole=True),
+    "https": Kind("http", "https://example.org/search?q={query}&limit={k}", whole=True),
+    "python": Kind("python", "python:my_retriever:search"),
+    "trec": Kind("trec", "trec:results.run"),
+}
+
+
+def open_system(spec: str, *, timeout: float = 60.0, root: Path, corpus: Path | None = None) -> System:
+    """The system that a SPEC names, ready to be asked. `timeout` is in seconds and for one query."""
+    name, _, argument = spec.strip().partition(":")
+    kind = KINDS.get(name)
+    if kind is None:
+        near = nearest(name, KINDS, 1)
+        hint = f" Did you mean {KINDS[near[0]].example}?" if near else ""
+        raise AssayError(f"unknown kind of system '{name}'; a system is one of {', '.join(KINDS)}.{hint}")
+    if not argument.strip() and not kind.bare:
+        raise AssayError(f"system '{spec}' says nothing after '{name}:'; write for example {kind.example}")
+    if timeout <= 0:
+        raise AssayError(f"a timeout of {timeout:g} s leaves no time to answer; give a number above 0")
+    module = import_module(f"{__name__}.{kind.module}")
+    system: System = module.open(root, corpus, spec.strip() if kind.whole else argument.strip(), timeout)
+    return system

@@ -1,0 +1,213 @@
+"""`python:module:function`: a retriever in this very process: a function, a class, or an object with `retrieve`."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import inspect
+import os
+import queue
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from concurrent.futures import wait as wait_for
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from assay.core.hits import Response
+from assay.errors import AssayError
+from assay.evaluate.systems.protocol import Base, SystemDied, SystemFailed, finished, one_line
+from assay.evaluate.systems.shape import response
+from assay.text.identifiers import nearest
+
+# What callables name the number of results they are asked for; a second parameter without a default is taken for it too.
+_COUNTS = ("k", "top_k", "topk", "n", "limit", "size", "num_results", "max_results")
+_OPTIONS = ("budget", "repository", "query_id")
+
+Asked = Callable[[str, int, dict[str, Any]], object]  # text, k, options by name
+
+
+def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> InProcess:
+    """The object that `module:name` means, from the installed packages or the current folder; `name` may have dots."""
+    module, _, name = argument.partition(":")
+    if not module or not name:
+        raise AssayError(f"system 'python:{argument}' must name a module and a function: python:my_retriever:search")
+    if (here := os.getcwd()) not in sys.path:
+        sys.path.insert(0, here)
+    return InProcess(module, name, timeout)
+
+
+class InProcess(Base):
+    """A Python object that is asked in a thread of its own, one query at a time."""
+
+    concurrent = False
+
+    def __init__(self, module: str, name: str, timeout: float) -> None:
+        super().__init__(f"python:{module}:{name}")
+        self._timeout = timeout
+        self._worker = _Worker()
+        self._module, self._object = self._call("loading it", lambda: _load(module, name))
+        self._retrieve = _asked(getattr(self._object, "retrieve", self._object), self.name)
+        answer = getattr(self._object, "answer", None)
+        self._answer = _asked(answer, self.name) if callable(answer) else self._retrieve
+
+    def describe(self) -> dict[str, Any]:
+        """The spec, a hash of the module's file, and what module and object say about themselves."""
+        facts = super().describe()
+        if self._module.__file__:
+            facts["sha256"] = hashlib.sha256(Path(self._module.__file__).read_bytes()).hexdigest()
+        for fact, holder in (("__version__", self._module), ("chunker_version", self._object)):
+            if isinstance(said := getattr(holder, fact, None), str | int):
+                facts[fact.strip("_")] = str(said)
+        described = getattr(self._object, "describe", None)
+        return facts | ({"config": self._call("describe()", described)} if callable(described) else {})
+
+    def index(self) -> None:
+        self._optional("index")
+
+    def reset(self) -> None:
+        self._optional("reset")
+
+    def close(self) -> None:
+        self._worker.stop()
+
+    def retrieve(
+        self, text: str, k: int, budget: int | None = None, repository: str = "", query_id: str = ""
+    ) -> Response:
+        return self._ask(self._retrieve, text, k, dict(zip(_OPTIONS, (budget, repository, query_id), strict=True)))
+
+    def answer(
+        self, text: str, k: int, budget: int | None = None, repository: str = "", query_id: str = ""
+    ) -> Response:
+        return self._ask(self._answer, text, k, dict(zip(_OPTIONS, (budget, repository, query_id), strict=True)))
+
+    def _ask(self, asked: Asked, text: str, k: int, options: dict[str, Any]) -> Response:
+        """One query within the time there is. Whatever is raised is this query's failure, and the run goes on."""
+
+        def timed() -> tuple[object, float]:
+            started = time.perf_counter()
+            value = asked(text, k, options)
+            value = list(value) if isinstance(value, Iterator) else value
+            return value, time.perf_counter() - started
+
+        try:
+            value, seconds = self._worker.call(timed, self._timeout)
+        except (SystemFailed, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # also sys.exit()
+            raise SystemFailed(_said(error)) from error
+        return finished(response(value), k, seconds)
+
+    def _optional(self, name: str) -> None:
+        """Calls a method of the object if it has one."""
+        method = getattr(self._object, name, None)
+        if callable(method):
+            self._call(f"{name}()", method)
+
+    def _call(self, what: str, function: Callable[[], Any]) -> Any:
+        """Something other than a query: it may take its time, and nothing works without it."""
+        try:
+            return self._worker.call(function)
+        except (AssayError, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            raise AssayError(f"system '{self.name}': {what} failed: {_said(error)}") from error
+
+
+class _Worker:
+    """The one thread in which a retriever lives: what it opens there, such as a SQLite connection, it can use there."""
+
+    def __init__(self) -> None:
+        self._tasks: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = queue.SimpleQueue()
+        self._last: Future[Any] = Future()
+        self._last.set_result(None)
+        # a daemon: a retriever that never comes back must not keep the process from ending
+        threading.Thread(target=self._work, daemon=True, name="assay-python-system").start()
+
+    def call(self, function: Callable[[], Any], timeout: float | None = None) -> Any:
+        """What `function` returns or raises; SystemFailed when it takes too long, SystemDied when an earlier one still runs."""
+        if not wait_for([self._last], timeout).done:
+            raise SystemDied(f"still busy with an earlier query {timeout:g} s after that was given up")
+        done = self._last = Future()
+        self._tasks.put((function, done))
+        try:
+            return done.result(timeout)
+        except TimeoutError:
+            if done.done():  # its own, not ours
+                raise
+            raise SystemFailed(f"no answer within {timeout:g} s") from None
+
+    def stop(self) -> None:
+        self._tasks.put(None)
+
+    def _work(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            function, done = task
+            try:
+                done.set_result(function())
+            except BaseException as error:
+                done.set_exception(error)
+
+
+def _load(module: str, name: str) -> tuple[ModuleType, Any]:
+    """The module, and the object in it; of a class an instance."""
+    try:
+        loaded = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise  # the module is there, but something it imports is not
+        raise AssayError(f"no module '{module}', neither installed nor in {os.getcwd()}") from None
+    found: Any = loaded
+    for part in name.split("."):
+        if not hasattr(found, part):
+            near = nearest(part, (one for one in dir(found) if not one.startswith("_")), 3)
+            hint = f" Nearest: {', '.join(near)}" if near else ""
+            raise AssayError(f"'{part}' of '{name}' is not in '{module}'.{hint}")
+        found = getattr(found, part)
+    return loaded, found() if inspect.isclass(found) else found
+
+
+def _asked(function: object, name: str) -> Asked:
+    """A callable as we call it, whichever of k, budget, repository and query_id it takes."""
+    if not callable(function):
+        raise AssayError(f"system '{name}' is neither a function nor an object with retrieve()")
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # some built-in functions do not say
+        return lambda text, k, options: function(text, k)
+    second, by_name = _parameters(signature)
+
+    def arguments(text: str, k: int, options: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        return [text, k] if second else [text], {one: options.get(one, k) for one in by_name}
+
+    def ask(text: str, k: int, options: dict[str, Any]) -> object:
+        positional, named = arguments(text, k, options)
+        return function(*positional, **named)
+
+    positional, named = arguments("", 1, dict.fromkeys(_OPTIONS))
+    try:
+        signature.bind(*positional, **named)
+    except TypeError as error:
+        raise AssayError(f"system '{name}' cannot be called with (query, k): {error}") from None
+    return ask
+
+
+def _parameters(signature: inspect.Signature) -> tuple[bool, list[str]]:
+    """Whether k is passed as the second argument, and what is passed by name: the options taken, and k if it is not the second."""
+    parameters = list(signature.parameters.values())
+    positional = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    second = any(one.kind is one.VAR_POSITIONAL for one in parameters)
+    if len(positional) > 1:
+        name, default = positional[1].name, positional[1].default
+        second = name in _COUNTS or (default is inspect.Parameter.empty and name not in _OPTIONS)
+    names = [one.name for one in parameters[1:] if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+    counts = [] if second else [one for one in names if one in _COUNTS][:1]
+    return second, counts + [one for one in names if one in _OPTIONS]
+
+
+def _said(error: BaseException) -> str:
+    """An exception in one line: its type and the first line of its message."""
+    return f"{type(error).__name__}: {one_line(str(error))}".rstrip(": ")
