@@ -302,7 +302,7 @@ def test_an_interrupted_run_says_so_in_a_line_and_leaves_the_index_alone(
         process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert (out, err) == ("", "assay: interrupted; the previous index, if any, is untouched\n")
+    assert (out, err) == ("", "assay: interrupted; what was finished before is untouched\n")
     assert not unfinished.exists()
     assert _export(many.root, many.home) == before
     assert assay(many.root, "index", ".").code == 0

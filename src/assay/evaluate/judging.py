@@ -19,8 +19,8 @@ Row = tuple[int, int, int]  # query number, rank, grade
 def judge(queries: Sequence[GoldenQuery], responses: Sequence[Response], matcher: Matcher, level: str) -> Judged:
     """Judges the responses, one per query and in their order."""
     main = _level(queries, responses, matcher, level)
-    documents = None
-    if level != "doc" and any(query.at("doc") for query in queries):
+    documents = main if level == "doc" else None
+    if documents is None and any(query.at("doc") for query in queries):
         documents = _level(queries, responses, MATCHERS["doc"], "doc")
     returned = np.array([len(response.hits) for response in responses], dtype=np.int32)
     facts = {name: np.full(len(queries), np.nan) for name in _FACTS}

@@ -222,7 +222,7 @@ def _after_path(text: str) -> str:
         return tail.partition(".")[2] if "." in tail else tail
     parts = text.split(".")
     for at, part in enumerate(parts):
-        if part and "A" <= part[0] <= "Z":
+        if "A" <= part.lstrip("_")[:1] <= "Z":  # where the types begin: what stands before is a package
             return ".".join(parts[at:])
     return parts[-1]
 

@@ -7,7 +7,8 @@ The formats that people write by hand (fixtures, golden, queries, pairs) are rec
 and writes all four from a table. TREC and BEIR are queries and judgements in files of their own: `judgements` joins them.
 """
 
-from assay.evaluate.golden.formats import FORMATS, Format
+from assay.evaluate.golden.format import Format
+from assay.evaluate.golden.formats import FORMATS
 from assay.evaluate.golden.loading import detect, digest, load
 from assay.evaluate.golden.problems import InvalidGolden
 from assay.evaluate.golden.saving import append, convert, save

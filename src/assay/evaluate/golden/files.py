@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import os
 import zlib
@@ -23,11 +24,11 @@ def read_text(path: Path) -> str:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise Unreadable(line, f"not UTF-8 (byte 0x{content[error.start]:02x}); save it as UTF-8") from None
+        raise Unreadable(line, f"not UTF-8 (byte 0x{content[error.start]:02x}); save it as UTF-8", path) from None
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise Unreadable(0, f"broken gzip file ({error})") from None
+        raise Unreadable(0, f"broken gzip file ({error})", path) from None
     except OSError as error:
-        raise Unreadable(0, f"cannot be read ({error.strerror or error})") from None
+        raise Unreadable(0, f"cannot be read ({error.strerror or error})", path) from None
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -64,4 +65,5 @@ def write_text(path: Path, text: str) -> None:
     except OSError as error:
         raise AssayError(f"{path}: cannot be written ({error.strerror or error}); give another place") from None
     finally:
-        fresh.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            fresh.unlink()

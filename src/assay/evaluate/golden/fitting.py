@@ -17,7 +17,7 @@ def fit(queries: Sequence[GoldenQuery], roles: Collection[str]) -> tuple[list[Go
     lost = [
         f"{count} of {len(queries)} queries: {name.replace('_', ' ')} not kept"
         for name, empty in _EMPTY.items()
-        if name not in roles and name != "refuse" and (count := sum(getattr(q, name) != empty for q in queries))
+        if name not in roles and (count := sum(getattr(q, name) != empty for q in queries))
     ]
     lost += [
         f"{count} of {len(queries)} queries: expectations at {level} level not kept"
@@ -30,7 +30,9 @@ def fit(queries: Sequence[GoldenQuery], roles: Collection[str]) -> tuple[list[Go
     ]
     kept = [query for query in reduced if query.expected or query.refuse or query.must_contain or query.forbidden]
     if len(kept) < len(queries):
-        lost.append(f"{len(queries) - len(kept)} of {len(queries)} queries left out: what they expect cannot be written")
+        lost.append(
+            f"{len(queries) - len(kept)} of {len(queries)} queries left out: what they expect cannot be written"
+        )
     return kept, lost
 
 
@@ -47,6 +49,9 @@ def as_documents(queries: Sequence[GoldenQuery]) -> tuple[list[GoldenQuery], lis
             if one.level == level:
                 grades[one.name] = max(one.grade, grades.get(one.name, one.grade))
         others = [e for e in query.expected if e.level != level]
-        documents = [replace(query.expected[0], name=name, level="doc", grade=grade, doc="", start=0, end=0) for name, grade in grades.items()]
+        documents = [
+            replace(query.expected[0], name=name, level="doc", grade=grade, doc="", start=0, end=0)
+            for name, grade in grades.items()
+        ]
         out.append(replace(query, expected=(*documents, *others)))
     return out, [f"{level} names are written as document ids"]

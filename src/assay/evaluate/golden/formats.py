@@ -21,7 +21,8 @@ def named(name: str) -> Format:
     if name not in FORMATS:
         near = nearest(name, FORMATS, 1)
         raise AssayError(
-            f"unknown golden format `{name}`; " + (f"did you mean `{near[0]}`?" if near else f"known are {', '.join(FORMATS)}")
+            f"unknown golden format `{name}`; "
+            + (f"did you mean `{near[0]}`?" if near else f"known are {', '.join(FORMATS)}")
         )
     return FORMATS[name]
 

@@ -17,17 +17,15 @@ class InvalidGolden(AssayError):
         self.problems = tuple(problems)
         more = [f"… and {len(problems) - SHOWN} more"] if len(problems) > SHOWN else []
         lines = [*problems[:SHOWN], *more]
-        super().__init__(
-            lines[0] if len(problems) == 1 else "\n  ".join([f"{path}: {len(problems)} problems", *lines])
-        )
+        super().__init__(lines[0] if len(problems) == 1 else "\n  ".join([f"{path}: {len(problems)} problems", *lines]))
 
 
 class Unreadable(Exception):
     """A file that could not be read or parsed at all, and the line that says so (0 = none)."""
 
-    def __init__(self, line: int, message: str) -> None:
+    def __init__(self, line: int, message: str, path: Path | None = None) -> None:
         super().__init__(message)
-        self.line, self.message = line, message
+        self.line, self.message, self.path = line, message, path
 
 
 @dataclass(slots=True)
@@ -41,7 +39,7 @@ class Problems:
         self.errors.append(f"{path}:{line}: {message}" if line else f"{path}: {message}")
 
     def unreadable(self, path: Path, reason: Unreadable) -> None:
-        self.error(path, reason.line, reason.message)
+        self.error(reason.path or path, reason.line, reason.message)
 
     def warn(self, message: str) -> None:
         self.warnings.append(message)

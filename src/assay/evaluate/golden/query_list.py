@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from assay.core.golden import GoldenQuery
@@ -12,7 +13,7 @@ from assay.evaluate.golden import yaml_lines
 from assay.evaluate.golden.files import read_text, without_gz
 from assay.evaluate.golden.fitting import fit
 from assay.evaluate.golden.format import Rendered
-from assay.evaluate.golden.nodes import Fields, Items, spoken
+from assay.evaluate.golden.nodes import Fields, Items, Scalar, spoken
 from assay.evaluate.golden.problems import Problems, Unreadable
 from assay.evaluate.golden.records import Schema, read_query, record, unknown_field
 
@@ -40,7 +41,8 @@ FIELDS = {
 _TOP = ("queries", "version", "description")  # what may stand at the top of a file
 _LISTED = re.compile(r"""^\{?\s*["']?queries["']?\s*:""", re.MULTILINE)
 _PASSAGES = ("expected_doc_ids", "expected_chunk_ids", "expected_spans", "must_contain", "forbidden", "expected_answer")
-_OF_PASSAGES = re.compile(rf"""^[\s{{,-]*["']?({"|".join(_PASSAGES)})["']?\s*:""", re.MULTILINE)
+_OF_PASSAGES = re.compile(rf"""\b({"|".join(_PASSAGES)})["']?\s*:""")
+_HEADER = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)+")
 _FIRST_ENTRY = re.compile(r"^queries\s*:[^\n]*\n(?:[ \t]*(?:#[^\n]*)?\n)*( *)- ", re.MULTILINE)
 
 
@@ -57,7 +59,11 @@ def is_query_list(path: Path, of_passages: bool) -> bool:
 
 def read(schema: Schema, path: Path, problems: Problems) -> list[GoldenQuery]:
     """The queries of a file."""
-    node = yaml_lines.parse(read_text(path))
+    return _queries(schema, read_text(path), path, problems)
+
+
+def _queries(schema: Schema, text: str, path: Path, problems: Problems) -> list[GoldenQuery]:
+    node = yaml_lines.parse(text)
     if node is None:
         return []
     if not isinstance(node, Fields) or "queries" not in node.values:
@@ -66,6 +72,8 @@ def read(schema: Schema, path: Path, problems: Problems) -> list[GoldenQuery]:
         if name not in _TOP:
             problems.error(path, node.lines[name], unknown_field(name, _TOP))
     listed = node.values["queries"]
+    if isinstance(listed, Scalar) and listed.kind == "nothing":
+        return []
     if not isinstance(listed, Items):
         raise Unreadable(listed.line, f"`queries` must be a list, not {spoken(listed)}")
     return [query for one in listed.items if (query := read_query(schema, one, path, problems))]
@@ -77,21 +85,30 @@ def render(schema: Schema, header: str, queries: Sequence[GoldenQuery]) -> Rende
     return Rendered({"": f"{header}queries:\n" + "\n".join(_entry(schema, query, "  ") for query in kept)}, lost)
 
 
+def extend(schema: Schema, header: str, query: GoldenQuery, path: Path) -> Rendered:
+    """The text of a file with one query more: the old text and an entry below it, where that reads as it should;
+    otherwise the whole list written anew below the header comments."""
+    text = read_text(path)
+    own_header = _HEADER.match(text)
+    before = _queries(schema, text, path, Problems())
+    entry, lost = fit([query], schema.roles)
+    first = _FIRST_ENTRY.search(text)
+    if first:
+        longer = text.rstrip() + "\n\n" + "".join(_entry(schema, one, first[1]) for one in entry)
+        if _reads_as(schema, longer, path, [*before, *entry]):
+            return Rendered({"": longer}, lost)
+    anew = render(schema, own_header[0] if own_header else header, [*before, *entry])
+    return Rendered(anew.files, lost)
+
+
 def _entry(schema: Schema, query: GoldenQuery, indent: str) -> str:
     lines = textwrap.indent(yaml_lines.dump(record(schema, query)), indent + "  ")
     return f"{indent}- {lines[len(indent) + 2 :]}"
 
 
-def extend(schema: Schema, header: str, query: GoldenQuery, path: Path) -> Rendered:
-    """The text of a file with one query more. Its own text is kept where the list is the last thing in it; otherwise
-    the file is written anew below its header comments."""
-    text = read_text(path)
-    before: list[GoldenQuery] = read(schema, path, Problems()) if text.strip() else []
-    (added,), lost = fit([query], schema.roles)
-    own_header = "".join(re.findall(r"\A(?:[ \t]*(?:#[^\n]*)?\n)*", text + "\n")) if text.strip() else header
-    first = _FIRST_ENTRY.search(text)
-    if first:
-        longer = text.rstrip() + "\n\n" + _entry(schema, added, first[1])
-        if _is_one_more(schema, longer, path, before, added):
-            return Rendered({"": longer}, lost)
-    return Rendered(render(schema, own_header, [*before, added]).files, lost)
+def _reads_as(schema: Schema, text: str, path: Path, wanted: list[GoldenQuery]) -> bool:
+    try:
+        found = _queries(schema, text, path, Problems())
+    except Unreadable:
+        return False
+    return [replace(query, where="") for query in found] == [replace(query, where="") for query in wanted]

@@ -21,8 +21,6 @@ _INTEGER = re.compile(r"[-+]?[0-9]{1,15}")
 _NAMED = {"symbol": ("name",), "file": ("path",), "doc": ("id",), "chunk": ("id",), "span": ("path", "doc")}
 _MORE = {"chunk": ("doc", "start", "end"), "span": ("start", "end")}
 
-Complain = Callable[[int, str], None]
-
 
 @dataclass(frozen=True, slots=True)
 class Schema:
@@ -42,57 +40,69 @@ class Schema:
         return frozenset(self.fields.values())
 
 
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """Where problems with a field are told."""
+
+    path: Path
+    problems: Problems
+    field: str = ""
+
+    def about(self, name: str) -> _Told:
+        return _Told(self.path, self.problems, f"{self.field}`{name}` ")
+
+    def error(self, line: int, message: str) -> None:
+        self.problems.error(self.path, line, self.field + message)
+
+    def warn(self, line: int, message: str) -> None:
+        self.problems.warn(f"{self.path}:{line}: {self.field}{message}")
+
+
 def read_query(schema: Schema, node: Node, path: Path, problems: Problems, default_id: str = "") -> GoldenQuery | None:
     """The query that a record describes; None, and the problems told, when something is wrong with it."""
-    complain = partial(problems.error, path)
+    told = _Told(path, problems)
     if not isinstance(node, Fields):
-        complain(node.line, f"a query must be a mapping of fields, not {spoken(node)}")
+        told.error(node.line, f"a query must be a mapping of fields, not {spoken(node)}")
         return None
     so_far = len(problems.errors)
-    values = _values(schema, node, complain)
-    expected = tuple(one for level in LEVELS for one in values.pop(level, ()))
-    nothing = schema.negative in schema.roles and _is_empty_list(node, schema.names(schema.negative))
-    refuse = values.pop("refuse", nothing and not expected)
+    values = _values(schema, node, told)
     values.setdefault("id", default_id)
     for role in ("id", "text"):
-        names = schema.names(role)
-        if not values.get(role) and not any(name in node.values for name in names):
-            complain(node.line, f"needs `{'` or `'.join(names)}`")
+        if not values.get(role) and not any(name in node.values for name in schema.names(role)):
+            told.error(node.line, f"needs {_either(schema.names(role))}")
+    expected = tuple(one for level in LEVELS for one in values.pop(level, ()))
+    refuse = values.pop("refuse", not expected and _is_empty_list(node, schema.names(schema.negative)))
+    query = GoldenQuery(**{"text": "", **values}, expected=expected, refuse=refuse, where=f"{path}:{node.line}")
     if len(problems.errors) == so_far:
-        _check_expectations(schema, node, expected, refuse, values, complain)
-    if len(problems.errors) > so_far:
-        return None
-    return GoldenQuery(**values, expected=expected, refuse=refuse, where=f"{path}:{node.line}")
+        _check_expectations(schema, query, node.line, told)
+    return query if len(problems.errors) == so_far else None
 
 
-def _values(schema: Schema, node: Fields, complain: Complain) -> dict[str, Any]:
+def _values(schema: Schema, node: Fields, told: _Told) -> dict[str, Any]:
     """What each role was given. Fields that are empty (`null`) count as absent."""
     values: dict[str, Any] = {}
     given: dict[str, str] = {}
     for name, value in node.values.items():
-        line = node.lines[name]
         role = schema.fields.get(name)
         if role is None:
-            complain(line, unknown_field(name, schema.fields))
+            told.error(node.lines[name], unknown_field(name, schema.fields))
         elif role in given:
-            complain(line, f"`{given[role]}` and `{name}` are the same field; keep one")
+            told.error(node.lines[name], f"`{given[role]}` and `{name}` are the same field; keep one")
         else:
             given[role] = name
             if not _is_nothing(value) or role in ("id", "text"):
-                values[role] = _READERS[role](value, _about(name, complain))
+                values[role] = _READERS[role](value, told.about(name))
     return values
 
 
-def _check_expectations(
-    schema: Schema, node: Fields, expected: tuple[Expected, ...], refuse: bool, values: dict[str, Any], complain: Complain
-) -> None:
-    relevant = next((one for one in expected if one.grade > 0), None)
-    if refuse and relevant:
-        complain(node.line, f"says it should be refused, yet expects `{relevant.name}`; remove one of the two")
-    if not (refuse or expected or values.get("must_contain") or values.get("forbidden")):
-        fields = [name for level in LEVELS for name in schema.names(level)]
+def _check_expectations(schema: Schema, query: GoldenQuery, line: int, told: _Told) -> None:
+    relevant = next((one for one in query.expected if one.grade > 0), None)
+    if query.refuse and relevant:
+        told.error(line, f"says it should be refused, yet expects `{relevant.name}`; remove one of the two")
+    if not (query.refuse or query.expected or query.must_contain or query.forbidden):
+        fields = _either(name for level in LEVELS for name in schema.names(level))
         negative = f"{schema.names(schema.negative)[0]}: []" if schema.negative else "refuse: true"
-        complain(node.line, f"expects nothing: fill `{'` or `'.join(fields)}`, or write `{negative}` if it should be refused")
+        told.error(line, f"expects nothing: fill {fields}, or write `{negative}` if it should be refused")
 
 
 def unknown_field(name: str, known: Iterable[str]) -> str:
@@ -102,126 +112,128 @@ def unknown_field(name: str, known: Iterable[str]) -> str:
     return f"unknown field `{name}`; " + (f"did you mean `{near[0]}`?" if near else f"known are {', '.join(known)}")
 
 
-def _about(name: str, complain: Complain) -> Complain:
-    return lambda line, message: complain(line, f"`{name}` {message}")
+def _either(names: Iterable[str]) -> str:
+    return " or ".join(f"`{name}`" for name in names)
 
 
 def _is_nothing(node: Node) -> bool:
     return isinstance(node, Scalar) and node.kind == "nothing"
 
 
-def _is_empty_list(node: Fields, names: tuple[str, ...]) -> bool:
-    values = [node.values[name] for name in names if name in node.values]
-    return any(isinstance(value, Items) and not value.items for value in values)
+def _is_empty_list(node: Fields, names: Iterable[str]) -> bool:
+    return any(isinstance(value, Items) and not value.items for value in map(node.values.get, names))
 
 
 # ── reading single fields ──
 
 
-def _text(node: Node, complain: Complain) -> str:
+def _text(node: Node, told: _Told) -> str:
     """Text as written; numbers are taken as text."""
     if isinstance(node, Scalar) and node.is_text:
         return node.text
-    complain(node.line, f"must be text, not {spoken(node)}")
+    told.error(node.line, f"must be text, not {spoken(node)}")
     return ""
 
 
-def _filled(node: Node, complain: Complain) -> str:
+def _filled(node: Node, told: _Told) -> str:
     """Text that says something."""
-    before = spoken(node)
-    if isinstance(node, Scalar) and (node.kind == "nothing" or not node.text.strip()):
-        complain(node.line, f"must not be empty, got {before}")
+    if isinstance(node, Scalar) and not node.text.strip():
+        told.error(node.line, "must not be empty")
         return ""
-    return _text(node, complain)
+    return _text(node, told)
 
 
-def _name(node: Node, complain: Complain) -> str:
+def _name(node: Node, told: _Told) -> str:
     """An identifier: text without spaces around it, which would never match anything."""
-    text = _filled(node, complain)
+    text = _filled(node, told)
     if text != text.strip():
-        complain(node.line, f"has spaces at its ends: `{text}`")
+        told.error(node.line, f"has spaces at its ends: `{text}`")
     return text
 
 
-def _texts(node: Node, complain: Complain) -> tuple[str, ...]:
-    """A list of texts."""
-    if not isinstance(node, Items):
-        complain(node.line, f"must be a list, not {spoken(node)}")
-        return ()
-    return tuple(_filled(one, complain) for one in node.items)
+def _listed(node: Node, told: _Told) -> tuple[Node, ...]:
+    if isinstance(node, Items):
+        return node.items
+    told.error(node.line, f"must be a list, not {spoken(node)}")
+    return ()
 
 
-def _flag(node: Node, complain: Complain) -> bool:
-    if not (isinstance(node, Scalar) and node.kind == "flag"):
-        complain(node.line, f"must be true or false, not {spoken(node)}")
-        return False
-    return node.text.lower() == "true"
+def _texts(node: Node, told: _Told) -> tuple[str, ...]:
+    return tuple(_filled(one, told) for one in _listed(node, told))
 
 
-def _integer(node: Node, complain: Complain) -> int:
-    if not (isinstance(node, Scalar) and node.kind == "integer" and _INTEGER.fullmatch(node.text)):
-        complain(node.line, f"must be a whole number, not {spoken(node)}")
-        return 0
-    return int(node.text)
+def _flag(node: Node, told: _Told) -> bool:
+    if isinstance(node, Scalar) and node.kind == "flag":
+        return node.text.lower() == "true"
+    told.error(node.line, f"must be true or false, not {spoken(node)}")
+    return False
 
 
-def _grade(node: Node, complain: Complain) -> int:
-    grade = _integer(node, complain)
+def _integer(node: Node, told: _Told) -> int:
+    if isinstance(node, Scalar) and node.kind == "integer" and _INTEGER.fullmatch(node.text):
+        return int(node.text)
+    told.error(node.line, f"must be a whole number, not {spoken(node)}")
+    return 0
+
+
+def _grade(node: Node, told: _Told) -> int:
+    grade = _integer(node, told)
     if abs(grade) > MAX_GRADE:
-        complain(node.line, f"must be between -{MAX_GRADE} and {MAX_GRADE}, not {grade}")
+        told.error(node.line, f"must be between -{MAX_GRADE} and {MAX_GRADE}, not {grade}")
     return grade
 
 
-def _expectations(level: str, node: Node, complain: Complain) -> tuple[Expected, ...]:
-    """A list of names, or of mappings with a name and more."""
-    if not isinstance(node, Items):
-        complain(node.line, f"must be a list, not {spoken(node)}")
-        return ()
-    out: list[Expected] = []
-    known: dict[tuple[str, int, int], int] = {}
-    for one in node.items:
-        if isinstance(one, Fields):
-            expected = _expectation(level, one, complain)
-        elif level == "span":
-            complain(one.line, f"must hold mappings {{path, start, end}}, not {spoken(one)}")
+def _expectations(level: str, node: Node, told: _Told) -> tuple[Expected, ...]:
+    """A list of names, or of mappings with a name and more. One that is repeated counts once; with another grade it is an error."""
+    out: dict[tuple[str, int, int], Expected] = {}
+    lines: dict[tuple[str, int, int], int] = {}
+    for one in _listed(node, told):
+        expected = _expectation(level, one, told) if isinstance(one, Fields) else _plain(level, one, told)
+        if expected is None:
             continue
-        else:
-            expected = Expected(_name(one, complain), level)
         key = (expected.name, expected.start, expected.end) if level == "span" else (expected.name, 0, 0)
-        if expected.name and known.setdefault(key, one.line) != one.line or expected in out:
-            complain(one.line, f"expects `{expected.name}` twice, first in line {known[key]}")
-        out.append(expected)
-    return tuple(out)
+        if out.setdefault(key, expected) != expected:
+            told.error(one.line, f"expects `{expected.name}` twice and differently, first in line {lines[key]}")
+        elif key in lines:
+            told.warn(one.line, f"expects `{expected.name}` twice, first in line {lines[key]}; counted once")
+        lines.setdefault(key, one.line)
+    return tuple(out.values())
 
 
-def _expectation(level: str, node: Fields, complain: Complain) -> Expected:
+def _plain(level: str, node: Node, told: _Told) -> Expected | None:
+    if level == "span":
+        told.error(node.line, f"must hold mappings {{path, start, end}}, not {spoken(node)}")
+        return None
+    name = _name(node, told)
+    return Expected(name, level) if name else None
+
+
+def _expectation(level: str, node: Fields, told: _Told) -> Expected | None:
     names, more = _NAMED[level], _MORE.get(level, ())
     known = (*names, *more, "grade")
     for name in node.values:
         if name not in known:
-            complain(node.lines[name], unknown_field(name, known))
+            told.error(node.lines[name], unknown_field(name, known))
     given = [name for name in names if name in node.values]
     if len(given) != 1:
-        complain(node.line, f"needs `{'` or `'.join(names)}`" + (" but not both" if given else ""))
-        return Expected("", level)
+        told.error(node.line, f"needs {_either(names)}" + (", not both" if given else ""))
+        return None
 
-    def read(name: str, reader: Callable[[Node, Complain], Any], default: Any) -> Any:
-        return reader(node.values[name], _about(name, complain)) if name in node.values else default
+    def read(name: str, reader: Callable[[Node, _Told], Any], default: Any) -> Any:
+        return reader(node.values[name], told.about(name)) if name in node.values else default
 
-    name = read(given[0], _name, "")
-    doc = read("doc", _name, "") if "doc" in more else ""
+    name, doc = read(given[0], _name, ""), read("doc", _name, "") if "doc" in more else ""
     start, end, grade = read("start", _integer, 0), read("end", _integer, 0), read("grade", _grade, 1)
-    if level == "span" and not ("start" in node.values and "end" in node.values):
-        complain(node.line, f"needs `start` and `end` of `{name}`")
+    if ("start" in node.values) != ("end" in node.values) or (level == "span" and "end" not in node.values):
+        told.error(node.line, f"needs `start` and `end` of `{name}`")
     elif start < 0 or end < start:
-        complain(node.line, f"ends before it starts: `{name}` from {start} to {end}")
+        told.error(node.line, f"`{name}` must not end before it starts: {start} to {end}")
     return Expected(name, level, grade, doc, start, end)
 
 
-_READERS: dict[str, Callable[[Node, Complain], Any]] = {
-    "id": _name,
+_READERS: dict[str, Callable[[Node, _Told], Any]] = {
+    **dict.fromkeys(("id", "tier", "category", "repository", "commit"), _name),
     "text": _filled,
-    **dict.fromkeys(("tier", "category", "repository", "commit"), _name),
     **dict.fromkeys(("notes", "answer"), _text),
     **dict.fromkeys(("tags", "must_contain", "forbidden"), _texts),
     "refuse": _flag,

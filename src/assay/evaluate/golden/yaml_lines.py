@@ -13,7 +13,7 @@ from assay.evaluate.golden.problems import Unreadable
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-_MAX_VALUES = 1_000_000  # of one file, aliases counted as often as they are used
+_MAX_ALIASED = 1_000_000  # values that the aliases of a file stand for, all written out
 _MAX_DEPTH = 20  # a golden set needs four
 _MAX_WIDTH = 1 << 20  # a text stays on its line
 
@@ -84,10 +84,11 @@ class _Open:
 
 
 def _compose(events: Any) -> Node | None:
+    """The nodes of one document. Aliases share a node, so that they cost nothing here; whoever walks it pays."""
     root: Node | None = None
     opened: list[_Open] = []
     anchors: dict[str, tuple[Node, int]] = {}
-    total = 0
+    aliased = 0
     for event in events:
         line = event.start_mark.line + 1
         if isinstance(event, yaml.DocumentStartEvent) and root is not None:
@@ -98,23 +99,12 @@ def _compose(events: Any) -> Node | None:
                 raise Unreadable(line, f"nested more than {_MAX_DEPTH} levels deep")
             opened.append(_Open(line, event.anchor, keyed=isinstance(event, yaml.MappingStartEvent)))
             continue
-        if isinstance(event, yaml.ScalarEvent):
-            _check_tag(event.tag, line)
-            node, size, anchor = _scalar(event, line), 1, event.anchor
-        elif isinstance(event, yaml.CollectionEndEvent):
-            ended = opened.pop()
-            node, size, anchor = ended.closed(), ended.size, ended.anchor
-        elif isinstance(event, yaml.AliasEvent):
-            if event.anchor not in anchors:
-                raise Unreadable(line, f"broken YAML: undefined alias `*{event.anchor}` ({_ADVICE['undefined alias']})")
-            node, size = anchors[event.anchor]
-            anchor = None
-            total += size
-        else:
+        if not isinstance(event, yaml.NodeEvent | yaml.CollectionEndEvent):
             continue
-        total += 1
-        if total > _MAX_VALUES:
-            raise Unreadable(line, f"more than {_MAX_VALUES:,} values, aliases written out")
+        node, size, anchor = _finished(event, line, opened, anchors)
+        aliased += size if isinstance(event, yaml.AliasEvent) else 0
+        if aliased > _MAX_ALIASED:
+            raise Unreadable(line, f"its aliases stand for more than {_MAX_ALIASED:,} values")
         if anchor:
             anchors[anchor] = (node, size)
         if opened:
@@ -122,6 +112,21 @@ def _compose(events: Any) -> Node | None:
         else:
             root = node
     return None if isinstance(root, Scalar) and root.kind == "nothing" else root
+
+
+def _finished(
+    event: Any, line: int, opened: list[_Open], anchors: dict[str, tuple[Node, int]]
+) -> tuple[Node, int, str | None]:
+    """The node that an event completes, the values in it, and the anchor that names it."""
+    if isinstance(event, yaml.ScalarEvent):
+        _check_tag(event.tag, line)
+        return _scalar(event, line), 1, event.anchor
+    if isinstance(event, yaml.AliasEvent):
+        if event.anchor not in anchors:
+            raise Unreadable(line, f"broken YAML: undefined alias `*{event.anchor}` ({_ADVICE['undefined alias']})")
+        return *anchors[event.anchor], None
+    ended = opened.pop()
+    return ended.closed(), ended.size, ended.anchor
 
 
 def _check_tag(tag: str | None, line: int) -> None:
@@ -152,5 +157,12 @@ def dump(record: dict[str, Any]) -> str:
 
 
 def _dump(value: dict[str, Any], flow: bool) -> str:
-    text = yaml.dump(value, Dumper=_DUMPER, allow_unicode=True, sort_keys=False, width=_MAX_WIDTH, default_flow_style=None if flow else False)
+    text = yaml.dump(
+        value,
+        Dumper=_DUMPER,
+        allow_unicode=True,
+        sort_keys=False,
+        width=_MAX_WIDTH,
+        default_flow_style=None if flow else False,
+    )
     return str(text)

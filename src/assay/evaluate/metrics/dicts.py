@@ -60,7 +60,8 @@ def judge(qrels: Qrels, run: Run, ties: str = "order") -> Judged:
         rank[at] += _place_among_equals(lists[owners[at]], documents[at], ties)
     order = np.argsort(owner * (int(lengths.max(initial=0)) + 1) + rank)
     marks = Marks(owner[order].astype(np.int32), rank[order].astype(np.int32), grade[order].astype(np.int32))
-    return Judged(queries, lengths.astype(np.int32), Level(marks, marks, marks, _ideal(graded)))
+    level = Level(marks, marks, marks, _ideal(graded))
+    return Judged(queries, lengths.astype(np.int32), level, documents=level)
 
 
 def _ranks(

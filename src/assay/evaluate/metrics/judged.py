@@ -12,6 +12,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
 
+_SAME = "documents.same"  # an empty array of this name says: the main level is that of documents
+
+
 @dataclass(frozen=True, slots=True)
 class Marks:
     """Marked ranks of many queries in one flat list, ordered by query and rank: query number, rank (from 1), grade."""
@@ -64,7 +67,7 @@ class Judged:
     queries: tuple[str, ...]
     returned: Ints  # results per query, duplicates included
     main: Level
-    documents: Level | None = None  # the same at document level, when the golden set has document expectations too
+    documents: Level | None = None  # the same at document level, when the golden set has document expectations
     facts: dict[str, Floats] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -78,16 +81,21 @@ class Judged:
     def arrays(self) -> dict[str, NDArray[Any]]:
         out: dict[str, NDArray[Any]] = {"returned": self.returned}
         out |= {f"fact.{name}": values for name, values in self.facts.items()}
-        for level_name, level in (("main", self.main), ("documents", self.documents)):
-            if level is not None:
-                out |= _level_arrays(level_name, level)
+        out |= _level_arrays("main", self.main)
+        if self.documents is self.main:
+            out[_SAME] = np.array([], dtype=np.int32)
+        elif self.documents is not None:
+            out |= _level_arrays("documents", self.documents)
         return out
 
     @classmethod
     def from_arrays(cls, queries: tuple[str, ...], arrays: dict[str, NDArray[Any]]) -> Judged:
         facts = {name[5:]: values for name, values in arrays.items() if name.startswith("fact.")}
-        documents = _level(arrays, "documents") if "documents.wanted.owner" in arrays else None
-        return cls(queries, arrays["returned"], _level(arrays, "main"), documents, facts)
+        main = _level(arrays, "main")
+        documents = main if _SAME in arrays else None
+        if "documents.wanted.owner" in arrays:
+            documents = _level(arrays, "documents")
+        return cls(queries, arrays["returned"], main, documents, facts)
 
 
 def _level_arrays(name: str, level: Level) -> dict[str, NDArray[Any]]:

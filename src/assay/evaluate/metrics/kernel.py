@@ -33,8 +33,9 @@ def recall_of_matches(run: Judged, k: int, rel: int) -> Floats:
 
 
 def document_recall(run: Judged, k: int | None, rel: int) -> Floats:
-    level = run.documents or run.main
-    return _share(level.found.chosen(rel, k).count(len(run)), _wanted(level, rel, len(run)))
+    if run.documents is None:
+        return np.full(len(run), np.nan)
+    return _share(run.documents.found.chosen(rel, k).count(len(run)), _wanted(run.documents, rel, len(run)))
 
 
 def reciprocal_rank(run: Judged, k: int | None, rel: int) -> Floats:

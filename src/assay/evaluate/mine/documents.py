@@ -14,6 +14,7 @@ from assay.evaluate.mine.mined import LeftOut, Mined, Options, Progress
 from assay.evaluate.mine.paths import tier
 from assay.evaluate.mine.sections import Section, sections
 from assay.evaluate.mine.snapshot import Snapshot
+from assay.text.identifiers import words
 
 MAX_NAMES = 8  # a section that names more is a reference or a list
 _PROSE = re.compile(r"\.(md|mdx|markdown|rst|txt)$", re.I)
@@ -47,8 +48,13 @@ def _parts(name: str) -> list[str]:
 
 
 def _fits(asked: list[str], path: str, found: Definition) -> bool:
-    """`Flask.run` and `run` fit the symbol Flask.run; so does `flask.app.Flask.run` when it stands in flask/app.py."""
+    """`Flask.run` fits the symbol Flask.run; so does `flask.app.Flask.run` when it stands in flask/app.py.
+
+    A member's bare name fits when it has several words, as `before_request`: `New` may be anybody's.
+    """
     own = _parts(found.symbol)
+    if len(asked) == 1 < len(own) and len(words(asked[0])) == 1:
+        return False
     if len(asked) <= len(own):
         return own[-len(asked) :] == asked
     modules = asked[: -len(own)]
@@ -88,10 +94,12 @@ def _query(path: str, section: Section, names: Names, options: Options) -> Golde
     if not 0 < len(gold) <= MAX_NAMES:
         raise LeftOut(f"names more than {MAX_NAMES} symbols" if gold else "names no symbol")
     files = sorted({file for file, _ in gold.values()})
-    text = message.tidy(f"{section.heading}\n\n{section.opening}")
+    opening = section.opening
+    message.require_words(opening, options.min_words)
+    text = message.tidy(f"{section.heading}\n\n{opening}")
     if options.strip_names:
         text = message.without_names(text, gold, files)
-    message.require_words(text, options.min_words)
+        message.require_words(text, options.min_words)
     return GoldenQuery(
         id=f"{path}:{section.line}",
         text=text,

@@ -20,7 +20,7 @@ _IDS = re.compile(
     rf"(?:\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?|refs?|references|see|issues?|pr|bug|ticket)\b[:\s]*)?(?:{_ID})(?:(?:\s*,\s*|\s+and\s+)(?:{_ID}))*",
     re.I,
 )
-_EMPTY = re.compile(r"\(\s*[,;:.&]*\s*\)|\[\s*\]|`\s*`")
+_EMPTY = re.compile(r"(?<!\w)(?:\(\s*[,;:.&]*\s*\)|\[\s*\])")  # not those of a call
 _WORD = re.compile(r"[぀-ヿ㐀-鿿가-힣]|[^\W\d_][\w'’-]*")  # a sign of a script that has no spaces is a word
 _SEGMENT = re.compile(r"\.|::|#|/")
 

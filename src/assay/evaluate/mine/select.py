@@ -19,23 +19,24 @@ def sample(queries: Sequence[GoldenQuery], size: int, seed: int = 0) -> list[Gol
     return [query for query in queries if query.id in chosen]
 
 
-def split(queries: Sequence[GoldenQuery], at: str) -> tuple[list[GoldenQuery], list[GoldenQuery]]:
-    """Queries mined from history, as older and newer ones. `at` is a date, the first of the newer (UTC), or the share of the older."""
+def cut(text: str) -> str | float:
+    """Where to split, as it is written: a day or moment in UTC, or the share of the older queries."""
+    if _DATE.fullmatch(text):
+        return text
+    try:
+        share = float(text)
+    except ValueError:
+        share = 0.0
+    if not 0 < share < 1:
+        raise AssayError(f"--split {text}: give a date like 2025-01-31, or the share of older queries, between 0 and 1")
+    return share
+
+
+def split(queries: Sequence[GoldenQuery], at: str | float) -> tuple[list[GoldenQuery], list[GoldenQuery]]:
+    """Queries mined from history as the older and the newer ones, each oldest first; a date is the first of the newer."""
     undated = next((query.id for query in queries if not _DATE.match(query.notes)), "")
     if undated:
         raise AssayError(f"--split {at}: '{undated}' has no date; only queries from history can be split by time")
     by_time = sorted(queries, key=lambda query: (query.notes, query.id))
-    number = _older(by_time, at)
-    return by_time[:number], by_time[number:]
-
-
-def _older(by_time: Sequence[GoldenQuery], at: str) -> int:
-    if _DATE.fullmatch(at):
-        return sum(query.notes < at for query in by_time)
-    try:
-        share = float(at)
-    except ValueError:
-        share = -1.0
-    if not 0 < share < 1:
-        raise AssayError(f"--split {at}: give a date like 2025-01-31, or the share of older queries, between 0 and 1")
-    return round(share * len(by_time))
+    older = sum(query.notes < at for query in by_time) if isinstance(at, str) else round(at * len(by_time))
+    return by_time[:older], by_time[older:]

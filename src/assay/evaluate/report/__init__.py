@@ -1,7 +1,7 @@
 """A run, and perhaps its comparison with another, as one HTML page that opens offline.
 
     data ──▶ overview · queries · comparison ──▶ page
-               │ tables, plots (scales, distributions), numbers
+               │ tables, plots (scales, distributions), wording
                └ markup: elements that escape what they hold
 
 Everything is in the page: style, plots as SVG, and a script that only sorts and filters. A content security policy lets no

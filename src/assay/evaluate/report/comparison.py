@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from assay.evaluate.report.data import Comparison, Metrics, Pair, Statistic, lower_is_better, primary_metric
+from assay.evaluate.report.data import Comparison, Metrics, Pair, Statistic, lower_is_better, measured, primary_metric
 from assay.evaluate.report.markup import Child, Markup, element, join
-from assay.evaluate.report.numbers import counted, decimal, exact, known, probability, signed
 from assay.evaluate.report.overview import definitions, figure, warning_list
 from assay.evaluate.report.plots import Change, Effect, difference_bars, forest, slopes, verdict
-from assay.evaluate.report.queries import MOST_BYTES, MOST_ROWS, cut, left_out, rank
-from assay.evaluate.report.tables import Column, filters, framed_table, table, table_row
+from assay.evaluate.report.tables import Column, bounded_rows, filters, framed_table, number_column, table
+from assay.evaluate.report.wording import counted, decimal, exact, known, probability, shortened, signed, whole
 
 _KINDS = ("Regression", "Loss", "Win", "Draw")  # in the order of attention
 _SIGNIFICANT = 0.05
@@ -18,9 +17,9 @@ _MOST_EFFECTS = 16
 _MOST_TEXT = 600
 
 
-def comparison_section(comparison: Comparison) -> Markup:
-    """Everything there is to say about the difference of two runs."""
-    primary = primary_metric({metric: None for pair in comparison.per_query for metric in (*pair.a, *pair.b)})
+def comparison_section(comparison: Comparison, k: int | None) -> Markup:
+    """Everything there is to say about the difference of two runs; k says which cut-off matters most."""
+    primary = primary_metric(measured(side for pair in comparison.per_query for side in (pair.a, pair.b)), k)
     return element(
         "section",
         element("h2", "Comparison"),
@@ -28,7 +27,7 @@ def comparison_section(comparison: Comparison) -> Markup:
             "p", "A ", element("code", comparison.run_a), " → B ", element("code", comparison.run_b), class_="lead"
         ),
         warning_list(comparison.warnings),
-        _verdict(comparison),
+        _verdict(comparison, primary_metric(comparison.statistics, k)),
         _kinds(comparison),
         element("div", [*_forest(comparison), *_query_figures(comparison, primary)], class_="figures"),
         _statistics(comparison),
@@ -37,9 +36,8 @@ def comparison_section(comparison: Comparison) -> Markup:
     )
 
 
-def _verdict(comparison: Comparison) -> Markup | None:
+def _verdict(comparison: Comparison, metric: str | None) -> Markup | None:
     """The main difference in one sentence."""
-    metric = primary_metric(dict.fromkeys(comparison.statistics))
     if metric is None:
         return None
     one = comparison.statistics[metric]
@@ -51,18 +49,19 @@ def _verdict(comparison: Comparison) -> Markup | None:
         "p",
         element("strong", f"{metric} {moved}"),
         f" over {counted(one.n, 'query', 'queries')}" if one.n else None,
-        f" (95 % interval {signed(one.low)} to {signed(one.high)})" if known(one.low) is not None else None,
+        f" (95\u00a0% interval {signed(one.low)} to {signed(one.high)})" if known(one.low) is not None else None,
         f": {_meaning(p, one)}" if p is not None and delta else ".",
         class_="verdict",
     )
 
 
 def _meaning(p: float, one: Statistic) -> str:
+    said = f"p {probability(p)}{' after Holm' if known(one.p_holm) is not None else ''}"
     if p < _SIGNIFICANT:
-        return f"chance hardly explains it (p {probability(p)})."
+        return f"more than chance alone would give ({said})."
     smallest = known(one.detectable)
     limit = f"; these queries can show a change of {decimal(smallest)} or more" if smallest is not None else ""
-    return f"chance explains it as well (p {probability(p)}){limit}."
+    return f"chance cannot be ruled out ({said}){limit}."
 
 
 def _p(one: Statistic) -> float | None:
@@ -74,7 +73,7 @@ def _p(one: Statistic) -> float | None:
 def _kinds(comparison: Comparison) -> Markup | None:
     """How many queries won, lost, drew, and what else is known of the pair, such as the chunker versions."""
     counts: dict[str, Child] = {
-        kind: exact(value, f"{value:,}") for kind, value in comparison.counts.items() if isinstance(value, int)
+        kind: exact(value, whole(value)) for kind, value in comparison.counts.items() if isinstance(value, int)
     }
     words: dict[str, Child] = {
         name.replace("_", " "): value for name, value in comparison.deltas.items() if isinstance(value, str)
@@ -93,6 +92,8 @@ def _forest(comparison: Comparison) -> Iterator[Markup]:
     ]
     if effects:
         sentence = "B − A with its 95 % interval; coloured where the interval leaves out zero."
+        if len(effects) > _MOST_EFFECTS:
+            sentence += f" The first {_MOST_EFFECTS} of {len(effects)}; the table has all."
         plot = forest(effects[:_MOST_EFFECTS], "Difference of each metric with its 95 % interval", "difference B − A")
         yield figure("Metrics", sentence, plot)
 
@@ -114,7 +115,9 @@ def _query_figures(comparison: Comparison, primary: str | None) -> Iterator[Mark
     if primary and changes:
         up, down = sum(one.delta > 0 for one in changes), sum(one.delta < 0 for one in changes)
         sentence = f"{up:,} up, {down:,} down, {len(changes) - up - down:,} unchanged; thicker lines are more queries."
-        yield figure("Queries", sentence, slopes(changes, f"{primary} of each query in A and in B", "A", "B", primary))
+        yield figure(
+            "Queries", sentence, slopes(changes, f"{primary} of each query in A and in B", ("A", "B"), primary)
+        )
         sentence = f"The difference in {primary} of each query that changed."
         yield figure(
             "Gains and losses", sentence, difference_bars(changes, f"Differences in {primary}", f"{primary}, B − A")
@@ -134,8 +137,8 @@ def _statistics(comparison: Comparison) -> Markup | None:
 
     columns = [
         Column[str]("Metric", lambda m: m),
-        Column[str]("A", lambda m: exact(a.get(m), decimal(a.get(m))), "number"),
-        Column[str]("B", lambda m: exact(b.get(m), decimal(b.get(m))), "number"),
+        number_column("A", lambda m: a.get(m)),
+        number_column("B", lambda m: b.get(m)),
         Column[str]("B − A", lambda m: _difference(delta(m), m), "number"),
     ]
     if tests:
@@ -159,13 +162,8 @@ _TESTS = (
 
 
 def _test(title: str, field: str, about: str, tests: dict[str, Statistic]) -> Column[str]:
-    written = probability if title.startswith("p") else decimal if field == "detectable" else signed
-
-    def cell(metric: str) -> Markup:
-        value = getattr(tests.get(metric, Statistic()), field)
-        return exact(value, written(value))
-
-    return Column(title, cell, "number", about)
+    written = probability if field.startswith("p") else decimal if field == "detectable" else signed
+    return number_column(title, lambda metric: getattr(tests.get(metric, Statistic()), field), about, written)
 
 
 def _difference(value: float | None, metric: str) -> Markup:
@@ -185,22 +183,14 @@ def _pairs(comparison: Comparison, primary: str | None) -> Markup | None:
         return None
     columns = _pair_columns(comparison.per_query, primary)
     pairs = sorted(comparison.per_query, key=lambda pair: (_attention(pair.kind), _sorted_delta(pair, primary)))
-    rows: list[Markup] = []
-    size = 0
-    for pair in pairs[:MOST_ROWS]:
-        row = table_row(columns, pair, data_kind=pair.kind)
-        size += len(row.encode())
-        if size > MOST_BYTES // 2:
-            break
-        rows.append(row)
+    rows, note = bounded_rows(columns, pairs, lambda pair: {"data_kind": pair.kind})
     kinds = sorted({pair.kind for pair in pairs} - {""}, key=_attention)
-    note = left_out(len(rows), len(pairs), f"{comparison.run_a} {comparison.run_b}")
     return element(
         "div",
         element("h3", "Wins, losses and regressions"),
         filters({"kind": kinds}, {}, len(rows)),
         framed_table("Queries of both runs", columns, rows, note),
-        class_="sortable",
+        class_="sortable bounded",
     )
 
 
@@ -221,15 +211,17 @@ def _pair_columns(pairs: Sequence[Pair], primary: str | None) -> list[Column[Pai
     columns = [
         Column[Pair](
             "Query",
-            lambda pair: element("span", cut(pair.text or pair.query_id, _MOST_TEXT), dir="auto", class_="text"),
+            lambda pair: element("span", shortened(pair.text or pair.query_id, _MOST_TEXT), dir="auto", class_="text"),
             "wide",
         ),
         Column[Pair]("Kind", lambda pair: element("span", pair.kind, class_=f"badge kind-{pair.kind.lower()}")),
-        Column[Pair]("Rank A", lambda pair: rank(pair.a_hit_rank), "number", "rank of the first hit in A"),
-        Column[Pair]("Rank B", lambda pair: rank(pair.b_hit_rank), "number", "rank of the first hit in B"),
+        number_column("Rank A", lambda pair: pair.a_hit_rank, "rank of the first hit in A", whole),
+        number_column("Rank B", lambda pair: pair.b_hit_rank, "rank of the first hit in B", whole),
     ]
     if primary:
         columns.append(Column(f"{primary}, B − A", lambda pair: _difference(_delta(pair, primary), primary), "number"))
     if any(pair.note for pair in pairs):
-        columns.append(Column("Note", lambda pair: element("span", cut(pair.note, _MOST_TEXT), dir="auto"), "minor"))
+        columns.append(
+            Column("Note", lambda pair: element("span", shortened(pair.note, _MOST_TEXT), dir="auto"), "minor")
+        )
     return columns

@@ -60,10 +60,16 @@ def rank_bins(ranks: Sequence[int | None], k: int | None) -> list[Bin]:
     lasts = [first - 1 for first in firsts[1:]] + [deepest]
     found = [rank for rank in ranks if rank is not None]
     bins = [
-        Bin(str(first) if first == last else f"{first}–{last}", sum(first <= rank <= last for rank in found))
+        Bin(_ranks(first, last), sum(first <= rank <= last for rank in found))
         for first, last in zip(firsts, lasts, strict=True)
     ]
     return [*bins, Bin("not\nfound", len(ranks) - len(found), missing=True)]
+
+
+def _ranks(first: int, last: int) -> str:
+    if first == _RANK_GROUPS[-1]:
+        return f"> {first - 1}"
+    return str(first) if first == last else f"{first}–{last}"
 
 
 def _binned(values: Sequence[float], edges: Sequence[float]) -> list[Bin]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from assay.evaluate.report.data import Group, Metrics, Spread, Summary, cut_off, family, main_metrics
+from assay.evaluate.report.data import Group, Spread, Summary, cut_off, family, main_metrics, measured
 from assay.evaluate.report.distributions import latency_bins, rank_bins, unit_bins
 from assay.evaluate.report.markup import Child, Markup, element
-from assay.evaluate.report.numbers import NOTHING, counted, decimal, exact, known, milliseconds, moment
 from assay.evaluate.report.plots import Mark, categories, histogram, interval
-from assay.evaluate.report.tables import Column, meter, table, within
+from assay.evaluate.report.tables import Column, meter, number_column, table, within
+from assay.evaluate.report.wording import counted, decimal, exact, known, milliseconds, moment, shortened, whole
 
 _MEANING = {
     "P": "share of the first {k} results that was expected",
@@ -29,6 +29,8 @@ _BREAKDOWNS = {
     "file_types": "File type",
 }
 _MOST_GROUPS = 60
+_MOST_WARNINGS = 20
+_MOST_TEXT = 1000
 
 
 def header(summary: Summary) -> Markup:
@@ -37,7 +39,7 @@ def header(summary: Summary) -> Markup:
     queries = golden.queries if golden.queries is not None else len(summary.queries)
     facts: dict[str, Child] = {
         "Golden set": [golden.path, f" ({golden.format})" if golden.format else ""] if golden.path else None,
-        "Queries": exact(queries, f"{queries:,}") if queries else None,
+        "Queries": exact(queries, whole(queries)) if queries else None,
         "Matching": summary.matching,
         "Depth": f"first {summary.k}" if summary.k else None,
         "Measured": moment(summary.created) if summary.created else None,
@@ -67,7 +69,8 @@ def notices(summary: Summary) -> Markup | None:
 
 def warning_list(warnings: Sequence[str]) -> Markup | None:
     """Warnings as one box, or nothing."""
-    items = [element("li", warning, dir="auto") for warning in warnings]
+    more = [f"and {len(warnings) - _MOST_WARNINGS:,} more"] if len(warnings) > _MOST_WARNINGS else []
+    items = [element("li", shortened(words, _MOST_TEXT), dir="auto") for words in (*warnings[:_MOST_WARNINGS], *more)]
     return element("ul", items, class_="warnings", aria_label="Warnings") if items else None
 
 
@@ -136,27 +139,19 @@ def _counts(summary: Summary) -> Markup | None:
 def _count(value: float | str | None) -> Markup:
     if isinstance(value, str):
         return element("span", value)
-    return exact(value, NOTHING if value is None else f"{value:,}" if isinstance(value, int) else decimal(value))
+    return exact(value, whole(value) if isinstance(value, int) else decimal(value))
 
 
 def _all_metrics(summary: Summary) -> Markup:
-    top = within(value for name, value in summary.metrics.items() if (known(value) or 0) <= 1)
-
-    def spread(metric: str) -> Spread:
-        return summary.spread.get(metric, Spread())
-
+    spread = {metric: summary.spread.get(metric, Spread()) for metric in summary.metrics}
+    power = "the smallest change this golden set can show, at 80 % power"
     columns = [
         Column[str]("Metric", lambda m: m),
-        Column[str]("Mean", lambda m: meter(summary.metrics[m], top), "number"),
-        Column[str]("sd", lambda m: exact(spread(m).sd, decimal(spread(m).sd)), "number", "deviation of the queries"),
-        Column[str]("95 % low", lambda m: exact(spread(m).low, decimal(spread(m).low)), "number"),
-        Column[str]("95 % high", lambda m: exact(spread(m).high, decimal(spread(m).high)), "number"),
-        Column[str](
-            "Detects",
-            lambda m: exact(summary.detectable.get(m), decimal(summary.detectable.get(m))),
-            "number",
-            "the smallest change this golden set can show, at 80 % power",
-        ),
+        Column[str]("Mean", lambda m: meter(summary.metrics[m]), "number"),
+        number_column("sd", lambda m: spread[m].sd, "deviation of the queries"),
+        number_column("95 % low", lambda m: spread[m].low),
+        number_column("95 % high", lambda m: spread[m].high),
+        number_column("Detects", lambda m: summary.detectable.get(m), power),
     ]
     return element(
         "details",
@@ -176,12 +171,11 @@ def breakdown_section(summary: Summary) -> Markup | None:
 
 
 def _breakdown(title: str, groups: dict[str, Group], summary: Summary) -> Markup:
-    every: Metrics = {metric: None for group in groups.values() for metric in group.metrics}
-    main = main_metrics(every, summary.k)
+    main = main_metrics(measured(group.metrics for group in groups.values()), summary.k)
     top = within(group.metrics.get(metric) for group in groups.values() for metric in main)
     columns = [
         Column[str](title, lambda name: element("bdi", name or "(none)")),
-        Column[str]("Queries", lambda name: exact(groups[name].count, f"{groups[name].count:,}"), "number"),
+        number_column("Queries", lambda name: groups[name].count, "", whole),
         *(_group_column(metric, groups, top) for metric in main),
     ]
     shown = list(groups)[:_MOST_GROUPS]
@@ -209,11 +203,11 @@ def figure(title: str, sentence: str, plot: Markup) -> Markup:
 
 
 def _metric_figures(summary: Summary) -> Iterator[Markup]:
-    every: Metrics = {metric: None for query in summary.queries for metric in query.metrics}
-    for metric in main_metrics(every, summary.k):
+    for metric in main_metrics(measured(query.metrics for query in summary.queries), summary.k):
         values = [value for query in summary.queries if (value := known(query.metrics.get(metric))) is not None]
         if values:
-            mean = sum(values) / len(values)
+            given = known(summary.metrics.get(metric))
+            mean = given if given is not None else sum(values) / len(values)
             zeros = sum(value == 0 for value in values)
             sentence = f"{zeros:,} of {counted(len(values), 'query', 'queries')} at 0."
             marks = [Mark(mean, f"mean {decimal(mean)}")]

@@ -11,6 +11,7 @@ from typing import Any
 from assay.evaluate.report.comparison import comparison_section
 from assay.evaluate.report.data import Comparison, Summary, read
 from assay.evaluate.report.markup import Markup, element, join
+from assay.evaluate.report.outcomes import judged_queries
 from assay.evaluate.report.overview import (
     breakdown_section,
     distribution_section,
@@ -18,7 +19,7 @@ from assay.evaluate.report.overview import (
     notices,
     summary_section,
 )
-from assay.evaluate.report.queries import failure_section, judged_queries, query_section
+from assay.evaluate.report.queries import failure_section, query_section
 
 _TITLES = {
     "summary": "Summary",
@@ -36,7 +37,7 @@ def render(summary: dict[str, Any], comparison: dict[str, Any] | None = None) ->
     judged = judged_queries(run)
     sections: dict[str, Markup | None] = {
         "summary": summary_section(run),
-        "comparison": comparison_section(read(Comparison, comparison)) if comparison else None,
+        "comparison": comparison_section(read(Comparison, comparison), run.k) if comparison else None,
         "breakdown": breakdown_section(run),
         "distributions": distribution_section(run),
         "failures": failure_section(judged),

@@ -5,21 +5,22 @@ All are drawn 360 wide, which is a phone's width and a third of a desktop page, 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assay.evaluate.report.distributions import Bin
 from assay.evaluate.report.markup import Child, Markup, element, join
-from assay.evaluate.report.numbers import counted, decimal, signed
 from assay.evaluate.report.scales import Scale, power_ticks, round_ticks, tick_text
+from assay.evaluate.report.wording import counted, decimal, shortened, signed
 
 WIDTH = 360
 _LEFT, _RIGHT = 38, 346  # the plot area of a plot with a numeric y axis
 _CHARACTER = 6.2  # mean width of a character at the 11 px of labels
 _LINE = 14
-_ROW = 24  # of a forest plot
-_MOST_SLOPES = 150  # distinct lines; beyond, values are rounded to a twentieth and lines merge
+_TALL = 260  # of a plot of a comparison; a forest of many metrics grows
+_ROWS = (24, 42)  # the least and the most height of a row of a forest
+_MOST_SLOPES = 120  # distinct lines; beyond, values are rounded further and lines merge
+_ROUNDINGS = (1000, 20, 10)  # steps per unit
 _MOST_BARS = 140
 
 
@@ -87,7 +88,7 @@ def categories(bins: Sequence[Bin], name: str, x_label: str) -> Markup:
     ]
     axis = element("line", x1=_LEFT, x2=_RIGHT, y1=base, y2=base, class_="axis")
     middle = (_LEFT + spans[-1][0]) / 2
-    return _svg(196, name, _columns(bins, spans, 24, base), axis, labels, _label(x_label, middle, 192, "middle"))
+    return _svg(206, name, _columns(bins, spans, 24, base), axis, labels, _label(x_label, middle, 201, "middle"))
 
 
 def interval(value: float, low: float | None, high: float | None, top: float, name: str) -> Markup:
@@ -117,49 +118,50 @@ def forest(effects: Sequence[Effect], name: str, x_label: str) -> Markup:
     reach = max(max(abs(one.low), abs(one.high), abs(one.delta)) for one in effects) or 0.01
     ticks = round_ticks(-reach, reach, 4)
     x = Scale(ticks[0], ticks[-1], left, WIDTH - 58)
-    base = 14 + _ROW * len(effects)
+    row = min(max((_TALL - 50) // len(effects), _ROWS[0]), _ROWS[1])
+    base = 14 + row * len(effects)
     zero = element("line", x1=x(0), x2=x(0), y1=6, y2=base, class_="zero")
-    rows = [_effect(one, x, 14 + _ROW * i + _ROW / 2 - 4) for i, one in enumerate(effects)]
+    rows = [_effect(one, x, 10 + row * i + row / 2) for i, one in enumerate(effects)]
     return _svg(base + 36, name, zero, _x_axis(x, ticks, base, x_label), rows)
 
 
-def slopes(changes: Sequence[Change], name: str, before: str, after: str, y_label: str, height: int = 260) -> Markup:
+def slopes(changes: Sequence[Change], name: str, sides: tuple[str, str], y_label: str) -> Markup:
     """A line from each query's value before to the one after; equal lines are drawn once, as thick as they are many."""
-    y = _value_scale([value for one in changes for value in (one.before, one.after)], 44, height - 14)
+    y = _value_scale([value for one in changes for value in (one.before, one.after)], 44, _TALL - 14)
     left, right = 70, 330
     lines = sorted(_merged(changes), key=lambda line: (abs(line[0].delta) > 0, line[0].delta < 0, -line[1]))
     most = max((number for _, number in lines), default=1)
     ends = [element("line", x1=at, x2=at, y1=y.end, y2=y.start, class_="axis") for at in (left, right)]
     return _svg(
-        height,
+        _TALL,
         name,
         _y_axis(y, round_ticks(y.low, y.high), left - 12, right, y_label),
         ends,
-        _label(_shortened(before, 20), left, 32, "middle", "label strong"),
-        _label(_shortened(after, 20), right + 24, 32, "end", "label strong"),
+        [_label(side, at, 32, "middle", "label strong") for side, at in zip(sides, (left, right), strict=True)],
         [_slope(one, number, most, y, left, right) for one, number in lines],
     )
 
 
-def difference_bars(changes: Sequence[Change], name: str, y_label: str, height: int = 260) -> Markup:
+def difference_bars(changes: Sequence[Change], name: str, y_label: str) -> Markup:
     """The queries that changed, from the largest loss to the largest gain; many are drawn as means of neighbours."""
     changed = sorted((one for one in changes if one.delta), key=lambda one: one.delta)
     per_bar = -(-len(changed) // _MOST_BARS) or 1
     bars = [_averaged(changed[i : i + per_bar]) for i in range(0, len(changed), per_bar)]
+    each = f", {per_bar} a bar" if per_bar > 1 else ""
     reach = max((abs(delta) for delta, _ in bars), default=1.0)
     ticks = round_ticks(-reach, reach, 4)
-    y = Scale(ticks[0], ticks[-1], height - 34, 28)
+    y = Scale(ticks[0], ticks[-1], _TALL - 34, 28)
     band = min(28.0, (_RIGHT - _LEFT - 6) / max(1, len(bars)))
     return _svg(
-        height,
+        _TALL,
         name,
         _y_axis(y, ticks, _LEFT, _RIGHT, y_label),
         [_difference(bar, y, _LEFT + 6 + band * i, band) for i, bar in enumerate(bars)],
         element("line", x1=_LEFT, x2=_RIGHT, y1=y(0), y2=y(0), class_="zero"),
         _label(
-            f"{counted(len(changed), 'changed query', 'changed queries')}, largest loss first",
+            f"{counted(len(changed), 'changed query', 'changed queries')}, largest loss first{each}",
             WIDTH / 2,
-            height - 10,
+            _TALL - 10,
             "middle",
         ),
     )
@@ -173,20 +175,17 @@ def _label(words: str, x: float, y: float, anchor: str = "start", class_: str = 
     return element("text", words, x=round(x, 1), y=round(y, 1), text_anchor=anchor, class_=class_)
 
 
-def _shortened(words: str, most: int) -> str:
-    return words if len(words) <= most else words[: most - 1] + "…"
-
-
 def _x_axis(scale: Scale, ticks: Sequence[float], base: float, label: str) -> Markup:
     """The base line, the ticks that have room for their numbers, and what the axis is."""
     out = [element("line", x1=scale.start, x2=scale.end, y1=base, y2=base, class_="axis")]
     taken = float("-inf")
     for tick in ticks:
-        half = len(tick_text(tick)) * _CHARACTER / 2
-        if scale(tick) - half >= taken + 4:
-            taken = scale(tick) + half
-            out.append(element("line", x1=scale(tick), x2=scale(tick), y1=base, y2=base + 4, class_="axis"))
-            out.append(_label(tick_text(tick), scale(tick), base + 15, "middle"))
+        at, half = scale(tick), len(tick_text(tick)) * _CHARACTER / 2
+        middle = min(at, WIDTH - half)
+        if middle - half >= taken + 4:
+            taken = middle + half
+            out.append(element("line", x1=at, x2=at, y1=base, y2=base + 4, class_="axis"))
+            out.append(_label(tick_text(tick), middle, base + 15, "middle"))
     return join([*out, _label(label, (scale.start + scale.end) / 2, base + 31, "middle")])
 
 
@@ -232,7 +231,7 @@ def _effect(one: Effect, x: Scale, y: float) -> Markup:
     return element(
         "g",
         element("title", said),
-        _label(_shortened(one.label, 20), 4, y + 4),
+        _label(shortened(one.label, 20), 4, y + 4),
         element("line", x1=x(one.low), x2=x(one.high), y1=y, y2=y, class_="whisker"),
         [element("line", x1=x(end), x2=x(end), y1=y - 4, y2=y + 4, class_="whisker") for end in (one.low, one.high)],
         element("circle", cx=x(one.delta), cy=y, r=4.5, class_="dot"),
@@ -248,32 +247,36 @@ def _value_scale(values: Sequence[float], top: float, base: float) -> Scale:
 
 
 def _merged(changes: Sequence[Change]) -> list[tuple[Change, int]]:
-    """Equal changes once, with how many they are; rounded to a twentieth when too many would be left."""
-    for nearest in (_to_thousandth, _to_twentieth):
-        counts = Counter((nearest(one.before), nearest(one.after)) for one in changes)
-        if len(counts) <= _MOST_SLOPES:
+    """Equal changes once, with how many they are; values are rounded as far as needed to leave few enough lines."""
+    for steps in _ROUNDINGS:
+        groups: dict[tuple[float, float], list[Change]] = {}
+        for one in changes:
+            groups.setdefault((round(one.before * steps) / steps, round(one.after * steps) / steps), []).append(one)
+        if len(groups) <= _MOST_SLOPES:
             break
-    labels = {(nearest(one.before), nearest(one.after)): one.label for one in changes}
     return [
-        (Change(labels[pair] if number == 1 else counted(number, "query", "queries"), *pair), number)
-        for pair, number in counts.items()
+        (Change(same[0].label if len(same) == 1 else f"{len(same):,} queries", *pair), len(same))
+        for pair, same in groups.items()
     ]
 
 
-def _to_thousandth(value: float) -> float:
-    return round(value, 3)
-
-
-def _to_twentieth(value: float) -> float:
-    return round(round(value * 20) / 20, 2)
-
-
 def _slope(one: Change, number: int, most: int, y: Scale, left: float, right: float) -> Markup:
-    width = round(1.2 + 5 * (number / most) ** 0.5, 1) if most > 1 else 1.6
+    share = (number / most) ** 0.5
+    width = round(1 + 5 * share, 1) if most > 1 else 1.6
+    opacity = round(0.25 + 0.5 * share, 2) if most > 1 else 0.7
     return element(
         "g",
         element("title", f"{one.label}: {decimal(one.before)} → {decimal(one.after)}"),
-        element("line", x1=left, x2=right, y1=y(one.before), y2=y(one.after), stroke_width=width, class_="slope"),
+        element(
+            "line",
+            x1=left,
+            x2=right,
+            y1=y(one.before),
+            y2=y(one.after),
+            stroke_width=width,
+            stroke_opacity=opacity,
+            class_="slope",
+        ),
         [element("circle", cx=at, cy=y(value), r=2.5) for at, value in ((left, one.before), (right, one.after))],
         class_=verdict(one.delta),
     )

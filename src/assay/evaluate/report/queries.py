@@ -4,74 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from assay.evaluate.report.data import Metrics, Query, Summary, main_metrics, primary_metric
+from assay.evaluate.report.data import Query, Summary, main_metrics, measured, primary_metric
 from assay.evaluate.report.markup import Child, Markup, element, join
-from assay.evaluate.report.numbers import NOTHING, counted, decimal, exact, known, milliseconds
-from assay.evaluate.report.tables import Column, filters, framed_table, table, table_row
+from assay.evaluate.report.outcomes import OUTCOMES, Judged, Outcome
+from assay.evaluate.report.tables import Column, bounded_rows, filters, framed_table, number_column, table
+from assay.evaluate.report.wording import counted, exact, milliseconds, shortened, whole
 
-MOST_ROWS = 1000
-MOST_BYTES = 2_000_000  # of one table: the page stays under 5 MB whatever the texts are
 _MOST_TEXT = 2000
 _MOST_NAME = 300
 _MOST_NAMES = 20
-_MOST_FAILURES = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a query. The order of OUTCOMES is the order of attention."""
-
-    name: str
-    about: str
-    failed: bool
-
-
-_ERROR = Outcome("error", "the system gave no answer", True)
-_ANSWERED = Outcome("not refused", "nothing answers it, but the system did", True)
-_MISSED = Outcome("missed", "nothing that was expected was retrieved", True)
-_PARTLY = Outcome("partly", "some of the expected was retrieved", False)
-_FOUND = Outcome("found", "all of the expected was retrieved", False)
-_REFUSED = Outcome("refused", "nothing answers it, and the system said so", False)
-OUTCOMES = (_ERROR, _ANSWERED, _MISSED, _PARTLY, _FOUND, _REFUSED)
-
-
-def outcome(query: Query, k: int | None) -> Outcome:
-    """What became of a query within the first k results."""
-    if query.error:
-        return _ERROR
-    if query.refuse:
-        return _REFUSED if query.refused else _ANSWERED
-    hits = sum(rank is not None and (k is None or rank <= k) for rank in query.found.values())
-    if not hits:
-        return _MISSED
-    return _FOUND if hits >= len(query.expected) else _PARTLY
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A query with its outcome and its place on the page."""
-
-    query: Query
-    outcome: Outcome
-    anchor: str
-
-
-def judged_queries(summary: Summary) -> list[Judged]:
-    """All queries in the order of attention: errors, misses, then the lowest score first."""
-    primary = primary_metric(_metrics_of(summary.queries), summary.k)
-    judged = [Judged(query, outcome(query, summary.k), f"query-{i}") for i, query in enumerate(summary.queries, 1)]
-
-    def attention(one: Judged) -> tuple[int, float]:
-        score = known(one.query.metrics.get(primary)) if primary else None
-        return OUTCOMES.index(one.outcome), -1.0 if score is None else score
-
-    return sorted(judged, key=attention)
-
-
-def _metrics_of(queries: Sequence[Query]) -> Metrics:
-    return {metric: None for query in queries for metric in query.metrics}
+_MOST_FAILURES = 12
 
 
 def failure_section(judged: Sequence[Judged]) -> Markup | None:
@@ -102,7 +45,7 @@ def _outcome_bar(judged: Sequence[Judged]) -> Markup:
         for one in present
     ]
     legend = [
-        element("li", badge(one), " ", exact(counts[one], f"{counts[one]:,}"), element("span", f" {one.about}"))
+        element("li", badge(one), " ", exact(counts[one], whole(counts[one])), element("span", f" {one.about}"))
         for one in present
     ]
     return join([element("div", parts, class_="stack", aria_hidden="true"), element("ul", legend, class_="legend")])
@@ -119,12 +62,12 @@ def _class(one: Outcome) -> str:
 
 def _errors(judged: Sequence[Judged]) -> Markup | None:
     """Errors that say the same are one row."""
-    groups = Counter(cut(one.query.error, _MOST_NAME) for one in judged if one.query.error)
+    groups = Counter(shortened(one.query.error, _MOST_NAME) for one in judged if one.query.error)
     if not groups:
         return None
     columns = [
         Column[tuple[str, int]]("Error", lambda group: element("code", group[0], dir="auto")),
-        Column[tuple[str, int]]("Queries", lambda group: exact(group[1], f"{group[1]:,}"), "number"),
+        number_column("Queries", lambda group: group[1], "", whole),
     ]
     kinds = groups.most_common(_MOST_FAILURES)
     note = f"The {_MOST_FAILURES} most frequent of {len(groups):,}." if len(groups) > _MOST_FAILURES else None
@@ -137,8 +80,10 @@ def _failure(one: Judged) -> Markup:
         "li",
         badge(one.outcome),
         " ",
-        element("a", element("bdi", cut(query.text or query.id, 240), dir="auto"), href=f"#{one.anchor}"),
-        element("p", element("b", "error "), element("bdi", cut(query.error, _MOST_NAME))) if query.error else None,
+        element("a", element("bdi", shortened(query.text or query.id, 240), dir="auto"), href=f"#{one.anchor}"),
+        element("p", element("b", "error "), element("bdi", shortened(query.error, _MOST_NAME)))
+        if query.error
+        else None,
         element("p", element("b", "expected "), _names(query.expected, 6)) if query.expected else None,
         element("p", element("b", "retrieved "), _names(query.retrieved, 3)) if query.retrieved else None,
     )
@@ -146,13 +91,10 @@ def _failure(one: Judged) -> Markup:
 
 def _names(names: Sequence[str], most: int) -> Markup:
     """Names in one line."""
-    shown = [join([", " if i else "", element("code", cut(name, _MOST_NAME))]) for i, name in enumerate(names[:most])]
+    shown = [
+        join([", " if i else "", element("code", shortened(name, _MOST_NAME))]) for i, name in enumerate(names[:most])
+    ]
     return join([*shown, f" and {len(names) - most:,} more" if len(names) > most else None])
-
-
-def cut(words: str, most: int) -> str:
-    """Long text without its end."""
-    return words if len(words) <= most else words[: most - 1].rstrip() + "…"
 
 
 def query_section(judged: Sequence[Judged], summary: Summary) -> Markup | None:
@@ -160,16 +102,12 @@ def query_section(judged: Sequence[Judged], summary: Summary) -> Markup | None:
     if not judged:
         return None
     columns = _columns(judged, summary)
-    rows: list[Markup] = []
-    size = 0
-    for one in judged[:MOST_ROWS]:
-        row = table_row(columns, one, id=one.anchor, **_filtered_by(one))
-        size += len(row.encode())
-        if size > MOST_BYTES:
-            break
-        rows.append(row)
-    tiers = sorted({one.query.tier for one in judged} - {""})
-    outcomes = [kind.name for kind in OUTCOMES if any(one.outcome is kind for one in judged)]
+    rows, note = bounded_rows(columns, judged, _attributes)
+    choices = {
+        "outcome": [kind.name for kind in OUTCOMES if any(one.outcome is kind for one in judged)],
+        "tier": sorted({one.query.tier for one in judged if one.query.tier}),
+        "category": sorted({one.query.category for one in judged if one.query.category}),
+    }
     return element(
         "section",
         element("h2", "Queries"),
@@ -178,76 +116,59 @@ def query_section(judged: Sequence[Judged], summary: Summary) -> Markup | None:
             "Errors and misses first, then the lowest scores. A row opens to what was expected and retrieved.",
             class_="lead",
         ),
-        filters({"outcome": outcomes, "tier": tiers}, {"failed": "failed only"}, len(rows)),
-        framed_table("Queries", columns, rows, left_out(len(rows), len(judged), summary.run_id)),
+        filters(choices, {"failed": "failed only"}, len(rows)),
+        framed_table("Queries", columns, rows, note),
         id="queries",
         class_="sortable",
     )
 
 
-def left_out(shown: int, total: int, run: str) -> str | None:
-    """The note under a table that does not hold everything."""
-    if shown == total:
-        return None
-    return f"The first {shown:,} of {total:,} are shown, in the order of attention; `assay eval show {run} --format json` has all."
-
-
-def _filtered_by(one: Judged) -> dict[str, str | None]:
+def _attributes(one: Judged) -> dict[str, str | None]:
+    """What links and filters find a row by."""
     return {
+        "id": one.anchor,
         "data_outcome": one.outcome.name,
         "data_tier": one.query.tier or None,
+        "data_category": one.query.category or None,
         "data_failed": "yes" if one.outcome.failed else None,
     }
 
 
 def _columns(judged: Sequence[Judged], summary: Summary) -> list[Column[Judged]]:
+    """The columns for which there is something to show. On a phone only the primary metric is left of the metrics."""
     queries = [one.query for one in judged]
+    metrics = measured(query.metrics for query in queries)
+    primary = primary_metric(metrics, summary.k)
     columns = [
         Column[Judged]("Query", lambda one: _opening(one.query), "wide"),
         Column[Judged]("Outcome", lambda one: badge(one.outcome)),
+        number_column("First hit", lambda one: one.query.first_rank, "rank of the first expected item", whole),
     ]
     if any(query.tier for query in queries):
-        columns.append(Column("Tier", lambda one: element("bdi", one.query.tier), "minor"))
-    if any(query.category for query in queries):
-        columns.append(Column("Category", lambda one: element("bdi", one.query.category), "minor"))
-    columns.append(
-        Column("First hit", lambda one: rank(one.query.first_rank), "number", "rank of the first expected item")
-    )
-    columns += [_metric_column(metric) for metric in main_metrics(_metrics_of(queries), summary.k)]
+        columns.insert(2, Column("Tier", lambda one: element("bdi", one.query.tier), "minor"))
+    columns += [_metric_column(metric, metric != primary) for metric in main_metrics(metrics, summary.k)]
     if any(query.latency_ms for query in queries):
-        columns.append(
-            Column(
-                "Latency", lambda one: exact(one.query.latency_ms, milliseconds(one.query.latency_ms)), "number minor"
-            )
-        )
+        columns.append(number_column("Latency", lambda one: one.query.latency_ms, "", milliseconds, minor=True))
     return columns
 
 
-def _metric_column(metric: str) -> Column[Judged]:
-    return Column(
-        metric, lambda one: exact(one.query.metrics.get(metric), decimal(one.query.metrics.get(metric))), "number"
-    )
-
-
-def rank(value: int | None) -> Markup:
-    """A rank, or a dash."""
-    return exact(value, NOTHING if value is None else str(value))
+def _metric_column(metric: str, minor: bool) -> Column[Judged]:
+    return number_column(metric, lambda one: one.query.metrics.get(metric), minor=minor)
 
 
 def _opening(query: Query) -> Markup:
     """The text of a query that opens to all there is to know about it."""
     about = [part for part in (query.id, query.category, *query.tags) if part]
-    return element(
-        "details",
-        element("summary", element("span", cut(query.text or query.id, _MOST_TEXT), dir="auto", class_="text")),
+    error = element("p", element("b", "error "), element("code", shortened(query.error, _MOST_TEXT)), class_="error")
+    more = [
         element(
             "p", [join([" · " if i else "", element("bdi", part)]) for i, part in enumerate(about)], class_="aside"
         ),
-        element("p", element("b", "error "), element("code", cut(query.error, _MOST_TEXT), dir="auto"), class_="error")
-        if query.error
-        else None,
+        error if query.error else None,
         element("div", _expected(query), _retrieved(query), class_="sides"),
-    )
+    ]
+    words = element("span", shortened(query.text or query.id, _MOST_TEXT), dir="auto", class_="text")
+    return element("details", element("summary", words), element("div", element("div", *more), class_="more"))
 
 
 def _expected(query: Query) -> Markup:
@@ -260,7 +181,9 @@ def _expected(query: Query) -> Markup:
 
 def _expectation(name: str, at: int | None) -> Markup:
     where = element("span", "not found" if at is None else f"rank {at}", class_="where")
-    return element("li", element("code", cut(name, _MOST_NAME)), " ", where, class_="missing" if at is None else "hit")
+    return element(
+        "li", element("code", shortened(name, _MOST_NAME)), " ", where, class_="missing" if at is None else "hit"
+    )
 
 
 def _retrieved(query: Query) -> Markup:
@@ -269,7 +192,7 @@ def _retrieved(query: Query) -> Markup:
         return element("div", title, element("p", "Nothing.", class_="aside"))
     hits = set(query.found.values())
     items = [
-        element("li", element("code", cut(name, _MOST_NAME)), class_="hit" if at in hits else None)
+        element("li", element("code", shortened(name, _MOST_NAME)), class_="hit" if at in hits else None)
         for at, name in enumerate(query.retrieved[:_MOST_NAMES], 1)
     ]
     return element("div", title, element("ol", items, class_="names"), _more(query.retrieved))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from assay.evaluate.report.markup import Child, Markup, element, join
-from assay.evaluate.report.numbers import decimal, exact, known
+from assay.evaluate.report.wording import decimal, exact, known
 
 Row = TypeVar("Row")
 
@@ -23,6 +23,19 @@ class Column(Generic[Row]):
     cell: Callable[[Row], Child]
     class_: str = ""
     about: str = ""  # a word of explanation on the heading
+
+
+def number_column(
+    title: str,
+    value: Callable[[Row], float | None],
+    about: str = "",
+    written: Callable[[float | None], str] = decimal,
+    minor: bool = False,
+) -> Column[Row]:
+    """A column of numbers."""
+    return Column(
+        title, lambda row: exact(value(row), written(value(row))), "number minor" if minor else "number", about
+    )
 
 
 def table(name: str, columns: Sequence[Column[Row]], rows: Iterable[Row], note: Child = None) -> Markup:
@@ -64,14 +77,17 @@ def bounded_rows(
         out.append(written)
     if len(out) == len(rows):
         return out, None
-    return out, f"The first {len(out):,} of {len(rows):,} are shown, in this order of attention; the JSON of the run has all."
+    return (
+        out,
+        f"The first {len(out):,} of {len(rows):,} are shown, in this order of attention; the JSON of the run has all.",
+    )
 
 
 def meter(value: float | None, top: float = 1.0) -> Markup:
-    """A number over a small bar of its size."""
+    """A number over a small bar of its size; without the bar where it does not fit the scale."""
     number = known(value)
-    share = 0.0 if number is None or top <= 0 else min(1.0, max(0.0, number / top))
-    bar = element("span", class_="meter", style=f"--share:{share:.1%}") if number is not None else None
+    drawn = number is not None and 0 <= number <= top
+    bar = element("span", class_="meter", style=f"--share:{(number or 0) / top:.1%}") if drawn else None
     return join([exact(value, decimal(value)), bar])
 
 
@@ -80,7 +96,7 @@ def within(values: Iterable[float | None]) -> float:
     return max([1.0, *(abs(number) for value in values if (number := known(value)) is not None)])
 
 
-def filters(choices: dict[str, Sequence[str]], only: dict[str, str], total: int) -> Markup:
+def filters(choices: dict[str, list[str]], only: dict[str, str], total: int) -> Markup:
     """The controls over a table: a search, a choice per attribute, a box per attribute that says yes. Shown by the script."""
     return element(
         "form",

@@ -30,9 +30,7 @@ class Paired:
     p: float  # randomisation test
     p_wilcoxon: float
     p_t: float
-    effect: (
-        float | None
-    )  # Cohen's d of the differences (d_z): delta in standard deviations; None when they are all alike
+    effect: float | None  # Cohen's d_z, delta in standard deviations of the differences; None when all are alike
     wins: int
     losses: int
     ties: int
@@ -62,10 +60,10 @@ def paired(
         n=len(differences),
         dropped=int((~kept).sum()),
         clusters=units.count if units.clustered else 0,
-        mean_a=summary(first).mean,
-        mean_b=summary(second).mean,
+        mean_a=units_of(first).mean,
+        mean_b=units_of(second).mean,
         delta=delta,
-        interval=_interval(differences, labels, delta, resamples, seed),
+        interval=_interval(units, delta, resamples, seed),
         p=test.p,
         p_wilcoxon=wilcoxon(units.means).p,
         p_t=student_t(units).p,
@@ -90,13 +88,13 @@ def _delta(units: Units, differences: Floats) -> float:
     return float(without_noise(np.array([units.mean]), float(np.abs(differences).max(initial=0.0)))[0])
 
 
-def _interval(differences: Floats, labels: list[Hashable] | None, delta: float, resamples: int, seed: int) -> Interval:
+def _interval(units: Units, delta: float, resamples: int, seed: int) -> Interval:
     """The bootstrap interval of the mean difference, drawn from the winner's side: swapping the runs mirrors it exactly."""
-    if not differences.any() and len(differences):
+    if units.count and not units.totals.any():
         return Interval(0.0, 0.0, "no differences")
     if not delta < 0:
-        return interval_of(units_of(differences, labels), resamples=resamples, seed=seed)
-    mirrored = interval_of(units_of(-differences, labels), resamples=resamples, seed=seed)
+        return interval_of(units, resamples=resamples, seed=seed)
+    mirrored = interval_of(units.negated(), resamples=resamples, seed=seed)
     return Interval(-mirrored.high, -mirrored.low, mirrored.method)
 
 

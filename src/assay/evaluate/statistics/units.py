@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import compress
 
 import numpy as np
@@ -16,7 +17,7 @@ Clusters = Sequence[Hashable] | NDArray[np.generic]
 _DIGITS = 12  # that count; 1/2 - 1/3 and 1/3 - 1/6 differ in the 17th
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Units:
     """For each unit the total of its values and how many they are. Sorted, so that the order of the queries changes nothing."""
 
@@ -27,12 +28,12 @@ class Units:
     def count(self) -> int:
         return len(self.totals)
 
-    @property
+    @cached_property
     def clustered(self) -> bool:
         """Whether any unit has more than one value."""
         return bool((self.sizes != 1).any())
 
-    @property
+    @cached_property
     def mean(self) -> float:
         """The mean of all values, not of the units; NaN without any."""
         return float(self.totals.sum() / self.sizes.sum()) if self.count else math.nan
@@ -42,7 +43,7 @@ class Units:
         """The mean of each unit."""
         return self.totals / self.sizes
 
-    @property
+    @cached_property
     def standard_error(self) -> float:
         """Of the mean, robust to likeness within a unit; for units of one value it is sd / √n. NaN below two units."""
         if self.count < 2:
@@ -51,6 +52,11 @@ class Units:
         if np.abs(residuals).max() <= 10.0**-_DIGITS * np.abs(self.totals).max():
             return 0.0
         return math.sqrt(self.count / (self.count - 1) * float(residuals @ residuals)) / float(self.sizes.sum())
+
+    def negated(self) -> Units:
+        """The same units with the opposite values, again in order."""
+        order = np.lexsort((-self.totals, self.sizes)) if self.clustered else slice(None, None, -1)
+        return Units(-self.totals[order], self.sizes[order])
 
 
 def floats(values: ArrayLike) -> Floats:
@@ -73,7 +79,7 @@ def units_of(values: Floats, labels: list[Hashable] | None = None) -> Units:
     codes = None if labels is None else _codes(labels)
     if codes is None or not codes.any():
         return Units(np.sort(values), np.ones(len(values)))
-    order = np.argsort(values)
+    order = np.argsort(values)  # sums depend on the order in the last digit
     totals = np.bincount(codes[order], weights=values[order]).astype(np.float64)
     sizes = np.bincount(codes).astype(np.float64)
     totals = without_noise(totals, float(np.bincount(codes, weights=np.abs(values)).max()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import selectors
@@ -12,6 +13,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from assay.core.hits import Response
@@ -32,13 +34,17 @@ from assay.evaluate.systems.shape import parse
 
 _SHELL = "/bin/sh"
 _STDERR_KEPT = 1 << 14  # bytes from its end: the last line is what says why a command failed
-_NOTHING_FOUND = 1  # grep's exit code for no match, believed when nothing was printed at all
+_NO_MATCH = 1  # grep's exit code when nothing matches
 _NO_PROGRAM = 127  # a shell's exit code for a command that does not exist
 
 # A template in pieces: 'single quoted', "double quoted", an escaped character, the rest.
 _PIECE = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^'"\\]+""", re.DOTALL)
 _OPERATOR = re.compile(r"[|&;<>()$`*?~\[\n]|^\s*\w+=")
-_INNER_SHELL = re.compile(r"""\b(?:(?:ba|da|z|k)?sh\s+-\w*c\s+(?:'[^']*|"[^"]*)?|eval\s.*)\{query\}""", re.DOTALL)
+# `sh -c '… {query} …'` and `eval {query}`: there a shell would read the query as code, however well it was quoted before
+_INNER_SHELL = re.compile(
+    r"""(?:^|[\s/;&|(])(?:ba|da|z|k)?sh\s[^'";&|]*?-\w*c\s+(?:'[^']*|"(?:\\.|[^"\\])*)?\{(?:query|repo)\}"""
+    r"""|(?:^|[;&|(])\s*eval\s[^;&|]*\{(?:query|repo)\}"""
+)
 _SHELL_MISSED = re.compile(rf"^{_SHELL}: .*: (?:command )?not found$", re.MULTILINE)
 
 
@@ -61,7 +67,7 @@ class Command(Base):
         super().__init__(f"cmd:{template}")
         self._template, self._root, self._corpus, self._timeout = template, root, corpus, timeout
         self._script = _script(template) if _needs_shell(template) else ""
-        self._by_argument = "query" in PLACEHOLDER.findall(template)
+        self._used = set(PLACEHOLDER.findall(template))
         self._running: set[subprocess.Popen[bytes]] = set()
         self._lock = threading.Lock()
 
@@ -72,12 +78,12 @@ class Command(Base):
         folder = folder_of(self._root, self._corpus, repository)
         values = placeholders(text, k, budget, repository, folder)
         started = time.perf_counter()
-        code, output, complaint = self._run(values, "" if self._by_argument else text, folder)
+        code, output, complaint = self._run(values, folder)
         seconds = time.perf_counter() - started
         missed = _SHELL_MISSED.search(complaint) if self._script and not output.strip() else None
         if missed or (self._script and code == _NO_PROGRAM):
             raise SystemDied(missed[0] if missed else _how_it_ended(code, complaint))
-        if code and not (code == _NOTHING_FOUND and not output.strip() and not complaint.strip()):
+        if code and not _found_nothing(code, output, complaint):
             raise SystemFailed(_how_it_ended(code, complaint))
         return finished(parse(output, plain=True), k, seconds)
 
@@ -87,12 +93,10 @@ class Command(Base):
                 if process.returncode is None:
                     _kill(process)
 
-    def _run(self, values: dict[str, str], given: str, folder: Path) -> tuple[int, str, str]:
+    def _run(self, values: dict[str, str], folder: Path) -> tuple[int, str, str]:
         """Exit code, output and end of stderr of one run; whatever goes wrong, no process of it is left behind."""
-        with tempfile.TemporaryFile() as stdin:
-            stdin.write(given.encode(errors="replace"))
-            stdin.seek(0)
-            process = self._start(values, stdin.fileno(), folder)
+        with self._stdin(values["query"]) as stdin:
+            process = self._start(values, stdin, folder)
         with process:
             with self._lock:
                 self._running.add(process)
@@ -107,11 +111,22 @@ class Command(Base):
                         _kill(process)
         return process.returncode, output.decode(errors="replace"), complaint.decode(errors="replace")
 
+    @contextlib.contextmanager
+    def _stdin(self, query: str) -> Iterator[int]:
+        """What the command reads: the query if it is not among its arguments, else nothing."""
+        if "query" in self._used:
+            yield subprocess.DEVNULL  # and no empty file: ripgrep would search that instead of the folder
+            return
+        with tempfile.TemporaryFile() as file:
+            file.write(query.encode(errors="replace"))
+            file.seek(0)
+            yield file.fileno()
+
     def _start(self, values: dict[str, str], stdin: int, folder: Path) -> subprocess.Popen[bytes]:
         """Starts the command in a process group of its own, without a shell or with the query only in a variable."""
         if self._script:
             arguments = [_SHELL, "-c", self._script]
-            environment = os.environ | {_variable(name): value for name, value in values.items()}
+            environment = os.environ | {_variable(name): values[name] for name in self._used}
         else:
             arguments = [_filled(word, values) for word in shlex.split(self._template)]
             environment = dict(os.environ)
@@ -127,11 +142,14 @@ class Command(Base):
             )
         except FileNotFoundError:
             raise SystemDied(_missing(arguments[0], folder)) from None
-        except (OSError, ValueError) as error:  # too long for a command line, a NUL, no permission
-            kind = SystemDied if isinstance(error, PermissionError) else SystemFailed
-            raise kind(
-                f"the command cannot be started: {error.strerror if isinstance(error, OSError) else error}"
-            ) from None
+        except ValueError as error:
+            raise SystemFailed(f"the query cannot stand in a command line: {error}") from None
+        except OSError as error:
+            if error.errno == errno.E2BIG:
+                raise SystemFailed(
+                    "the query is too long for a command line; without {query} it comes on stdin"
+                ) from None
+            raise SystemDied(f"'{arguments[0]}' cannot be started: {error.strerror}") from None
 
 
 def _needs_shell(template: str) -> bool:
@@ -197,9 +215,17 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
+def _found_nothing(code: int, output: str, complaint: str) -> bool:
+    """Whether a command ended as grep does when nothing matches: exit code 1 without a word, or without a result."""
+    try:
+        return code == _NO_MATCH and not complaint.strip() and not parse(output, plain=True).hits
+    except SystemFailed:
+        return False
+
+
 def _how_it_ended(code: int, complaint: str) -> str:
     """Why a command failed: its exit code or signal, and the last thing it said."""
-    how = f"exit code {code}" if code > 0 else f"killed by {signal.Signals(-code).name}"
+    how = f"exit code {code}" if code > 0 else f"killed by signal {-code} ({signal.strsignal(-code)})"
     return f"{how}: {one_line(complaint, last=True) or 'nothing on stderr'}"
 
 

@@ -95,8 +95,9 @@ def folder_of(root: Path, corpus: Path | None, repository: str) -> Path:
     """The folder a query speaks of: its repository inside the corpus, else the root."""
     if corpus is None or not repository:
         return root
-    folder = (corpus / repository).resolve()
-    if not folder.is_relative_to(corpus.resolve()) or not folder.is_dir():
+    named = Path(repository)
+    folder = corpus.absolute() / named
+    if named.is_absolute() or ".." in named.parts or not folder.is_dir():
         raise SystemFailed(f"no folder '{repository}' in the corpus {corpus}; clone the repository there")
     return folder
 

@@ -48,7 +48,7 @@ class InProcess(Base):
     def __init__(self, module: str, name: str, timeout: float) -> None:
         super().__init__(f"python:{module}:{name}")
         self._timeout = timeout
-        self._worker = _Worker()
+        self._worker = _Worker(patience=timeout)
         self._module, self._object = self._call("loading it", lambda: _load(module, name))
         self._retrieve = _asked(getattr(self._object, "retrieve", self._object), self.name)
         answer = getattr(self._object, "answer", None)
@@ -69,7 +69,7 @@ class InProcess(Base):
         self._optional("index")
 
     def reset(self) -> None:
-        self._optional("reset")
+        self._optional("reset", self._timeout)
 
     def close(self) -> None:
         self._worker.stop()
@@ -101,26 +101,27 @@ class InProcess(Base):
             raise SystemFailed(_said(error)) from error
         return finished(response(value), k, seconds)
 
-    def _optional(self, name: str) -> None:
+    def _optional(self, name: str, timeout: float | None = None) -> None:
         """Calls a method of the object if it has one."""
         method = getattr(self._object, name, None)
         if callable(method):
-            self._call(f"{name}()", method)
+            self._call(f"{name}()", method, timeout)
 
-    def _call(self, what: str, function: Callable[[], Any]) -> Any:
-        """Something other than a query: it may take its time, and nothing works without it."""
+    def _call(self, what: str, function: Callable[[], Any], timeout: float | None = None) -> Any:
+        """Something other than a query; loading and indexing may take their time."""
         try:
-            return self._worker.call(function)
+            return self._worker.call(function, timeout)
         except (AssayError, KeyboardInterrupt):
             raise
         except BaseException as error:
-            raise AssayError(f"system '{self.name}': {what} failed: {_said(error)}") from error
+            raise SystemFailed(f"system '{self.name}': {what} failed: {_said(error)}") from error
 
 
 class _Worker:
     """The one thread in which a retriever lives: what it opens there, such as a SQLite connection, it can use there."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float) -> None:
+        self._patience = patience  # seconds to wait for a call that was given up
         self._tasks: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = queue.SimpleQueue()
         self._last: Future[Any] = Future()
         self._last.set_result(None)
@@ -129,8 +130,8 @@ class _Worker:
 
     def call(self, function: Callable[[], Any], timeout: float | None = None) -> Any:
         """What `function` returns or raises; SystemFailed when it takes too long, SystemDied when an earlier one still runs."""
-        if not wait_for([self._last], timeout).done:
-            raise SystemDied(f"still busy with an earlier query {timeout:g} s after that was given up")
+        if not wait_for([self._last], self._patience).done:
+            raise SystemDied(f"still busy with an earlier query, {self._patience:g} s after that was given up")
         done = self._last = Future()
         self._tasks.put((function, done))
         try:

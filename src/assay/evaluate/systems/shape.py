@@ -15,8 +15,8 @@ from assay.core.hits import Answer, Citation, Hit, Response, Stage
 from assay.evaluate.systems.protocol import SystemFailed, one_line
 
 # Where the list of results is, and what each fact of a result may be called; the first name that is there counts.
-_LISTS = ("items", "results", "hits", "matches", "documents", "data")
-_NAMES = {
+LISTS = ("items", "results", "hits", "matches", "documents", "data")
+NAMES = {
     "id": ("id", "_id", "chunk_id", "docid", "doc_id", "document_id"),
     "symbol": ("symbol", "qualified_name", "symbol_name", "name"),
     "path": ("path", "file", "file_path", "filename", "filepath"),
@@ -27,40 +27,46 @@ _NAMES = {
     "tokens": ("tokens", "token_count"),
 }
 # Objects inside a result that hold the facts about it, as vector stores and search servers nest them.
-_NESTED = ("chunk", "node", "document", "metadata", "payload", "_source")
+NESTED = ("chunk", "node", "document", "metadata", "payload", "_source")
 _RIPGREP = ("begin", "match", "context", "end", "summary")  # the kinds of line `rg --json` prints
 _LINES = re.compile(r"(\d+)(?:\s*-\s*(\d+))?")
-_PLACE = re.compile(r"(?P<path>.+?):(?P<start>\d+)(?:-(?P<end>\d+))?(?::.*)?")  # path:10, path:10-20, path:10:the text
+_PLACE = re.compile(r"(?P<id>(?P<path>.+?):(?P<start>\d+)(?:-(?P<end>\d+))?)(?::.*)?")
+_JSON_LINE = re.compile(r"""\{|\[\s*(?:$|[]\[{"])""")
+_SPACE = re.compile(r"\s*")
 
 
 def parse(text: str, plain: bool = False) -> Response:
-    """The response in an output: one JSON value, one per line, or if `plain` is allowed, lines that begin with a path."""
+    """The response in an output: one JSON value, several (as JSON lines), or if `plain` is allowed, lines that begin with a path."""
     text = text.strip().removeprefix("\ufeff")
     if not text or text == "null":
         return Response()
     if plain and not text.startswith(("{", "[", '"')):
-        return Response(tuple(_line(line.strip()) for line in text.splitlines() if line.strip()))
-    try:
-        return response(json.loads(text))
-    except (ValueError, RecursionError) as error:
-        if "\n" not in text:
-            raise SystemFailed(f"the output is not JSON: {error}") from None
-    return response(_values(text))
+        return Response(tuple(_line(line.strip()) for line in text.split("\n") if line.strip()))
+    values = _values(text)
+    matches = [_ripgrep_match(value) for value in values]
+    if matches[0] is values[0]:
+        return response(values[0] if len(values) == 1 else values)
+    return response([match for match in matches if match is not None])
 
 
 def _values(text: str) -> list[object]:
-    """The JSON values of a text, one a line. Of `rg --json` only the matches."""
-    values: list[object] = []
-    for number, line in enumerate(text.splitlines(), 1):
+    """The JSON values of a text, one after the other."""
+    decoder, position, values = json.JSONDecoder(), 0, []
+    while position < len(text):
         try:
-            value = json.loads(line) if line.strip() else None
+            value, position = decoder.raw_decode(text, position)
         except (ValueError, RecursionError) as error:
-            raise SystemFailed(f"the output is not JSON: line {number}: {error}") from None
-        if isinstance(value, dict) and value.get("type") in _RIPGREP and isinstance(value.get("data"), dict):
-            value = value["data"] if value["type"] == "match" else None
-        if value is not None:
-            values.append(value)
+            raise SystemFailed(f"the output is not JSON: {one_line(str(error))}") from None
+        values.append(value)
+        position = _SPACE.match(text, position).end()  # type: ignore[union-attr]
     return values
+
+
+def _ripgrep_match(value: object) -> object:
+    """What a line of `rg --json` says about a match, None if it is about something else; any other value as it is."""
+    if isinstance(value, dict) and value.get("type") in _RIPGREP and isinstance(value.get("data"), dict):
+        return value["data"] if value["type"] == "match" else None
+    return value
 
 
 def response(value: object) -> Response:
@@ -85,11 +91,11 @@ def response(value: object) -> Response:
 
 def _results(value: Mapping[str, Any], answered: bool) -> Sequence[object]:
     """The list of results in an object. An object without a list is itself the only result, unless it only answers."""
-    for name in _LISTS:
+    for name in LISTS:
         found = value.get(name)
         if isinstance(found, list | tuple):
             return found
-        if isinstance(found, Mapping) and any(inner in found for inner in _LISTS):  # a search server's hits.hits
+        if isinstance(found, Mapping) and any(inner in found for inner in LISTS):  # a search server's hits.hits
             return _results(found, answered)
         if name in value and found is None:  # how Go and others write an empty list
             return ()
@@ -99,7 +105,7 @@ def _results(value: Mapping[str, Any], answered: bool) -> Sequence[object]:
         hit(value)
     except SystemFailed:
         keys = ", ".join(map(str, value)) or "nothing"
-        raise SystemFailed(f"no list of results: expected one of {', '.join(_LISTS)}; there is {keys}") from None
+        raise SystemFailed(f"no list of results: expected one of {', '.join(LISTS)}; there is {keys}") from None
     return (value,)
 
 
@@ -120,7 +126,7 @@ def hit(value: object) -> Hit:
         return value
     if isinstance(value, str | Integral) and not isinstance(value, bool):
         value = {"id": value}
-    if type(value) in (list, tuple) and len(value) == 2:
+    if isinstance(value, list | tuple) and len(value) == 2 and not hasattr(value, "_asdict"):
         return replace(hit(value[0]), score=_score(value[1]))
     fields = _fields(value)
     start, end = _span(fields)
@@ -144,14 +150,15 @@ def named(identifier: str, score: float | None = None) -> Hit:
 
 def _line(line: str) -> Hit:
     """A line of plain output: `path`, `path:10`, `path:10-20` or `path:10:text`, as grep, ripgrep and compilers print."""
+    if _JSON_LINE.match(line):
+        raise SystemFailed("plain lines and JSON are mixed; print the results to stdout and everything else to stderr")
     line = line.removeprefix("./")
     place = _PLACE.fullmatch(line)
     if place is None:
         known = named(line)
         return known if known.path else Hit(line, path=line)
     start = int(place["start"])
-    identifier = line[: place.end("end") if place["end"] else place.end("start")]
-    return Hit(identifier, path=place["path"], start=start, end=int(place["end"] or start))
+    return Hit(place["id"], path=place["path"], start=start, end=int(place["end"] or start))
 
 
 def _made_id(path: str, symbol: str, start: int, end: int) -> str:
@@ -167,7 +174,7 @@ def _fields(value: object) -> dict[str, Any]:
     if own is None:
         raise SystemFailed(f"must be an id or an object, not {_kind(value)}")
     fields: dict[str, Any] = {}
-    for name in _NESTED:
+    for name in NESTED:
         if _facts(own.get(name)) is not None:
             fields |= _fields(own.pop(name))
     return fields | {name: fact for name, fact in own.items() if fact is not None}
@@ -186,7 +193,7 @@ def _facts(value: object) -> dict[str, Any] | None:
 
 def _first(fields: Mapping[str, Any], fact: str) -> Any:
     """A fact under the first of its names that is there."""
-    return next((fields[name] for name in _NAMES[fact] if fields.get(name) is not None), None)
+    return next((fields[name] for name in NAMES[fact] if fields.get(name) is not None), None)
 
 
 def _text(fields: Mapping[str, Any], fact: str) -> str:

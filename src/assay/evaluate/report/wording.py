@@ -1,4 +1,4 @@
-"""Numbers as people read them, each with its exact value beside it."""
+"""Numbers, times and long texts as people read them; a number carries its exact value beside it."""
 
 from __future__ import annotations
 
@@ -23,6 +23,11 @@ def decimal(value: float | None, places: int = 3) -> str:
         return NOTHING
     places = 0 if abs(number) >= 100 else places
     return f"{number:,.{places}f}".replace("-", _MINUS)
+
+
+def whole(value: float | None) -> str:
+    """A count or a rank: `1,204`."""
+    return decimal(value, 0)
 
 
 def signed(value: float | None, places: int = 3) -> str:
@@ -71,3 +76,8 @@ def moment(created: str) -> Markup:
 def counted(number: int, noun: str, plural: str = "") -> str:
     """`1 query`, `1,204 queries`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def shortened(words: str, most: int) -> str:
+    """Long text without its end."""
+    return words if len(words) <= most else words[: most - 1].rstrip() + "…"

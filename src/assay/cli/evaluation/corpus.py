@@ -1,0 +1,99 @@
+"""What a golden set can be verified against: the index, the files of a folder, a list of items, a BEIR corpus."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from assay.core.golden import GoldenSet
+from assay.core.hits import Hit
+from assay.errors import AssayError
+from assay.evaluate.systems.assay import Assay
+from assay.evaluate.systems.protocol import SystemFailed
+from assay.evaluate.systems.shape import response
+from assay.evaluate.verify import Inventory
+
+
+def inventories(golden: GoldenSet, root: Path, corpus: Path | None, items: Path | None) -> dict[str, Inventory]:
+    """What there is, by repository; under "" for queries that name none."""
+    if items is not None:
+        return {"": Inventory(_listed(items), ("symbol", "file", "doc", "chunk", "span"))}
+    if golden.format == "beir":
+        found = _beir_corpus(Path(golden.path))
+        return {"": Inventory((Hit(one) for one in _beir_ids(found)), ("doc",))} if found else {}
+    if corpus is None:
+        return {"": _of_folder(root)}
+    names = {query.repository for query in golden.queries if query.repository}
+    return {name: _of_folder(corpus / name) for name in sorted(names) if (corpus / name).is_dir()}
+
+
+def _of_folder(folder: Path) -> Inventory:
+    """The symbols of its index, if there is one, and its files."""
+    hits = [Hit(path, path=path, doc=path) for path in _files(folder)]
+    levels = ["file", "span", "doc"]
+    system = Assay(folder, None, "lexical")
+    try:
+        hits += system.inventory().hits
+        levels.append("symbol")
+    except SystemFailed:
+        pass
+    finally:
+        system.close()
+    return Inventory(hits, levels)
+
+
+def _files(folder: Path) -> Iterator[str]:
+    command = ["git", "-C", str(folder), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    try:
+        done = subprocess.run(command, capture_output=True, check=False)
+        if done.returncode == 0:
+            yield from (os.fsdecode(path) for path in done.stdout.split(b"\0") if path)
+            return
+    except OSError:
+        pass
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            yield (Path(place) / name).relative_to(folder).as_posix()
+
+
+def _listed(path: Path) -> Iterator[Hit]:
+    """Items from a file: a JSON list, JSON lines, or one id per line."""
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise AssayError(f"{path}: cannot be read ({error})") from None
+    if text.lstrip().startswith("["):
+        try:
+            yield from response(json.loads(text)).hits
+        except ValueError as error:
+            raise AssayError(f"{path}: not JSON ({error})") from None
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        if line.lstrip().startswith("{"):
+            try:
+                yield from response([json.loads(line)]).hits
+            except (ValueError, AssayError) as error:
+                raise AssayError(f"{path}:{number}: {error}") from None
+        else:
+            yield Hit(line.strip(), symbol=line.strip(), path=line.strip())
+
+
+def _beir_corpus(golden: Path) -> Path | None:
+    folder = golden if golden.is_dir() else golden.parent.parent
+    return next((p for p in (folder / "corpus.jsonl", folder / "corpus.jsonl.gz") if p.exists()), None)
+
+
+def _beir_ids(path: Path) -> Iterator[str]:
+    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                yield str(json.loads(line)["_id"])
+            except (ValueError, KeyError, TypeError):
+                raise AssayError(f'{path}:{number}: not a BEIR document (an object with "_id")') from None

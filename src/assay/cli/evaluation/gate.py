@@ -1,0 +1,152 @@
+"""`assay eval gate`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from assay.cli.common import find_root, format_option, print_json
+from assay.cli.evaluation.baseline import DEFAULT_FILE
+from assay.cli.evaluation.common import root_option, run_store, runs_option
+from assay.errors import AssayError
+from assay.evaluate.compare import Comparison, compare_scores
+from assay.evaluate.gate import CRITICAL, Rules, as_json, floors_from, gate, github_annotations, junit, markdown
+from assay.evaluate.metrics.measures import defaults, parse
+from assay.evaluate.runs import RunInfo, RunStore
+from assay.evaluate.scores import Scores, of_run, read_baseline
+from assay.evaluate.summary import clusters_of, main_measures
+
+
+@click.command("gate")
+@click.argument("run", default="latest")
+@click.option(
+    "--min",
+    "floors",
+    multiple=True,
+    metavar="MEASURE=VALUE",
+    help="The least a measure must have, e.g. RR@10=0.7; may be given several times.",
+)
+@click.option(
+    "--baseline",
+    metavar="FILE|RUN",
+    help=f"Compare with a baseline file or another run. Default: {DEFAULT_FILE} if it exists.",
+)
+@click.option(
+    "--guard",
+    "guarded",
+    multiple=True,
+    metavar="MEASURE",
+    help="Which measures must not fall. Default: P, R, RR and nDCG at k.",
+)
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(0, 1),
+    default=0.02,
+    show_default=True,
+    help="A fall up to this is accepted even if it is no chance.",
+)
+@click.option(
+    "--alpha",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.05,
+    show_default=True,
+    help="How unlikely a fall must be by chance to count as one.",
+)
+@click.option(
+    "--max-breaks",
+    type=click.IntRange(min=0),
+    help="Queries that may go from the top 3 to nothing. Default: 1, and 1 more per 50 queries.",
+)
+@click.option("--force", is_flag=True, help="Compare although golden set or settings differ.")
+@click.option(
+    "--junit",
+    "junit_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the outcome as JUnit XML.",
+)
+@click.option(
+    "--github", is_flag=True, help="Print annotations and write the step summary. On by itself inside GitHub Actions."
+)
+@root_option
+@runs_option
+@format_option
+def command(
+    run: str,
+    floors: tuple[str, ...],
+    baseline: str | None,
+    guarded: tuple[str, ...],
+    tolerance: float,
+    alpha: float,
+    max_breaks: int | None,
+    force: bool,
+    junit_file: Path | None,
+    github: bool,
+    root: Path | None,
+    runs_file: Path | None,
+    form: str,
+) -> None:
+    """May RUN (default: the last) go out? Exit code 0 yes, 1 no, 2 could not tell.
+
+    Two guards against a baseline: a measure fell by more than the tolerance and that is no chance; single queries broke that were answered at
+    the top. Queries tagged `critical` may never break.
+    """
+    demanded = floors_from(floors)
+    with run_store(root, runs_file) as store:
+        info = store.find(run)
+        wanted = [parse(name) for name in dict.fromkeys([*map(str, defaults(info.k)), *demanded, *guarded])]
+        scores = of_run(store, info, wanted)
+        against = _baseline(store, baseline, find_root(root))
+        if against is None and not demanded:
+            raise AssayError(
+                "nothing to hold the run against: give --min MEASURE=VALUE, or --baseline FILE (make one with `assay eval baseline set`)"
+            )
+        names = [str(parse(name)) for name in guarded] or [str(measure) for measure in main_measures(info.k)]
+        comparison = _compare(store, info, against, scores, names, force) if against else None
+        critical = frozenset(q.id for q in store.golden(info.golden_hash).queries if CRITICAL in q.tags)
+    checks = gate(scores, Rules(demanded, names, tolerance, alpha, max_breaks), comparison, critical)
+    if junit_file:
+        _write(junit_file, junit(scores, checks))
+    if github or os.environ.get("GITHUB_ACTIONS") == "true":
+        for line in github_annotations(checks):
+            click.echo(line, err=form == "json")
+        if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
+            with open(summary, "a", encoding="utf-8") as file:
+                file.write(markdown(scores, checks))
+    if form == "json":
+        print_json(as_json(scores, checks) | {"warnings": list(comparison.warnings) if comparison else []})
+    else:
+        for warning in comparison.warnings if comparison else ():
+            click.echo(f"warning: {warning}", err=True)
+        for check in checks:
+            click.echo(f"{'pass' if check.passed else 'FAIL'}  {check.name}: {check.message}")
+        click.echo("gate passed" if all(check.passed for check in checks) else "gate failed")
+    raise click.exceptions.Exit(0 if all(check.passed for check in checks) else 1)  # fmt: skip
+
+
+def _baseline(store: RunStore, given: str | None, root: Path) -> Scores | None:
+    if given is None:
+        return read_baseline(root / DEFAULT_FILE) if (root / DEFAULT_FILE).exists() else None
+    if Path(given).suffix or Path(given).exists():
+        return read_baseline(Path(given))
+    return of_run(store, store.find(given))
+
+
+def _compare(
+    store: RunStore, info: RunInfo, against: Scores, scores: Scores, names: list[str], force: bool
+) -> Comparison:
+    golden = store.golden(info.golden_hash)
+    clusters = None
+    if clusters_of(golden.queries):
+        clusters = {query.id: query.repository for query in golden.queries}
+    return compare_scores(against, scores, [parse(name) for name in names], clusters, force)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise AssayError(f"{path}: cannot be written ({error.strerror or error})") from None

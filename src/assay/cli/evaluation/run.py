@@ -1,0 +1,345 @@
+"""`assay eval run`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from assay.cli.common import find_root, format_option, print_json
+from assay.cli.evaluation.common import (
+    columns,
+    echo_warnings,
+    figure,
+    measures_option,
+    parsed,
+    root_option,
+    run_store,
+    runs_option,
+    shortened,
+)
+from assay.cli.progress import Bar
+from assay.core.golden import GoldenSet
+from assay.errors import AssayError
+from assay.evaluate import golden as golden_sets
+from assay.evaluate.findings import cross_repo_findings, findings
+from assay.evaluate.matching import default_for, matcher
+from assay.evaluate.metrics.measures import Measure, parse
+from assay.evaluate.run import Outcome, Plan, execute, resume
+from assay.evaluate.runs import RunInfo, RunStore
+from assay.evaluate.summary import describe_queries, main_measures, summarise
+from assay.evaluate.systems import System, open_system
+
+_TASK = 50  # characters of a task in the table
+_FAILED_SHOWN = 5
+_UNSTABLE_SHOWN = 5
+
+
+@click.command("run")
+@click.option(
+    "--golden",
+    "golden_path",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="The golden set: a file or a folder, any format.",
+)
+@click.option(
+    "--system",
+    "spec",
+    metavar="SPEC",
+    default="assay",
+    show_default=True,
+    help="Whom to ask: assay, 'cmd:… {query}', http:URL, python:module:function, trec:FILE.",
+)
+@click.option(
+    "--matching",
+    metavar="NAME",
+    help="What counts as found: exact, symbol, dotted, strict, file, doc, chunk, span. Default: by the set.",
+)
+@click.option(
+    "-k", "--k", type=click.IntRange(min=1), default=10, show_default=True, help="The cut-off of the measures."
+)
+@click.option(
+    "--depth",
+    type=click.IntRange(min=1),
+    default=None,
+    help="Ask for more results than k, for measures without cut-off and diagnosis.",
+)
+@click.option("--budget", type=click.IntRange(min=1), help="A token budget to hand to the system.")
+@click.option(
+    "--repeat",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Ask everything so often: the median latency counts, and answers that differ are named.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Queries asked at once, where the system allows it.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="Seconds for one query.",
+)
+@click.option("--answers", is_flag=True, help="Ask for written answers, too.")
+@click.option(
+    "--corpus",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="A folder with one repository in each sub-folder, for golden sets over several.",
+)
+@click.option("--label", default="", metavar="NAME", help="A name for the run, to find it by later.")
+@click.option("--resume", "resumed", metavar="RUN", help="Go on with an interrupted run; what failed is asked again.")
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Where to save results.json and FINDINGS.md. Default: .assay/runs/RUN.",
+)
+@click.option(
+    "--findings",
+    "findings_file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write FINDINGS.md here as well, to commit it.",
+)
+@measures_option
+@root_option
+@runs_option
+@format_option
+def command(
+    golden_path: Path | None,
+    spec: str,
+    matching: str | None,
+    k: int,
+    depth: int | None,
+    budget: int | None,
+    repeat: int,
+    jobs: int,
+    timeout: float,
+    answers: bool,
+    corpus: Path | None,
+    label: str,
+    resumed: str | None,
+    output: Path | None,
+    findings_file: Path | None,
+    measures: tuple[str, ...],
+    root: Path | None,
+    runs_file: Path | None,
+    form: str,
+) -> None:
+    """Ask a system every query of a golden set and say how well it did.
+
+    Errors, timeouts and empty results are recorded, score 0 and are never dropped. Answers are stored as they come: a run that was
+    killed goes on with --resume. Exit code 1 when the system failed on some query, 2 when it could not be asked to the end.
+    """
+    where, chosen = find_root(root), parsed(measures)
+    with run_store(where, runs_file, write=True) as store:
+        bar = Bar()
+        try:
+            outcome = (
+                _go_on(store, resumed, where, corpus, timeout, jobs, answers, bar)
+                if resumed
+                else _begin(
+                    store,
+                    golden_path,
+                    spec,
+                    where,
+                    corpus,
+                    timeout,
+                    bar,
+                    Plan(
+                        matcher(matching) if matching else matcher("exact"),
+                        k,
+                        depth or 0,
+                        budget,
+                        repeat,
+                        jobs,
+                        answers,
+                        label,
+                    ),
+                    matching,
+                )
+            )
+        finally:
+            bar.close()
+        run = told(store, outcome.info, chosen)
+        unstable = store.unstable(outcome.info.run_id)
+    if unstable:
+        run["warnings"].append(
+            f"{len(unstable)} queries were answered differently when repeated: {', '.join(unstable[:_UNSTABLE_SHOWN])}"
+        )
+    folder = output or (runs_file.parent if runs_file else where / ".assay") / "runs" / outcome.info.run_id
+    saved = _save(run, folder, findings_file)
+    if form == "json":
+        print_json(run)
+    else:
+        print_run(run, chosen or main_measures(run["k"]))
+        click.echo(f"\nsaved: {', '.join(map(str, saved))}")
+    if outcome.info.status != "complete":
+        died = f" ({outcome.died})" if outcome.died else ""
+        raise AssayError(
+            f"the run is incomplete{died}; what was answered is kept. Go on with: assay eval run --resume {outcome.info.run_id}"
+        )
+    raise click.exceptions.Exit(1 if run["counts"]["failed"] else 0)  # fmt: skip
+
+
+def _begin(
+    store: RunStore, golden_path: Path | None, spec: str, root: Path, corpus: Path | None, timeout: float, bar: Bar, plan: Plan,
+    matching: str | None,
+) -> Outcome:  # fmt: skip
+    if golden_path is None:
+        raise AssayError("which golden set? Give --golden PATH (or --resume RUN to go on with an interrupted run)")
+    golden = golden_sets.load(golden_path)
+    if matching is None:
+        plan = _with_matching(plan, golden)
+    _check_level(plan, golden)
+    system = open_system(spec, timeout=timeout, root=root, corpus=corpus)
+    return _with(system, golden, bar, lambda: execute(golden, system, store, plan, root, bar.advance))
+
+
+def _with_matching(plan: Plan, golden: GoldenSet) -> Plan:
+    from dataclasses import replace
+
+    return replace(plan, matching=default_for(golden))
+
+
+def _check_level(plan: Plan, golden: GoldenSet) -> None:
+    level = plan.matching.level_for(golden)
+    if golden.levels and level not in golden.levels:
+        raise AssayError(
+            f"{golden.path}: matching '{plan.matching.name}' judges {level} expectations, but the set has only {', '.join(golden.levels)}; "
+            f"try --matching {default_for(golden).name}"
+        )
+
+
+def _go_on(
+    store: RunStore, name: str, root: Path, corpus: Path | None, timeout: float, jobs: int, answers: bool, bar: Bar
+) -> Outcome:
+    info = store.find(name)
+    system = open_system(info.system, timeout=timeout, root=root, corpus=corpus)
+    golden = store.golden(info.golden_hash)
+    return _with(system, golden, bar, lambda: resume(info, system, store, jobs, answers, bar.advance))
+
+
+def _with(system: System, golden: GoldenSet, bar: Bar, run: Any) -> Outcome:
+    bar.start("asking", len(golden.queries))
+    try:
+        outcome: Outcome = run()
+        return outcome
+    finally:
+        system.close()
+
+
+def told(store: RunStore, info: RunInfo, measures: Sequence[Measure] | None, matching: str = "") -> dict[str, Any]:
+    """The whole run as JSON: the aggregate, and every query."""
+    from dataclasses import replace
+
+    golden = store.golden(info.golden_hash)
+    if matching and matching != info.matching:
+        info = replace(info, matching=matching, level=matcher(matching).level_for(golden))
+        judged = store.judged(store.info(info.run_id), matching)
+    else:
+        judged = store.judged(info)
+    run = summarise(info, golden, judged, measures)
+    responses = store.responses(info.run_id, len(golden.queries))
+    run["queries"] = describe_queries(info, golden, judged, responses, measures)
+    return run
+
+
+def _save(run: dict[str, Any], folder: Path, findings_file: Path | None) -> list[Path]:
+    """results.json and the findings in Markdown; over several repositories also CROSS_REPO_FINDINGS.md."""
+    files = {
+        folder / "results.json": json.dumps(run, indent=2, ensure_ascii=False) + "\n",
+        folder / "FINDINGS.md": findings(run),
+    }
+    if len(run["repositories"]) > 1:
+        files[folder / "CROSS_REPO_FINDINGS.md"] = cross_repo_findings(run)
+    if findings_file:
+        files[findings_file] = cross_repo_findings(run) if len(run["repositories"]) > 1 else findings(run)
+    for path, text in files.items():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, "utf-8")
+        except OSError as error:
+            raise AssayError(
+                f"{path}: cannot be written ({error.strerror or error}); the run itself is stored"
+            ) from None
+    return list(files)
+
+
+# text
+
+
+def print_run(run: dict[str, Any], measures: Sequence[Measure]) -> None:
+    """Per query, per tier and category, then the whole with its spread."""
+    names = [str(measure) for measure in measures]
+    click.echo(
+        f"{run['system']} on {run['golden']['path']}: {run['golden']['queries']} queries, matching {run['matching']}, k = {run['k']}\n"
+    )
+    rows = [
+        [
+            shortened(q["text"], _TASK),
+            *(figure(q["metrics"].get(name)) for name in names),
+            q["first_rank"] or "–",
+            _remark(q),
+            q["tier"],
+        ]
+        for q in run["queries"]
+    ]
+    for line in columns(["task", *names, "first", "", "tier"], rows):
+        click.echo(line)
+    for title in ("tiers", "categories", "repositories", "languages"):
+        if run[title]:
+            click.echo("")
+            groups = [
+                [g, *(figure(told["metrics"].get(name)) for name in names), told["count"]]
+                for g, told in run[title].items()
+            ]
+            for line in columns([title, *names, "N"], groups):
+                click.echo(line)
+    _print_failed(run)
+    click.echo("")
+    for name, value in run["metrics"].items():
+        if not value and not parse(name).higher_is_better:
+            continue  # rates of what went wrong are worth a line when something did
+        spread = run["spread"].get(name, {})
+        interval = f"  95 % {figure(spread['low'])} … {figure(spread['high'])}" if spread.get("low") is not None else ""
+        click.echo(f"  {name + ':':22}{figure(value)} (±{figure(spread.get('sd'))}){interval}")
+    latency = run["latency"]
+    if latency["p50"] is not None:
+        click.echo(
+            f"  {'latency:':22}p50 {latency['p50']:.1f} ms, p95 {latency['p95']:.1f} ms, mean {latency['mean']:.1f} ms"
+        )
+    click.echo(f"\nrun {run['run_id']}" + (f" ({run['label']})" if run["label"] else ""))
+    echo_warnings(run["warnings"])
+
+
+def _remark(query: dict[str, Any]) -> str:
+    if query["error"]:
+        return "failed"
+    if query["refuse"]:
+        return "refused" if query["refused"] else "answered, should refuse"
+    return "" if query["first_rank"] else "nothing found"
+
+
+def _print_failed(run: dict[str, Any]) -> None:
+    failed = [q for q in run["queries"] if q["expected"] and not q["first_rank"]]
+    if not failed:
+        return
+    click.echo(f"\nnothing found for {len(failed)} queries:")
+    for query in failed[:_FAILED_SHOWN]:
+        click.echo(f"  {query['id']}: {shortened(query['text'], 90)}")
+        click.echo(f"    expected:  {shortened(', '.join(query['expected']), 110)}")
+        click.echo(f"    retrieved: {shortened(query['error'] or ', '.join(query['retrieved']) or 'nothing', 110)}")
+    if len(failed) > _FAILED_SHOWN:
+        click.echo(f"  … and {len(failed) - _FAILED_SHOWN} more in FINDINGS.md")

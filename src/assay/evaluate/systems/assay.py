@@ -1,0 +1,116 @@
+"""Our own engine as a system under test: the one door between the measuring and the finding half.
+
+Cold start is enforced here: nothing but the index is opened, so no feedback, session or learned state can reach a run; the
+fingerprint of the index is part of the run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from assay import __version__
+from assay.core.hits import Hit, Response, Stage
+from assay.errors import AssayError
+from assay.evaluate.systems.protocol import Base, SystemDied, finished, folder_of
+from assay.evaluate.verify import Inventory
+from assay.retrieve.lexical import Lexicon
+from assay.store.index import Index, NoIndex, UnusableIndex
+from assay.store.layout import Home
+
+_TRACE = 300  # results of a stage kept for `eval diagnose`
+PROFILES = ("lexical",)
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """One repository's index, ready to search."""
+
+    index: Index
+    lexicon: Lexicon
+    fingerprint: str
+
+
+class Assay(Base):
+    """Searches the index of the root, or of the query's repository inside the corpus."""
+
+    concurrent = False
+
+    def __init__(self, root: Path, corpus: Path | None, profile: str, index_dir: Path | None = None) -> None:
+        super().__init__("assay" if profile == PROFILES[0] else f"assay:{profile}")
+        self._root, self._corpus, self._profile, self._index_dir = root, corpus, profile, index_dir
+        self._open: dict[str, _Opened] = {}
+
+    def describe(self) -> dict[str, Any]:
+        return {
+            "spec": self.name,
+            "profile": self._profile,
+            "version": __version__,
+            "cold_start": True,
+            "index_fingerprint": self._fingerprint(),
+        }
+
+    def _fingerprint(self) -> str:
+        """Of all that can be searched: the root, or every indexed repository of the corpus."""
+        if self._corpus is None:
+            return self.opened("").fingerprint
+        names = sorted(folder.name for folder in self._corpus.iterdir() if Home.of(folder).current() is not None)
+        return _digest(f"{name} {self.opened(name).fingerprint}" for name in names)
+
+    def opened(self, repository: str) -> _Opened:
+        key = repository if self._corpus is not None else ""
+        if key not in self._open:
+            folder = folder_of(self._root, self._corpus, repository)
+            try:
+                index = Index.open(folder, Home.of(folder, self._index_dir))
+            except (NoIndex, UnusableIndex) as error:
+                raise SystemDied(str(error)) from None
+            hashes = index.catalogue.connection.execute("SELECT path, hex(hash) FROM files ORDER BY path")
+            fingerprint = _digest(f"{path} {content}" for path, content in hashes)
+            self._open[key] = _Opened(index, Lexicon(index), fingerprint)
+        return self._open[key]
+
+    def retrieve(
+        self, text: str, k: int, budget: int | None = None, repository: str = "", query_id: str = ""
+    ) -> Response:
+        opened = self.opened(repository)
+        started = time.perf_counter()
+        found = opened.lexicon.search(text, max(k, _TRACE))
+        hits = tuple(Hit(i.id, i.symbol, i.path, i.path, i.start, i.end, round(score, 6)) for i, score in found[:k])
+        spent = time.perf_counter() - started
+        stages = (Stage("lexical", tuple(item.id for item, _ in found)), Stage("ranking", tuple(h.id for h in hits)))
+        return finished(Response(hits, stages=stages), k, spent)
+
+    def holds(self, path: Path) -> bool:
+        """Whether a file, or anything below a folder, is in the index."""
+        if self._corpus is not None or not path.is_relative_to(self._root):
+            return False
+        inside = path.relative_to(self._root).as_posix()
+        return any(file == inside or file.startswith(inside + "/") for file in self.opened("").index.files)
+
+    def inventory(self, repository: str = "") -> Inventory:
+        """Everything that could be retrieved, for `eval verify` and `eval diagnose`."""
+        index = self.opened(repository).index
+        rows = index.catalogue.connection.execute(
+            "SELECT s.id, s.symbol, f.path FROM symbols s JOIN files f ON f.number = s.file"
+        )
+        return Inventory((Hit(one, symbol, path, path) for one, symbol, path in rows), ("symbol", "file"))
+
+    def close(self) -> None:
+        for opened in self._open.values():
+            opened.index.close()
+
+
+def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> Assay:
+    """`assay` or `assay:PROFILE`."""
+    profile = argument or PROFILES[0]
+    if profile not in PROFILES:
+        raise AssayError(f"unknown profile '{profile}' of assay; known: {', '.join(PROFILES)}")
+    return Assay(root, corpus, profile)
+
+
+def _digest(lines: Any) -> str:
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
