@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 
 import click
 
-from assay.cli import COMMANDS, cli
+from assay.cli import cli
 
 
 def _cell(text: str) -> str:
@@ -33,22 +34,39 @@ def _command(name: str, command: click.Command) -> list[str]:
     context = click.Context(command, info_name=f"assay {name}")
     lines = [f"## assay {name}", "", f"    {' '.join(command.get_usage(context).split()[1:])}", ""]
     lines += [*inspect.cleandoc(command.help or "").splitlines(), ""]
-    lines += ["| option | what | default |", "|---|---|---|"]
-    for parameter in command.params:
-        if isinstance(parameter, click.Option):
-            lines.append(f"| {_names(parameter)} | {_cell(parameter.help or '')} | {_default(parameter)} |")
-    return [*lines, ""]
+    options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
+    if options:
+        lines += ["| option | what | default |", "|---|---|---|"]
+        lines += [f"| {_names(option)} | {_cell(option.help or '')} | {_default(option)} |" for option in options] + [
+            ""
+        ]
+    return lines
+
+
+def commands() -> list[tuple[str, click.Command]]:
+    """Every command by its whole name: `index`, `eval run`, `eval baseline set`."""
+    return list(_below(cli, ""))
+
+
+def _below(group: click.Group, prefix: str) -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield prefix + name, command
+        if isinstance(command, click.Group):
+            yield from _below(command, f"{prefix}{name} ")
 
 
 def reference() -> str:
-    context = click.Context(cli, info_name="assay")
     lines = ["# Commands", "", "Made by `make docs` from the commands themselves.", ""]
     lines += [*inspect.cleandoc(cli.help or "").splitlines(), "", "| command | what |", "|---|---|"]
-    lines += [f"| [`assay {name}`](#assay-{name}) | {_cell(text)} |" for name, (_, text) in COMMANDS.items()]
+    lines += [
+        f"| [`assay {name}`](#assay-{name.replace(' ', '-')}) | {_cell(command.get_short_help_str(200))} |"
+        for name, command in commands()
+    ]
     lines.append("")
-    for name in COMMANDS:
-        command = cli.get_command(context, name)
-        assert command is not None
+    for name, command in commands():
         lines += _command(name, command)
     return "\n".join(lines).rstrip() + "\n"
 

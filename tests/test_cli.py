@@ -6,11 +6,13 @@ import importlib.util
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import click
 import pytest
 
-from assay.cli import COMMANDS, cli
+from assay.cli import COMMANDS
+from assay.cli.evaluation import COMMANDS as EVAL_COMMANDS
 from command import COMMAND, ENVIRONMENT, assay
 from conftest import Repository
 
@@ -83,18 +85,30 @@ def shop(repository: Repository) -> Repository:
 # -- help and documentation --------------------------------------------------------------------------------------------
 
 
+def _reference() -> ModuleType:
+    specification = importlib.util.spec_from_file_location("cli_reference", PROJECT / "scripts/cli_reference.py")
+    assert specification is not None
+    assert specification.loader is not None
+    script = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(script)
+    return script
+
+
 def _commands() -> list[tuple[str, click.Command]]:
-    context = click.Context(cli)
-    found = [(name, cli.get_command(context, name)) for name in COMMANDS]
-    return [(name, command) for name, command in found if command is not None]
+    """Every command of every group, by its whole name."""
+    found: list[tuple[str, click.Command]] = _reference().commands()
+    return found
 
 
 def test_every_command_and_every_option_says_what_it_is_for() -> None:
-    assert [name for name, _ in _commands()] == list(COMMANDS)
+    assert [name for name, _ in _commands() if " " not in name] == list(COMMANDS)
+    assert [name for name, _ in _commands() if name.startswith("eval ") and name.count(" ") == 1] == [
+        f"eval {name}" for name in EVAL_COMMANDS
+    ]
+    assert all(text for table in (COMMANDS, EVAL_COMMANDS) for _, text in table.values())
     for name, command in _commands():
-        assert command.name == name
+        assert command.name == name.rpartition(" ")[2]
         assert command.help, name
-        assert COMMANDS[name][1], name
         for parameter in command.params:
             if isinstance(parameter, click.Option):
                 assert parameter.help, f"{name} {parameter.opts}"
@@ -105,13 +119,8 @@ def test_every_command_and_every_option_says_what_it_is_for() -> None:
 
 def test_the_reference_is_what_the_commands_say() -> None:
     """`make docs` writes it."""
-    specification = importlib.util.spec_from_file_location("cli_reference", PROJECT / "scripts/cli_reference.py")
-    assert specification is not None
-    assert specification.loader is not None
-    script = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(script)
     written = (PROJECT / "docs/cli.md").read_text("utf-8")
-    assert written == script.reference()
+    assert written == _reference().reference()
     for name, command in _commands():
         assert f"## assay {name}\n" in written
         for parameter in command.params:

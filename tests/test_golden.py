@@ -242,6 +242,24 @@ def test_what_is_not_a_golden_set_is_told_with_the_formats_there_are(tmp_path: P
         assert format.description in str(caught.value)
 
 
+@pytest.mark.parametrize("format", [None, *FORMATS])
+@pytest.mark.parametrize("name", ["x" * 5000, "missing/deep/set"])
+def test_a_path_that_cannot_be_opened_is_told(tmp_path: Path, name: str, format: str | None) -> None:
+    with pytest.raises(AssayError) as caught:
+        load(tmp_path / name, format)
+    assert str(caught.value).startswith(str(tmp_path / name))
+
+
+def test_a_link_is_written_through_and_keeps_the_mode_of_its_file(tmp_path: Path) -> None:
+    save([_query()], tmp_path / "set.jsonl", "pairs")
+    (tmp_path / "set.jsonl").chmod(0o600)
+    (tmp_path / "link.jsonl").symlink_to("set.jsonl")
+    append(_query("b"), tmp_path / "link.jsonl")
+    assert (tmp_path / "link.jsonl").is_symlink()
+    assert [query.id for query in load(tmp_path / "set.jsonl").queries] == ["a", "b"]
+    assert (tmp_path / "set.jsonl").stat().st_mode & 0o777 == 0o600
+
+
 def test_an_unknown_format_offers_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(AssayError, match="unknown golden format `fixture`; did you mean `fixtures`"):
         load(tmp_path, "fixture")
@@ -303,8 +321,10 @@ def test_a_set_that_would_not_be_read_again_replaces_nothing(tmp_path: Path) -> 
     path = tmp_path / "set.jsonl"
     save([_query()], path, "pairs")
     before = path.read_bytes()
-    with pytest.raises(InvalidGolden, match=f"{path}:2: id `a` is used twice, first in {path}:1"):
+    with pytest.raises(InvalidGolden, match=f"{path}: id `a` is used by more than one query"):
         save([_query(), _query()], path, "pairs")
+    with pytest.raises(InvalidGolden, match=f"{path}:2: `id` has spaces at its ends"):
+        save([_query(), _query(" b")], path, "pairs")
     with pytest.raises(InvalidGolden, match="nothing can be written as pairs"):
         save([], path, "pairs")
     with pytest.raises(AssayError, match="cannot be written as UTF-8"):
@@ -430,7 +450,8 @@ queries:
 def test_a_yaml_list_that_is_not_at_the_end_is_written_anew_below_its_header(tmp_path: Path, text: str) -> None:
     path = _write(tmp_path / "set.yaml", text)
     append(_query(), path)
-    assert path.read_text().startswith("# ours\n\nqueries:\n  - id: x\n")
+    version = "version: '1'\n" if "version" in text else ""
+    assert path.read_text().startswith(f"# ours\n\n{version}queries:\n  - id: x\n")
     assert [query.id for query in load(path).queries] == ["x", "a"]
 
 

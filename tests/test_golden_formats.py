@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import string
 import tempfile
 from dataclasses import replace
@@ -14,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assay.core.golden import LEVELS, Expected, GoldenQuery
-from assay.evaluate.golden import FORMATS, InvalidGolden, convert, load, save
+from assay.evaluate.golden import FORMATS, InvalidGolden, convert, fixtures, load, pairs, queries_yaml, save
 
 
 def _write(folder: Path, files: dict[str, str]) -> Path:
@@ -38,6 +39,22 @@ def _names(query: GoldenQuery, level: str) -> list[str]:
 def test_every_format_has_a_name_and_one_line_that_describes_it() -> None:
     assert set(FORMATS) == {"fixtures", "golden", "pairs", "queries", "trec", "beir"}
     assert all(name == one.name and one.description and "\n" not in one.description for name, one in FORMATS.items())
+
+
+@pytest.mark.parametrize(
+    ("format", "place"),
+    [("fixtures", "medium/x.yaml"), ("golden", "x.yaml"), ("queries", "x.yaml"), ("pairs", "x.jsonl")],
+)
+def test_the_examples_of_the_guide_are_what_they_are_said_to_be(tmp_path: Path, format: str, place: str) -> None:
+    guide = Path(__file__).parents[1] / "docs/guides/golden-sets.md"
+    section = guide.read_text(encoding="utf-8").partition(f"\n### {format}\n")[2].partition("\n### ")[0]
+    example = section.split("```")[1].partition("\n")[2]
+    assert load(_write(tmp_path, {place: example}) / place).format == format
+    named = set(re.findall(r"`(\w+)`", section))
+    schema = {"fixtures": fixtures.SCHEMA, "pairs": pairs.SCHEMA, "queries": queries_yaml.SCHEMA, "golden": None}[
+        format
+    ]
+    assert schema is None or set(schema.fields) <= named
 
 
 # ── fixtures ──

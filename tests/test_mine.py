@@ -185,7 +185,9 @@ def test_formatting_beside_a_real_change_is_not_expected(shop: Repository) -> No
     assert _names(_newest(shop)) == ["Cart.total"]
 
 
-def test_odd_paths_and_bytes_are_read_as_they_are(shop: Repository) -> None:
+@pytest.mark.parametrize("quoting", ["true", "false"])
+def test_odd_paths_and_bytes_are_read_as_they_are(shop: Repository, quoting: str) -> None:
+    shop.git("config", "core.quotePath", quoting)
     path = 'shop/größe "neu"\\x.py'
     shop.write(path, b"# caf\xe9\ndef measure():\n    return 1\n")
     shop.commit("Add a way to measure things")
@@ -208,12 +210,14 @@ def test_text_that_looks_like_a_patch_does_not_confuse_the_reader(shop: Reposito
 
 def test_a_file_that_became_a_link_does_not_shift_the_others(shop: Repository) -> None:
     shop.write("shop/a.py", "def first():\n    return 1\n")
-    shop.commit("Add one more file to the shop")
+    shop.write("shop/z.py", "def last():\n    return 1\n\n\ndef other():\n    return 1\n")
+    shop.commit("Add more files to the shop")
     (shop.root / "shop/a.py").unlink()
     (shop.root / "shop/a.py").symlink_to("cart.py")
     _edit(shop, "sum(self.lines)", "round(sum(self.lines))")
+    _edit(shop, "return 1", "return 2", "shop/z.py")
     shop.commit(_WHY)
-    assert _names(_newest(shop)) == ["first", "Cart.total"]
+    assert _names(_newest(shop)) == ["first", "Cart.total", "last"]
 
 
 def test_the_tier_grows_with_the_number_of_folders() -> None:
@@ -295,6 +299,11 @@ def _renamed(repository: Repository) -> None:
     repository.commit("Call the file a basket instead")
 
 
+def _without_a_line_break(repository: Repository) -> None:
+    _writing({"shop/end.py": "def end():\n    return 1"}, "Revert to a file without a line break")(repository)
+    _writing({"shop/end.py": "def end():\n    return  1"})(repository)
+
+
 _LEFT_OUT: dict[str, tuple[str, Callable[[Repository], None]]] = {
     "a merge": ("merge", _merge),
     "a bot": ("bot", _by_a_bot),
@@ -305,6 +314,7 @@ _LEFT_OUT: dict[str, tuple[str, Callable[[Repository], None]]] = {
     "a formatter": ("formatting", _saying("chore: run black on everything in sight")),
     "a style prefix": ("formatting", _saying("style(cart): wrap the long lines again")),
     "white space": ("formatting", lambda repository: (_total(repository, "sum( self.lines )"), repository.commit(_WHY))[1]),
+    "white space at an end without a line break": ("formatting", _without_a_line_break),
     "a short message": ("short text", _saying("Fix it\n\nSigned-off-by: Somebody With Name <x@example.org>")),
     "a default message": ("default message", _saying("Update shop/inner/cart.py")),
     "the same message": ("duplicate text", _twice),
@@ -480,7 +490,12 @@ def test_a_shallow_clone_is_mined_with_a_warning(years: Repository, tmp_path: Pa
 
 
 def test_the_configuration_of_the_user_changes_nothing(years: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    _edit(years, "sum(self.lines)", "round(sum(self.lines))")
+    _edit(years, "self.owner = owner", "self.owner = owner.strip()")
+    years.git("mv", "shop/cart.py", "shop/basket.py")
+    years.commit("Round totals and strip the names of owners")
     plain = _mine(years)
+    assert _names(plain.queries[0]) == ["Cart.__init__", "Cart.total"]
     for name, value in {
         "diff.noprefix": "true", "diff.context": "7", "diff.interHunkContext": "9", "diff.algorithm": "patience", "color.ui": "always",
         "log.showSignature": "true", "diff.renames": "false", "core.quotePath": "false", "core.abbrev": "5", "log.date": "relative",
@@ -595,12 +610,15 @@ def test_trailers_are_stripped_and_nothing_else(text: str, kept: str) -> None:
     ("text", "kept"),
     [
         ("Fix retries (#5841)", "Fix retries"),
-        ("Fix retries, closes #12 and #13.", "Fix retries,."),
+        ("Fix retries (closes #12 and #13).", "Fix retries."),
         ("Fix retries\n\nFixes: GH-12", "Fix retries"),
-        ("SHOP-123: round totals in UTF-8 and SHA-256", ": round totals in UTF-8 and SHA-256"),
+        ("Fix retries\n\nFixes #1710, PR #1711\nRef #3", "Fix retries"),
+        ("SHOP-123: round totals in UTF-8 and SHA-256", "round totals in UTF-8 and SHA-256"),
         ("See https://github.com/a/b/issues/12 for more", "for more"),
         ("Same as owner/repo#7 did", "Same as did"),
         ("Colour #fff stays", "Colour #fff stays"),
+        ("Take step-1 of python-3", "Take step-1 of python-3"),
+        ("Round totals, Closes gh-7", "Round totals,"),
     ],
 )
 def test_ids_are_stripped_on_request(text: str, kept: str) -> None:
@@ -698,7 +716,7 @@ Carts hold what people want to buy.
 Totals are rounded by `Cart.total()`, to cents.
 
 ```python
-`make_cart`
+`Cart.rate`
 ```
 
 Clearing a ``make_cart`` result is up to :meth:`~shop.cart.Cart.clear`.

@@ -9,7 +9,6 @@ Draw        the same rank, or neither finds anything
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,7 +25,7 @@ from assay.evaluate.metrics.measures import Measure, defaults, parse
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import Scores, of_run
 from assay.evaluate.statistics import Paired, holm, paired
-from assay.evaluate.summary import clusters_of, found_ranks
+from assay.evaluate.summary import clusters_of, found_ranks, main_measures
 
 KINDS = ("Win", "Loss", "Draw", "Regression")
 _NOTED = 2_000  # changed queries whose lost and gained expectations are looked up
@@ -84,7 +83,7 @@ def compare_scores(
     if not queries:
         raise NotComparable(f"runs {a.run_id} and {b.run_id} have no query in common")
     a_rows, b_rows = a.rows(queries), b.rows(queries)
-    names = [str(m) for m in measures or defaults(min(a.k, b.k))]
+    names = [str(m) for m in measures or shown_by_default(a, b)]
     shared = [name for name in names if name in a.values and name in b.values]
     if measures and len(shared) < len(names):
         absent = [name for name in names if name not in shared]
@@ -99,6 +98,18 @@ def compare_scores(
         a=a, b=b, queries=queries, kinds=kinds_of(a_rank, b_rank), a_rank=a_rank, b_rank=b_rank, statistics=told,
         adjusted=holm({name: pair.p for name, pair in told.items()}), notes={}, chunker_version_match="exact", warnings=tuple(warnings),
     )  # fmt: skip
+
+
+def shown_by_default(a: Scores, b: Scores) -> list[Measure]:
+    """The four main measures, and whatever else was measured in both and is not about ranks alone: Holm counts what is shown."""
+    k = min(a.k, b.k)
+    others = [m for m in defaults(k) if m.cut is None or (m.kind.name == "DocR" and m.cut == k)]
+    return [*main_measures(k), *(m for m in others if _varies(a, str(m)) or _varies(b, str(m)))]
+
+
+def _varies(scores: Scores, name: str) -> bool:
+    values = scores.values.get(name, np.array([]))
+    return bool(np.nanmax(values, initial=0.0) > 0)
 
 
 def compare_runs(
@@ -204,7 +215,9 @@ def _with_spans(query: GoldenQuery, spans: dict[str, tuple[str, int, int]]) -> G
 
 
 def causes(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
-    """What the two systems say differs between them: `chunker_version 1 → 2`."""
+    """What the two systems say differs between them: `chunker_version 1 → 2`. Of two different systems, only that."""
+    if a.get("spec") != b.get("spec"):
+        return [f"{a.get('spec', '?')} → {b.get('spec', '?')}"]
     return [f"{key} {a.get(key, '–')} → {b.get(key, '–')}" for key in sorted({*a, *b}) if a.get(key) != b.get(key)]
 
 
@@ -214,7 +227,7 @@ def _notes(store: RunStore, a: RunInfo, b: RunInfo, found: Comparison, golden: G
     changed = [query for query, kind in zip(found.queries, found.kinds.tolist(), strict=True) if kind != draw][:_NOTED]
     if not changed:
         return {}
-    known = "; ".join(causes(a.config, b.config))
+    known = "; ".join(causes(a.config, b.config)) if a.system == b.system else ""
     other = golden if a.golden_hash == b.golden_hash else store.golden(b.golden_hash)
     ranks_a = _found(store, a, golden, set(changed))
     ranks_b = _found(store, b, other, set(changed))
@@ -279,8 +292,13 @@ def as_json(comparison: Comparison, texts: dict[str, str] | None = None) -> dict
 
 
 def deltas(comparison: Comparison) -> dict[str, Any]:
-    """b - a per metric, and how chunks were matched."""
-    found: dict[str, Any] = {name: finite(pair.delta) for name, pair in comparison.statistics.items()}
+    """b - a of every metric both runs have, and how chunks were matched."""
+    found: dict[str, Any] = {}
+    for name, before in comparison.a.means.items():
+        after = comparison.b.means.get(name)
+        if before is not None and after is not None:
+            found[name] = finite(after - before)
+    found |= {name: finite(pair.delta) for name, pair in comparison.statistics.items()}
     return found | {"chunker_version_match": comparison.chunker_version_match}
 
 
@@ -304,7 +322,3 @@ def better(name: str, delta: float) -> bool | None:
     if abs(delta) < 1e-12:
         return None
     return (delta > 0) == parse(name).higher_is_better
-
-
-def kind_counts(comparison: Comparison) -> Counter[str]:
-    return Counter(comparison.counts)

@@ -64,10 +64,11 @@ def _where(
 
 def _in_trace(one: Expected, stages: Sequence[Stage], matcher: Matcher) -> tuple[str, str]:
     """The first stage after the last one that still had it."""
-    last = -1
+    last, place = -1, 0
     for number, stage in enumerate(stages):
-        if any(matcher.matches(Hit(item), one) for item in stage.items):
-            last = number
+        rank = next((at for at, item in enumerate(stage.items, 1) if matcher.matches(Hit(item), one)), 0)
+        if rank:
+            last, place = number, rank
     for stage in stages[max(last, 0) :]:
         for item, reason in stage.dropped.items():
             if matcher.matches(Hit(item), one):
@@ -75,7 +76,7 @@ def _in_trace(one: Expected, stages: Sequence[Stage], matcher: Matcher) -> tuple
     if last < 0:
         return "no channel", f"none of {', '.join(stage.name for stage in stages)} brought it up"
     after = stages[last + 1].name if last + 1 < len(stages) else "result"
-    return after, f"still there after {stages[last].name}"
+    return after, f"rank {place} after {stages[last].name}"
 
 
 def as_json(lost: Sequence[Lost], queries: int) -> dict[str, Any]:

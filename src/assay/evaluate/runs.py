@@ -159,7 +159,7 @@ class RunStore:
         """Stores what was answered: (position, query id, response, whether repeats differed)."""
         rows = [
             (
-                run_id, position, query_id, _encode_hits(response), _encode(response.answer), _encode(response.stages or None),
+                run_id, position, query_id, _encode_hits(response), _encode(response.answer), _encode(response.stages),
                 response.tokens, response.latency_ms, response.error, int(unstable),
             )
             for position, query_id, response, unstable in answers
@@ -251,7 +251,7 @@ class RunStore:
             (run_id,),
         )
         for position, hits, answer, trace, tokens, latency, error in rows:
-            raw = {"hits": msgspec.Raw(hits), "answer": msgspec.Raw(answer), "stages": msgspec.Raw(trace or b"[]")}
+            raw = {"hits": msgspec.Raw(hits), "answer": msgspec.Raw(answer), "stages": msgspec.Raw(trace)}
             whole = msgspec.json.encode(raw | {"tokens": tokens, "latency_ms": latency, "error": error})
             found[position] = msgspec.json.decode(whole, type=Response)
         return found

@@ -20,7 +20,16 @@ from assay.cli.evaluation.common import (
     runs_path,
 )
 from assay.errors import AssayError
-from assay.evaluate.compare import KINDS, Comparison, as_json, better, compare_runs, compare_scores, statistics_json
+from assay.evaluate.compare import (
+    KINDS,
+    Comparison,
+    as_json,
+    better,
+    causes,
+    compare_runs,
+    compare_scores,
+    statistics_json,
+)
 from assay.evaluate.findings import report
 from assay.evaluate.scores import of_run, read_baseline
 
@@ -111,7 +120,10 @@ def _write(full: dict[str, Any], path: Path, asked: bool) -> Path | None:
 
 def print_comparison(comparison: Comparison, verbose: bool) -> None:
     echo_warnings(comparison.warnings)
-    click.echo(f"{comparison.a.run_id} → {comparison.b.run_id}, {len(comparison.queries)} queries\n")
+    click.echo(f"{comparison.a.run_id} → {comparison.b.run_id}, {len(comparison.queries):,} queries")
+    for cause in causes(comparison.a.config, comparison.b.config):
+        click.echo(f"  known difference: {cause}")
+    click.echo("")
     rows = []
     for name, pair in comparison.statistics.items():
         told = statistics_json(pair, comparison.adjusted[name])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import os
+import shutil
 import zlib
 from pathlib import Path
 
@@ -51,15 +52,18 @@ def without_gz(path: Path) -> str:
 
 def write_text(path: Path, text: str) -> None:
     """Writes a file so that a reader sees the old one or the whole new one. Gzipped when its name ends in .gz."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
+    target = Path(os.path.realpath(path))  # a link stays a link
+    fresh = target.with_name(f".{path.name}.{os.getpid()}.new")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
         content = text.encode()
         with fresh.open("wb") as file:
             file.write(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
             file.flush()
             os.fsync(file.fileno())
-        fresh.replace(path)
+        if target.exists():
+            shutil.copymode(target, fresh)
+        fresh.replace(target)
     except UnicodeEncodeError as error:
         raise AssayError(f"{path}: cannot be written as UTF-8 ({error.object[error.start]!r}); remove it") from None
     except OSError as error:

@@ -18,7 +18,7 @@ FEW = 10  # queries, below which hardly any difference can be shown
 
 def load(path: Path, format: str | None = None) -> GoldenSet:
     """The golden set in a file or folder, of the format named or else recognised. Raises InvalidGolden with every problem found."""
-    chosen = named(format) if format is not None else detect(path)
+    chosen = detect(path) if format is None else named(format)
     problems = Problems()
     queries = read(chosen, path, problems)
     problems.raise_if_any(path)
@@ -28,9 +28,13 @@ def load(path: Path, format: str | None = None) -> GoldenSet:
 
 def detect(path: Path) -> Format:
     """The first format that recognises a path."""
-    if not path.exists():
-        raise AssayError(f"{path}: no such file or folder. A golden set is one of:\n{described()}")
-    found = next((one for one in FORMATS.values() if one.detect(path)), None)
+    try:
+        path.stat()
+        found = next((one for one in FORMATS.values() if one.detect(path)), None)
+    except FileNotFoundError:
+        raise AssayError(f"{path}: no such file or folder. A golden set is one of:\n{described()}") from None
+    except OSError as error:
+        raise AssayError(f"{path}: cannot be read ({error.strerror or error})") from None
     if found is None:
         hint = "nothing in this folder is a golden set" if path.is_dir() else "not recognised as a golden set"
         raise AssayError(f"{path}: {hint}. Name its format, or give one of:\n{described()}")
@@ -43,6 +47,9 @@ def read(format: Format, path: Path, problems: Problems) -> list[GoldenQuery]:
         queries = format.read(path, problems)
     except Unreadable as reason:
         problems.unreadable(path, reason)
+        return []
+    except OSError as error:
+        problems.error(path, 0, f"cannot be read ({error.strerror or error})")
         return []
     if not queries and not problems.errors:
         problems.error(path, 0, "the golden set is empty")

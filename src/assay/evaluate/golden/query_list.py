@@ -97,8 +97,17 @@ def extend(schema: Schema, header: str, query: GoldenQuery, path: Path) -> Rende
         longer = text.rstrip() + "\n\n" + "".join(_entry(schema, one, first[1]) for one in entry)
         if _reads_as(schema, longer, path, [*before, *entry]):
             return Rendered({"": longer}, lost)
-    anew = render(schema, own_header[0] if own_header else header, [*before, *entry])
+    anew = render(schema, (own_header[0] if own_header else header) + _other_fields(text), [*before, *entry])
     return Rendered(anew.files, lost)
+
+
+def _other_fields(text: str) -> str:
+    """What stands beside the list at the top of a file."""
+    node = yaml_lines.parse(text)
+    fields = node.values if isinstance(node, Fields) else {}
+    return yaml_lines.dump(
+        {name: it.text for name, it in fields.items() if isinstance(it, Scalar) and name != "queries"}
+    )
 
 
 def _entry(schema: Schema, query: GoldenQuery, indent: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -24,6 +25,9 @@ _FILE_SUFFIXES = (".yaml", ".yml", ".jsonl", ".ndjson", ".json", ".tsv", ".txt",
 def save(queries: Sequence[GoldenQuery], path: Path, format: str) -> list[str]:
     """Writes a set, in place of what is there; returns what the format cannot hold, a line each."""
     chosen = named(format)
+    repeated = [name for name, count in Counter(query.id for query in queries).items() if count > 1]
+    if repeated:
+        raise InvalidGolden(path, [f"{path}: id `{name}` is used by more than one query" for name in repeated])
     rendered = _or_explain(path, lambda: chosen.render(queries))
     _check_place(chosen, rendered, path)
     _read_back(chosen, rendered, path)

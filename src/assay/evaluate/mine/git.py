@@ -103,7 +103,7 @@ class Git:
         return sorted(out, key=lambda found: found.path)
 
     def _command(self, arguments: tuple[str, ...]) -> list[str]:
-        return ["git", "-C", str(self.root), "-c", "core.quotePath=true", *arguments]
+        return ["git", "-C", str(self.root), *arguments]
 
     def _start(
         self, arguments: tuple[str, ...], stdin: int = subprocess.DEVNULL, stderr: IO[bytes] | int = subprocess.DEVNULL
@@ -135,7 +135,7 @@ class Blobs:
 
 
 def unquote(path: bytes) -> str:
-    """A path as git prints it, with octal bytes in quotes where it is not plain, as it is."""
+    """A path as git prints it, in quotes and with escapes where it is not plain, as it is."""
     quoted = _QUOTED.fullmatch(path)
     if quoted:
         path = quoted.group(1).decode("unicode_escape").encode("latin-1")

@@ -15,11 +15,13 @@ _TRAILER = re.compile(
 )
 # names of standards look like tickets
 _TICKET = r"\b(?!(?:UTF|SHA|RFC|ISO|HTTP|CVE|CWE|PEP|MD|AES|RSA|TLS|SSL|X|IPV|BASE|PY|ES|C|GPT)-)[A-Z][A-Z0-9]+-\d+\b"
-_ID = rf"(?:[\w.-]+/[\w.-]+)?#\d+\b|\bGH-\d+\b|{_TICKET}|https?://\S+/(?:issues|pull|pulls|merge_requests|browse|bugs?)/[\w-]+\S*"
-_IDS = re.compile(
-    rf"(?:\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?|refs?|references|see|issues?|pr|bug|ticket)\b[:\s]*)?(?:{_ID})(?:(?:\s*,\s*|\s+and\s+)(?:{_ID}))*",
-    re.I,
+_ID = rf"(?:[\w.-]+/[\w.-]+)?#\d+\b|\b(?i:GH)-\d+\b|{_TICKET}|https?://\S+/(?:issues|pull|pulls|merge_requests|browse|bugs?)/[\w-]+\S*"
+_REFERENCE = (
+    rf"(?:\b(?i:close[sd]?|fix(?:e[sd])?|resolve[sd]?|refs?|references|see|issues?|pr|bug|ticket)\b[:\s]*)?(?:{_ID})"
 )
+_IDS = re.compile(rf"{_REFERENCE}(?:(?:\s*[,;&]\s*|\s+and\s+|\s+){_REFERENCE})*")
+_LEADING = ",;: \n"  # left over when a text begins with what is removed
+_LEFT_OVER = re.compile(r"^[ \t]*[,;:&]+[ \t]*$", re.M)
 _EMPTY = re.compile(r"(?<!\w)(?:\(\s*[,;:.&]*\s*\)|\[\s*\])")  # not those of a call
 _WORD = re.compile(r"[぀-ヿ㐀-鿿가-힣]|[^\W\d_][\w'’-]*")  # a sign of a script that has no spaces is a word
 _SEGMENT = re.compile(r"\.|::|#|/")
@@ -32,7 +34,7 @@ def without_trailers(text: str) -> str:
 
 def without_ids(text: str) -> str:
     """The text without numbers of issues and pull requests, tickets and links to them."""
-    return tidy(_IDS.sub("", text))
+    return tidy(_IDS.sub("", text)).lstrip(_LEADING)
 
 
 def without_names(text: str, names: Iterable[str], paths: Iterable[str]) -> str:
@@ -44,12 +46,12 @@ def without_names(text: str, names: Iterable[str], paths: Iterable[str]) -> str:
         return text
     longest_first = sorted(known, key=lambda name: (-len(name), name))
     pattern = rf"(?<![\w$])`*(?:{'|'.join(map(re.escape, longest_first))})(?:\(\))?`*(?![\w$])"
-    return tidy(re.sub(pattern, "", text))
+    return tidy(re.sub(pattern, "", text)).lstrip(_LEADING)
 
 
 def tidy(text: str) -> str:
     """The text without what removing leaves behind: empty brackets, double spaces, rows of empty lines."""
-    text = _EMPTY.sub("", text.replace("\r\n", "\n"))
+    text = _LEFT_OVER.sub("", _EMPTY.sub("", text.replace("\r\n", "\n")))
     text = re.sub(r"(?<=\S)[ \t]{2,}", " ", text)
     text = re.sub(r"[ \t]+(?=[.,;:!?)](?:\s|$))", "", text)
     lines = [line.rstrip() for line in text.split("\n")]

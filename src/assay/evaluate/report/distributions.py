@@ -13,6 +13,8 @@ from assay.evaluate.report.scales import power_ticks, round_ticks, tick_text
 _RANK_GROUPS = (1, 2, 3, 4, 6, 11, 31, 101)  # first rank of each group, where single ranks are too many to draw
 _MOST_RANKS = 10
 _SKEWED = 20  # largest over median from which a latency is drawn by powers of ten
+_FASTEST = 0.001  # milliseconds; what is said to be faster is drawn there
+_LOG_BINS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +45,14 @@ def unit_bins(values: Sequence[float]) -> list[Bin]:
 
 def latency_bins(values: Sequence[float]) -> tuple[list[Bin], bool]:
     """Bins of latencies, and whether their edges grow by a factor: a few slow queries must not squeeze the others."""
-    positive = sorted(value for value in values if value > 0)
-    if positive and positive[-1] > _SKEWED * positive[len(positive) // 2]:
-        ticks = power_ticks(positive[0], positive[-1])
-        number = 16
-        edges = [ticks[0] * (ticks[-1] / ticks[0]) ** (i / number) for i in range(number)] + [ticks[-1]]
-        return _binned([max(value, ticks[0]) for value in values], edges), True
-    ticks = round_ticks(0.0, max(values, default=1.0))
-    return even_bins(values, 0.0, ticks[-1], 20), False
+    ordered = sorted(max(value, _FASTEST) for value in values) or [1.0]
+    fastest, median, slowest = ordered[0], ordered[len(ordered) // 2], ordered[-1]
+    if slowest > _SKEWED * median:
+        ticks = power_ticks(fastest, slowest)
+        growth = ticks[-1] / ticks[0]
+        edges = [ticks[0] * growth ** (i / _LOG_BINS) for i in range(_LOG_BINS)] + [ticks[-1]]
+        return _binned(values, edges), True
+    return even_bins(values, 0.0, round_ticks(0.0, slowest)[-1], 20), False
 
 
 def rank_bins(ranks: Sequence[int | None], k: int | None) -> list[Bin]:

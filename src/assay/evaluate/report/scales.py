@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+_SAME = 1e-9  # values nearer than this are one value
+
 
 @dataclass(frozen=True, slots=True)
 class Scale:
@@ -26,7 +28,7 @@ class Scale:
 
 def round_ticks(low: float, high: float, wanted: int = 5, whole: bool = False) -> list[float]:
     """About `wanted` round numbers from at or below `low` to at or above `high`; `whole` for counts."""
-    if not high > low:
+    if high - low < _SAME:
         high = low + 1.0
     step = _round_step((high - low) / max(1, wanted))
     if whole:
