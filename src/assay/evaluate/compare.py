@@ -261,6 +261,7 @@ def as_json(comparison: Comparison, texts: dict[str, str] | None = None) -> dict
     main = [name for name in (f"RR@{a.k}", f"nDCG@{a.k}", f"P@{a.k}", f"R@{a.k}") if name in comparison.statistics]
     a_rows, b_rows = a.rows(comparison.queries), b.rows(comparison.queries)
     sides = {name: (a.values[name][a_rows], b.values[name][b_rows]) for name in main}
+    measured = {name for means in (a.means, b.means) for name, value in means.items() if value is not None}
     per_query = []
     for number, query in enumerate(comparison.queries):
         row: dict[str, Any] = {
@@ -278,8 +279,8 @@ def as_json(comparison: Comparison, texts: dict[str, str] | None = None) -> dict
     return {
         "run_a": a.run_id,
         "run_b": b.run_id,
-        "aggregate_a": a.means,
-        "aggregate_b": b.means,
+        "aggregate_a": {name: value for name, value in a.means.items() if name in measured},
+        "aggregate_b": {name: value for name, value in b.means.items() if name in measured},
         "deltas": deltas(comparison),
         "statistics": {
             name: statistics_json(pair, comparison.adjusted[name]) for name, pair in comparison.statistics.items()

@@ -57,13 +57,13 @@ class Marked:
         self.hits: list[tuple[int, int]] = []
         self.found: list[tuple[int, int]] = []
         self.pairs: list[tuple[int, int]] = []
-        self.places: dict[int, int] = {}  # which expectation (by position) was first found at which rank
+        self.places: dict[int, int] = {}  # which expectation (by position) was found at which rank
 
 
 def mark(hits: Sequence[Hit], expected: Sequence[Expected], matcher: Matcher) -> Marked:
     """Holds one result list against its expectations. A result that was listed before is never relevant again."""
     marked = Marked()
-    free = set(range(len(expected)))
+    pairing = Pairing(expected)
     seen: set[str] = set()
     for rank, hit in enumerate(hits, 1):
         if hit.id in seen:
@@ -77,15 +77,50 @@ def mark(hits: Sequence[Hit], expected: Sequence[Expected], matcher: Matcher) ->
             if not matcher.once and at not in marked.places:
                 marked.places[at] = rank
                 marked.found.append((rank, expected[at].grade))
-        options = [at for at in matching if at in free]
-        if options:
-            # the best grade, then the most qualified name, so that a bare one stays free for another hit
-            taken = max(options, key=lambda at: (expected[at].grade, len(expected[at].name), -at))
-            free.discard(taken)
-            marked.pairs.append((rank, expected[taken].grade))
-            if matcher.once:
-                marked.places[taken] = rank
+        gained = pairing.add(rank, matching)
+        if gained is not None:
+            marked.pairs.append((rank, expected[gained].grade))
+    if matcher.once:
+        marked.places = pairing.ranks
     return marked
+
+
+class Pairing:
+    """Hits and expectations paired one to one, hit after hit, so that any beginning of the list has the best pairs it can have.
+
+    Taking what fits first is not enough: a hit that fits two expectations must give way to a later one that fits only the one
+    it took. Then a more generous matcher would find less.
+    """
+
+    def __init__(self, expected: Sequence[Expected]) -> None:
+        self._expected = expected
+        self._matching: dict[int, list[int]] = {}  # of each hit that was added, by rank
+        self.ranks: dict[int, int] = {}  # the partner of each expectation, by position
+
+    def add(self, rank: int, matching: list[int]) -> int | None:
+        """Adds a hit; returns the expectation that has a partner now and had none before, if any."""
+        self._matching[rank] = matching
+        # what the hit could be given: its own matches and, where one is taken, what its partner could take instead
+        instead_of: dict[int, int | None] = dict.fromkeys(matching)
+        reachable = list(matching)
+        for taken in reachable:  # grows while it is read
+            for other in self._matching[self.ranks[taken]] if taken in self.ranks else ():
+                if other not in instead_of:
+                    instead_of[other] = taken
+                    reachable.append(other)
+        free = [at for at in reachable if at not in self.ranks]
+        if not free:
+            return None
+        gained = at = max(free, key=self._preference)
+        while (taken_from := instead_of[at]) is not None:
+            self.ranks[at] = self.ranks[taken_from]
+            at = taken_from
+        self.ranks[at] = rank
+        return gained
+
+    def _preference(self, at: int) -> tuple[int, int, int]:
+        """The best grade, then the most qualified name, so that a bare one stays free for another hit."""
+        return self._expected[at].grade, len(self._expected[at].name), -at
 
 
 _FACTS = (
@@ -96,14 +131,14 @@ _FACTS = (
 
 def _facts(query: GoldenQuery, response: Response, level: str, matcher: Matcher) -> dict[str, float]:
     """What the query's answer is measured by besides ranks. What does not apply is left out."""
-    ids = {hit.id for hit in response.hits}
+    distinct = {hit.id: hit for hit in reversed(response.hits)}  # each at its first place
     facts = {
         "empty_result_rate": float(not response.hits),
         "failure_rate": float(bool(response.error)),
         "latency_ms": response.latency_ms,
     }
     if response.hits:
-        facts["duplicate_rate"] = 1 - len(ids) / len(response.hits)
+        facts["duplicate_rate"] = 1 - len(distinct) / len(response.hits)
     if query.refuse:
         facts["refusal_correctness"] = float(response.refused)
         facts["unsupported_answer"] = float(not response.refused and not response.error)
@@ -112,7 +147,7 @@ def _facts(query: GoldenQuery, response: Response, level: str, matcher: Matcher)
     answer = response.answer
     if answer is not None and not response.error:
         if answer.grounded:
-            resolved = [c.id in ids if c.resolved is None else c.resolved for c in answer.citations]
+            resolved = [c.id in distinct if c.resolved is None else c.resolved for c in answer.citations]
             facts["citation_coverage"] = float(all(resolved))
         text = answer.text
         facts["groundedness"] = float(
@@ -121,6 +156,6 @@ def _facts(query: GoldenQuery, response: Response, level: str, matcher: Matcher)
     tokens = response.tokens or sum(hit.tokens for hit in response.hits)
     if tokens and any(hit.tokens for hit in response.hits):
         expected = query.at(level)
-        relevant = sum(hit.tokens for hit in response.hits if any(matcher.matches(hit, e) for e in expected))
+        relevant = sum(hit.tokens for hit in distinct.values() if any(matcher.matches(hit, e) for e in expected))
         facts["token_efficiency"] = min(1.0, relevant / tokens)
     return facts

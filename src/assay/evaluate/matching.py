@@ -58,7 +58,7 @@ def matcher(name: str) -> Matcher:
 
 
 def exact(hit: Hit, expected: Expected) -> bool:
-    return expected.name in (hit.id, hit.symbol, hit.path, hit.doc)
+    return bool(expected.name) and expected.name in (hit.id, hit.symbol, hit.path, hit.doc)
 
 
 def chunk(hit: Hit, expected: Expected) -> bool:
@@ -81,7 +81,8 @@ def span(hit: Hit, expected: Expected) -> bool:
     if not (hit.end and expected.end):
         return False
     shared = min(hit.end, expected.end) - max(hit.start, expected.start) + 1
-    return shared >= _OVERLAP * min(hit.end - hit.start + 1, expected.end - expected.start + 1)
+    shorter = min(hit.end - hit.start, expected.end - expected.start) + 1
+    return shared > 0 and shared >= _OVERLAP * shorter
 
 
 def same_path(found: str, wanted: str) -> bool:
@@ -119,12 +120,12 @@ def symbol(hit: Hit, expected: Expected) -> bool:
 @lru_cache(maxsize=1 << 17)
 def _full_names(identity: str, symbol: str, path: str, doc: str) -> tuple[str, ...]:
     """The hit's id and name, and `folder/module.Type.method`, `folder.Type.method` made from its path."""
-    path = path or path_in(identity)
-    names = [identity, symbol, path, doc]
+    path, dots = path or path_in(identity), symbol.replace("::", ".")
+    names = [identity, symbol, dots, path, doc]
     if path and symbol:
         folder, _, stem = path.rpartition("/")
-        names += [f"{folder}/{stem.rpartition('.')[0] or stem}.{symbol}", f"/{folder}.{symbol}"]
-    return tuple(name.replace("::", ".") if name == symbol else name for name in dict.fromkeys(names) if name)
+        names += [f"{folder}/{stem.rpartition('.')[0] or stem}.{dots}", f"/{folder}.{dots}"]
+    return tuple(name for name in dict.fromkeys(names) if name)
 
 
 # symbols, as the cross-repository benchmark counts them
@@ -132,14 +133,18 @@ def _full_names(identity: str, symbol: str, path: str, doc: str) -> tuple[str, .
 _SOURCE = (".go", ".py", ".ts", ".tsx", ".js", ".jsx", ".rs", ".java", ".cs", ".rb")
 _DECLARATION = re.compile(r"(?:func|type|var|const|def|class|interface|struct) ")
 _GENERIC = re.compile(r"<[^<>]*>")
+# a path ends in an extension, which unlike a type begins small, or in a name without dots under a folder
+_LOCATED = re.compile(
+    r"(?P<path>(?:[A-Z]:)?[^:]*?(?:\.(?:[a-z]\w{0,6}|R)|/[^:/.#]+))(?:::.+|(?:#[^:]*)?(?::\d+(?:-\d+)?)+)"
+)
 
 
 def strict(hit: Hit, expected: Expected) -> bool:
     """One name is a whole-component suffix of the other; a qualified expectation needs two components in common."""
     if exact(hit, expected):
         return True
-    wanted_path = path_in(expected.name)
-    if wanted_path and hit.path and not same_path(hit.path, wanted_path):
+    wanted_path, path = path_in(expected.name), hit.path or path_in(hit.id)
+    if wanted_path and path and not same_path(path, wanted_path):
         return False
     found, wanted = components(hit.symbol or hit.id), components(expected.name)
     if not found or not wanted:
@@ -195,6 +200,9 @@ def components(name: str) -> tuple[str, ...]:
 def bare_name(raw: str) -> str:
     """The symbol in a name of any notation: `path/file.py::A.b`, `file.go:12:func Run() {`, `host/pkg/path.Type.Method`, `A.b`."""
     text = raw.strip().rstrip(".").rstrip("(")
+    path = path_in(text)
+    if path:
+        return text[len(path) + 2 :] if text.startswith(path + "::") else ""
     pieces = text.split(":", 2)
     if len(pieces) == 3 and pieces[0].endswith(_SOURCE):
         content = (
@@ -205,8 +213,7 @@ def bare_name(raw: str) -> str:
         opening = re.search(r"[( {\[<]", content)
         return content[: opening.start()] if opening and opening.start() > 0 else content
     if len(pieces) >= 2 and pieces[0].endswith(_SOURCE):
-        rest = text.split(":", 1)[1]
-        return "" if rest.isdigit() else rest.strip()
+        return text.split(":", 1)[1].strip()
     text = _without_host(_after_path(text.partition("://")[2] or text))
     return text[text.rfind("/") + 1 :]
 
@@ -236,11 +243,9 @@ def _without_host(text: str) -> str:
 
 @lru_cache(maxsize=1 << 17)
 def path_in(name: str) -> str:
-    """The path of `path/file.ext::symbol` or `path/file.ext:12`; empty when there is none."""
-    path = name.partition("::")[0] if "::" in name else re.sub(r"(:\d+(-\d+)?)+$", "", name)
-    if path == name or not ("/" in path or re.search(r"\.\w+$", path)):
-        return ""
-    return path
+    """The path of `path/file.ext::symbol`, `path/file.ext:12` or `path/file.ext#section:12-30`; empty when there is none."""
+    found = _LOCATED.fullmatch(name)
+    return found["path"] if found else ""
 
 
 MATCHERS: dict[str, Matcher] = {

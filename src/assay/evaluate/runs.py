@@ -1,6 +1,6 @@
 """Runs in their own SQLite file: what each system answered, whole. Metrics are computed from what is stored here, whenever asked.
 
-eval_golden          the golden sets runs were made with, by digest
+eval_golden          the golden sets runs were made with, each as it was then
 eval_runs            one row per run: what was asked of whom, and the aggregate
 eval_query_results   one row per query: hits, answer, trace, latency, error
 eval_judged          the judged arrays of a run: what metrics, comparisons and gates read instead of the hits
@@ -9,6 +9,7 @@ eval_judged          the judged arrays of a run: what metrics, comparisons and g
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -30,15 +31,16 @@ SCHEMA_VERSION = 1
 _WAIT = 10.0  # seconds to wait for another writer
 
 _SCHEMA = """
-CREATE TABLE eval_golden (digest TEXT PRIMARY KEY, path TEXT, format TEXT, queries BLOB);
+CREATE TABLE eval_golden (golden TEXT PRIMARY KEY, digest TEXT, path TEXT, format TEXT, queries BLOB);
 CREATE TABLE eval_runs (
-    run_id TEXT PRIMARY KEY, created TEXT, finished TEXT, status TEXT, label TEXT, golden_hash TEXT, system TEXT, config TEXT, matching TEXT,
-    level TEXT, k INTEGER, budget INTEGER, repeat INTEGER,
+    run_id TEXT PRIMARY KEY, created TEXT, finished TEXT, status TEXT, label TEXT, golden_hash TEXT, golden TEXT, system TEXT, config TEXT,
+    matching TEXT, level TEXT, k INTEGER, depth INTEGER, budget INTEGER, repeat INTEGER, answers INTEGER, corpus TEXT,
     index_fingerprint TEXT, chunker_version TEXT, versions TEXT, environment TEXT, warnings TEXT,
     aggregate_json TEXT
 );
 CREATE TABLE eval_query_results (
-    run_id TEXT, position INTEGER, query_id TEXT, hits BLOB, answer BLOB, trace BLOB, tokens INTEGER, latency_ms REAL, error TEXT, unstable INTEGER,
+    run_id TEXT, position INTEGER, query_id TEXT, hits BLOB, answer BLOB, trace BLOB, config BLOB, tokens INTEGER, latency_ms REAL, error TEXT,
+    unstable INTEGER,
     PRIMARY KEY (run_id, position)
 ) WITHOUT ROWID;
 CREATE TABLE eval_judged (
@@ -57,7 +59,7 @@ class RunInfo:
 
     run_id: str
     created: str
-    golden_hash: str
+    golden_hash: str  # of what can change a score: runs with the same one are comparable
     system: str
     matching: str
     level: str
@@ -65,9 +67,13 @@ class RunInfo:
     finished: str = ""
     status: str = "running"  # running, complete, incomplete
     label: str = ""
+    golden: str = ""  # of everything in the golden set, its order too: the key of the stored set
     config: dict[str, Any] = field(default_factory=dict)  # what the system says of itself
+    depth: int = 0
     budget: int | None = None
     repeat: int = 1
+    answers: bool = False
+    corpus: str = ""
     index_fingerprint: str = ""
     chunker_version: str = ""
     versions: dict[str, str] = field(default_factory=dict)
@@ -91,7 +97,7 @@ class RunStore:
     def open(cls, path: Path, write: bool = False) -> Iterator[RunStore]:
         """The store at this path; made when it is to be written and does not exist."""
         if not write and not path.exists():
-            raise NoSuchRun(f"{path}: no runs yet. Make one with: assay eval run --golden PATH --system SPEC")
+            raise _no_runs(path)
         try:
             if write:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -111,18 +117,28 @@ class RunStore:
             connection.close()
 
     def _prepare(self, write: bool) -> None:
-        version = self._db.execute("PRAGMA user_version").fetchone()[0]
-        if version == 0 and write:
+        if self._version() == 0 and not self._tables():
+            if not write:
+                raise _no_runs(self.path)
             with self._transaction():
-                if not self._db.execute("SELECT 1 FROM sqlite_master").fetchone():
+                if not self._tables():  # nobody was faster
                     for statement in filter(str.strip, _SCHEMA.split(";")):
                         self._db.execute(statement)
                     self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-        elif version != SCHEMA_VERSION:
+        version = self._version()
+        if version == 0:
+            raise AssayError(f"{self.path}: a database, but not of runs. Give another file with --runs FILE.")
+        if version != SCHEMA_VERSION:
             raise AssayError(
                 f"{self.path}: the run file has format {version}, this version of assay reads {SCHEMA_VERSION}. "
                 "Use the assay that wrote it, or give another file with --runs FILE."
             )
+
+    def _version(self) -> int:
+        return int(self._db.execute("PRAGMA user_version").fetchone()[0])
+
+    def _tables(self) -> int:
+        return int(self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -138,16 +154,18 @@ class RunStore:
 
     def start(self, info: RunInfo, golden: GoldenSet) -> RunInfo:
         """Notes that a run begins. Its id is made unique by a number behind it where needed."""
+        queries = msgspec.json.encode(golden.queries)
+        key = hashlib.sha256(msgspec.json.encode((golden.path, golden.format)) + queries).hexdigest()
         with self._transaction():
             self._db.execute(
-                "INSERT OR IGNORE INTO eval_golden VALUES (?, ?, ?, ?)",
-                (golden.digest, golden.path, golden.format, msgspec.json.encode(golden.queries)),
+                "INSERT OR IGNORE INTO eval_golden VALUES (?, ?, ?, ?, ?)",
+                (key, golden.digest, golden.path, golden.format, queries),
             )
             run_id, number = info.run_id, 1
             while self._db.execute("SELECT 1 FROM eval_runs WHERE run_id = ?", (run_id,)).fetchone():
                 number += 1
                 run_id = f"{info.run_id}-{number}"
-            row = asdict(info) | {"run_id": run_id}
+            row = asdict(info) | {"run_id": run_id, "golden": key}
             row |= {name: msgspec.json.encode(row[name], order="deterministic").decode() for name in _JSON_COLUMNS}
             self._db.execute(
                 f"INSERT INTO eval_runs ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})",
@@ -160,12 +178,12 @@ class RunStore:
         rows = [
             (
                 run_id, position, query_id, _encode_hits(response), _encode(response.answer), _encode(response.stages),
-                response.tokens, response.latency_ms, response.error, int(unstable),
+                _encode(response.config) if response.config else None, response.tokens, response.latency_ms, response.error, int(unstable),
             )
             for position, query_id, response, unstable in answers
         ]  # fmt: skip
         with self._transaction():
-            self._db.executemany("INSERT OR REPLACE INTO eval_query_results VALUES (?,?,?,?,?,?,?,?,?,?)", rows)
+            self._db.executemany("INSERT OR REPLACE INTO eval_query_results VALUES (?,?,?,?,?,?,?,?,?,?,?)", rows)
 
     def update(self, run_id: str, **columns: Any) -> None:
         """Changes columns of a run."""
@@ -215,7 +233,7 @@ class RunStore:
             if back >= len(known):
                 raise NoSuchRun(f"there are only {len(known)} runs in {self.path}; '{name}' goes further back")
             return known[-1 - back]
-        exact = [run for run in known if run.run_id == name] or [run for run in known if run.label == name][-1:]
+        exact = [run for run in known if run.run_id == name] or [run for run in known if run.label == name != ""][-1:]
         found = exact or [run for run in known if run.run_id.startswith(name)]
         if len(found) == 1:
             return found[0]
@@ -227,16 +245,31 @@ class RunStore:
             f"no run called '{name}' in {self.path}.{hint} `assay eval list` shows all; `latest` is the last"
         )
 
-    def golden(self, digest: str) -> GoldenSet:
+    def golden(self, info: RunInfo) -> GoldenSet:
         """The golden set a run was made with, as it was then."""
-        path, form, blob = self._db.execute(
-            "SELECT path, format, queries FROM eval_golden WHERE digest = ?", (digest,)
-        ).fetchone()
-        return GoldenSet(msgspec.json.decode(blob, type=tuple[GoldenQuery, ...]), path, form, digest)
+        path, form, blob = self._stored_golden(info)
+        return GoldenSet(msgspec.json.decode(blob, type=tuple[GoldenQuery, ...]), path, form, info.golden_hash)
 
-    def golden_path(self, digest: str) -> str:
-        row = self._db.execute("SELECT path FROM eval_golden WHERE digest = ?", (digest,)).fetchone()
-        return str(row[0]) if row else ""
+    def golden_path(self, info: RunInfo) -> str:
+        return self._stored_golden(info)[0]
+
+    def queries(self, info: RunInfo, positions: Sequence[int]) -> list[GoldenQuery]:
+        """Some queries of a run's golden set; the others are passed over, which in a large set is most of the work."""
+        raw = msgspec.json.decode(self._stored_golden(info)[2], type=list[msgspec.Raw])
+        return [msgspec.json.decode(raw[position], type=GoldenQuery) for position in positions]
+
+    def repositories(self, info: RunInfo) -> list[str]:
+        """The repository of each query of a run."""
+        rows = msgspec.json.decode(self._stored_golden(info)[2], type=list[_Repository])
+        return [row.repository for row in rows]
+
+    def _stored_golden(self, info: RunInfo) -> tuple[str, str, bytes]:
+        row: tuple[str, str, bytes] | None = self._db.execute(
+            "SELECT path, format, queries FROM eval_golden WHERE golden = ?", (info.golden,)
+        ).fetchone()
+        if row is None:
+            raise AssayError(f"{self.path}: the golden set of run {info.run_id} is not in it any more")
+        return row
 
     def answered(self, run_id: str) -> dict[int, bool]:
         """Which positions of a run have been answered, and whether without error."""
@@ -245,20 +278,22 @@ class RunStore:
 
     def responses(self, run_id: str, queries: int) -> list[Response]:
         """What was answered, by position; a query nobody asked has an error that says so."""
-        found = [Response(error="not asked: the run was interrupted")] * queries
-        rows = self._db.execute(
-            "SELECT position, hits, answer, trace, tokens, latency_ms, error FROM eval_query_results WHERE run_id = ?",
-            (run_id,),
-        )
-        for position, hits, answer, trace, tokens, latency, error in rows:
-            raw = {"hits": msgspec.Raw(hits), "answer": msgspec.Raw(answer), "stages": msgspec.Raw(trace)}
-            whole = msgspec.json.encode(raw | {"tokens": tokens, "latency_ms": latency, "error": error})
-            found[position] = msgspec.json.decode(whole, type=Response)
+        found = [_NOT_ASKED] * queries
+        for row in self._db.execute(f"SELECT {_ANSWER} FROM eval_query_results WHERE run_id = ?", (run_id,)):
+            found[row[0]] = _response(row)
         return found
+
+    def responses_at(self, run_id: str, positions: Sequence[int]) -> list[Response]:
+        """What was answered at these positions, in their order."""
+        asked = f"SELECT {_ANSWER} FROM eval_query_results WHERE run_id = ? AND position = ?"
+        rows = (self._db.execute(asked, (run_id, position)).fetchone() for position in positions)
+        return [_NOT_ASKED if row is None else _response(row) for row in rows]
 
     def unstable(self, run_id: str) -> list[str]:
         """The queries whose repeats differed."""
-        rows = self._db.execute("SELECT query_id FROM eval_query_results WHERE run_id = ? AND unstable", (run_id,))
+        rows = self._db.execute(
+            "SELECT query_id FROM eval_query_results WHERE run_id = ? AND unstable ORDER BY position", (run_id,)
+        )
         return [row[0] for row in rows]
 
     def judged(self, info: RunInfo, matching: str = "") -> Judged:
@@ -272,14 +307,34 @@ class RunStore:
             arrays = {key: np.frombuffer(data, dtype=kind) for key, kind, data in rows if kind != "json"}
             queries = next(msgspec.json.decode(data, type=tuple[str, ...]) for key, _, data in rows if key == "queries")
             return Judged.from_arrays(queries, arrays)
-        golden = self.golden(info.golden_hash)
+        golden = self.golden(info)
         chosen = matcher(name)
         level = info.level if name == info.matching else chosen.level_for(golden)
         return judge(golden.queries, self.responses(info.run_id, len(golden.queries)), chosen, level)
 
 
+class _Repository(msgspec.Struct):
+    """What is read of a golden query where only its repository counts."""
+
+    repository: str = ""
+
+
+_NOT_ASKED = Response(error="not asked: the run was interrupted")
+_ANSWER = "position, hits, answer, trace, config, tokens, latency_ms, error"
+
+
+def _response(row: tuple[Any, ...]) -> Response:
+    """The response in a row of `_ANSWER`."""
+    _, hits, answer, trace, config, tokens, latency, error = row
+    parts = {"hits": hits, "answer": answer, "stages": trace, "config": config or b"{}"}
+    raw: dict[str, Any] = {name: msgspec.Raw(part) for name, part in parts.items()}
+    whole = msgspec.json.encode(raw | {"tokens": tokens, "latency_ms": latency, "error": error})
+    return msgspec.json.decode(whole, type=Response)
+
+
 def _info(row: tuple[Any, ...]) -> RunInfo:
     values = dict(zip(_COLUMNS, row, strict=True))
+    values["answers"] = bool(values["answers"])
     return RunInfo(**{n: msgspec.json.decode(v) if n in _JSON_COLUMNS else v for n, v in values.items()})
 
 
@@ -291,6 +346,10 @@ def _encode_hits(response: Response) -> bytes:
     """Hits as JSON objects without their empty fields."""
     kept = ({name: value for name, value in asdict(hit).items() if value not in ("", 0, None)} for hit in response.hits)
     return msgspec.json.encode([{"id": hit.id} | row for hit, row in zip(response.hits, kept, strict=True)])
+
+
+def _no_runs(path: Path) -> NoSuchRun:
+    return NoSuchRun(f"{path}: no runs yet. Make one with: assay eval run --golden PATH --system SPEC")
 
 
 def _unusable(path: Path, error: Exception) -> AssayError:

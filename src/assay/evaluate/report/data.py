@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 import msgspec
 
 from assay.errors import AssayError
+from assay.evaluate.metrics.measures import UnknownMeasure, parse
 
 Metrics = dict[str, float | None]
 Count = int | float | str | None
 
 _PRIMARY = ("nDCG", "RR", "AP", "R", "P", "Success")  # nDCG first: it sees everything found and where
 _MAIN = ("P", "R", "RR", "nDCG")
-_LOWER_IS_BETTER = ("error", "empty", "latency", "missed", "wrong", "duplicate", "tokens")
 _NULLABLE = frozenset(
     {"metrics", "detectable", "latency", "found", "a", "b", "aggregate_a", "aggregate_b", "deltas", "counts"}
 )
@@ -191,5 +191,8 @@ def _preference(families: tuple[str, ...], metric: str, k: int | None) -> tuple[
 
 
 def lower_is_better(metric: str) -> bool:
-    """Whether less of it is more: rates of errors and empty results, latencies, tokens."""
-    return any(word in metric.lower() for word in _LOWER_IS_BETTER)
+    """Whether less of this metric is more: as its measure says; a metric nobody knows is better when higher."""
+    try:
+        return not parse(metric).higher_is_better
+    except UnknownMeasure:
+        return False
