@@ -9,6 +9,10 @@ demo: .venv/installed
 	$(BIN)/assay status || true
 	$(BIN)/assay symbols 'Resolver.*'
 	$(BIN)/assay impact words
+	$(BIN)/assay eval verify --golden eval/fixtures
+	$(BIN)/assay eval run --golden eval/queries.yaml --system assay --matching strict | tail -40
+	$(BIN)/assay eval run --golden eval/queries.yaml --system 'cmd:scripts/grep_words.sh {query} {k}' --matching file | tail -18
+	$(BIN)/assay eval report
 
 test: lint
 	$(BIN)/python -m pytest -n auto
@@ -21,6 +25,8 @@ lint: .venv/dev
 
 bench: .venv/dev
 	$(BIN)/python benchmarks/index.py
+	$(BIN)/python benchmarks/metrics.py
+	$(BIN)/python benchmarks/compare.py
 
 docs: .venv/dev
 	$(BIN)/python scripts/cli_reference.py > docs/cli.md

@@ -92,6 +92,12 @@ def test_a_wrong_field_is_named_with_its_file_and_line(tmp_path: Path, record: d
     assert said in problem
 
 
+def test_grades_reach_from_minus_100_to_100(tmp_path: Path) -> None:
+    graded = [{"path": "f", "grade": -100}, {"path": "g", "grade": 100}]
+    (query,) = load(_pairs(tmp_path, {**GOOD, "expected_files": graded})).queries
+    assert [one.grade for one in query.expected] == [-100, 100]
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
@@ -498,6 +504,8 @@ def test_a_fixture_joins_its_repository_or_the_tiers_of_a_set_of_one(tmp_path: P
     query = _query(tier="hard", repository="flask", expected=(Expected("walk"),))
     append(query, tmp_path / "all")
     assert (tmp_path / "all/flask/hard/01-what-is-a.yaml").is_file()
+    append(replace(query, id="b"), tmp_path / "all")
+    assert (tmp_path / "all/flask/hard/02-what-is-a.yaml").is_file()
     _write(tmp_path / "one/hard/x.yaml", "task: t\nground_truth: [x]\n")
     append(query, tmp_path / "one")
     assert (tmp_path / "one/hard/01-what-is-a.yaml").is_file()

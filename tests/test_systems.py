@@ -8,6 +8,7 @@ import gzip
 import hashlib
 import json
 import shlex
+import socket
 import sys
 import threading
 import time
@@ -692,6 +693,36 @@ def test_the_timeout_is_for_the_whole_answer_and_not_for_each_packet(server: Ser
     assert time.monotonic() - started < 5
 
 
+def test_a_slow_answer_is_not_read_on_after_it_was_given_up(server: Server, tmp_path: Path) -> None:
+    server.body, server.pause = b"[" + b" " * 100 + b"]", 0.1
+    with pytest.raises(SystemFailed, match="no answer within"):
+        _system(server.url, tmp_path, timeout=_SHORT).retrieve("q", 5)
+    for _ in range(50):
+        if not any(thread.name == "assay-http" for thread in threading.enumerate()):
+            return
+        time.sleep(0.05)
+    pytest.fail("the answer is still being read")
+
+
+def test_headers_that_never_end_are_given_up_too(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def trickle() -> None:
+            connection, _ = listening.accept()
+            with connection, contextlib.suppress(OSError):
+                connection.sendall(b"HTTP/1.1 200 OK\r\n")
+                for _ in range(80):
+                    connection.sendall(b"X-More: yes\r\n")
+                    time.sleep(0.1)
+                connection.sendall(b"\r\n[]")
+
+        threading.Thread(target=trickle, daemon=True).start()
+        started = time.monotonic()
+        with pytest.raises(SystemFailed, match=r"no answer within 0\.3 s"):
+            _system(f"http://127.0.0.1:{listening.getsockname()[1]}/", tmp_path, timeout=_SHORT).retrieve("q", 5)
+        assert time.monotonic() - started < 5
+
+
 def test_an_address_where_nobody_listens_means_the_system_is_dead(tmp_path: Path) -> None:
     server = Server()
     server.server_close()
@@ -734,6 +765,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], s
     [
         "def f(query, k): return [query, str(k)]",
         "def f(query, top_k=99): return [query, str(top_k)]",
+        "def f(query, k=99, /): return [query, str(k)]",
         "def f(query, how_many): return [query, str(how_many)]",
         "def f(query, *, limit=99): return [query, str(limit)]",
         "def f(query, rerank=True, k=99): assert rerank is True; return [query, str(k)]",
@@ -756,7 +788,7 @@ def test_a_function_a_class_or_an_object_is_asked_as_it_wants_to_be(
 
 def test_a_callable_gets_only_what_it_asks_for(module: Callable[[str], str], tmp_path: Path) -> None:
     code = "def one(query): return [query]\ndef all(query, k, budget, repository, query_id): return [k, budget, repository, query_id]\n"
-    name = module(code + "class Engine:\n    search = staticmethod(lambda query, budget=None: [budget])\n")
+    name = module(code + "class Engine:\n    search = staticmethod(lambda query, budget: [budget])\n")
     asked = ("q", 7, 500, "flask", "Q1")
     assert _ids(_system(f"python:{name}:one", tmp_path).retrieve(*asked)) == ["q"]
     assert _ids(_system(f"python:{name}:all", tmp_path).retrieve(*asked)) == ["7", "500", "flask", "Q1"]

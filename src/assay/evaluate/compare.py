@@ -9,25 +9,25 @@ Draw        the same rank, or neither finds anything
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.core.golden import Expected, GoldenQuery, GoldenSet
-from assay.core.hits import Response
 from assay.errors import AssayError
-from assay.evaluate.judging import judge
 from assay.evaluate.matching import MATCHERS, matcher
 from assay.evaluate.metrics.measures import Measure, defaults, parse
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import Scores, of_run
+from assay.evaluate.spans import BySpan, answered, by_span
 from assay.evaluate.statistics import Paired, holm, paired
-from assay.evaluate.summary import clusters_of, found_ranks, main_measures
+from assay.evaluate.summary import found_ranks, main_measures
 
 KINDS = ("Win", "Loss", "Draw", "Regression")
+_HASH = 12  # characters of a hash that are shown
 _NOTED = 2_000  # changed queries whose lost and gained expectations are looked up
 
 
@@ -93,7 +93,8 @@ def compare_scores(
     labels = [clusters[query] for query in queries] if clusters else None
     told = {name: paired(a.values[name][a_rows], b.values[name][b_rows], clusters=labels) for name in shared}
     told = {name: pair for name, pair in told.items() if pair.n}
-    a_rank, b_rank = a.first_rank[a_rows], b.first_rank[b_rows]
+    k = min(a.k, b.k)
+    a_rank, b_rank = (np.where(ranks <= k, ranks, 0) for ranks in (a.first_rank[a_rows], b.first_rank[b_rows]))
     return Comparison(
         a=a, b=b, queries=queries, kinds=kinds_of(a_rank, b_rank), a_rank=a_rank, b_rank=b_rank, statistics=told,
         adjusted=holm({name: pair.p for name, pair in told.items()}), notes={}, chunker_version_match="exact", warnings=tuple(warnings),
@@ -121,33 +122,61 @@ def compare_runs(
     force: bool = False,
 ) -> Comparison:
     """Compares two stored runs. Chunks of different chunkers are matched by document and span, unless that is forbidden."""
-    judged_a, judged_b, match = None, None, "exact"
+    sides = None
     if a.chunker_version != b.chunker_version and a.level == b.level == "chunk":
         if strict_chunker_version:
             raise NotComparable(
                 f"run {a.run_id} was chunked by '{a.chunker_version}', run {b.run_id} by '{b.chunker_version}', so chunk ids differ. "
                 "Without --strict-chunker-version they are matched by document and span."
             )
-        match = "fallback_doc_span"
-        judged_a, judged_b, unknown = _judged_by_span(store, a, b)
-    scores_a, scores_b = of_run(store, a, measures, judged_a), of_run(store, b, measures, judged_b)
-    golden = store.golden(a.golden_hash) if len(scores_a.queries) <= _FULL else None
-    clusters = None
-    if golden and a.golden_hash == b.golden_hash and clusters_of(golden.queries):
-        clusters = {query.id: query.repository for query in golden.queries}
-    found = compare_scores(scores_a, scores_b, measures, clusters, force)
-    warnings = list(found.warnings)
-    if match != "exact":
-        warnings.append(
-            f"chunker versions differ ({a.chunker_version or '?'} → {b.chunker_version or '?'}): chunks matched by document and ≥ 50 % span overlap"
+        sides = by_span(store, a, b)
+    side_a, side_b = sides or (None, None)
+    scores_a = of_run(store, a, measures, side_a.judged() if side_a else None)
+    scores_b = of_run(store, b, measures, side_b.judged() if side_b else None)
+    found = compare_scores(scores_a, scores_b, measures, _clusters(store, a, scores_a), force)
+    return replace(
+        found,
+        notes=_notes(found, *(_lookup(store, run, side) for run, side in ((a, side_a), (b, side_b)))),
+        chunker_version_match="fallback_doc_span" if sides else "exact",
+        warnings=(*found.warnings, *(_across_chunkers(a, b, sides) if sides else ())),
+    )
+
+
+def compare_with_baseline(
+    store: RunStore,
+    baseline: Scores,
+    run: RunInfo,
+    measures: Sequence[Measure] | None = None,
+    force: bool = False,
+) -> Comparison:
+    """Compares a baseline file with a stored run. The file has no answers, so chunks of another chunker cannot be matched again."""
+    reasons = []
+    if run.level == "chunk" and baseline.chunker_version != run.chunker_version:
+        reasons.append(
+            f"chunked by '{baseline.chunker_version}' in the baseline, by '{run.chunker_version}' in run {run.run_id}"
         )
-        if unknown:
-            warnings.append(f"{unknown} expected chunks have no known span and cannot be matched across chunkers")
-    notes = _notes(store, a, b, found, golden) if golden else {}
-    return replace(found, notes=notes, chunker_version_match=match, warnings=tuple(warnings))
+    if reasons and not force:
+        raise NotComparable(
+            f"not comparable: {reasons[0]}, so chunk ids differ. Compare two stored runs instead, or set a new baseline."
+        )
+    scores = of_run(store, run, measures)
+    found = compare_scores(baseline, scores, measures, _clusters(store, run, scores), force)
+    return replace(found, warnings=(*found.warnings, *(f"forced: {reason}" for reason in reasons)))
 
 
-_FULL = 100_000  # queries above which the golden set is not read back for notes and clusters
+def _clusters(store: RunStore, run: RunInfo, scores: Scores) -> dict[str, str] | None:
+    """The repository of each query, where there are several: queries of one repository are not independent."""
+    repositories = store.repositories(run)
+    return dict(zip(scores.queries, repositories, strict=True)) if len(set(repositories)) > 1 else None
+
+
+def _across_chunkers(a: RunInfo, b: RunInfo, sides: tuple[BySpan, BySpan]) -> list[str]:
+    versions = f"{a.chunker_version or '?'} → {b.chunker_version or '?'}"
+    said = [f"chunker versions differ ({versions}): chunks matched by document and ≥ 50 % span overlap"]
+    unknown = max(side.unknown for side in sides)
+    return said + [f"{unknown} expected chunks have no known span and cannot be matched across chunkers"] * bool(
+        unknown
+    )
 
 
 def _refuse(a: Scores, b: Scores) -> list[str]:
@@ -177,79 +206,67 @@ def _common(a: Sequence[str], b: Sequence[str]) -> tuple[str, ...]:
     return tuple(query for query in a if query in known)
 
 
-# chunks of different chunkers
-
-
-def _judged_by_span(store: RunStore, a: RunInfo, b: RunInfo) -> tuple[Any, Any, int]:
-    """Both runs judged by document and span: an expected chunk's span is the golden set's, else that of a hit with its id."""
-    golden = store.golden(a.golden_hash)
-    answers = {run.run_id: store.responses(run.run_id, len(golden.queries)) for run in (a, b)}
-    spans = {
-        hit.id: (hit.document, hit.start, hit.end)
-        for responses in answers.values()
-        for response in responses
-        for hit in response.hits
-        if hit.end
-    }
-    moved = [_with_spans(query, spans) for query in golden.queries]
-    unknown = sum(not e.end for query in moved for e in query.at("span"))
-    by_a, by_b = (judge(moved, answers[run.run_id], MATCHERS["span"], "span") for run in (a, b))
-    return by_a, by_b, unknown
-
-
-def _with_spans(query: GoldenQuery, spans: dict[str, tuple[str, int, int]]) -> GoldenQuery:
-    """The query with its expected chunks as spans of documents."""
-
-    def moved(expected: Expected) -> Expected:
-        if expected.level != "chunk":
-            return expected
-        doc, start, end = (
-            (expected.doc, expected.start, expected.end) if expected.end else spans.get(expected.name, ("", 0, 0))
-        )
-        return replace(expected, level="span", doc=doc, start=start, end=end)
-
-    return replace(query, expected=tuple(map(moved, query.expected)))
-
-
 # notes
 
 
-def causes(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
+def causes(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
     """What the two systems say differs between them: `chunker_version 1 → 2`. Of two different systems, only that."""
     if a.get("spec") != b.get("spec"):
         return [f"{a.get('spec', '?')} → {b.get('spec', '?')}"]
-    return [f"{key} {a.get(key, '–')} → {b.get(key, '–')}" for key in sorted({*a, *b}) if a.get(key) != b.get(key)]
+    a, b = _flat(a), _flat(b)
+    return [
+        f"{key} {_short(a.get(key, '–'))} → {_short(b.get(key, '–'))}"
+        for key in sorted({*a, *b})
+        if a.get(key) != b.get(key)
+    ]
 
 
-def _notes(store: RunStore, a: RunInfo, b: RunInfo, found: Comparison, golden: GoldenSet) -> dict[str, str]:
+def _flat(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts of a system, its own settings (`config`) among them."""
+    own = config.get("config")
+    return {key: value for key, value in config.items() if key != "config"} | (
+        own if isinstance(own, dict) else {"config": own}
+    )
+
+
+def _short(value: object) -> str:
+    """A value as it is read by people: of a hash its beginning."""
+    text = str(value)
+    return text[:_HASH] if re.fullmatch(r"[0-9a-f]{16,}", text) else text
+
+
+# positions of queries and k → which expectations were found within the first k, and at which rank
+Found = Callable[[Sequence[int], int], list[dict[str, int]]]
+
+
+def _lookup(store: RunStore, run: RunInfo, side: BySpan | None) -> Found:
+    """How to look up what a run found."""
+
+    def found(positions: Sequence[int], k: int) -> list[dict[str, int]]:
+        if side:
+            pairs, by, level = answered(side, positions), MATCHERS["span"], "span"
+        else:
+            pairs = list(zip(store.queries(run, positions), store.responses_at(run.run_id, positions), strict=True))
+            by, level = matcher(run.matching), run.level
+        return [found_ranks(query, response.hits[:k], by, level) for query, response in pairs]
+
+    return found
+
+
+def _notes(found: Comparison, found_by_a: Found, found_by_b: Found) -> dict[str, str]:
     """For every query whose kind is not Draw: which expectations were lost or gained, and what is known to differ."""
-    draw = KINDS.index("Draw")
-    changed = [query for query, kind in zip(found.queries, found.kinds.tolist(), strict=True) if kind != draw][:_NOTED]
-    if not changed:
+    changed = np.flatnonzero(found.kinds != KINDS.index("Draw"))[:_NOTED].tolist()
+    queries = tuple(found.queries[number] for number in changed)
+    if not queries:
         return {}
-    known = "; ".join(causes(a.config, b.config)) if a.system == b.system else ""
-    other = golden if a.golden_hash == b.golden_hash else store.golden(b.golden_hash)
-    ranks_a = _found(store, a, golden, set(changed))
-    ranks_b = _found(store, b, other, set(changed))
+    k = min(found.a.k, found.b.k)
+    known = causes(found.a.config, found.b.config) if found.a.system == found.b.system else []
+    before, after = found_by_a(found.a.rows(queries).tolist(), k), found_by_b(found.b.rows(queries).tolist(), k)
     notes = {}
-    for query in changed:
-        lost = sorted(ranks_a[query].keys() - ranks_b[query].keys())
-        gained = sorted(ranks_b[query].keys() - ranks_a[query].keys())
-        parts = [f"lost {', '.join(lost)}"] if lost else []
-        parts += [f"gained {', '.join(gained)}"] if gained else []
-        parts += [known] if known else []
-        notes[query] = "; ".join(parts)
+    for query, had, has in zip(queries, before, after, strict=True):
+        moved = {"lost": sorted(had.keys() - has.keys()), "gained": sorted(has.keys() - had.keys())}
+        notes[query] = "; ".join([*(f"{what} {', '.join(names)}" for what, names in moved.items() if names), *known])
     return notes
-
-
-def _found(store: RunStore, info: RunInfo, golden: GoldenSet, wanted: set[str]) -> dict[str, dict[str, int]]:
-    responses: list[Response] = store.responses(info.run_id, len(golden.queries))
-    by = matcher(info.matching)
-    return {
-        query.id: found_ranks(query, response.hits[: info.k], by, info.level)
-        for query, response in zip(golden.queries, responses, strict=True)
-        if query.id in wanted
-    }
 
 
 # as data
@@ -258,7 +275,8 @@ def _found(store: RunStore, info: RunInfo, golden: GoldenSet, wanted: set[str]) 
 def as_json(comparison: Comparison, texts: dict[str, str] | None = None) -> dict[str, Any]:
     """The comparison as printed with --format json and as reports read it."""
     a, b = comparison.a, comparison.b
-    main = [name for name in (f"RR@{a.k}", f"nDCG@{a.k}", f"P@{a.k}", f"R@{a.k}") if name in comparison.statistics]
+    k = min(a.k, b.k)
+    main = [name for name in (f"RR@{k}", f"nDCG@{k}", f"P@{k}", f"R@{k}") if name in comparison.statistics]
     a_rows, b_rows = a.rows(comparison.queries), b.rows(comparison.queries)
     sides = {name: (a.values[name][a_rows], b.values[name][b_rows]) for name in main}
     measured = {name for means in (a.means, b.means) for name, value in means.items() if value is not None}

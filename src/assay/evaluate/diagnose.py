@@ -69,7 +69,7 @@ def _in_trace(one: Expected, stages: Sequence[Stage], matcher: Matcher) -> tuple
         rank = next((at for at, item in enumerate(stage.items, 1) if matcher.matches(Hit(item), one)), 0)
         if rank:
             last, place = number, rank
-    for stage in stages[max(last, 0) :]:
+    for stage in stages[last + 1 :]:
         for item, reason in stage.dropped.items():
             if matcher.matches(Hit(item), one):
                 return stage.name, reason

@@ -65,7 +65,7 @@ def gate(
     checks = [_complete(scores)]
     checks += [_floor(scores, name, least) for name, least in rules.floors.items()]
     if comparison is not None:
-        checks += [_loss(comparison, name, rules) for name in rules.guarded if name in comparison.statistics]
+        checks += [_loss(comparison, name, rules) for name in rules.guarded]
         checks.append(_breaks(comparison, rules, critical))
     return checks
 
@@ -90,6 +90,8 @@ def _floor(scores: Scores, name: str, least: float) -> Check:
 
 
 def _loss(comparison: Comparison, name: str, rules: Rules) -> Check:
+    if name not in comparison.statistics:
+        return Check(f"{name} against the baseline", False, f"{name} could not be measured in both runs")
     pair, adjusted = comparison.statistics[name], comparison.adjusted[name]
     loss = -pair.delta if parse(name).higher_is_better else pair.delta
     failed = loss > rules.tolerance and adjusted < rules.alpha

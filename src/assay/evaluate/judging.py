@@ -135,8 +135,9 @@ def _facts(query: GoldenQuery, response: Response, level: str, matcher: Matcher)
     facts = {
         "empty_result_rate": float(not response.hits),
         "failure_rate": float(bool(response.error)),
-        "latency_ms": response.latency_ms,
     }
+    if response.latency_ms:  # a stored run file has none
+        facts["latency_ms"] = response.latency_ms
     if response.hits:
         facts["duplicate_rate"] = 1 - len(distinct) / len(response.hits)
     if query.refuse:

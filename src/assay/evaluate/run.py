@@ -9,13 +9,14 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from assay import __version__
@@ -30,7 +31,15 @@ from assay.evaluate.systems.protocol import System, SystemDied, SystemFailed
 _KEEP_EVERY = 0.5  # seconds of answers a killed run may lose
 _DEATHS = 3  # in a row before the rest of the queries is given up
 
-Answered = tuple[int, GoldenQuery, Response, bool]  # position, query, response, whether repeats differed
+
+class Answered(NamedTuple):
+    """One query, answered."""
+
+    position: int
+    query: GoldenQuery
+    response: Response
+    unstable: bool  # repeats differed
+    died: bool  # the system said that it cannot be asked any more
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +52,8 @@ class Plan:
     budget: int | None = None
     repeat: int = 1
     jobs: int = 1
-    answer: bool = False  # ask for written answers
+    answers: bool = False  # ask for written answers
+    corpus: str = ""  # the folder with one repository in each sub-folder, where there is one
     label: str = ""
 
 
@@ -60,7 +70,7 @@ def execute(
 ) -> Outcome:
     """Starts a run and asks the system everything."""
     system.index()
-    config = system.describe()
+    config = _described(system)
     now = datetime.now(UTC)
     identity = hashlib.sha256(repr((golden.digest, sorted(config.items()), plan.matching.name, plan.k)).encode())
     info = RunInfo(
@@ -73,33 +83,32 @@ def execute(
         matching=plan.matching.name,
         level=plan.matching.level_for(golden),
         k=plan.k,
+        depth=plan.depth,
         budget=plan.budget,
         repeat=plan.repeat,
+        answers=plan.answers,
+        corpus=plan.corpus,
         index_fingerprint=str(config.get("index_fingerprint", "")),
-        chunker_version=str(config.get("chunker_version", "")),
+        chunker_version=_chunker_version(config),
         versions={"assay": __version__, "python": platform.python_version(), "numpy": np.__version__},
         environment=_environment(root),
-        warnings=[*golden.warnings, *_warnings(golden, system, root)],
+        warnings=[*golden.warnings, *_warnings(golden, system, Path(plan.corpus or root))],
     )
     return _ask_all(golden, system, store, plan, store.start(info, golden), range(len(golden.queries)), advance)
 
 
-def resume(
-    info: RunInfo, system: System, store: RunStore, jobs: int, answer: bool, advance: Callable[[], None]
-) -> Outcome:
+def resume(info: RunInfo, system: System, store: RunStore, jobs: int, advance: Callable[[], None]) -> Outcome:
     """Asks what an interrupted run has not answered yet, and what failed."""
-    golden = store.golden(info.golden_hash)
+    golden = store.golden(info)
     system.index()
-    if system.describe() != info.config:
-        changed = sorted(
-            k for k in {*system.describe(), *info.config} if system.describe().get(k) != info.config.get(k)
-        )
+    changed = sorted(fact for fact, value in _described(system).items() if info.config.get(fact) != value)
+    if changed:
         raise SystemDied(
             f"run {info.run_id} was made with another state of {info.system}: {', '.join(changed)} changed since. Start a new run."
         )
     good = {position for position, fine in store.answered(info.run_id).items() if fine}
     left = [position for position in range(len(golden.queries)) if position not in good]
-    plan = Plan(matcher(info.matching), info.k, budget=info.budget, repeat=info.repeat, jobs=jobs, answer=answer)
+    plan = Plan(matcher(info.matching), info.k, info.depth, info.budget, info.repeat, jobs, info.answers)
     return _ask_all(golden, system, store, plan, info, left, advance)
 
 
@@ -115,12 +124,12 @@ def _ask_all(
     store.update(info.run_id, status="running")
     kept, waiting, died, deaths = time.monotonic(), list[tuple[int, str, Response, bool]](), "", 0
     try:
-        for position, query, response, unstable in _answers(system, golden.queries, positions, plan):
-            waiting.append((position, query.id, response, unstable))
+        for one in _answers(system, golden.queries, positions, plan):
+            waiting.append((one.position, one.query.id, one.response, one.unstable))
             advance()
-            deaths = deaths + 1 if response.config.get("died") else 0
+            deaths = deaths + 1 if one.died else 0
             if deaths >= _DEATHS:
-                died = response.error
+                died = one.response.error
                 break
             if time.monotonic() - kept > _KEEP_EVERY:
                 store.record(info.run_id, waiting)
@@ -128,14 +137,25 @@ def _ask_all(
     finally:
         store.record(info.run_id, waiting)
         store.update(info.run_id, status="incomplete", finished=datetime.now(UTC).isoformat(timespec="seconds"))
+    return Outcome(_judge(golden, store, plan, info, bool(died)), died)
+
+
+def _judge(golden: GoldenSet, store: RunStore, plan: Plan, info: RunInfo, died: bool) -> RunInfo:
+    """Judges what was answered and stores what the run amounts to."""
     complete = len(store.answered(info.run_id)) == len(golden.queries) and not died
     responses = store.responses(info.run_id, len(golden.queries))
     judged = judge(golden.queries, responses, plan.matching, info.level)
     store.save_judged(info.run_id, info.matching, judged)
-    info = _learned(store, info, responses)
-    aggregate = summarise(info, golden, judged)
-    store.update(info.run_id, status="complete" if complete else "incomplete", aggregate_json=aggregate)
-    return Outcome(store.info(info.run_id), died)
+    config = _said(response.config for response in responses) | info.config
+    store.update(
+        info.run_id,
+        status="complete" if complete else "incomplete",
+        config=config,
+        chunker_version=_chunker_version(config),
+    )
+    info = store.info(info.run_id)
+    store.update(info.run_id, aggregate_json=summarise(info, golden, judged))
+    return store.info(info.run_id)
 
 
 def _answers(
@@ -166,8 +186,9 @@ def _answers(
 
 def _ask(system: System, position: int, query: GoldenQuery, plan: Plan) -> Answered:
     """One query, as often as asked for: the first answer counts, the latency is the median, and differing answers are noted."""
-    ask = system.answer if plan.answer else system.retrieve
+    ask = system.answer if plan.answers else system.retrieve
     found: list[Response] = []
+    died = False
     for _ in range(plan.repeat):
         started = time.perf_counter()
         try:
@@ -175,31 +196,45 @@ def _ask(system: System, position: int, query: GoldenQuery, plan: Plan) -> Answe
             found.append(ask(query.text, max(plan.k, plan.depth), plan.budget, query.repository, query.id))
         except SystemFailed as error:
             spent = (time.perf_counter() - started) * 1000
-            found.append(Response(error=str(error), latency_ms=spent, config={"died": isinstance(error, SystemDied)}))
+            found.append(Response(error=str(error), latency_ms=spent))
+            died = died or isinstance(error, SystemDied)
     unstable = any(
         [h.id for h in one.hits] != [h.id for h in found[0].hits] or one.answer != found[0].answer for one in found[1:]
     )
     latency = statistics.median(response.latency_ms for response in found)
-    return position, query, replace(found[0], latency_ms=round(latency, 3)), unstable
+    return Answered(position, query, replace(found[0], latency_ms=round(latency, 3)), unstable, died)
 
 
-def _learned(store: RunStore, info: RunInfo, responses: Sequence[Response]) -> RunInfo:
-    """What the answers themselves said about the system (a chunker version, say) becomes part of the run."""
+def _described(system: System) -> dict[str, Any]:
+    """What a system says of itself, as it will be read back from the run file."""
+    said: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(system.describe(), enc_hook=str))
+    return said
+
+
+def _said(configs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the answers say of the system, a chunker version for example: the facts that every answer which has them agrees on."""
     said: dict[str, Any] = {}
-    for response in responses:
-        said |= response.config
-    if version := said.get("chunker_version"):
-        store.update(info.run_id, chunker_version=str(version))
-    return store.info(info.run_id)
+    varying = set()
+    for config in configs:
+        for fact, value in config.items():
+            if said.setdefault(fact, value) != value:
+                varying.add(fact)
+    return {fact: value for fact, value in sorted(said.items()) if fact not in varying}
 
 
-def _warnings(golden: GoldenSet, system: System, root: Path) -> list[str]:
+def _chunker_version(config: Mapping[str, Any]) -> str:
+    """Said by the system at the top, or among its own settings."""
+    own = config.get("config")
+    return str(config.get("chunker_version") or (own.get("chunker_version") if isinstance(own, dict) else "") or "")
+
+
+def _warnings(golden: GoldenSet, system: System, searched: Path) -> list[str]:
     path = Path(golden.path).resolve()
     holds = getattr(system, "holds", None)
     if holds is not None:
         inside = bool(holds(path))
     else:
-        inside = path.is_relative_to(root.resolve()) and system.name.startswith("cmd:")
+        inside = path.is_relative_to(searched.resolve()) and system.name.startswith("cmd:")
     if not inside:
         return []
     return [f"the golden set {golden.path} lies inside the corpus that is searched: its own text may be found"]

@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from assay.core.golden import GoldenQuery, GoldenSet
-from assay.core.hits import Response
+from assay.core.hits import Hit, Response
 from assay.errors import AssayError
 from assay.evaluate.judging import JUDGING_VERSION, judge
 from assay.evaluate.matching import matcher
@@ -146,7 +146,8 @@ class RunStore:
         try:
             yield
         except BaseException:
-            self._db.execute("ROLLBACK")
+            if self._db.in_transaction:  # a full disk has ended it already
+                self._db.execute("ROLLBACK")
             raise
         self._db.execute("COMMIT")
 
@@ -319,6 +320,7 @@ class _Repository(msgspec.Struct):
     repository: str = ""
 
 
+_HIT = {one.name: one.default for one in fields(Hit) if one.name != "id"}
 _NOT_ASKED = Response(error="not asked: the run was interrupted")
 _ANSWER = "position, hits, answer, trace, config, tokens, latency_ms, error"
 
@@ -343,9 +345,13 @@ def _encode(value: object) -> bytes:
 
 
 def _encode_hits(response: Response) -> bytes:
-    """Hits as JSON objects without their empty fields."""
-    kept = ({name: value for name, value in asdict(hit).items() if value not in ("", 0, None)} for hit in response.hits)
-    return msgspec.json.encode([{"id": hit.id} | row for hit, row in zip(response.hits, kept, strict=True)])
+    """Hits as JSON objects without the fields that are as by default."""
+    return msgspec.json.encode(
+        [
+            {"id": hit.id} | {name: value for name, default in _HIT.items() if (value := getattr(hit, name)) != default}
+            for hit in response.hits
+        ]
+    )
 
 
 def _no_runs(path: Path) -> NoSuchRun:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assay.errors import AssayError
 from assay.evaluate.metrics.judged import Floats, Judged
@@ -41,12 +42,12 @@ class Scores:
     means: dict[str, float | None]
     latency: Floats = field(default_factory=lambda: np.array([]))
 
-    def rows(self, wanted: Sequence[str]) -> list[int]:
+    def rows(self, wanted: Sequence[str]) -> NDArray[np.intp]:
         """The positions of these queries."""
-        if tuple(wanted) == self.queries:
-            return list(range(len(self.queries)))
+        if wanted == self.queries:
+            return np.arange(len(self.queries))
         place = {query: number for number, query in enumerate(self.queries)}
-        return [place[query] for query in wanted]
+        return np.array([place[query] for query in wanted], dtype=np.intp)
 
 
 def of_run(

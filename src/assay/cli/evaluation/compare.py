@@ -27,11 +27,11 @@ from assay.evaluate.compare import (
     better,
     causes,
     compare_runs,
-    compare_scores,
+    compare_with_baseline,
     statistics_json,
 )
 from assay.evaluate.findings import report
-from assay.evaluate.scores import of_run, read_baseline
+from assay.evaluate.scores import read_baseline
 
 _SHOWN = 10  # changed queries of a kind printed without --verbose
 _REPORTED = 10_000  # queries up to which report.md is written
@@ -85,13 +85,13 @@ def command(
             if b is not None:
                 raise AssayError("--baseline takes the place of run A: name one run only")
             run_b = store.find(a or "latest")
-            comparison = compare_scores(read_baseline(baseline), of_run(store, run_b, chosen), chosen, force=force)
+            comparison = compare_with_baseline(store, read_baseline(baseline), run_b, chosen, force)
         else:
             run_a, run_b = store.find(a or "latest~1"), store.find(b or "latest")
             comparison = compare_runs(store, run_a, run_b, chosen, strict_chunker_version, force)
         texts = {}
         if len(comparison.queries) <= _REPORTED:
-            texts = {query.id: query.text for query in store.golden(run_b.golden_hash).queries}
+            texts = {query.id: query.text for query in store.golden(run_b).queries}
     written = None
     if form == "json" or len(comparison.queries) <= _REPORTED:
         full = as_json(comparison, texts or None)

@@ -37,7 +37,7 @@ def command(run: str, corpus: Path | None, verbose: bool, root: Path | None, run
     """
     with run_store(root, runs_file) as store:
         info = store.find(run)
-        golden = store.golden(info.golden_hash)
+        golden = store.golden(info)
         responses = store.responses(info.run_id, len(golden.queries))
     exists = _existence(info, find_root(root), corpus)
     lost = diagnose(golden.queries, responses, matcher(info.matching), info.level, info.k, exists)

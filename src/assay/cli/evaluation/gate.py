@@ -11,12 +11,12 @@ from assay.cli.common import find_root, format_option, print_json
 from assay.cli.evaluation.baseline import DEFAULT_FILE
 from assay.cli.evaluation.common import root_option, run_store, runs_option
 from assay.errors import AssayError
-from assay.evaluate.compare import Comparison, compare_scores
+from assay.evaluate.compare import Comparison, compare_runs, compare_with_baseline
 from assay.evaluate.gate import CRITICAL, Rules, as_json, floors_from, gate, github_annotations, junit, markdown
 from assay.evaluate.metrics.measures import defaults, parse
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import Scores, of_run, read_baseline
-from assay.evaluate.summary import clusters_of, main_measures
+from assay.evaluate.summary import main_measures
 
 
 @click.command("gate")
@@ -98,14 +98,13 @@ def command(
         info = store.find(run)
         wanted = [parse(name) for name in dict.fromkeys([*map(str, defaults(info.k)), *demanded, *guarded])]
         scores = of_run(store, info, wanted)
-        against = _baseline(store, baseline, find_root(root))
-        if against is None and not demanded:
+        names = [str(parse(name)) for name in guarded] or _usual(scores)
+        comparison = _compare(store, info, baseline, find_root(root), names, force)
+        if comparison is None and not demanded:
             raise AssayError(
                 "nothing to hold the run against: give --min MEASURE=VALUE, or --baseline FILE (make one with `assay eval baseline set`)"
             )
-        names = [str(parse(name)) for name in guarded] or [str(measure) for measure in main_measures(info.k)]
-        comparison = _compare(store, info, against, scores, names, force) if against else None
-        critical = frozenset(q.id for q in store.golden(info.golden_hash).queries if CRITICAL in q.tags)
+        critical = frozenset(q.id for q in store.golden(info).queries if CRITICAL in q.tags)
     checks = gate(scores, Rules(demanded, names, tolerance, alpha, max_breaks), comparison, critical)
     if junit_file:
         _write(junit_file, junit(scores, checks))
@@ -113,8 +112,7 @@ def command(
         for line in github_annotations(checks):
             click.echo(line, err=form == "json")
         if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
-            with open(summary, "a", encoding="utf-8") as file:
-                file.write(markdown(scores, checks))
+            _write(Path(summary), markdown(scores, checks), "a")
     if form == "json":
         print_json(as_json(scores, checks) | {"warnings": list(comparison.warnings) if comparison else []})
     else:
@@ -126,27 +124,33 @@ def command(
     raise click.exceptions.Exit(0 if all(check.passed for check in checks) else 1)  # fmt: skip
 
 
-def _baseline(store: RunStore, given: str | None, root: Path) -> Scores | None:
-    if given is None:
-        return read_baseline(root / DEFAULT_FILE) if (root / DEFAULT_FILE).exists() else None
-    if Path(given).suffix or Path(given).exists():
-        return read_baseline(Path(given))
-    return of_run(store, store.find(given))
+def _usual(scores: Scores) -> list[str]:
+    """The main measures, as far as this run has anything to measure them by."""
+    names = [str(measure) for measure in main_measures(scores.k)]
+    return [name for name in names if scores.means[name] is not None]
 
 
 def _compare(
-    store: RunStore, info: RunInfo, against: Scores, scores: Scores, names: list[str], force: bool
-) -> Comparison:
-    golden = store.golden(info.golden_hash)
-    clusters = None
-    if clusters_of(golden.queries):
-        clusters = {query.id: query.repository for query in golden.queries}
-    return compare_scores(against, scores, [parse(name) for name in names], clusters, force)
+    store: RunStore, info: RunInfo, given: str | None, root: Path, names: list[str], force: bool
+) -> Comparison | None:
+    """The run against the baseline given, a file or another run; else against the usual file; None when there is none."""
+    if given is None and not (root / DEFAULT_FILE).exists():
+        return None
+    if not names:
+        raise AssayError(
+            "no query of this golden set has ranked expectations: say what to guard, as in --guard refusal_correctness"
+        )
+    measures = [parse(name) for name in names]
+    file = root / DEFAULT_FILE if given is None else Path(given)
+    if given is None or file.suffix == ".json" or file.exists():
+        return compare_with_baseline(store, read_baseline(file), info, measures, force)
+    return compare_runs(store, store.find(given), info, measures, force=force)
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, text: str, mode: str = "w") -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
+        with path.open(mode, encoding="utf-8") as file:
+            file.write(text)
     except OSError as error:
         raise AssayError(f"{path}: cannot be written ({error.strerror or error})") from None

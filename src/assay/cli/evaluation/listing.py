@@ -24,7 +24,7 @@ def command(
 ) -> None:
     """The runs there are, oldest first."""
     with run_store(root, runs_file) as store:
-        told = [_told(run, store.golden_path(run.golden_hash)) for run in store.runs()]
+        told = [_told(run, store.golden_path(run)) for run in store.runs()]
     chosen = [run for run in told if (system or "") in run["system"] and (golden or "") in run["golden"]][-limit:]
     if form == "json":
         print_json({"runs": chosen})

@@ -46,7 +46,7 @@ def command(
         summary = told(store, info, None)
         comparison = None
         if against:
-            texts = {query.id: query.text for query in store.golden(info.golden_hash).queries}
+            texts = {query.id: query.text for query in store.golden(info).queries}
             comparison = as_json(compare_runs(store, store.find(against), info, force=force), texts)
     path = output or runs_path(root, runs_file).parent / "runs" / info.run_id / "report.html"
     try:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from assay.cli.evaluation.common import (
     columns,
     echo_warnings,
     figure,
+    matcher_for,
     measures_option,
     parsed,
     root_option,
@@ -26,7 +29,6 @@ from assay.core.golden import GoldenSet
 from assay.errors import AssayError
 from assay.evaluate import golden as golden_sets
 from assay.evaluate.findings import cross_repo_findings, findings
-from assay.evaluate.matching import default_for, matcher
 from assay.evaluate.metrics.measures import Measure, parse
 from assay.evaluate.run import Outcome, Plan, execute, resume
 from assay.evaluate.runs import RunInfo, RunStore
@@ -143,35 +145,17 @@ def command(
     killed goes on with --resume. Exit code 1 when the system failed on some query, 2 when it could not be asked to the end.
     """
     where, chosen = find_root(root), parsed(measures)
+    if resumed and golden_path:
+        raise AssayError("--resume goes on with the golden set of its run: leave out --golden, or leave out --resume")
     with run_store(where, runs_file, write=True) as store:
-        bar = Bar()
-        try:
-            outcome = (
-                _go_on(store, resumed, where, corpus, timeout, jobs, answers, bar)
-                if resumed
-                else _begin(
-                    store,
-                    golden_path,
-                    spec,
-                    where,
-                    corpus,
-                    timeout,
-                    bar,
-                    Plan(
-                        matcher(matching) if matching else matcher("exact"),
-                        k,
-                        depth or 0,
-                        budget,
-                        repeat,
-                        jobs,
-                        answers,
-                        label,
-                    ),
-                    matching,
-                )
-            )
-        finally:
-            bar.close()
+        if resumed:
+            outcome = _go_on(store, store.find(resumed), where, corpus, timeout, jobs)
+        else:
+            golden = _loaded(golden_path)
+            within = str(corpus.resolve()) if corpus else ""
+            by = matcher_for(golden, matching)
+            plan = Plan(by, k, depth or 0, budget, repeat, jobs, answers, within, label)
+            outcome = _begin(store, golden, plan, open_system(spec, timeout=timeout, root=where, corpus=corpus), where)
         run = told(store, outcome.info, chosen)
         unstable = store.unstable(outcome.info.run_id)
     if unstable:
@@ -193,63 +177,43 @@ def command(
     raise click.exceptions.Exit(1 if run["counts"]["failed"] else 0)  # fmt: skip
 
 
-def _begin(
-    store: RunStore, golden_path: Path | None, spec: str, root: Path, corpus: Path | None, timeout: float, bar: Bar, plan: Plan,
-    matching: str | None,
-) -> Outcome:  # fmt: skip
+def _loaded(golden_path: Path | None) -> GoldenSet:
     if golden_path is None:
         raise AssayError("which golden set? Give --golden PATH (or --resume RUN to go on with an interrupted run)")
-    golden = golden_sets.load(golden_path)
-    if matching is None:
-        plan = _with_matching(plan, golden)
-    _check_level(plan, golden)
-    system = open_system(spec, timeout=timeout, root=root, corpus=corpus)
-    return _with(system, golden, bar, lambda: execute(golden, system, store, plan, root, bar.advance))
+    return golden_sets.load(golden_path)
 
 
-def _with_matching(plan: Plan, golden: GoldenSet) -> Plan:
-    from dataclasses import replace
-
-    return replace(plan, matching=default_for(golden))
-
-
-def _check_level(plan: Plan, golden: GoldenSet) -> None:
-    level = plan.matching.level_for(golden)
-    if golden.levels and level not in golden.levels:
-        raise AssayError(
-            f"{golden.path}: matching '{plan.matching.name}' judges {level} expectations, but the set has only {', '.join(golden.levels)}; "
-            f"try --matching {default_for(golden).name}"
-        )
+def _begin(store: RunStore, golden: GoldenSet, plan: Plan, system: System, root: Path) -> Outcome:
+    with _asking(system, len(golden.queries)) as advance:
+        return execute(golden, system, store, plan, root, advance)
 
 
-def _go_on(
-    store: RunStore, name: str, root: Path, corpus: Path | None, timeout: float, jobs: int, answers: bool, bar: Bar
-) -> Outcome:
-    info = store.find(name)
-    system = open_system(info.system, timeout=timeout, root=root, corpus=corpus)
-    golden = store.golden(info.golden_hash)
-    return _with(system, golden, bar, lambda: resume(info, system, store, jobs, answers, bar.advance))
+def _go_on(store: RunStore, info: RunInfo, root: Path, corpus: Path | None, timeout: float, jobs: int) -> Outcome:
+    within = corpus or (Path(info.corpus) if info.corpus else None)
+    system = open_system(info.system, timeout=timeout, root=root, corpus=within)
+    left = len(store.repositories(info)) - sum(store.answered(info.run_id).values())
+    with _asking(system, left) as advance:
+        return resume(info, system, store, jobs, advance)
 
 
-def _with(system: System, golden: GoldenSet, bar: Bar, run: Any) -> Outcome:
-    bar.start("asking", len(golden.queries))
+@contextmanager
+def _asking(system: System, queries: int) -> Iterator[Callable[[], None]]:
+    """Shows how far it is, and lets go of the system whatever happens."""
+    bar = Bar()
+    bar.start("asking", queries)
     try:
-        outcome: Outcome = run()
-        return outcome
+        yield bar.advance
     finally:
+        bar.close()
         system.close()
 
 
 def told(store: RunStore, info: RunInfo, measures: Sequence[Measure] | None, matching: str = "") -> dict[str, Any]:
     """The whole run as JSON: the aggregate, and every query."""
-    from dataclasses import replace
-
-    golden = store.golden(info.golden_hash)
-    if matching and matching != info.matching:
-        info = replace(info, matching=matching, level=matcher(matching).level_for(golden))
-        judged = store.judged(store.info(info.run_id), matching)
-    else:
-        judged = store.judged(info)
+    golden = store.golden(info)
+    judged = store.judged(info, matching)
+    if matching:
+        info = replace(info, matching=matching, level=matcher_for(golden, matching).level_for(golden))
     run = summarise(info, golden, judged, measures)
     responses = store.responses(info.run_id, len(golden.queries))
     run["queries"] = describe_queries(info, golden, judged, responses, measures)

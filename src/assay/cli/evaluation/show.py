@@ -11,7 +11,6 @@ from assay.cli.common import format_option, print_json
 from assay.cli.evaluation.common import measures_option, parsed, root_option, run_store, runs_option
 from assay.cli.evaluation.run import print_run, told
 from assay.errors import AssayError
-from assay.evaluate.matching import matcher
 from assay.evaluate.summary import main_measures
 from assay.text.identifiers import nearest
 
@@ -38,9 +37,8 @@ def command(
     Everything is computed from the stored answers, so a measure or matcher that did not exist then can be applied now.
     """
     chosen = parsed(measures)
-    name = matcher(matching).name if matching else ""
     with run_store(root, runs_file) as store:
-        shown = told(store, store.find(run), chosen, name)
+        shown = told(store, store.find(run), chosen, matching or "")
     if query_id is not None:
         query = _one(shown["queries"], query_id)
         print_json(query) if form == "json" else _print_query(query)

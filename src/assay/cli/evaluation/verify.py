@@ -7,11 +7,10 @@ from pathlib import Path
 import click
 
 from assay.cli.common import find_root, format_option, print_json
-from assay.cli.evaluation.common import echo_warnings, root_option
+from assay.cli.evaluation.common import echo_warnings, matcher_for, root_option
 from assay.cli.evaluation.corpus import inventories
 from assay.errors import AssayError
 from assay.evaluate.golden import load
-from assay.evaluate.matching import default_for, matcher
 from assay.evaluate.verify import verify
 
 
@@ -47,7 +46,7 @@ def command(
     Symbols are looked up in the index, files in the folder, documents of a BEIR set in its corpus. Exit code 1 when something is missing.
     """
     golden = load(golden_path)
-    chosen = matcher(matching) if matching else default_for(golden)
+    chosen = matcher_for(golden, matching)
     known = inventories(golden, find_root(root), corpus, items)
     missing, checked, skipped = verify(golden.queries, known, chosen)
     if not checked and skipped:
