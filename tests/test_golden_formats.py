@@ -273,7 +273,9 @@ _QRELS = "# judged by us\n301 0 FBIS3-1 1\n301\t0\tFBIS3-2\t-2\n302 Q0 FBIS3-1 0
 
 
 def test_sgml_topics_ask_their_title_or_else_their_description(tmp_path: Path) -> None:
-    golden = load(_write(tmp_path, {"topics.301-302": _SGML, "qrels.txt": _QRELS, "corpus.txt": "text"}))
+    golden = load(
+        _write(tmp_path, {"topics.301-302": _SGML, "qrels.txt": _QRELS, ".qrels.old": _QRELS, "more/qrels": _QRELS})
+    )
     crime, polio = golden.queries
     assert (golden.format, golden.levels) == ("trec", ("doc",))
     assert (crime.id, crime.text, crime.notes) == (

@@ -355,7 +355,7 @@ _LISTS = st.tuples(
     st.lists(_EXPECTED, min_size=1, max_size=5, unique_by=lambda one: one.name),
 )
 STRICTER = [("exact", "strict"), ("strict", "dotted"), ("exact", "dotted"), ("exact", "symbol")]
-CUTS = range(1, 10)
+CUTS = (1, 2, 3, 5, 8)
 MONOTONE = [
     f"{name}@{k}" for name in ("P", "R", "RR", "Success", "F1", "AP", "nDCG", "nDCG(dcg=exp-log2)") for k in CUTS
 ]
@@ -395,7 +395,7 @@ def test_what_a_stricter_matcher_accepts_the_more_generous_one_accepts(hit: Hit,
         assert matches(narrow, hit, expected) <= matches(wide, hit, expected), (narrow, wide)
 
 
-@settings(max_examples=300)
+@settings(max_examples=200)
 @given(_LISTS)
 def test_a_stricter_matcher_never_scores_higher(lists: tuple[list[Hit], list[Expected]]) -> None:
     figures = {name: score(name, *lists, MONOTONE) for name in {name for pair in STRICTER for name in pair}}

@@ -9,8 +9,7 @@ Draw        the same rank, or neither finds anything
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,16 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import AssayError
-from assay.evaluate.matching import MATCHERS, matcher
 from assay.evaluate.metrics.measures import Measure, defaults, parse
+from assay.evaluate.notes import Found, causes, lookup
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import Scores, of_run
-from assay.evaluate.spans import BySpan, answered, by_span
+from assay.evaluate.spans import BySpan, by_span
 from assay.evaluate.statistics import Paired, holm, paired
-from assay.evaluate.summary import found_ranks, main_measures
+from assay.evaluate.summary import main_measures
 
 KINDS = ("Win", "Loss", "Draw", "Regression")
-_HASH = 12  # characters of a hash that are shown
 _NOTED = 2_000  # changed queries whose lost and gained expectations are looked up
 
 
@@ -136,7 +134,7 @@ def compare_runs(
     found = compare_scores(scores_a, scores_b, measures, _clusters(store, a, scores_a), force)
     return replace(
         found,
-        notes=_notes(found, *(_lookup(store, run, side) for run, side in ((a, side_a), (b, side_b)))),
+        notes=_notes(found, *(lookup(store, run, side) for run, side in ((a, side_a), (b, side_b)))),
         chunker_version_match="fallback_doc_span" if sides else "exact",
         warnings=(*found.warnings, *(_across_chunkers(a, b, sides) if sides else ())),
     )
@@ -209,59 +207,16 @@ def _common(a: Sequence[str], b: Sequence[str]) -> tuple[str, ...]:
 # notes
 
 
-def causes(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
-    """What the two systems say differs between them: `chunker_version 1 → 2`. Of two different systems, only that."""
-    if a.get("spec") != b.get("spec"):
-        return [f"{a.get('spec', '?')} → {b.get('spec', '?')}"]
-    a, b = _flat(a), _flat(b)
-    return [
-        f"{key} {_short(a.get(key, '–'))} → {_short(b.get(key, '–'))}"
-        for key in sorted({*a, *b})
-        if a.get(key) != b.get(key)
-    ]
-
-
-def _flat(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts of a system, its own settings (`config`) among them."""
-    own = config.get("config")
-    return {key: value for key, value in config.items() if key != "config"} | (
-        own if isinstance(own, dict) else {"config": own}
-    )
-
-
-def _short(value: object) -> str:
-    """A value as it is read by people: of a hash its beginning."""
-    text = str(value)
-    return text[:_HASH] if re.fullmatch(r"[0-9a-f]{16,}", text) else text
-
-
-# positions of queries and k → which expectations were found within the first k, and at which rank
-Found = Callable[[Sequence[int], int], list[dict[str, int]]]
-
-
-def _lookup(store: RunStore, run: RunInfo, side: BySpan | None) -> Found:
-    """How to look up what a run found."""
-
-    def found(positions: Sequence[int], k: int) -> list[dict[str, int]]:
-        if side:
-            pairs, by, level = answered(side, positions), MATCHERS["span"], "span"
-        else:
-            pairs = list(zip(store.queries(run, positions), store.responses_at(run.run_id, positions), strict=True))
-            by, level = matcher(run.matching), run.level
-        return [found_ranks(query, response.hits[:k], by, level) for query, response in pairs]
-
-    return found
-
-
 def _notes(found: Comparison, found_by_a: Found, found_by_b: Found) -> dict[str, str]:
     """For every query whose kind is not Draw: which expectations were lost or gained, and what is known to differ."""
-    changed = np.flatnonzero(found.kinds != KINDS.index("Draw"))[:_NOTED].tolist()
-    queries = tuple(found.queries[number] for number in changed)
-    if not queries:
+    changed = np.flatnonzero(found.kinds != KINDS.index("Draw"))[:_NOTED]
+    if not len(changed):
         return {}
     k = min(found.a.k, found.b.k)
     known = causes(found.a.config, found.b.config) if found.a.system == found.b.system else []
-    before, after = found_by_a(found.a.rows(queries).tolist(), k), found_by_b(found.b.rows(queries).tolist(), k)
+    before = found_by_a(found.a.rows(found.queries)[changed].tolist(), k)
+    after = found_by_b(found.b.rows(found.queries)[changed].tolist(), k)
+    queries = [found.queries[number] for number in changed.tolist()]
     notes = {}
     for query, had, has in zip(queries, before, after, strict=True):
         moved = {"lost": sorted(had.keys() - has.keys()), "gained": sorted(has.keys() - had.keys())}
@@ -277,23 +232,7 @@ def as_json(comparison: Comparison, texts: dict[str, str] | None = None) -> dict
     a, b = comparison.a, comparison.b
     k = min(a.k, b.k)
     main = [name for name in (f"RR@{k}", f"nDCG@{k}", f"P@{k}", f"R@{k}") if name in comparison.statistics]
-    a_rows, b_rows = a.rows(comparison.queries), b.rows(comparison.queries)
-    sides = {name: (a.values[name][a_rows], b.values[name][b_rows]) for name in main}
     measured = {name for means in (a.means, b.means) for name, value in means.items() if value is not None}
-    per_query = []
-    for number, query in enumerate(comparison.queries):
-        row: dict[str, Any] = {
-            "query_id": query,
-            "kind": KINDS[comparison.kinds[number]],
-            "a_hit_rank": int(comparison.a_rank[number]) or None,
-            "b_hit_rank": int(comparison.b_rank[number]) or None,
-            "note": comparison.notes.get(query),
-            "a": {name: finite(values[0][number]) for name, values in sides.items()},
-            "b": {name: finite(values[1][number]) for name, values in sides.items()},
-        }
-        if texts is not None:
-            row["text"] = texts.get(query, "")
-        per_query.append(row)
     return {
         "run_a": a.run_id,
         "run_b": b.run_id,
@@ -305,20 +244,45 @@ def as_json(comparison: Comparison, texts: dict[str, str] | None = None) -> dict
         },
         "counts": comparison.counts,
         "causes": causes(a.config, b.config),
-        "per_query": per_query,
+        "per_query": _rows(comparison, main or list(comparison.statistics), texts),
         "warnings": list(comparison.warnings),
     }
 
 
+def _rows(comparison: Comparison, names: Sequence[str], texts: dict[str, str] | None) -> list[dict[str, Any]]:
+    """Each query with its kind, ranks, note and figures."""
+    figures_a, figures_b = (_figures(run, comparison.queries, names) for run in (comparison.a, comparison.b))
+    ranks_a, ranks_b = comparison.a_rank.astype(int).tolist(), comparison.b_rank.astype(int).tolist()
+    return [
+        {
+            "query_id": query,
+            "kind": KINDS[kind],
+            "a_hit_rank": rank_a or None,
+            "b_hit_rank": rank_b or None,
+            "note": comparison.notes.get(query),
+            "a": of_a,
+            "b": of_b,
+        }
+        | ({} if texts is None else {"text": texts.get(query, "")})
+        for query, kind, rank_a, rank_b, of_a, of_b in zip(
+            comparison.queries, comparison.kinds.tolist(), ranks_a, ranks_b, figures_a, figures_b, strict=True
+        )
+    ]
+
+
 def deltas(comparison: Comparison) -> dict[str, Any]:
     """b - a of every metric both runs have, and how chunks were matched."""
+    a, b = comparison.a, comparison.b
+    a_rows, b_rows = a.rows(comparison.queries), b.rows(comparison.queries)
     found: dict[str, Any] = {}
-    for name, before in comparison.a.means.items():
-        after = comparison.b.means.get(name)
-        if before is not None and after is not None:
-            found[name] = finite(after - before)
-    found |= {name: finite(pair.delta) for name, pair in comparison.statistics.items()}
-    return found | {"chunker_version_match": comparison.chunker_version_match}
+    for name in a.values.keys() & b.values.keys():
+        differences = b.values[name][b_rows] - a.values[name][a_rows]
+        measured = differences[~np.isnan(differences)]
+        if len(measured):
+            found[name] = finite(float(measured.mean()))
+    return {name: found[name] for name in a.values if name in found} | {
+        "chunker_version_match": comparison.chunker_version_match
+    }
 
 
 def statistics_json(pair: Paired, adjusted: float) -> dict[str, Any]:
@@ -341,3 +305,15 @@ def better(name: str, delta: float) -> bool | None:
     if abs(delta) < 1e-12:
         return None
     return (delta > 0) == parse(name).higher_is_better
+
+
+def _figures(scores: Scores, queries: Sequence[str], names: Sequence[str]) -> list[dict[str, float | None]]:
+    """Each query's figures for JSON. Few of them are different, so each value is rounded once."""
+    rows = scores.rows(queries)
+    figures: list[dict[str, float | None]] = [{} for _ in rows]
+    for name in names:
+        values, places = np.unique(scores.values[name][rows], return_inverse=True)
+        rounded = [finite(value) for value in values.tolist()]
+        for row, place in zip(figures, places.tolist(), strict=True):
+            row[name] = rounded[place]
+    return figures

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.core.golden import Expected, GoldenQuery
-from assay.core.hits import Hit, Response, Stage
+from assay.core.hits import Hit, Response
 from assay.evaluate.judging import mark
 from assay.evaluate.matching import Matcher
 
@@ -56,22 +56,27 @@ def _where(
     if rank is not None:
         return "ranked low", f"rank {rank}, beyond the first {k}"
     if response.stages:
-        return _in_trace(one, response.stages, matcher)
+        return _in_trace(one, response, matcher)
     if not response.hits:
         return "empty result", "the system returned nothing"
     return "not returned", f"not among the {len(response.hits)} results; a system with a trace could say more"
 
 
-def _in_trace(one: Expected, stages: Sequence[Stage], matcher: Matcher) -> tuple[str, str]:
-    """The first stage after the last one that still had it."""
+def _in_trace(one: Expected, response: Response, matcher: Matcher) -> tuple[str, str]:
+    """The first stage after the last one that still had it. A trace has ids only; of what was returned more is known."""
+    stages, returned = response.stages, {hit.id: hit for hit in response.hits}
+
+    def is_it(item: str) -> bool:
+        return matcher.matches(returned.get(item) or Hit(item), one)
+
     last, place = -1, 0
     for number, stage in enumerate(stages):
-        rank = next((at for at, item in enumerate(stage.items, 1) if matcher.matches(Hit(item), one)), 0)
+        rank = next((at for at, item in enumerate(stage.items, 1) if is_it(item)), 0)
         if rank:
             last, place = number, rank
     for stage in stages[last + 1 :]:
         for item, reason in stage.dropped.items():
-            if matcher.matches(Hit(item), one):
+            if is_it(item):
                 return stage.name, reason
     if last < 0:
         return "no channel", f"none of {', '.join(stage.name for stage in stages)} brought it up"

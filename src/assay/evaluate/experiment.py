@@ -49,10 +49,8 @@ def open_entry(log: Path, number: int | None = None) -> Entry:
         if before and f"**Result:** {_OPEN}" in body and (number is None or int(heading[1]) == number):
             found.append(Entry(int(heading[1]), heading[2], before[1]))
     if not found:
-        which = f"experiment {number}" if number is not None else "any experiment"
-        raise AssayError(
-            f"{log}: {which} that is open is not there. Start one with: assay eval experiment new TITLE --hypothesis …"
-        )
+        which = "no experiment is open" if number is None else f"no experiment {number} is open"
+        raise AssayError(f"{log}: {which}. Start one with: assay eval experiment new TITLE --hypothesis … --what …")
     if len(found) > 1:
         raise AssayError(
             f"{log}: several experiments are open ({', '.join(str(e.number) for e in found)}); give --number N"

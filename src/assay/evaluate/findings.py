@@ -10,7 +10,7 @@ _TASK = 60  # characters of a task in a table
 
 def findings(run: Mapping[str, Any]) -> str:
     """Per-fixture and per-tier metrics of a run (the JSON of `eval run`)."""
-    names = [f"P@{run['k']}", f"R@{run['k']}", f"RR@{run['k']}", f"nDCG@{run['k']}"]
+    names = _measured(run, ("P", "R", "RR", "nDCG"))
     parts = ["# Findings", "", *_about(run), "", "## Overall", "", _overall(run), ""]
     for title, key in (("Per tier", "tiers"), ("Per category", "categories"), ("Per language", "languages")):
         if run.get(key):
@@ -31,8 +31,8 @@ def findings(run: Mapping[str, Any]) -> str:
 def cross_repo_findings(run: Mapping[str, Any]) -> str:
     """A run over several repositories: any-hit recall and the main figures per tier and per repository."""
     k = run["k"]
-    names = [f"Success@{k}", f"P@{k}", f"R@{k}", f"RR@{k}"]
-    titles = [f"any-hit R@{k}", *names[1:]]
+    names = _measured(run, ("Success", "P", "R", "RR"))
+    titles = [f"any-hit R@{k}" if name == f"Success@{k}" else name for name in names]
     parts = ["# Cross-repository findings", "", *_about(run), ""]
     parts += ["## Per tier", "", _groups(run["tiers"], names, titles, overall=run), ""]
     parts += ["## Per repository", "", _groups(run["repositories"], names, titles), ""]
@@ -72,6 +72,12 @@ def report(comparison: Mapping[str, Any]) -> str:
             ]
             parts += [f"### {title} ({len(changed)})", "", table(["query", "rank a", "rank b", "note"], rows), ""]
     return "\n".join(parts).rstrip() + "\n"
+
+
+def _measured(run: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """These measures at k; where the run was made for other ones, those."""
+    usual = [f"{name}@{run['k']}" for name in names]
+    return [name for name in usual if name in run["metrics"]] or list(run["metrics"])
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

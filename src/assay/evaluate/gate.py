@@ -137,10 +137,12 @@ def junit(scores: Scores, checks: Sequence[Check]) -> str:
         "testsuite", name="assay eval gate", tests=str(len(checks)), failures=str(failures), errors="0"
     )
     for check in checks:
-        case = ElementTree.SubElement(suite, "testcase", classname=f"gate.{scores.system}", name=check.name)
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=_printable(f"gate.{scores.system}"), name=_printable(check.name)
+        )
         if not check.passed:
             ElementTree.SubElement(case, "failure", message=_printable(check.message)).text = _printable(check.message)
-    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+    return str(ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True), "utf-8") + "\n"
 
 
 def github_annotations(checks: Sequence[Check]) -> list[str]:
@@ -151,8 +153,12 @@ def github_annotations(checks: Sequence[Check]) -> list[str]:
 def markdown(scores: Scores, checks: Sequence[Check]) -> str:
     """The outcome as a table, for a step summary."""
     verdict = "passed" if all(check.passed for check in checks) else "failed"
-    rows = [f"| {'✅' if c.passed else '❌'} | {c.name} | {c.message.replace('|', chr(92) + '|')} |" for c in checks]
+    rows = [f"| {'✅' if c.passed else '❌'} | {_cell(c.name)} | {_cell(c.message)} |" for c in checks]
     return "\n".join([f"## assay gate {verdict}: run {scores.run_id}", "", "| | check | |", "|---|---|---|", *rows, ""])
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
 
 
 def _printable(text: str) -> str:

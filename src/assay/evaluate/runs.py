@@ -20,15 +20,16 @@ import msgspec
 import numpy as np
 
 from assay.core.golden import GoldenQuery, GoldenSet
-from assay.core.hits import Hit, Response
+from assay.core.hits import Response
 from assay.errors import AssayError
 from assay.evaluate.judging import JUDGING_VERSION, judge
 from assay.evaluate.matching import matcher
 from assay.evaluate.metrics.judged import Judged
+from assay.evaluate.rows import ANSWER, NOT_ASKED, OnlyRepository, OnlyTags, golden_queries, response, response_row
 from assay.text.identifiers import nearest
 
 SCHEMA_VERSION = 1
-_WAIT = 10.0  # seconds to wait for another writer
+WAIT = 10.0  # seconds to wait for another writer
 
 _SCHEMA = """
 CREATE TABLE eval_golden (golden TEXT PRIMARY KEY, digest TEXT, path TEXT, format TEXT, queries BLOB);
@@ -84,6 +85,7 @@ class RunInfo:
 
 _JSON_COLUMNS = ("config", "versions", "environment", "warnings", "aggregate_json")
 _COLUMNS = tuple(column.name for column in fields(RunInfo))
+_ANSWER = f"{', '.join(ANSWER)} FROM eval_query_results"
 
 
 class RunStore:
@@ -104,7 +106,7 @@ class RunStore:
                 if path.parent.name == ".assay" and not (path.parent / ".gitignore").exists():
                     (path.parent / ".gitignore").write_text("*\n")
             uri = f"{path.resolve().as_uri()}?mode={'rwc' if write else 'ro'}"
-            connection = sqlite3.connect(uri, uri=True, timeout=_WAIT, isolation_level=None, check_same_thread=False)
+            connection = sqlite3.connect(uri, uri=True, timeout=WAIT, isolation_level=None, check_same_thread=False)
         except (OSError, sqlite3.Error) as error:
             raise _unusable(path, error) from None
         try:
@@ -155,7 +157,7 @@ class RunStore:
 
     def start(self, info: RunInfo, golden: GoldenSet) -> RunInfo:
         """Notes that a run begins. Its id is made unique by a number behind it where needed."""
-        queries = msgspec.json.encode(golden.queries)
+        queries = golden_queries(golden.queries)
         key = hashlib.sha256(msgspec.json.encode((golden.path, golden.format)) + queries).hexdigest()
         with self._transaction():
             self._db.execute(
@@ -177,12 +179,9 @@ class RunStore:
     def record(self, run_id: str, answers: Sequence[tuple[int, str, Response, bool]]) -> None:
         """Stores what was answered: (position, query id, response, whether repeats differed)."""
         rows = [
-            (
-                run_id, position, query_id, _encode_hits(response), _encode(response.answer), _encode(response.stages),
-                _encode(response.config) if response.config else None, response.tokens, response.latency_ms, response.error, int(unstable),
-            )
-            for position, query_id, response, unstable in answers
-        ]  # fmt: skip
+            (run_id, position, query_id, *response_row(one), int(unstable))
+            for position, query_id, one, unstable in answers
+        ]
         with self._transaction():
             self._db.executemany("INSERT OR REPLACE INTO eval_query_results VALUES (?,?,?,?,?,?,?,?,?,?,?)", rows)
 
@@ -261,8 +260,13 @@ class RunStore:
 
     def repositories(self, info: RunInfo) -> list[str]:
         """The repository of each query of a run."""
-        rows = msgspec.json.decode(self._stored_golden(info)[2], type=list[_Repository])
+        rows = msgspec.json.decode(self._stored_golden(info)[2], type=list[OnlyRepository])
         return [row.repository for row in rows]
+
+    def tagged(self, info: RunInfo, tag: str) -> frozenset[str]:
+        """The queries of a run that have a tag."""
+        rows = msgspec.json.decode(self._stored_golden(info)[2], type=list[OnlyTags])
+        return frozenset(row.id for row in rows if tag in row.tags)
 
     def _stored_golden(self, info: RunInfo) -> tuple[str, str, bytes]:
         row: tuple[str, str, bytes] | None = self._db.execute(
@@ -279,16 +283,16 @@ class RunStore:
 
     def responses(self, run_id: str, queries: int) -> list[Response]:
         """What was answered, by position; a query nobody asked has an error that says so."""
-        found = [_NOT_ASKED] * queries
-        for row in self._db.execute(f"SELECT {_ANSWER} FROM eval_query_results WHERE run_id = ?", (run_id,)):
-            found[row[0]] = _response(row)
+        found = [NOT_ASKED] * queries
+        for position, *row in self._db.execute(f"SELECT position, {_ANSWER} WHERE run_id = ?", (run_id,)):
+            found[position] = response(row)
         return found
 
     def responses_at(self, run_id: str, positions: Sequence[int]) -> list[Response]:
         """What was answered at these positions, in their order."""
-        asked = f"SELECT {_ANSWER} FROM eval_query_results WHERE run_id = ? AND position = ?"
+        asked = f"SELECT {_ANSWER} WHERE run_id = ? AND position = ?"
         rows = (self._db.execute(asked, (run_id, position)).fetchone() for position in positions)
-        return [_NOT_ASKED if row is None else _response(row) for row in rows]
+        return [NOT_ASKED if row is None else response(row) for row in rows]
 
     def unstable(self, run_id: str) -> list[str]:
         """The queries whose repeats differed."""
@@ -314,44 +318,10 @@ class RunStore:
         return judge(golden.queries, self.responses(info.run_id, len(golden.queries)), chosen, level)
 
 
-class _Repository(msgspec.Struct):
-    """What is read of a golden query where only its repository counts."""
-
-    repository: str = ""
-
-
-_HIT = {one.name: one.default for one in fields(Hit) if one.name != "id"}
-_NOT_ASKED = Response(error="not asked: the run was interrupted")
-_ANSWER = "position, hits, answer, trace, config, tokens, latency_ms, error"
-
-
-def _response(row: tuple[Any, ...]) -> Response:
-    """The response in a row of `_ANSWER`."""
-    _, hits, answer, trace, config, tokens, latency, error = row
-    parts = {"hits": hits, "answer": answer, "stages": trace, "config": config or b"{}"}
-    raw: dict[str, Any] = {name: msgspec.Raw(part) for name, part in parts.items()}
-    whole = msgspec.json.encode(raw | {"tokens": tokens, "latency_ms": latency, "error": error})
-    return msgspec.json.decode(whole, type=Response)
-
-
 def _info(row: tuple[Any, ...]) -> RunInfo:
     values = dict(zip(_COLUMNS, row, strict=True))
     values["answers"] = bool(values["answers"])
     return RunInfo(**{n: msgspec.json.decode(v) if n in _JSON_COLUMNS else v for n, v in values.items()})
-
-
-def _encode(value: object) -> bytes:
-    return msgspec.json.encode(value)
-
-
-def _encode_hits(response: Response) -> bytes:
-    """Hits as JSON objects without the fields that are as by default."""
-    return msgspec.json.encode(
-        [
-            {"id": hit.id} | {name: value for name, default in _HIT.items() if (value := getattr(hit, name)) != default}
-            for hit in response.hits
-        ]
-    )
 
 
 def _no_runs(path: Path) -> NoSuchRun:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from assay.errors import AssayError
 from assay.evaluate.metrics.judged import Floats, Judged
 from assay.evaluate.metrics.kernel import first_rank
-from assay.evaluate.metrics.measures import Measure, aggregate, defaults, parse
+from assay.evaluate.metrics.measures import Measure, UnknownMeasure, defaults, mean, parse
 from assay.evaluate.runs import RunInfo, RunStore
 
 BASELINE_FORMAT = 1
@@ -55,7 +55,7 @@ def of_run(
 ) -> Scores:
     """The scores of a stored run, computed from its judged arrays."""
     judged = judged or store.judged(info)
-    chosen = list(measures) if measures else defaults(info.k)
+    values = {str(measure): measure.values(judged) for measure in measures or defaults(info.k)}
     return Scores(
         run_id=info.run_id,
         created=info.created,
@@ -67,9 +67,9 @@ def of_run(
         chunker_version=info.chunker_version,
         config=info.config,
         queries=judged.queries,
-        values={str(measure): measure.values(judged) for measure in chosen},
+        values=values,
         first_rank=first_rank(judged, info.k, 1),
-        means=aggregate(judged, chosen),
+        means={name: mean(figures) for name, figures in values.items()},
         latency=judged.fact("latency_ms"),
     )
 
@@ -147,11 +147,12 @@ def read_baseline(path: Path) -> Scores:
         ) from None
     except OSError as error:
         raise AssayError(f"{path}: cannot read the baseline ({error.strerror or error})") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, UnknownMeasure) as error:
         raise AssayError(
             f"{path}: not a baseline file ({type(error).__name__}: {error}). Make one with: assay eval baseline set RUN"
         ) from None
 
 
 def _stored(value: float) -> float | None:
-    return round(float(value), 6) + 0.0 if math.isfinite(value) else None
+    """Every digit: a rounded third is not a third, and a run would differ from its own baseline."""
+    return float(value) if math.isfinite(value) else None

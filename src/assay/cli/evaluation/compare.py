@@ -25,12 +25,12 @@ from assay.evaluate.compare import (
     Comparison,
     as_json,
     better,
-    causes,
     compare_runs,
     compare_with_baseline,
     statistics_json,
 )
 from assay.evaluate.findings import report
+from assay.evaluate.notes import causes
 from assay.evaluate.scores import read_baseline
 
 _SHOWN = 10  # changed queries of a kind printed without --verbose
@@ -92,12 +92,10 @@ def command(
         texts = {}
         if len(comparison.queries) <= _REPORTED:
             texts = {query.id: query.text for query in store.golden(run_b).queries}
-    written = None
-    if form == "json" or len(comparison.queries) <= _REPORTED:
-        full = as_json(comparison, texts or None)
-        written = _write(
-            full, output or runs_path(root, runs_file).parent / "runs" / run_b.run_id / "report.md", bool(output)
-        )
+    wanted = len(comparison.queries) <= _REPORTED or output is not None
+    full = as_json(comparison, texts or None) if wanted or form == "json" else {}
+    usual = runs_path(root, runs_file).parent / "runs" / run_b.run_id / "report.md"
+    written = _write(full, output or usual, output is not None) if wanted else None
     if form == "json":
         print_json(full)
         return

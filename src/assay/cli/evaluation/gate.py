@@ -104,7 +104,7 @@ def command(
             raise AssayError(
                 "nothing to hold the run against: give --min MEASURE=VALUE, or --baseline FILE (make one with `assay eval baseline set`)"
             )
-        critical = frozenset(q.id for q in store.golden(info).queries if CRITICAL in q.tags)
+        critical = store.tagged(info, CRITICAL)
     checks = gate(scores, Rules(demanded, names, tolerance, alpha, max_breaks), comparison, critical)
     if junit_file:
         _write(junit_file, junit(scores, checks))

@@ -45,30 +45,33 @@ def judge(qrels: Qrels, run: Run, ties: str = "order") -> Judged:
 
     documents: list[str] = []
     found: list[int] = []
+    grades: list[int] = []
+    values: list[float] = []
     for judgements, hits in zip(qrels.values(), lists, strict=True):
         common = judgements.keys() & hits.keys()
         documents += common
         found.append(len(common))
+        grades += map(judgements.__getitem__, common)
+        values += map(hits.__getitem__, common)
     owner = np.repeat(np.arange(len(queries)), found)
-    owners = owner.tolist()
-    graded = list(qrels.values())
-    grade = np.array([graded[o][d] for o, d in zip(owners, documents, strict=True)], dtype=np.int64)
-    wanted = np.array([lists[o][d] for o, d in zip(owners, documents, strict=True)], dtype=np.float64)
+    grade = np.array(grades, dtype=np.int64)
 
-    rank, equal = _ranks(scores, lengths, owner, wanted)
-    for at in np.flatnonzero(equal > 1):
-        rank[at] += _place_among_equals(lists[owners[at]], documents[at], ties)
+    rank, tied = _ranks(scores, lengths, owner, np.array(values, dtype=np.float64))
+    for query in np.unique(owner[tied]).tolist():
+        first, last = np.searchsorted(owner, (query, query + 1)).tolist()
+        places = {document: place for place, document in enumerate(_ranked(lists[query], ties), 1)}
+        rank[first:last] = [places[document] for document in documents[first:last]]
     order = np.argsort(owner * (int(lengths.max(initial=0)) + 1) + rank)
     marks = Marks(owner[order].astype(np.int32), rank[order].astype(np.int32), grade[order].astype(np.int32))
-    level = Level(marks, marks, marks, _ideal(graded))
+    level = Level(marks, marks, marks, _ideal(list(qrels.values())))
     return Judged(queries, lengths.astype(np.int32), level, documents=level)
 
 
 def _ranks(
     scores: Floats, lengths: NDArray[np.int64], owner: NDArray[np.int64], wanted: Floats
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The rank of each wanted score in its query's list as if it stood first among equals, and how many equal it."""
-    rank, equal = np.empty(len(owner), np.int64), np.empty(len(owner), np.int64)
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The rank of each wanted score in its query's list as if it stood first among equals, and whether it has equals."""
+    rank, tied = np.empty(len(owner), np.int64), np.empty(len(owner), np.bool_)
     starts = np.concatenate(([0], np.cumsum(lengths)))
     first = 0
     while first < len(lengths):
@@ -83,29 +86,28 @@ def _ranks(
         rows.sort(axis=1)
         here = slice(*np.searchsorted(owner, (first, last)))
         row = owner[here] - first
-        not_above = _search(rows, row, wanted[here], inclusive=True)
+        not_above = _not_above(rows, row, wanted[here])
         rank[here] = width - not_above + 1
-        equal[here] = not_above - _search(rows, row, wanted[here], inclusive=False)
+        tied[here] = (not_above > 1) & (rows[row, not_above - 2] == wanted[here])
         first = last
-    return rank, equal
+    return rank, tied
 
 
-def _search(rows: Floats, row: NDArray[np.int64], value: Floats, inclusive: bool) -> NDArray[np.int64]:
-    """How many entries of each value's sorted row are smaller (or equal): a binary search for all values at once."""
+def _not_above(rows: Floats, row: NDArray[np.int64], value: Floats) -> NDArray[np.int64]:
+    """How many entries of each value's sorted row are not greater: a binary search for all values at once."""
     low, high = np.zeros(len(row), np.int64), np.full(len(row), rows.shape[1], np.int64)
     while (open_ := low < high).any():
         middle = (low + high) // 2
-        at = rows[row, np.minimum(middle, rows.shape[1] - 1)]
-        below = ((at <= value) if inclusive else (at < value)) & open_
+        below = (rows[row, np.minimum(middle, rows.shape[1] - 1)] <= value) & open_
         low, high = np.where(below, middle + 1, low), np.where(open_ & ~below, middle, high)
     return low
 
 
-def _place_among_equals(hits: Mapping[str, float], document: str, ties: str) -> int:
-    """How many documents of the same score stand before this one."""
-    score = hits[document]
-    equals = [other for other, value in hits.items() if value == score]
-    return sum(other > document for other in equals) if ties == "trec" else equals.index(document)
+def _ranked(hits: Mapping[str, float], ties: str) -> list[str]:
+    """The documents, best first."""
+    if ties == "trec":
+        return sorted(hits, key=lambda document: (hits[document], document), reverse=True)
+    return sorted(hits, key=hits.__getitem__, reverse=True)  # stable: equals stay in the order of the dictionary
 
 
 def _ideal(graded: list[Mapping[str, int]]) -> Marks:

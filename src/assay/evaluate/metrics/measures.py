@@ -117,7 +117,7 @@ def parse(text: str) -> Measure:
     rel, variant = _parameters(text, form["parameters"] or "")
     name = _BY_ALIAS.get(form["name"].lower(), form["name"])
     if form["doc"]:
-        name = "DocR" if name == "R" else name
+        name = {"R": "DocR"}.get(name, f"{name}_doc")
     kind = KINDS.get(f"{name}({variant})" if variant else name)
     if kind is None:
         names = [*KINDS, *_BY_ALIAS]
@@ -129,23 +129,23 @@ def parse(text: str) -> Measure:
         raise UnknownMeasure(f"'{text}': the cut-off must be at least 1")
     if kind.cut == "must" and cut is None:
         raise UnknownMeasure(f"'{text}' needs a cut-off: write {text}@10")
-    if kind.cut == "no" and cut is not None:
-        raise UnknownMeasure(f"'{text}' takes no cut-off: write {kind.name}")
+    if kind.cut == "no" and (cut is not None or rel != 1):
+        raise UnknownMeasure(f"'{text}' takes no cut-off and no grade: write {kind.name}")
     return Measure(kind, rel, cut)
 
 
 def _parameters(text: str, inside: str) -> tuple[int, str]:
-    rel, variant = 1, ""
+    rel, variants = 1, []
     for part in filter(None, (piece.strip() for piece in inside.split(","))):
         key, _, value = part.partition("=")
         value = value.strip().strip("'\"")
         if key.strip() == "rel":
-            if not value.isdigit() or int(value) < 1:
+            if not value.isdecimal() or int(value) < 1:
                 raise UnknownMeasure(f"'{text}': rel must be a whole number of at least 1")
             rel = int(value)
         else:
-            variant = f"{key.strip()}={value}"
-    return rel, variant
+            variants.append(f"{key.strip()}={value}")
+    return rel, ",".join(variants)
 
 
 def _known() -> str:
