@@ -15,6 +15,7 @@ from assay.core.golden import Expected, GoldenQuery
 from assay.core.hits import Hit, Response, Stage
 from assay.evaluate.diagnose import diagnose
 from assay.evaluate.matching import matcher
+from assay.evaluate.statistics import mean_interval
 from command import Done, assay
 from conftest import Repository
 from workbench import COULD_NOT_RUN, DONE, QUALITY, Workbench, question
@@ -315,6 +316,16 @@ def test_our_engine_starts_cold_and_its_index_is_part_of_the_run(shop: Repositor
     assert {one["expected"]: one["stage"] for one in lost["lost"]}["Cart.discount"] == "absent from the corpus"
 
 
+def test_a_damaged_index_is_not_blamed_on_the_run_file(shop: Repository, tmp_path: Path) -> None:
+    catalogue = next(shop.home.generations.glob("*/catalogue.db"))
+    content = catalogue.read_bytes()
+    catalogue.write_bytes(content[:8192] + b"\xff" * (len(content) - 8192))
+    done = _eval(shop, "run", "--golden", _shop_golden(tmp_path))
+    assert done.code == COULD_NOT_RUN
+    assert "assay index --rebuild" in done.err
+    assert "runs.db" not in done.err
+
+
 def test_a_golden_set_inside_what_is_searched_is_warned_of(shop: Repository, tmp_path: Path) -> None:
     says = "lies inside the corpus that is searched: its own text may be found"
     outside = _eval(shop, "run", "--golden", _shop_golden(tmp_path))
@@ -373,13 +384,15 @@ def test_verify_looks_documents_of_a_beir_set_up_in_its_corpus(bench: Workbench,
     assert "2 expectations checked, 1 missing" in done.out
 
 
-def test_verify_says_when_nothing_can_be_checked(bench: Workbench) -> None:
-    bench.write("topics.tsv", "1\tone\n")
-    bench.write("topics.qrels", "1 0 D1 1\n")
+@pytest.mark.parametrize(("golden", "level"), [("codes.jsonl", "symbol"), ("collection", "doc")])
+def test_verify_says_when_nothing_can_be_checked(bench: Workbench, golden: str, level: str) -> None:
     bench.write("codes.jsonl", '{"id": "a", "question": "b", "expected_symbols": ["f"]}\n')
-    done = bench.eval("verify", "--golden", "codes.jsonl")
+    bench.write("collection/topics.tsv", "1\tone\n")
+    bench.write("collection/qrels.txt", "1 0 D1 1\n")
+    done = bench.refused("verify", "--golden", golden)
     assert done.code == COULD_NOT_RUN
-    assert "nothing here says what exists at level symbol" in done.err
+    assert f"nothing here says what exists at level {level}" in done.err
+    assert "--items FILE" in done.err
 
 
 # --- creating and converting
@@ -573,33 +586,42 @@ def test_an_experiment_on_one_query_has_no_statistics_to_speak_of_and_still_a_re
 
 
 def test_several_repositories_are_searched_each_in_its_folder_and_reported_apart(bench: Workbench) -> None:
-    for name in ("alpha", "beta", "gamma"):
+    repositories, tiers = ("alpha", "beta", "gamma"), ("exact", "concept", "multi_hop")
+    for name in repositories:
         bench.write(f"corpus/{name}/only_{name}.txt", name)
-    bench.golden(
-        {
-            "id": f"{name}-{tier}", "question": f"{tier} of {name}", "expected_docs": [f"only_{name}.txt"], "repository": name, "tier": tier,
-        }
-        for name in ("alpha", "beta", "gamma") for tier in ("exact", "concept", "multi_hop")
-    )  # fmt: skip
-    code = "files = [] if query == 'concept of beta' else sorted(os.listdir('.')); print(json.dumps([*files, sys.argv[3]]))"
-    spec = bench.script(code) + " {repo}"
-    told = bench.run(spec, "--corpus", "corpus", "--findings", "docs/FOUND.md", "--jobs", "2")
-    assert list(told["tiers"]) == ["exact", "concept", "multi_hop"]
-    assert {name: group["metrics"]["Success@10"] for name, group in told["repositories"].items()} == {
-        "alpha": 1.0, "beta": 0.6667, "gamma": 1.0,
-    }  # fmt: skip
+    queries = [
+        {"id": f"{name}-{tier}", "question": f"{tier} of {name}", "expected_docs": [f"only_{name}.txt"], "repository": name, "tier": tier}
+        for name in repositories for tier in tiers
+    ]  # fmt: skip
+    bench.golden([*queries, {"id": "no", "question": "nothing", "expected_chunks": [], "repository": "alpha"}])
+    spec = bench.script(
+        "if query == 'exact of gamma' and not os.path.exists(here + '/well'): sys.exit('not today')\n"
+        "files = [] if query == 'concept of beta' else sorted(os.listdir('.'))\n"
+        "print(json.dumps([*files, sys.argv[3]]))"
+    )
+    bench.run(spec + " {repo}", "--corpus", "corpus", "--jobs", "2", code=QUALITY)
+    bench.write("well", "")
+    # where the repositories are is remembered for going on
+    told = bench.json("run", "--resume", "latest", "--findings", "docs/FOUND.md")
+    assert list(told["tiers"]) == list(tiers)
+    found = {name: group["metrics"]["Success@10"] for name, group in told["repositories"].items()}
+    assert found == {"alpha": 1.0, "beta": 0.6667, "gamma": 1.0}
     assert told["queries"][0]["retrieved"] == ["only_alpha.txt", "alpha"]
     cross = (bench.folder / ".assay" / "runs" / told["run_id"] / "CROSS_REPO_FINDINGS.md").read_text()
     assert cross == (bench.folder / "docs" / "FOUND.md").read_text()
-    assert "| exact | 1.0000 |" in cross
-    assert "| beta | 0.6667 |" in cross
-    assert "| beta | concept | concept of beta | `only_beta.txt` |" in cross
-    # where the repositories are is remembered for going on
-    resumed = bench.eval("run", "--resume", "latest", "--format", "json")
-    assert (resumed.code, resumed.json["metrics"]) == (DONE, told["metrics"])
-    # spread over three repositories, not over nine queries
-    alone = bench.json("show", "latest")["spread"]["Success@10"]
-    assert alone["low"] < told["metrics"]["Success@10"] < alone["high"] or alone["high"] == 1.0
+    for line in (
+        "| exact | 1.0000 |",
+        "| beta | 0.6667 |",
+        "## Nothing found (1)",
+        "| beta | concept | concept of beta | `only_beta.txt` |",
+    ):
+        assert line in cross
+    # the interval is that of three repositories, not of nine queries
+    values = [float(query["id"] != "beta-concept") for query in queries]
+    interval = mean_interval(values, clusters=[query["repository"] for query in queries])
+    spread = told["spread"]["Success@10"]
+    assert (spread["low"], spread["high"]) == (round(interval.low, 4), round(interval.high, 4))
+    assert interval != mean_interval(values)
 
 
 def test_a_repository_that_is_not_in_the_corpus_fails_its_queries_only(bench: Workbench) -> None:

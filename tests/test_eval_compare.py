@@ -329,6 +329,20 @@ def test_expected_chunks_that_nobody_places_are_counted(bench: Workbench) -> Non
     assert "3 expected chunks have no known span and cannot be matched across chunkers" in told["warnings"]
 
 
+def test_an_expected_chunk_stands_where_the_first_run_has_it_else_the_second(bench: Workbench) -> None:
+    bench.golden(
+        [
+            {"id": "both", "question": "both", "expected_chunks": ["a"]},
+            {"id": "later", "question": "later", "expected_chunks": ["z"]},
+        ]
+    )
+    _chunks(bench, "v1", {"a": ("one.md", 1, 10), "b": ("one.md", 50, 60)})
+    _chunks(bench, "v2", {"a": ("one.md", 50, 60), "y": ("one.md", 1, 10), "z": ("one.md", 48, 60)})
+    rows = {row["query_id"]: (row["a_hit_rank"], row["b_hit_rank"]) for row in bench.json("compare")["per_query"]}
+    assert rows["both"] == (1, 2)  # the first run's `a`: lines 1-10, which the second calls `y`
+    assert rows["later"] == (2, 1)  # only the second run knows `z`: lines 48-60, first met in its `a`
+
+
 # --- causes
 
 

@@ -467,11 +467,16 @@ def test_a_hit_that_fits_two_gives_way_to_one_that_fits_only_the_one_it_took() -
     assert marked.places == {0: 2, 1: 1}
 
 
-def test_the_best_grade_is_paired_first_and_a_bare_name_stays_free() -> None:
+def test_the_best_grade_is_paired_first_and_then_the_most_qualified_name() -> None:
     graded = [Expected("run", grade=1), Expected("A.run", grade=3)]
     assert mark([Hit("A.run"), Hit("B.run")], graded, MATCHERS["strict"]).pairs == [(1, 3), (2, 1)]
     assert mark([Hit("B.run"), Hit("A.run")], graded, MATCHERS["strict"]).pairs == [(1, 1), (2, 3)]
+    against = [Expected("Application.run", grade=1), Expected("run", grade=3)]
+    assert mark([Hit("Application.run"), Hit("Application.run", path="x")], against, MATCHERS["strict"]).pairs == [
+        (1, 3)
+    ]
     bare = [Expected("run"), Expected("Application.run")]
+    assert mark([Hit("Application.run")], bare, MATCHERS["strict"]).places == {1: 1}
     assert mark([Hit("Application.run"), Hit("B.run")], bare, MATCHERS["strict"]).places == {1: 1, 0: 2}
 
 

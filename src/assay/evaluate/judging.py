@@ -119,7 +119,7 @@ class Pairing:
         return gained
 
     def _preference(self, at: int) -> tuple[int, int, int]:
-        """The best grade, then the most qualified name, so that a bare one stays free for another hit."""
+        """The best grade, which decides the score; then the most qualified name, so that a list of what was found says most."""
         return self._expected[at].grade, len(self._expected[at].name), -at
 
 

@@ -59,9 +59,10 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A run after it ended; `died` says why the system could not be asked to the end."""
+    """A run after it ended, and what it amounts to; `died` says why the system could not be asked to the end."""
 
     info: RunInfo
+    summary: dict[str, Any]
     died: str = ""
 
 
@@ -137,10 +138,10 @@ def _ask_all(
     finally:
         store.record(info.run_id, waiting)
         store.update(info.run_id, status="incomplete", finished=datetime.now(UTC).isoformat(timespec="seconds"))
-    return Outcome(_judge(golden, store, plan, info, bool(died)), died)
+    return _judged(golden, store, plan, info, died)
 
 
-def _judge(golden: GoldenSet, store: RunStore, plan: Plan, info: RunInfo, died: bool) -> RunInfo:
+def _judged(golden: GoldenSet, store: RunStore, plan: Plan, info: RunInfo, died: str) -> Outcome:
     """Judges what was answered and stores what the run amounts to."""
     complete = len(store.answered(info.run_id)) == len(golden.queries) and not died
     responses = store.responses(info.run_id, len(golden.queries))
@@ -154,8 +155,9 @@ def _judge(golden: GoldenSet, store: RunStore, plan: Plan, info: RunInfo, died: 
         chunker_version=_chunker_version(config),
     )
     info = store.info(info.run_id)
-    store.update(info.run_id, aggregate_json=summarise(info, golden, judged))
-    return store.info(info.run_id)
+    summary = summarise(info, golden, judged)
+    store.update(info.run_id, aggregate_json=summary)
+    return Outcome(info, summary, died)
 
 
 def _answers(

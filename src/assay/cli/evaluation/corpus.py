@@ -25,6 +25,8 @@ def inventories(golden: GoldenSet, root: Path, corpus: Path | None, items: Path 
     if golden.format == "beir":
         found = _beir_corpus(Path(golden.path))
         return {"": Inventory((Hit(one) for one in _beir_ids(found)), ("doc",))} if found else {}
+    if golden.format == "trec":
+        return {}  # the documents of a collection that is elsewhere
     if corpus is None:
         return {"": _of_folder(root)}
     names = {query.repository for query in golden.queries if query.repository}

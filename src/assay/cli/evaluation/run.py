@@ -156,7 +156,7 @@ def command(
             by = matcher_for(golden, matching)
             plan = Plan(by, k, depth or 0, budget, repeat, jobs, answers, within, label)
             outcome = _begin(store, golden, plan, open_system(spec, timeout=timeout, root=where, corpus=corpus), where)
-        run = told(store, outcome.info, chosen)
+        run = told(store, outcome.info, chosen, summary=None if chosen else outcome.summary)
         unstable = store.unstable(outcome.info.run_id)
     if unstable:
         run["warnings"].append(
@@ -208,13 +208,19 @@ def _asking(system: System, queries: int) -> Iterator[Callable[[], None]]:
         system.close()
 
 
-def told(store: RunStore, info: RunInfo, measures: Sequence[Measure] | None, matching: str = "") -> dict[str, Any]:
-    """The whole run as JSON: the aggregate, and every query."""
+def told(
+    store: RunStore,
+    info: RunInfo,
+    measures: Sequence[Measure] | None,
+    matching: str = "",
+    summary: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The whole run as JSON: the aggregate (`summary`, where it is known already), and every query."""
     golden = store.golden(info)
     judged = store.judged(info, matching)
     if matching:
         info = replace(info, matching=matching, level=matcher_for(golden, matching).level_for(golden))
-    run = summarise(info, golden, judged, measures)
+    run = summary or summarise(info, golden, judged, measures)
     responses = store.responses(info.run_id, len(golden.queries))
     run["queries"] = describe_queries(info, golden, judged, responses, measures)
     return run

@@ -6,8 +6,11 @@ fingerprint of the index is part of the run.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import sqlite3
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,13 +67,11 @@ class Assay(Base):
         key = repository if self._corpus is not None else ""
         if key not in self._open:
             folder = folder_of(self._root, self._corpus, repository)
-            try:
+            with _reading():
                 index = Index.open(folder, Home.of(folder, self._index_dir))
-            except (NoIndex, UnusableIndex) as error:
-                raise SystemDied(str(error)) from None
-            hashes = index.catalogue.connection.execute("SELECT path, hex(hash) FROM files ORDER BY path")
-            fingerprint = _digest(f"{path} {content}" for path, content in hashes)
-            self._open[key] = _Opened(index, Lexicon(index), fingerprint)
+                hashes = index.catalogue.connection.execute("SELECT path, hex(hash) FROM files ORDER BY path")
+                fingerprint = _digest(f"{path} {content}" for path, content in hashes)
+                self._open[key] = _Opened(index, Lexicon(index), fingerprint)
         return self._open[key]
 
     def retrieve(
@@ -78,7 +79,8 @@ class Assay(Base):
     ) -> Response:
         opened = self.opened(repository)
         started = time.perf_counter()
-        found = opened.lexicon.search(text, max(k, _TRACE))
+        with _reading():
+            found = opened.lexicon.search(text, max(k, _TRACE))
         hits = tuple(Hit(i.id, i.symbol, i.path, i.path, i.start, i.end, round(score, 6)) for i, score in found[:k])
         spent = time.perf_counter() - started
         stages = (Stage("lexical", tuple(item.id for item, _ in found)), Stage("ranking", tuple(h.id for h in hits)))
@@ -94,14 +96,26 @@ class Assay(Base):
     def inventory(self, repository: str = "") -> Inventory:
         """Everything that could be retrieved, for `eval verify` and `eval diagnose`."""
         index = self.opened(repository).index
-        rows = index.catalogue.connection.execute(
-            "SELECT s.id, s.symbol, f.path FROM symbols s JOIN files f ON f.number = s.file"
-        )
-        return Inventory((Hit(one, symbol, path, path) for one, symbol, path in rows), ("symbol", "file"))
+        with _reading():
+            rows = index.catalogue.connection.execute(
+                "SELECT s.id, s.symbol, f.path FROM symbols s JOIN files f ON f.number = s.file"
+            )
+            return Inventory((Hit(one, symbol, path, path) for one, symbol, path in rows), ("symbol", "file"))
 
     def close(self) -> None:
         for opened in self._open.values():
             opened.index.close()
+
+
+@contextlib.contextmanager
+def _reading() -> Iterator[None]:
+    """An index that is missing or damaged ends the system, in words about the index: the run file is a database, too."""
+    try:
+        yield
+    except (NoIndex, UnusableIndex) as error:
+        raise SystemDied(str(error)) from None
+    except sqlite3.DatabaseError as error:
+        raise SystemDied(f"the index is damaged ({error}). Rebuild it with: assay index --rebuild") from None
 
 
 def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> Assay:
