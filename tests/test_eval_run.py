@@ -488,3 +488,10 @@ def test_an_empty_file_has_no_runs_yet_and_can_be_begun(tmp_path: Path) -> None:
         pass
     with RunStore.open(path, write=True) as opened:
         assert opened.runs() == []
+
+
+def test_equal_scores_stay_in_the_order_of_the_system_or_go_by_id_as_trec_eval_does(bench: Workbench) -> None:
+    bench.golden([{"id": "q", "question": "what is it", "expected_docs": ["b"]}])
+    bench.write("tied.run", "q Q0 a 1 2.0 x\nq Q0 b 2 1.0 x\nq Q0 c 3 1.0 x\n")
+    ranks = {ties: bench.run("trec:tied.run", "--ties", ties)["queries"][0]["first_rank"] for ties in ("order", "trec")}
+    assert ranks == {"order": 2, "trec": 3}

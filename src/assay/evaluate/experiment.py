@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -12,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import AssayError
+from assay.evaluate.files import write_text
 
 _HEADING = re.compile(r"^## Experiment (\d+): (.*)$", re.MULTILINE)
 _OPEN = "(open: `assay eval experiment conclude` fills this in)"
@@ -35,7 +34,7 @@ def begin(log: Path, title: str, hypothesis: str, what: str, before: str, today:
         f"## Experiment {number}: {_one_line(title)}\n\n**Date:** {today.isoformat()}\n**Hypothesis:** {_one_line(hypothesis)}\n"
         f"**What:** {_one_line(what)}\n**Before:** run {before}\n**Result:** {_OPEN}\n\n**Conclusion:** {_OPEN}\n"
     )
-    _write(log, text.rstrip("\n") + "\n\n" + entry)
+    write_text(log, text.rstrip("\n") + "\n\n" + entry)
     return number
 
 
@@ -73,7 +72,7 @@ def conclude(
     result = "\n".join(["", *result_lines(before, after, comparison)])
     finished = body.replace(f"**Result:** {_OPEN}", f"**After:** run {after['run_id']}\n**Result:**{result}")
     finished = finished.replace(f"**Conclusion:** {_OPEN}", f"**Conclusion:** {_one_line(conclusion)}")
-    _write(log, text[: heading.start()] + finished + text[heading.start() + len(body) :])
+    write_text(log, text[: heading.start()] + finished + text[heading.start() + len(body) :])
     return finished.strip()
 
 
@@ -132,13 +131,3 @@ def _read(log: Path) -> str:
         return ""
     except (OSError, UnicodeDecodeError) as error:
         raise AssayError(f"{log}: cannot be read ({error})") from None
-
-
-def _write(log: Path, text: str) -> None:
-    try:
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=log.parent, delete=False) as file:
-            file.write(text)
-        os.replace(file.name, log)
-    except OSError as error:
-        raise AssayError(f"{log}: cannot be written ({error.strerror or error})") from None

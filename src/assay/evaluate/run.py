@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import platform
 import statistics
@@ -21,7 +22,7 @@ import numpy as np
 
 from assay import __version__
 from assay.core.golden import GoldenQuery, GoldenSet
-from assay.core.hits import Response
+from assay.core.hits import Hit, Response
 from assay.evaluate.judging import judge
 from assay.evaluate.matching import Matcher, matcher
 from assay.evaluate.runs import RunInfo, RunStore
@@ -55,6 +56,7 @@ class Plan:
     answers: bool = False  # ask for written answers
     corpus: str = ""  # the folder with one repository in each sub-folder, where there is one
     label: str = ""
+    ties: str = "order"  # equal scores stay as the system listed them, or with `trec` go by id, descending
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ def execute(
 ) -> Outcome:
     """Starts a run and asks the system everything."""
     system.index()
-    config = _described(system)
+    config = _described(system) | ({"ties": plan.ties} if plan.ties != "order" else {})
     now = datetime.now(UTC)
     identity = hashlib.sha256(repr((golden.digest, sorted(config.items()), plan.matching.name, plan.k)).encode())
     info = RunInfo(
@@ -110,6 +112,7 @@ def resume(info: RunInfo, system: System, store: RunStore, jobs: int, advance: C
     good = {position for position, fine in store.answered(info.run_id).items() if fine}
     left = [position for position in range(len(golden.queries)) if position not in good]
     plan = Plan(matcher(info.matching), info.k, info.depth, info.budget, info.repeat, jobs, info.answers)
+    plan = replace(plan, ties=info.config.get("ties", "order"))
     return _ask_all(golden, system, store, plan, info, left, advance)
 
 
@@ -204,7 +207,13 @@ def _ask(system: System, position: int, query: GoldenQuery, plan: Plan) -> Answe
         [h.id for h in one.hits] != [h.id for h in found[0].hits] or one.answer != found[0].answer for one in found[1:]
     )
     latency = statistics.median(response.latency_ms for response in found)
-    return Answered(position, query, replace(found[0], latency_ms=round(latency, 3)), unstable, died)
+    hits = _as_trec(found[0].hits) if plan.ties == "trec" else found[0].hits
+    return Answered(position, query, replace(found[0], hits=hits, latency_ms=round(latency, 3)), unstable, died)
+
+
+def _as_trec(hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
+    """By score, then by id, both descending, as trec_eval sorts; what has no score stands last."""
+    return tuple(sorted(hits, key=lambda hit: (-math.inf if hit.score is None else hit.score, hit.id), reverse=True))
 
 
 def _described(system: System) -> dict[str, Any]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import AssayError
+from assay.evaluate.files import write_text
 from assay.evaluate.metrics.judged import Floats, Judged
 from assay.evaluate.metrics.kernel import first_rank
 from assay.evaluate.metrics.measures import Measure, UnknownMeasure, defaults, mean, parse
@@ -101,13 +100,7 @@ def write_baseline(scores: Scores, path: Path) -> None:
         + ",\n    ".join(lines)
         + "\n  }\n}\n"
     )
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
-            file.write(text)
-        os.replace(file.name, path)
-    except OSError as error:
-        raise AssayError(f"{path}: cannot write the baseline ({error.strerror or error})") from None
+    write_text(path, text)
 
 
 def read_baseline(path: Path) -> Scores:

@@ -86,6 +86,13 @@ _UNSTABLE_SHOWN = 5
     help="Queries asked at once, where the system allows it.",
 )
 @click.option(
+    "--ties",
+    type=click.Choice(["order", "trec"]),
+    default="order",
+    show_default=True,
+    help="Equal scores: in the order of the system, or by id as trec_eval does.",
+)
+@click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     default=60.0,
@@ -127,6 +134,7 @@ def command(
     budget: int | None,
     repeat: int,
     jobs: int,
+    ties: str,
     timeout: float,
     answers: bool,
     corpus: Path | None,
@@ -154,7 +162,7 @@ def command(
             golden = _loaded(golden_path)
             within = str(corpus.resolve()) if corpus else ""
             by = matcher_for(golden, matching)
-            plan = Plan(by, k, depth or 0, budget, repeat, jobs, answers, within, label)
+            plan = Plan(by, k, depth or 0, budget, repeat, jobs, answers, within, label, ties)
             outcome = _begin(store, golden, plan, open_system(spec, timeout=timeout, root=where, corpus=corpus), where)
         run = told(store, outcome.info, chosen, summary=None if chosen else outcome.summary)
         unstable = store.unstable(outcome.info.run_id)

@@ -1,15 +1,11 @@
-"""The text of a file, plain or gzipped; and writing one in a single step."""
+"""The text of a file, plain or gzipped."""
 
 from __future__ import annotations
 
-import contextlib
 import gzip
-import os
-import shutil
 import zlib
 from pathlib import Path
 
-from assay.errors import AssayError
 from assay.evaluate.golden.problems import Unreadable
 
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -48,26 +44,3 @@ def read_head(path: Path) -> str:
 def without_gz(path: Path) -> str:
     """The name of a file as it would be if it were not gzipped."""
     return path.name.removesuffix(".gz")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Writes a file so that a reader sees the old one or the whole new one. Gzipped when its name ends in .gz."""
-    target = Path(os.path.realpath(path))  # a link stays a link
-    fresh = target.with_name(f".{path.name}.{os.getpid()}.new")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        content = text.encode()
-        with fresh.open("wb") as file:
-            file.write(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            shutil.copymode(target, fresh)
-        fresh.replace(target)
-    except UnicodeEncodeError as error:
-        raise AssayError(f"{path}: cannot be written as UTF-8 ({error.object[error.start]!r}); remove it") from None
-    except OSError as error:
-        raise AssayError(f"{path}: cannot be written ({error.strerror or error}); give another place") from None
-    finally:
-        with contextlib.suppress(OSError):
-            fresh.unlink()

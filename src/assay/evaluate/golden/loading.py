@@ -75,11 +75,12 @@ def _warnings(queries: Sequence[GoldenQuery]) -> list[str]:
 
 
 def digest(queries: Sequence[GoldenQuery]) -> str:
-    """A hash of what can change a score: ids, texts, expectations, refusals; not of their order, nor of notes and tiers."""
+    """A hash of what can change a score: ids, texts, repositories, expectations, refusals; not of their order, nor of notes and tiers."""
     content = [
         (
             query.id,
             query.text,
+            query.repository,
             sorted((e.level, e.name, e.grade, e.doc, e.start, e.end) for e in query.expected),
             query.refuse,
             sorted(query.must_contain),

@@ -12,7 +12,8 @@ from typing import TypeVar
 
 from assay.core.golden import GoldenQuery
 from assay.errors import AssayError
-from assay.evaluate.golden.files import read_text, without_gz, write_text
+from assay.evaluate.files import write_text
+from assay.evaluate.golden.files import read_text, without_gz
 from assay.evaluate.golden.format import Format, Rendered
 from assay.evaluate.golden.formats import named
 from assay.evaluate.golden.loading import detect, load, read
