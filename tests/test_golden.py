@@ -294,12 +294,13 @@ def test_the_digest_depends_on_what_can_change_a_score_and_on_nothing_else() -> 
     same = digest([one, two])
     assert digest([two, one]) == same
     assert digest([replace(one, expected=one.expected[::-1]), two]) == same
-    for unseen in ("tier", "category", "notes", "answer", "where", "commit", "repository"):
+    for unseen in ("tier", "category", "notes", "answer", "where", "commit"):
         assert digest([replace(one, **{unseen: "other"}), two]) == same
     assert digest([replace(one, tags=("t",)), two]) == same
     changes = [
         {"id": "c"},
         {"text": "other"},
+        {"repository": "other"},
         {"refuse": True},
         {"must_contain": ()},
         {"forbidden": ("y",)},
