@@ -30,7 +30,7 @@ def items(tmp_path_factory: pytest.TempPathFactory) -> list[Hit]:
     """Everything the index of this repository holds."""
     folder = tmp_path_factory.mktemp("own") / "index"
     index(PROJECT, Home.of(PROJECT, folder))
-    system = Assay(PROJECT, None, "lexical", folder)
+    system = Assay(PROJECT, None, "default", folder)
     try:
         return system.inventory().hits
     finally:

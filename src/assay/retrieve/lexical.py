@@ -1,85 +1,93 @@
-"""Ranking symbols by the words of a task: BM25 over names, paths, signatures, comments and body identifiers.
-
-The plain base line of retrieval: what the engine of `assay context` must beat, and what `eval` measures until it exists.
-"""
+"""BM25F: how well a symbol's words answer a task, over all fields of its text. Weights are applied before saturation, lengths per field."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from functools import lru_cache
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.core.items import Item
-from assay.store.index import Index
-from assay.text.identifiers import words
+from assay.retrieve.profile import FIELDS, Profile
+from assay.text.terms import terms
 
-_K1, _B = 1.2, 0.75  # the usual saturation and length normalisation
-_NAME_WEIGHT = 3  # a word of the name counts as often as this many in the text
-_TEST_WEIGHT = 0.3  # tests use the words of everything they test
-_WORD = re.compile(r"\w+")
+Floats = NDArray[np.float64]
+
+NAME = FIELDS.index("name")
+_WORD = re.compile(r"[^\W_]+")
+# words that say nothing about what is sought; the last are what people want done, not what they want it done to
 _STOP = frozenset(
     _WORD.findall(
-        "a an and are as at be by can do does for from has how i if in into is it its not of on or that the this to we what when where which "
-        "with you"
+        """
+        a an and are as at be by can do does for from has have how i if in into is it its not of on or that the this to we what when
+        where which with you they their there these those was were will would should could than then so such via per each any all some
+        other more most also only between about through over after before during without within against up out no nor
+        add implement create fix support new make update remove refactor change use using allow ensure handle trace explain understand
+        find show need
+        """
     )
 )
 
-_ROWS = (
-    "SELECT s.number, s.name, s.symbol, f.path, s.test, coalesce(t.signature, ''), coalesce(t.doc, ''), coalesce(t.identifiers, '') "
-    "FROM symbols s JOIN files f ON f.number = s.file LEFT JOIN texts t ON t.number = s.number WHERE s.ordinal >= 0 ORDER BY s.id"
-)
+
+class Words(Protocol):
+    """The words of every item: for a term the items that have it, with how often each field does; and the lengths of the fields."""
+
+    lengths: NDArray[np.float32]  # by item number and field
+    count: int  # items that have words
+
+    def get(self, term: str) -> tuple[NDArray[np.int32], NDArray[np.uint8]] | None:
+        """Item numbers and counts per field; None when no item has the term."""
+        ...
 
 
-class Lexicon:
-    """The words of every symbol of an index, ready to be searched."""
+def query_terms(task: str, repeats: int) -> dict[str, int]:
+    """The words a task is searched by, and how often each counts."""
+    found = Counter(
+        term
+        for word in re.findall(r"\w+", task)
+        if word.lower() not in _STOP
+        for term in terms(word)
+        if term not in _STOP
+    )
+    return {term: min(count, repeats) for term, count in found.items()}
 
-    def __init__(self, index: Index) -> None:
-        self.index = index
-        numbers: list[int] = []
-        lengths: list[int] = []
-        tests: list[int] = []
-        postings: dict[str, list[tuple[int, int]]] = {}
-        for row, (number, name, symbol, path, test, *texts) in enumerate(index.catalogue.connection.execute(_ROWS)):
-            counts = Counter(_terms(" ".join([symbol, path, *texts])))
-            for word in _terms(name):
-                counts[word] += _NAME_WEIGHT
-            for word, count in counts.items():
-                postings.setdefault(word, []).append((row, count))
-            numbers.append(number)
-            lengths.append(counts.total())
-            tests.append(test)
-        self._numbers = numbers
-        self._weight = np.where(np.array(tests, dtype=bool), _TEST_WEIGHT, 1.0)
-        self._norm = _K1 * (1 - _B + _B * np.array(lengths) / (np.mean(lengths) if lengths else 1.0))
-        self._postings: dict[str, NDArray[np.int64]] = {word: np.array(rows) for word, rows in postings.items()}
 
-    def search(self, text: str, k: int) -> list[tuple[Item, float]]:
-        """The best `k` symbols for a text, best first; ties by id."""
-        total = len(self._numbers)
-        scores = np.zeros(total)
-        for word in set(_terms(text)):
-            found = self._postings.get(word)
+class Lexical:
+    """The lexical side of one task: scores, and what is known about the words behind them."""
+
+    def __init__(self, words: Words, norms: Floats, query: dict[str, int], profile: Profile) -> None:
+        size = len(words.lengths)
+        self.score, self.coverage, self._name = np.zeros(size), np.zeros(size), np.zeros(size)
+        self.rarity: dict[str, float] = {}
+        weights = np.array(profile.field_weights)
+        for term, times in query.items():
+            found = words.get(term)
             if found is None:
                 continue
-            rows, counts = found[:, 0], found[:, 1]
-            rarity = np.log1p((total - len(rows) + 0.5) / (len(rows) + 0.5))
-            scores[rows] += rarity * counts * (_K1 + 1) / (counts + self._norm[rows])
-        scores *= self._weight
-        order = np.argsort(-scores, kind="stable")[:k]
-        return [(self.index.item(self._numbers[row]), float(scores[row])) for row in order.tolist() if scores[row] > 0]
+            items, counts = found
+            rarity = self.rarity[term] = rarity_of(words.count, len(items))
+            frequency = (counts * weights / norms[items]).sum(axis=1)
+            saturated = frequency * (profile.saturation + 1) / (profile.saturation + frequency)
+            self.score[items] += times * rarity * saturated
+            self.coverage[items] += rarity
+            self._name[items[counts[:, NAME] > 0]] += rarity
+        self.coverage /= max(sum(self.rarity.values()), 1e-9)
+
+    def name_precision(self, name_rarity: Floats) -> Floats:
+        """The share of each name's words, by rarity, that the task has."""
+        return np.asarray(self._name / np.maximum(name_rarity, 1e-9), dtype=np.float64)
 
 
-def _terms(text: str) -> list[str]:
-    return [_stem(word) for piece in _WORD.findall(text) for word in words(piece) if word not in _STOP]
+def rarity_of(items: int, having: int) -> float:
+    """Inverse document frequency, never negative."""
+    return math.log(1 + (items - having + 0.5) / (having + 0.5))
 
 
-@lru_cache(maxsize=1 << 16)
-def _stem(word: str) -> str:
-    """Plural and the commonest endings off: enough for `resolves` to meet `resolve`."""
-    for ending in ("ing", "ed", "es", "s", "e"):
-        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
-            return word[: -len(ending)]
-    return word
+def norms_of(words: Words, profile: Profile) -> Floats:
+    """What each field's counts are divided by, for its length: 1 at the average."""
+    lengths = words.lengths.astype(np.float64)
+    average = lengths.sum(axis=0) / max(words.count, 1)
+    share = np.array(profile.field_lengths)
+    return np.asarray(1 - share + share * lengths / np.maximum(average, 1e-9), dtype=np.float64)

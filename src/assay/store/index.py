@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 
@@ -116,6 +117,13 @@ class Index:
     def by_id(self, one: str) -> Item | None:
         found = self.items("s.id = ?", (one,))
         return found[0] if found else None
+
+    def ids(self, numbers: Iterable[int]) -> dict[int, str]:
+        """The ids of items by their numbers."""
+        wanted = sorted(numbers)
+        marks = ", ".join("?" * len(wanted))
+        rows = self.catalogue.connection.execute(f"SELECT number, id FROM symbols WHERE number IN ({marks})", wanted)
+        return dict(rows.fetchall())
 
     def names(self) -> list[str]:
         """Every qualified name, for suggestions."""

@@ -12,29 +12,35 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from assay import __version__
 from assay.core.hits import Hit, Response, Stage
-from assay.errors import AssayError
 from assay.evaluate.systems.protocol import Base, SystemDied, finished, folder_of
 from assay.evaluate.verify import Inventory
-from assay.retrieve.lexical import Lexicon
+from assay.retrieve.engine import Engine, Ranking
+from assay.retrieve.profile import DEFAULT, Profile
+from assay.retrieve.profile import profile as named_profile
 from assay.store.index import Index, NoIndex, UnusableIndex
 from assay.store.layout import Home
 
 _TRACE = 300  # results of a stage kept for `eval diagnose`
-PROFILES = ("lexical",)
+_TRACED = ("lexical", "walk")  # components whose best are told apart from the final ranking
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class _Opened:
-    """One repository's index, ready to search."""
+    """One repository's index, ready to search. The engine is made when it is first asked."""
 
     index: Index
-    lexicon: Lexicon
     fingerprint: str
+    profile: Profile
+
+    @cached_property
+    def engine(self) -> Engine:
+        return Engine(self.index, self.profile)
 
 
 class Assay(Base):
@@ -43,14 +49,14 @@ class Assay(Base):
     concurrent = False
 
     def __init__(self, root: Path, corpus: Path | None, profile: str, index_dir: Path | None = None) -> None:
-        super().__init__("assay" if profile == PROFILES[0] else f"assay:{profile}")
-        self._root, self._corpus, self._profile, self._index_dir = root, corpus, profile, index_dir
+        super().__init__("assay" if profile == DEFAULT else f"assay:{profile}")
+        self._root, self._corpus, self._profile, self._index_dir = root, corpus, named_profile(profile), index_dir
         self._open: dict[str, _Opened] = {}
 
     def describe(self) -> dict[str, Any]:
         return {
             "spec": self.name,
-            "profile": self._profile,
+            "profile": self._profile.name,
             "version": __version__,
             "cold_start": True,
             "index_fingerprint": self._fingerprint(),
@@ -71,19 +77,22 @@ class Assay(Base):
                 index = Index.open(folder, Home.of(folder, self._index_dir))
                 hashes = index.catalogue.connection.execute("SELECT path, hex(hash) FROM files ORDER BY path")
                 fingerprint = _digest(f"{path} {content}" for path, content in hashes)
-                self._open[key] = _Opened(index, Lexicon(index), fingerprint)
+                self._open[key] = _Opened(index, fingerprint, self._profile)
         return self._open[key]
 
     def retrieve(
         self, text: str, k: int, budget: int | None = None, repository: str = "", query_id: str = ""
     ) -> Response:
         opened = self.opened(repository)
-        started = time.perf_counter()
         with _reading():
-            found = opened.lexicon.search(text, max(k, _TRACE))
-        hits = tuple(Hit(i.id, i.symbol, i.path, i.path, i.start, i.end, round(score, 6)) for i, score in found[:k])
-        spent = time.perf_counter() - started
-        stages = (Stage("lexical", tuple(item.id for item, _ in found)), Stage("ranking", tuple(h.id for h in hits)))
+            engine = opened.engine
+            started = time.perf_counter()
+            ranking = engine.rank(text)
+            best = ranking.best(max(k, _TRACE))
+            found = [(engine.index.item(number), float(ranking.scores[number])) for number in best[:k]]
+            spent = time.perf_counter() - started
+            stages = _stages(engine, ranking, best, k)
+        hits = tuple(Hit(i.id, i.symbol, i.path, i.path, i.start, i.end, round(score, 6)) for i, score in found)
         return finished(Response(hits, stages=stages), k, spent)
 
     def holds(self, path: Path) -> bool:
@@ -118,12 +127,17 @@ def _reading() -> Iterator[None]:
         raise SystemDied(f"the index is damaged ({error}). Rebuild it with: assay index --rebuild") from None
 
 
+def _stages(engine: Engine, ranking: Ranking, best: list[int], k: int) -> tuple[Stage, ...]:
+    """What each step passed on, for `eval diagnose`."""
+    orders = {name: ranking.best_by(name, _TRACE) for name in _TRACED if name in ranking.components}
+    orders |= {"ranking": best, "result": best[:k]}
+    ids = engine.index.ids({number for numbers in orders.values() for number in numbers})
+    return tuple(Stage(name, tuple(ids[number] for number in numbers)) for name, numbers in orders.items())
+
+
 def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> Assay:
     """`assay` or `assay:PROFILE`."""
-    profile = argument or PROFILES[0]
-    if profile not in PROFILES:
-        raise AssayError(f"unknown profile '{profile}' of assay; known: {', '.join(PROFILES)}")
-    return Assay(root, corpus, profile)
+    return Assay(root, corpus, argument or DEFAULT)
 
 
 def _digest(lines: Any) -> str:

@@ -1,0 +1,147 @@
+"""The engine: from a task to the right symbols, explained. `rank` is the algorithm, top to bottom; each step is one call below it.
+
+task ──▶ terms ──▶ BM25F × coverage × name × authority ──▶ containers ↔ members ──▶ walk ──▶ ranking
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from assay.core.items import Item
+from assay.retrieve.graph import Floats, Graph
+from assay.retrieve.lexical import Lexical, norms_of, query_terms, rarity_of
+from assay.retrieve.profile import Profile
+from assay.retrieve.words import IndexedWords
+from assay.store.index import Index
+
+_ABOUT_TESTS = re.compile(r"\b(?:unit |integration )?(?:tests?|testing|test suites?|specs?|fixtures?)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """The order of an index's items for one task. `components` are what the scores were made of, each by item number."""
+
+    task: str
+    terms: dict[str, float]  # the words searched by, with their rarity here
+    scores: Floats
+    components: dict[str, Floats] = field(default_factory=dict)
+
+    def best(self, k: int) -> list[int]:
+        """The numbers of the best items, best first; ties by number."""
+        return _highest(self.scores, k)
+
+    def best_by(self, component: str, k: int) -> list[int]:
+        """The numbers of the items highest in one component."""
+        return _highest(self.components[component], k)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """One item of an answer: its rank, score, and what each component contributed."""
+
+    item: Item
+    rank: int
+    score: float
+    components: dict[str, float]
+
+
+class Engine:
+    """An index, ready to be asked. Opens nothing but the index: no feedback, no session, nothing learned."""
+
+    def __init__(self, index: Index, profile: Profile) -> None:
+        self.index, self.profile = index, profile
+        self._words = IndexedWords(index)
+        self._size = len(self._words.lengths)
+        self._norms = norms_of(self._words, profile)
+
+    @cached_property
+    def _graph(self) -> Graph:
+        return Graph(self.index.edges, self._size, self.profile)
+
+    @cached_property
+    def _kinds(self) -> Floats:
+        """The weight of each item's kind."""
+        weights = np.ones(self._size)
+        for number, kind in self.index.catalogue.connection.execute("SELECT number, kind FROM symbols"):
+            weights[number] = self.profile.kind_weights.get(kind, 1.0)
+        return weights
+
+    @cached_property
+    def _tests(self) -> Floats:
+        """The weight of what belongs to tests."""
+        weights = np.ones(self._size)
+        rows = self.index.catalogue.connection.execute(
+            "SELECT s.number FROM symbols s JOIN files f ON f.number = s.file WHERE s.test OR f.test"
+        )
+        weights[[number for (number,) in rows]] = self.profile.test_weight
+        return weights
+
+    @cached_property
+    def _name_rarity(self) -> Floats:
+        """How rare the words of each name are, added up."""
+        total = np.zeros(self._size)
+        known: dict[str, float] = {}
+        for number, names in self._words.name_terms.items():
+            for term in names:
+                if term not in known:
+                    found = self._words.get(term)
+                    known[term] = rarity_of(self._words.count, 0 if found is None else len(found[0]))
+                total[number] += known[term]
+        return total
+
+    def rank(self, task: str) -> Ranking:
+        """Scores every item for a task."""
+        profile, about_tests = self.profile, bool(_ABOUT_TESTS.search(task))
+        lexical = Lexical(self._words, self._norms, query_terms(task, profile.repeats), profile)
+        if not lexical.score.any():
+            return Ranking(task, lexical.rarity, np.zeros(self._size))
+        components = {
+            "lexical": lexical.score,
+            "coverage": 1 - profile.coverage + profile.coverage * lexical.coverage,
+            "name": 1 + profile.name_precision * lexical.name_precision(self._name_rarity),
+            "authority": 1 + profile.authority * self._graph.authority,
+            "kind": self._kinds,
+            "tests": np.ones(self._size) if about_tests else self._tests,
+        }
+        direct = np.prod(list(components.values()), axis=0)
+        shared = self._graph.shared(direct, profile.container_share, profile.member_share) * self._kinds
+        walked = self._walk(shared) * self._kinds * components["tests"]
+        components |= {"containers": shared - direct, "walk": walked}
+        return Ranking(task, lexical.rarity, _share_of_best(shared) + profile.walk * _share_of_best(walked), components)
+
+    def _walk(self, scores: Floats) -> Floats:
+        """A walk from the best items; a better one is a likelier start, by the square of its score."""
+        if not self.profile.walk:
+            return np.zeros(self._size)
+        best = np.argsort(-scores, kind="stable")[: self.profile.seeds]
+        seeds = np.zeros(self._size)
+        seeds[best] = scores[best] ** 2
+        return self._graph.walk(seeds, self.profile.restart, self.profile.steps)
+
+    def context(self, task: str, k: int) -> list[Ranked]:
+        """The best `k` items for a task, each with what its score was made of."""
+        ranking = self.rank(task)
+        return [
+            Ranked(
+                self.index.item(number),
+                rank,
+                float(ranking.scores[number]),
+                {name: float(values[number]) for name, values in ranking.components.items()},
+            )
+            for rank, number in enumerate(ranking.best(k), 1)
+        ]
+
+
+def _highest(values: Floats, k: int) -> list[int]:
+    order = np.argsort(-values, kind="stable")[:k]
+    return [int(number) for number in order if values[number] > 0]
+
+
+def _share_of_best(values: Floats) -> Floats:
+    """Values as shares of the highest."""
+    highest = values.max(initial=0.0)
+    return np.asarray(values / highest if highest > 0 else values, dtype=np.float64)
