@@ -13,7 +13,7 @@ import numpy as np
 
 from assay.core.items import Item
 from assay.retrieve.graph import Floats, Graph
-from assay.retrieve.lexical import Lexical, norms_of, query_terms, rarity_of
+from assay.retrieve.lexical import Lexical, norms_of, query_terms, rarity_of, saturated
 from assay.retrieve.profile import Profile
 from assay.retrieve.words import IndexedWords
 from assay.store.index import Index
@@ -121,6 +121,23 @@ class Engine:
         seeds = np.zeros(self._size)
         seeds[best] = scores[best] ** 2
         return self._graph.walk(seeds, self.profile.restart, self.profile.steps)
+
+    def word(self, term: str, number: int) -> tuple[float, float, list[int]]:
+        """One word in one item: its rarity here, the score it brings, and how often each field has it."""
+        found = self._words.get(term)
+        at = np.flatnonzero(found[0] == number) if found is not None else []
+        if found is None or not len(at):
+            return 0.0, 0.0, []
+        rarity, counts = rarity_of(self._words.count, len(found[0])), found[1][at[0]]
+        return (
+            rarity,
+            rarity * float(saturated(counts[None, :], self._norms[[number]], self.profile)[0]),
+            counts.tolist(),
+        )
+
+    def brought(self, ranking: Ranking, number: int) -> list[tuple[int, str, float]]:
+        """By which edges the walk came to an item, most first: (from, edge type, share of what came)."""
+        return self._graph.brought(ranking.components["walk"], number)
 
     def context(self, task: str, k: int) -> list[Ranked]:
         """The best `k` items for a task, each with what its score was made of."""

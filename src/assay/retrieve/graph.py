@@ -48,6 +48,7 @@ class Graph:
         weight = np.concatenate([forwards[self._type] * confidence, backwards[self._type] * confidence])
         kept = weight > 0
         self._start, self._end, weight = start[kept], end[kept], weight[kept]
+        self._name = np.concatenate([self._type, self._type + len(EDGE_NAMES)])[kept]  # second half: against the edge
         leaving = np.bincount(self._start, weights=weight, minlength=self.size)
         self._share = weight / leaving[self._start]
         self._dead_end = leaving == 0
@@ -65,14 +66,29 @@ class Graph:
         best, unchanged = np.empty(0, np.int64), 0
         for _ in range(steps):
             moved = np.bincount(self._end, weights=found[self._start] * self._share, minlength=self.size)
-            moved += found[self._dead_end].sum() * home
-            found = (1 - restart) * moved + restart * home
+            stranded = found[self._dead_end].sum()
+            found = (1 - restart) * (moved + stranded * home) + restart * home
             now = np.argsort(-found, kind="stable")[:_STABLE]
             unchanged = unchanged + 1 if np.array_equal(now, best) else 0
             best = now
             if unchanged >= _STABLE_STEPS:
                 break
         return np.asarray(found, dtype=np.float64)
+
+    def brought(self, found: Floats, number: int) -> list[tuple[int, str, float]]:
+        """By which edges a walk that ended like this came to an item, most first: (from, edge type, share of what came)."""
+        into = np.flatnonzero(self._end == number)
+        flow = found[self._start[into]] * self._share[into]
+        total = flow.sum()
+        if total <= 0:
+            return []
+        order = into[np.argsort(-flow, kind="stable")]
+        share = np.sort(flow)[::-1] / total
+        return [
+            (int(self._start[at]), _edge_name(int(self._name[at])), float(part))
+            for at, part in zip(order, share, strict=True)
+            if part > 0
+        ]
 
     def shared(self, scores: Floats, upwards: float, downwards: float, first: int = 400, members: int = 5) -> Floats:
         """Containers gain from their best members (each next one half as much), then members from their container."""
@@ -92,3 +108,10 @@ class Graph:
         out = raised.copy()
         out[order] += downwards * raised[parents]
         return np.asarray(out, dtype=np.float64)
+
+
+def _edge_name(code: int) -> str:
+    """The type of an edge, or what it is called when followed backwards."""
+    backwards, kind = divmod(code, len(EDGE_NAMES))
+    name = EDGE_NAMES[kind]
+    return EDGE_TYPES[name].reverse if backwards else name

@@ -61,16 +61,13 @@ class Lexical:
         size = len(words.lengths)
         self.score, self.coverage, self._name = np.zeros(size), np.zeros(size), np.zeros(size)
         self.rarity: dict[str, float] = {}
-        weights = np.array(profile.field_weights)
         for term, times in query.items():
             found = words.get(term)
             if found is None:
                 continue
             items, counts = found
             rarity = self.rarity[term] = rarity_of(words.count, len(items))
-            frequency = (counts * weights / norms[items]).sum(axis=1)
-            saturated = frequency * (profile.saturation + 1) / (profile.saturation + frequency)
-            self.score[items] += times * rarity * saturated
+            self.score[items] += times * rarity * saturated(counts, norms[items], profile)
             self.coverage[items] += rarity
             self._name[items[counts[:, NAME] > 0]] += rarity
         self.coverage /= max(sum(self.rarity.values()), 1e-9)
@@ -78,6 +75,12 @@ class Lexical:
     def name_precision(self, name_rarity: Floats) -> Floats:
         """The share of each name's words, by rarity, that the task has."""
         return np.asarray(self._name / np.maximum(name_rarity, 1e-9), dtype=np.float64)
+
+
+def saturated(counts: NDArray[np.uint8], norms: Floats, profile: Profile) -> Floats:
+    """What counts per field are worth: weighted, divided by the norms of their lengths, added up, and then saturated."""
+    frequency = (counts * np.array(profile.field_weights) / norms).sum(axis=1)
+    return np.asarray(frequency * (profile.saturation + 1) / (profile.saturation + frequency), dtype=np.float64)
 
 
 def rarity_of(items: int, having: int) -> float:

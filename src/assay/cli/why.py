@@ -1,0 +1,83 @@
+"""`assay why`."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import click
+
+from assay.cli.common import find_root, format_option, home_of, print_json, root_options
+from assay.cli.symbols import as_json
+from assay.retrieve.engine import Engine
+from assay.retrieve.explain import Explanation, explain
+from assay.retrieve.names import require
+from assay.retrieve.profile import DEFAULT, profile
+from assay.store.index import Index
+
+_MULTIPLIERS = ("coverage", "name", "authority", "kind", "tests")
+
+
+@click.command("why")
+@click.argument("task")
+@click.argument("symbol")
+@click.option(
+    "-k", type=click.IntRange(min=1), default=10, show_default=True, help="How many results count as the answer."
+)
+@click.option(
+    "--profile",
+    "profile_name",
+    default=DEFAULT,
+    show_default=True,
+    metavar="NAME",
+    help="How to rank: default or lexical.",
+)
+@root_options
+@format_option
+def command(
+    task: str, symbol: str, k: int, profile_name: str, root: Path | None, index_dir: Path | None, form: str
+) -> None:
+    """Why SYMBOL stands where it stands for TASK: every word, every component, the way the walk came.
+
+    For a symbol that is not among the first k, the step that lost it. If SYMBOL means several, each is explained.
+    """
+    where = find_root(root)
+    index = Index.open(where, home_of(where, index_dir))
+    engine = Engine(index, profile(profile_name))
+    told = [explain(engine, task, item, k) for item in require(index, symbol)]
+    told.sort(key=lambda one: (one.rank is None, one.rank or 0))
+    if form == "json":
+        print_json({"task": task, "profile": engine.profile.name, "explanations": [_json(one) for one in told]})
+        return
+    for number, one in enumerate(told):
+        if number:
+            click.echo()
+        _print(one)
+
+
+def _json(one: Explanation) -> dict[str, object]:
+    return {
+        **as_json(one.item), "rank": one.rank, "score": one.score, "best": one.best, "lost": one.lost, "components": one.components,
+        "words": [dataclasses.asdict(word) for word in one.words], "walk": [dataclasses.asdict(way) for way in one.ways],
+    }  # fmt: skip
+
+
+def _print(one: Explanation) -> None:
+    item = one.item
+    place = f"rank {one.rank}, score {one.score:.3f} of {one.best:.3f}" if one.rank else "not ranked"
+    click.echo(f"{item.kind} {item.symbol}  {item.path}:{item.start}\n  {place}")
+    if one.lost:
+        click.echo(f"  lost: {one.lost}")
+    if one.words:
+        click.echo("  words of the task:")
+        for word in one.words:
+            fields = ", ".join(f"{name} {count}" for name, count in word.fields.items())
+            click.echo(f"    {word.score:6.2f}  {word.term} (rarity {word.rarity:.1f}; {fields})")
+    if one.components:
+        click.echo(f"  {one.components['lexical']:8.2f}  by its words, times")
+        for name in _MULTIPLIERS:
+            click.echo(f"  {one.components[name]:8.2f}    {name}")
+        click.echo(f"  {one.components['containers']:+8.2f}  from its container and members")
+        click.echo(f"  {one.components['walk']:8.4f}  of the walk" + (", which came by" if one.ways else ""))
+    for way in one.ways:
+        click.echo(f"    {way.share:6.0%}  {way.source} ({way.edge})")

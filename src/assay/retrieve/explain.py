@@ -1,0 +1,110 @@
+"""Why an item stands where it stands: every word, every component, and the way the walk came."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from assay.core.items import Item
+from assay.retrieve.engine import Engine, Ranking
+from assay.retrieve.lexical import query_terms
+from assay.retrieve.profile import FIELDS
+
+_WAYS = 5  # edges shown by which the walk came
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of the task in an item: how rare it is here, what it added, and in which fields it stands."""
+
+    term: str
+    rarity: float
+    score: float
+    fields: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """An edge by which the walk came, and the share of the walker it brought."""
+
+    source: str
+    edge: str
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """One item's place for a task. `rank` is None when it was not ranked at all; then `lost` says where it was lost."""
+
+    item: Item
+    rank: int | None
+    score: float
+    best: float
+    words: list[Word]
+    components: dict[str, float]
+    ways: list[Way]
+    lost: str
+
+
+def explain(engine: Engine, task: str, item: Item, k: int) -> Explanation:
+    """Where an item stands for a task among all others, and why."""
+    ranking = engine.rank(task)
+    number = item.number
+    score = float(ranking.scores[number])
+    # as in the ranking: higher first, equal ones by number
+    above = int((ranking.scores > score).sum() + (ranking.scores[:number] == score).sum())
+    rank = above + 1 if score > 0 else None
+    return Explanation(
+        item=item,
+        rank=rank,
+        score=score,
+        best=float(ranking.scores.max(initial=0.0)),
+        words=_words(engine, task, number),
+        components={name: float(values[number]) for name, values in ranking.components.items()},
+        ways=_ways(engine, ranking, number),
+        lost=_lost(ranking, number, rank, k),
+    )
+
+
+def _words(engine: Engine, task: str, number: int) -> list[Word]:
+    """The task's words that the item has, what counts most first."""
+    found = []
+    for term, times in query_terms(task, engine.profile.repeats).items():
+        rarity, score, counts = engine.word(term, number)
+        if score:
+            fields = {FIELDS[at]: int(count) for at, count in enumerate(counts) if count}
+            found.append(Word(term, rarity, times * score, fields))
+    return sorted(found, key=lambda word: (-word.score, word.term))
+
+
+def _ways(engine: Engine, ranking: Ranking, number: int) -> list[Way]:
+    if "walk" not in ranking.components:
+        return []
+    brought = engine.brought(ranking, number)
+    ids = engine.index.ids({source for source, _, _ in brought})
+    return [Way(ids[source], edge, share) for source, edge, share in brought[:_WAYS]]
+
+
+def _lost(ranking: Ranking, number: int, rank: int | None, k: int) -> str:
+    """The step that kept an item out of the first k; empty when it is among them."""
+    if rank is not None and rank <= k:
+        return ""
+    if not ranking.terms:
+        return "no word of the task is in the index"
+    if rank is None:
+        return "it has no word of the task, and the walk did not come to it"
+    direct = ranking.components["lexical"][number]
+    if not direct:
+        return f"it has no word of the task; the walk alone brings it to rank {rank}"
+    lexical = int((ranking.components["lexical"] > direct).sum()) + 1
+    lowered = [
+        name for name in ("coverage", "kind", "tests") if ranking.components[name][number] < _usual(ranking, name)
+    ]
+    why = f"; lowered by {', '.join(lowered)}" if lowered and lexical < rank else ""
+    return f"ranked low: {lexical} by its words, {rank} in all{why}"
+
+
+def _usual(ranking: Ranking, component: str) -> float:
+    """What the best items have of a component."""
+    return float(np.median(ranking.components[component][ranking.best(10)]))

@@ -1,0 +1,254 @@
+"""The engine: what is found for a task, in which order, and why."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.core.edges import EDGE_TYPES
+from assay.errors import AssayError
+from assay.retrieve.engine import Engine
+from assay.retrieve.graph import Graph
+from assay.retrieve.lexical import query_terms, rarity_of
+from assay.retrieve.profile import PROFILES, Profile, profile
+from assay.store.edges import DTYPE, Edges
+from assay.text.terms import terms
+from command import assay
+from conftest import Repository
+
+SHOP = '''\
+class Basket:
+    """What a customer is going to buy."""
+
+    def __init__(self):
+        self.goods = []
+
+    def total_price(self, discounts):
+        """Adds up the prices of the goods."""
+        return apply_discounts(sum(good.price for good in self.goods), discounts)
+
+    def empty(self):
+        self.goods.clear()
+
+
+def apply_discounts(amount, discounts):
+    for discount in discounts:
+        amount -= discount.value
+    return amount
+
+
+def send_invoice(basket, address):
+    deliver(address, basket.total_price([]))
+
+
+def deliver(address, amount):
+    print(address, amount)
+'''
+TESTS = """\
+from shop import Basket, apply_discounts
+
+
+def test_total_price_with_discounts():
+    assert Basket().total_price([]) == 0
+    assert apply_discounts(3, []) == 3
+"""
+
+
+@pytest.fixture
+def shop(repository: Repository) -> Repository:
+    repository.write("shop.py", SHOP)
+    repository.write("tests/test_shop.py", TESTS)
+    repository.commit()
+    repository.index()
+    return repository
+
+
+def _found(shop: Repository, task: str, how: Profile | None = None, k: int = 5) -> list[str]:
+    index = shop.open()
+    try:
+        return [ranked.item.symbol for ranked in Engine(index, how or Profile()).context(task, k)]
+    finally:
+        index.close()
+
+
+# -- words -------------------------------------------------------------------------------------------------------------
+
+
+def test_terms_are_split_lower_cased_and_stemmed() -> None:
+    assert terms("parseHTTPHeaders of requests_v2") == ["pars", "http", "header", "of", "request", "v", "2"]
+    assert terms("discounts") == terms("Discounted")
+
+
+def test_a_task_is_searched_by_its_telling_words_each_counted_twice_at_most() -> None:
+    assert query_terms("Add the discount, discount, discount to the basket", 2) == {"discount": 2, "basket": 1}
+    assert query_terms("how do I use it", 2) == {}
+
+
+@given(st.integers(1, 10_000), st.data())
+def test_a_rarer_word_weighs_more_and_none_less_than_nothing(items: int, data: st.DataObject) -> None:
+    few = data.draw(st.integers(0, items - 1))
+    many = data.draw(st.integers(few + 1, items))
+    assert rarity_of(items, few) > rarity_of(items, many) > 0
+
+
+# -- ranking -----------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_named_by_the_task_comes_first(shop: Repository) -> None:
+    assert _found(shop, "total price of a basket")[:2] == ["Basket.total_price", "Basket"]
+    assert _found(shop, "sending invoices", PROFILES["lexical"])[0] == "send_invoice"
+
+
+def test_the_walk_brings_what_shares_no_word_with_the_task(shop: Repository) -> None:
+    with_walk, without = _found(shop, "invoice", k=9), _found(shop, "invoice", PROFILES["lexical"], k=9)
+    assert "deliver" in with_walk
+    assert "deliver" not in without
+
+
+def test_tests_stand_behind_unless_the_task_is_about_them(shop: Repository) -> None:
+    lexical = PROFILES["lexical"]
+    assert _found(shop, "total price with discounts", lexical)[0] != "test_total_price_with_discounts"
+    assert _found(shop, "fix the test of total price with discounts", lexical)[0] == "test_total_price_with_discounts"
+
+
+@pytest.mark.parametrize(
+    "task", ["", "   ", "the of and", "🙂 漢字 שלום", "'; DROP TABLE symbols; --", '"*" OR NEAR(', "x" * 100_000]
+)
+def test_a_task_that_says_nothing_finds_nothing_and_breaks_nothing(shop: Repository, task: str) -> None:
+    assert _found(shop, task) == []
+
+
+def test_an_empty_index_finds_nothing(repository: Repository) -> None:
+    repository.commit()
+    repository.index()
+    assert _found(repository, "anything at all") == []
+
+
+def test_a_ranking_repeats_exactly(shop: Repository) -> None:
+    index = shop.open()
+    first, second = (Engine(index, Profile()).rank("discounts of the basket") for _ in range(2))
+    index.close()
+    assert first.scores.tobytes() == second.scores.tobytes()
+
+
+def test_components_say_what_the_direct_score_is_made_of(shop: Repository) -> None:
+    index = shop.open()
+    best = Engine(index, Profile()).context("total price of a basket", 1)[0]
+    index.close()
+    assert set(best.components) == {
+        "lexical", "coverage", "name", "authority", "kind", "tests", "containers", "walk",
+    }  # fmt: skip
+    assert best.rank == 1
+    assert best.components["lexical"] > 0
+    assert best.components["tests"] == 1.0
+
+
+def test_a_weight_of_0_switches_its_mechanism_off(shop: Repository) -> None:
+    index = shop.open()
+    for name, component in {"coverage": "coverage", "name_precision": "name", "authority": "authority"}.items():
+        off = dataclasses.replace(Profile(), **{name: 0.0})
+        values = Engine(index, off).rank("total price").components[component]
+        assert (values == 1.0).all(), name
+    still = dataclasses.replace(Profile(), walk=0.0, container_share=0.0, member_share=0.0)
+    components = Engine(index, still).rank("total price").components
+    index.close()
+    assert not components["walk"].any()
+    assert not np.clip(components["containers"], 0, None).any()
+
+
+def test_an_unknown_profile_offers_the_nearest() -> None:
+    with pytest.raises(AssayError, match="Did you mean 'lexical'"):
+        profile("lexicl")
+
+
+# -- the graph ---------------------------------------------------------------------------------------------------------
+
+
+def _graph(rows: list[tuple[int, int, str]], size: int) -> Graph:
+    edges = np.array([(a, b, EDGE_TYPES[kind].code, 1, 1.0, 1, 1) for a, b, kind in rows], dtype=DTYPE)
+    return Graph(Edges(edges, np.arange(len(edges), dtype="<i4")), size, Profile())
+
+
+def test_the_walk_follows_edges_by_their_weight() -> None:
+    graph = _graph([(1, 2, "calls"), (1, 3, "similar_to")], 4)
+    seeds = np.array([0, 1.0, 0, 0])
+    one_step = graph.walk(seeds, restart=0.2, steps=1)
+    assert one_step == pytest.approx([0, 0.2, 0.8 * 1.0 / 1.15, 0.8 * 0.15 / 1.15])
+
+
+def test_from_a_dead_end_the_walk_goes_back_to_the_seeds() -> None:
+    graph = _graph([], 3)
+    assert graph.walk(np.array([0, 3.0, 1.0]), restart=0.2, steps=5) == pytest.approx([0, 0.75, 0.25])
+
+
+_EDGES = st.lists(
+    st.tuples(st.integers(1, 9), st.integers(1, 9), st.sampled_from(list(Profile().edge_weights))), max_size=30
+)
+
+
+@given(_EDGES, st.lists(st.floats(0, 1), min_size=10, max_size=10))
+def test_the_walker_is_always_somewhere_and_nowhere_twice(rows: list[tuple[int, int, str]], seeds: list[float]) -> None:
+    found = _graph(rows, 10).walk(np.array(seeds), 0.2, 15)
+    assert (found >= 0).all()
+    assert found.sum() == pytest.approx(1.0 if sum(seeds) > 0 else 0.0)
+
+
+def test_a_container_gains_from_its_best_members_and_members_from_it() -> None:
+    graph = _graph([(1, 2, "contains"), (1, 3, "contains")], 4)
+    shared = graph.shared(np.array([0, 1.0, 8.0, 4.0]), upwards=0.5, downwards=0.1)
+    container = 1.0 + 0.5 * (8.0 + 4.0 / 2)
+    assert shared == pytest.approx([0, container, 8.0 + 0.1 * container, 4.0 + 0.1 * container])
+
+
+def test_only_the_five_best_members_count() -> None:
+    graph = _graph([(1, number, "contains") for number in range(2, 9)], 9)
+    scores = np.array([0, 0, *[1.0] * 7])
+    assert graph.shared(scores, 1.0, 0.0)[1] == pytest.approx(1 + 1 / 2 + 1 / 4 + 1 / 8 + 1 / 16)
+
+
+def test_what_is_used_more_has_more_authority() -> None:
+    graph = _graph([(1, 2, "calls"), (3, 2, "references"), (1, 3, "calls"), (2, 1, "contains")], 4)
+    assert graph.authority[2] == 1.0
+    assert 0 < graph.authority[3] < 1
+    assert graph.authority[1] == 0
+
+
+# -- why ---------------------------------------------------------------------------------------------------------------
+
+
+def test_why_adds_up_the_words_to_the_lexical_score(shop: Repository) -> None:
+    told = assay(shop.root, "why", "total price of a basket", "Basket.total_price", "--format", "json").json[
+        "explanations"
+    ]
+    assert len(told) == 1
+    assert told[0]["rank"] == 1
+    assert told[0]["lost"] == ""
+    words = {word["term"]: word for word in told[0]["words"]}
+    assert words["total"]["fields"]["name"] == 1
+    assert sum(word["score"] for word in words.values()) == pytest.approx(told[0]["components"]["lexical"])
+
+
+def test_why_says_by_which_edges_the_walk_came(shop: Repository) -> None:
+    told = assay(shop.root, "why", "invoice", "deliver", "--format", "json").json["explanations"][0]
+    assert told["components"]["lexical"] == 0
+    assert (told["walk"][0]["source"], told["walk"][0]["edge"]) == ("shop.py::send_invoice", "calls")
+    assert sum(way["share"] for way in told["walk"]) == pytest.approx(1.0)
+
+
+def test_why_says_where_a_symbol_was_lost(shop: Repository) -> None:
+    done = assay(shop.root, "why", "invoice", "Basket.empty", "--profile", "lexical")
+    assert "lost: it has no word of the task, and the walk did not come to it" in done.out
+    done = assay(shop.root, "why", "invoice", "deliver", "-k", "1")
+    assert "lost: it has no word of the task; the walk alone brings it to rank" in done.out
+    done = assay(shop.root, "why", "qwertyuiop", "deliver")
+    assert "lost: no word of the task is in the index" in done.out
+
+
+def test_why_of_a_symbol_that_does_not_exist_offers_the_nearest(shop: Repository) -> None:
+    done = assay(shop.root, "why", "invoice", "send_invoic")
+    assert done.code == 1
+    assert "Nearest: send_invoice" in done.err
