@@ -125,15 +125,12 @@ class Engine:
     def word(self, term: str, number: int) -> tuple[float, float, list[int]]:
         """One word in one item: its rarity here, the score it brings, and how often each field has it."""
         found = self._words.get(term)
-        at = np.flatnonzero(found[0] == number) if found is not None else []
-        if found is None or not len(at):
+        if found is None or number not in found[0]:
             return 0.0, 0.0, []
-        rarity, counts = rarity_of(self._words.count, len(found[0])), found[1][at[0]]
-        return (
-            rarity,
-            rarity * float(saturated(counts[None, :], self._norms[[number]], self.profile)[0]),
-            counts.tolist(),
-        )
+        rarity = rarity_of(self._words.count, len(found[0]))
+        counts = found[1][found[0] == number]
+        score = rarity * float(saturated(counts, self._norms[[number]], self.profile)[0])
+        return rarity, score, counts[0].tolist()
 
     def brought(self, ranking: Ranking, number: int) -> list[tuple[int, str, float]]:
         """By which edges the walk came to an item, most first: (from, edge type, share of what came)."""
