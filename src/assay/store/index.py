@@ -1,18 +1,23 @@
-"""Opening an index: the catalogue and the edges of the current generation, checked before anything is believed."""
+"""Opening an index: the catalogue, the edges and the words of the current generation, checked before anything is believed."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 from assay.core.edges import EDGE_NAMES, EXTERNAL, PROVENANCES, Edge
 from assay.core.items import Item
 from assay.errors import AssayError
-from assay.store import catalogue, edges, layout
+from assay.store import catalogue, edges, layout, postings
 from assay.store.catalogue import Catalogue, FileRow
 from assay.store.edges import Edges
 from assay.store.layout import Home
+from assay.store.postings import Postings
+
+Opened = TypeVar("Opened")
 
 _ITEM = (
     "SELECT s.number, s.id, s.kind, s.name, s.symbol, f.path, s.start, s.end, coalesce(t.signature, ''), coalesce(t.doc, ''), s.test "
@@ -31,8 +36,11 @@ class UnusableIndex(AssayError):
 class Index:
     """One generation of an index, open for reading."""
 
-    def __init__(self, root: Path, folder: Path, opened: Catalogue, graph: Edges) -> None:
+    def __init__(
+        self, root: Path, folder: Path, opened: Catalogue, graph: Edges, unchecked: Postings, hint: str
+    ) -> None:
         self.root, self.folder, self.catalogue, self.edges = root, folder, opened, graph
+        self._unchecked, self._hint = unchecked, hint
 
     @classmethod
     def open(cls, root: Path, home: Home) -> Index:
@@ -69,24 +77,33 @@ class Index:
             opened.close()
             raise UnusableIndex(f"{path}: the index is truncated. {hint}")
         try:
-            graph = Edges.open(folder)
-        except Exception as error:  # numpy parses the header as Python: random bytes can raise nearly anything
+            graph = _mapped(Edges.open, folder, edges.NAME, hint)
+            words = _mapped(Postings.open, folder, postings.ITEMS, hint)
+            if meta.get("edges") != graph.digest:
+                raise UnusableIndex(
+                    f"{folder / edges.NAME}: the index is damaged (not the edges that were written). {hint}"
+                )
+        except Exception:
             opened.close()
-            if isinstance(error, FileNotFoundError):
-                raise
-            what = (str(error) or type(error).__name__).splitlines()[0]
-            raise UnusableIndex(f"{folder / edges.NAME}: the index is damaged ({what}). {hint}") from None
-        if meta.get("edges") != graph.digest:
-            opened.close()
-            raise UnusableIndex(
-                f"{folder / edges.NAME}: the index is damaged (not the edges that were written). {hint}"
-            )
-        return cls(root, folder, opened, graph)
+            raise
+        return cls(root, folder, opened, graph, words, hint)
+
+    @cached_property
+    def postings(self) -> Postings:
+        """The words of every item. Checked when first asked for: that reads all of them, and only searching needs them."""
+        if self.meta.get("words") != self._unchecked.digest:
+            where = self.folder / postings.ITEMS
+            raise UnusableIndex(f"{where}: the index is damaged (not the words that were written). {self._hint}")
+        return self._unchecked
 
     def damage(self) -> str:
-        """What is wrong with the catalogue; empty when nothing is. SQLite looks at all of it only if a file changed since it was sealed."""
+        """What is wrong with the catalogue or the words; empty when nothing is. All of them are read only if a file changed since it was sealed."""
         if layout.is_sealed(self.folder):
             return ""
+        try:
+            _ = self.postings
+        except UnusableIndex:
+            return "not the words that were written"
         try:
             found = self.catalogue.connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         except sqlite3.DatabaseError as error:
@@ -142,6 +159,8 @@ class Index:
             "SELECT s.id, s.kind, s.symbol, s.start, s.end, s.test, s.owner, f.language, t.signature, t.doc, t.identifiers, t.literals "
             "FROM symbols s JOIN files f ON f.number = s.file LEFT JOIN texts t ON t.number = s.number ORDER BY s.id"
         ).fetchall()
+        words = {ids[number]: digest for number, digest in self.postings.digests().items()}
+        symbols = [(*row, words.get(row[0])) for row in symbols]
         found = [
             Edge(
                 ids[int(e["source"])],
@@ -155,3 +174,14 @@ class Index:
         ]
         found.sort(key=lambda e: (e.type, e.source, e.target, e.line))
         return symbols, found
+
+
+def _mapped(open_arrays: Callable[[Path], Opened], folder: Path, name: str, hint: str) -> Opened:
+    """Opens arrays of a generation; `name` is the file to speak of when they cannot be read."""
+    try:
+        return open_arrays(folder)
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # numpy parses the header as Python: random bytes can raise nearly anything
+        what = (str(error) or type(error).__name__).splitlines()[0]
+        raise UnusableIndex(f"{folder / name}: the index is damaged ({what}). {hint}") from None
