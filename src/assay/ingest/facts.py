@@ -50,8 +50,8 @@ class WordFacts(msgspec.Struct, array_like=True, gc=False):
 
     vocabulary: list[str]
     terms: bytes  # per row: place in the vocabulary
-    items: bytes  # per row: index into the file's symbols; one more is the file itself
     counts: bytes  # per row: in each field
+    rows: bytes  # per item, the symbols and last the file itself: its number of rows
     lengths: bytes  # per item: terms in each field
 
 

@@ -77,13 +77,13 @@ def symbol_rows(file: File, file_number: int, numbers: dict[str, int], next_numb
 def add_items(catalogue: C.Catalogue, symbols: list[C.SymbolRow], path: str, extracted: F.Extracted) -> list[P.Words]:
     """Writes a file's symbols and their texts; returns their words."""
     found = F.decode_texts(extracted.texts)
-    rows = [*symbols[1:], symbols[0]]  # the file itself is first among the rows, last in the facts
+    texts = [found.texts[-1], *found.texts[:-1]]  # the file's own are last in the facts, first among the rows
     catalogue.add_symbols(symbols)
     catalogue.add_texts(
         C.TextRow(row.number, t.signature, t.doc, t.identifiers, t.literals)
-        for row, t in zip(rows, found.texts, strict=True)
+        for row, t in zip(symbols, texts, strict=True)
     )
-    return place_words(found.words, path, [row.number for row in rows])
+    return place_words(found.words, path, [row.number for row in symbols[1:]] + [symbols[0].number])
 
 
 def with_counts(row: C.FileRow, calls: CallCounts) -> C.FileRow:

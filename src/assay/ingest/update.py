@@ -28,7 +28,7 @@ from assay.ingest.walk import Scan, is_test_path
 from assay.store import catalogue as C
 from assay.store import edges as E
 from assay.store import postings as P
-from assay.store.index import Index, UnusableIndex
+from assay.store.index import Index
 from assay.store.layout import Home
 
 REBUILD_SHARE = 0.3  # of the files to resolve again, above which starting afresh is faster
@@ -62,7 +62,7 @@ def update(
     with home.new_generation() as folder:
         shutil.copyfile(previous.folder / C.NAME, folder / C.NAME)
         catalogue = C.Catalogue.edit(folder / C.NAME)
-        words = _replace_files(catalogue, _words(previous), rows, fresh, gone, parsed, found)
+        words = _replace_files(catalogue, previous.postings.words(), rows, fresh, gone, parsed, found)
         dependencies = _dependencies(previous)
         affected = sorted(set(fresh) | dependencies.affected(keys, rows))
         if len(affected) > REBUILD_SHARE * len(rows) + 20:
@@ -89,13 +89,6 @@ def _dependencies(previous: Index) -> Dependencies:
         return Dependencies.load(previous.folder)
     except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
         raise StartAfresh(f"{previous.folder}: the index is damaged ({error})") from None
-
-
-def _words(previous: Index) -> P.Words:
-    try:
-        return previous.postings.words()
-    except UnusableIndex as error:
-        raise StartAfresh(str(error).partition(". Rebuild")[0]) from None
 
 
 def keep_passed(previous: Index, found: Scan, parsed: dict[str, Parsed], report: Report) -> None:

@@ -32,8 +32,8 @@ def count_words(symbols: list[F.SymbolFact], texts: list[F.TextFact]) -> F.WordF
     return F.WordFacts(
         vocabulary,
         (keys % size).astype("<i4").tobytes(),
-        (keys // size).astype("<i4").tobytes(),
         np.minimum(counts, _MOST).astype("u1").tobytes(),
+        np.bincount(keys // size, minlength=len(texts)).astype("<i4").tobytes(),
         np.minimum(sizes, _LONGEST).astype("<u2").tobytes(),
     )
 
@@ -55,7 +55,7 @@ def place_words(facts: F.WordFacts, path: str, numbers: list[int]) -> list[P.Wor
     own = P.Words(
         facts.vocabulary,
         np.frombuffer(facts.terms, "<i4"),
-        items[np.frombuffer(facts.items, "<i4")],
+        np.repeat(items, np.frombuffer(facts.rows, "<i4")),
         np.frombuffer(facts.counts, "u1").reshape(-1, width),
         items,
         lengths,

@@ -17,7 +17,7 @@ from assay.store.edges import Edges
 from assay.store.layout import Home
 from assay.store.postings import Postings
 
-Opened = TypeVar("Opened")
+Arrays = TypeVar("Arrays", Edges, Postings)
 
 _ITEM = (
     "SELECT s.number, s.id, s.kind, s.name, s.symbol, f.path, s.start, s.end, coalesce(t.signature, ''), coalesce(t.doc, ''), s.test "
@@ -36,11 +36,8 @@ class UnusableIndex(AssayError):
 class Index:
     """One generation of an index, open for reading."""
 
-    def __init__(
-        self, root: Path, folder: Path, opened: Catalogue, graph: Edges, unchecked: Postings, hint: str
-    ) -> None:
-        self.root, self.folder, self.catalogue, self.edges = root, folder, opened, graph
-        self._unchecked, self._hint = unchecked, hint
+    def __init__(self, root: Path, folder: Path, opened: Catalogue, graph: Edges, words: Postings) -> None:
+        self.root, self.folder, self.catalogue, self.edges, self.postings = root, folder, opened, graph, words
 
     @classmethod
     def open(cls, root: Path, home: Home) -> Index:
@@ -77,33 +74,17 @@ class Index:
             opened.close()
             raise UnusableIndex(f"{path}: the index is truncated. {hint}")
         try:
-            graph = _mapped(Edges.open, folder, edges.NAME, hint)
-            words = _mapped(Postings.open, folder, postings.ITEMS, hint)
-            if meta.get("edges") != graph.digest:
-                raise UnusableIndex(
-                    f"{folder / edges.NAME}: the index is damaged (not the edges that were written). {hint}"
-                )
-        except Exception:
+            graph = _mapped(Edges.open, folder / edges.NAME, meta.get("edges"), "edges", hint)
+            words = _mapped(Postings.open, folder / postings.ITEMS, meta.get("words"), "words", hint)
+        except (FileNotFoundError, UnusableIndex):
             opened.close()
             raise
-        return cls(root, folder, opened, graph, words, hint)
-
-    @cached_property
-    def postings(self) -> Postings:
-        """The words of every item. Checked when first asked for: that reads all of them, and only searching needs them."""
-        if self.meta.get("words") != self._unchecked.digest:
-            where = self.folder / postings.ITEMS
-            raise UnusableIndex(f"{where}: the index is damaged (not the words that were written). {self._hint}")
-        return self._unchecked
+        return cls(root, folder, opened, graph, words)
 
     def damage(self) -> str:
-        """What is wrong with the catalogue or the words; empty when nothing is. All of them are read only if a file changed since it was sealed."""
+        """What is wrong with the catalogue; empty when nothing is. SQLite looks at all of it only if a file changed since it was sealed."""
         if layout.is_sealed(self.folder):
             return ""
-        try:
-            _ = self.postings
-        except UnusableIndex:
-            return "not the words that were written"
         try:
             found = self.catalogue.connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         except sqlite3.DatabaseError as error:
@@ -176,12 +157,16 @@ class Index:
         return symbols, found
 
 
-def _mapped(open_arrays: Callable[[Path], Opened], folder: Path, name: str, hint: str) -> Opened:
-    """Opens arrays of a generation; `name` is the file to speak of when they cannot be read."""
+def _mapped(read: Callable[[Path], Arrays], path: Path, digest: str | None, what: str, hint: str) -> Arrays:
+    """Opens arrays of a generation and checks that they are those of the digest; `path` is the file to speak of when they are not."""
     try:
-        return open_arrays(folder)
+        opened = read(path.parent)
+        found = opened.digest
     except FileNotFoundError:
         raise
     except Exception as error:  # numpy parses the header as Python: random bytes can raise nearly anything
-        what = (str(error) or type(error).__name__).splitlines()[0]
-        raise UnusableIndex(f"{folder / name}: the index is damaged ({what}). {hint}") from None
+        problem = (str(error) or type(error).__name__).splitlines()[0]
+        raise UnusableIndex(f"{path}: the index is damaged ({problem}). {hint}") from None
+    if found != digest:
+        raise UnusableIndex(f"{path}: the index is damaged (not the {what} that were written). {hint}")
+    return opened

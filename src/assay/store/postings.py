@@ -1,7 +1,7 @@
 """The words of every item: which items have a term, how often in each field, and how long their fields are. Memory-mapped when read.
 
-Counts are kept per field, so that weights and length normalisation are chosen when searching. On disk: the terms in order as one text, where
-each begins there and among the rows, the rows (item, counts) by term and item, and the lengths by item.
+Counts are kept per field, so that weights and length normalisation are chosen when searching. On disk: the terms in order, one a line; where
+each begins in that text and among the rows; the rows (item, counts) by term and item; the lengths by item.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import zlib
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +74,8 @@ def joined(parts: list[Words]) -> Words:
         counts[twice] += counts[twice + 1]
         keys, counts = np.delete(keys, twice + 1), np.delete(counts, twice + 1, axis=0)
     terms, items = (keys >> 32).astype("<i4"), keys.astype("<i4")
-    used = np.bincount(terms, minlength=len(vocabulary)) > 0
+    used = np.zeros(len(vocabulary), bool)
+    used[terms] = True
     if not used.all():
         vocabulary = [term for term, keep in zip(vocabulary, used.tolist(), strict=True) if keep]
         terms = (np.cumsum(used) - 1).astype("<i4")[terms]
@@ -90,13 +90,13 @@ def _codes(vocabulary: list[str], places: dict[str, int]) -> Array:
 
 def write(folder: Path, words: Words) -> str:
     """Writes words as `joined` gives them. Returns what tells them from damaged ones."""
-    encoded = [term.encode() for term in words.vocabulary]
-    starts = np.zeros(len(encoded) + 1, START)
-    starts["text"] = list(accumulate(map(len, encoded), initial=0))
-    starts["row"][1:] = np.cumsum(np.bincount(words.terms, minlength=len(encoded)))
+    text = np.frombuffer("".join(f"{term}\n" for term in words.vocabulary).encode(), "u1")
+    starts = np.zeros(len(words.vocabulary) + 1, START)
+    starts["text"][1:] = np.flatnonzero(text == ord("\n")) + 1
+    starts["row"] = np.searchsorted(words.terms, np.arange(len(starts)))
     lengths = np.zeros((words.numbers.max(initial=0) + 1, len(FIELDS)), "<u2")
     lengths[words.numbers] = words.lengths
-    arrays = (np.frombuffer(b"".join(encoded), "u1"), starts, words.items, words.counts, lengths)
+    arrays = (text, starts, words.items, words.counts, lengths)
     for name, array in zip(FILES, arrays, strict=True):
         np.save(folder / name, array)
     return _digest(arrays)
@@ -152,9 +152,7 @@ class Postings:
 
     def words(self) -> Words:
         """All of it, for making the next generation."""
-        text = bytes(self._text)
-        ends = self._starts["text"].tolist()
-        vocabulary = [text[start:end].decode() for start, end in pairwise(ends)]
+        vocabulary = bytes(self._text).decode().split("\n")[:-1]
         terms = np.repeat(np.arange(len(self), dtype="<i4"), np.diff(self._starts["row"]))
         numbers = self.numbers.astype("<i4")
         return Words(vocabulary, terms, self._items, self._counts, numbers, self.lengths[numbers])
@@ -178,4 +176,4 @@ class Postings:
         return bisect_left(range(len(self)), wanted, key=self._term)
 
     def _term(self, place: int) -> bytes:
-        return bytes(self._text[int(self._starts["text"][place]) : int(self._starts["text"][place + 1])])
+        return bytes(self._text[int(self._starts["text"][place]) : int(self._starts["text"][place + 1]) - 1])
