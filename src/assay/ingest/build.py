@@ -14,10 +14,11 @@ from assay.ingest.imported import ImportedRow, imported_edges
 from assay.ingest.parse import parse_files
 from assay.ingest.report import Progress, Report
 from assay.ingest.resolve_all import resolve_all
-from assay.ingest.rows import accept, file_row, finish, read_configs, symbol_rows, text_rows, with_counts
+from assay.ingest.rows import accept, add_items, file_row, finish, read_configs, symbol_rows, with_counts
 from assay.ingest.table import FullTable
 from assay.ingest.walk import Scan, is_test_path
 from assay.store import catalogue as C
+from assay.store import postings as P
 from assay.store.layout import Home
 
 
@@ -34,6 +35,7 @@ def build(
         files: dict[str, File] = {}
         rows: dict[str, C.FileRow] = {}
         numbers: dict[str, int] = {}
+        words: list[P.Words] = []
         progress.start("parsing", len(found.files))
         for parsed in parse_files(root, sorted(found.files), cache, progress.advance):
             if not accept(parsed, report) or parsed.extracted is None:
@@ -42,8 +44,7 @@ def build(
             files[parsed.path] = file
             rows[parsed.path] = file_row(len(rows) + 1, parsed, file, found)
             fresh = symbol_rows(file, rows[parsed.path].number, numbers, len(numbers) + 1)
-            catalogue.add_symbols(fresh)
-            catalogue.add_texts(text_rows(parsed.extracted, fresh))
+            words += add_items(catalogue, fresh, parsed.path, parsed.extracted)
         cache.prune()
         progress.start("resolving", len(files))
         table = FullTable(files, configs)
@@ -59,5 +60,5 @@ def build(
         ]  # as long as their file is unchanged
         catalogue.add_imported(carried)
         edges = np.concatenate([done.edges, imported_edges(carried, numbers, rows)])
-        finish(folder, catalogue, edges, found, configs, report, indexed_at, started, new=True)
+        finish(folder, catalogue, edges, P.joined(words), found, configs, report, indexed_at, started, new=True)
     return report

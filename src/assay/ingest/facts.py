@@ -45,6 +45,23 @@ class TextFact(msgspec.Struct, array_like=True, gc=False):
     literals: str
 
 
+class WordFacts(msgspec.Struct, array_like=True, gc=False):
+    """The words of a file's items, counted: arrays as bytes, one row for every item and term (see `store.postings`)."""
+
+    vocabulary: list[str]
+    terms: bytes  # per row: place in the vocabulary
+    counts: bytes  # per row: in each field
+    rows: bytes  # per item, the symbols and last the file itself: its number of rows
+    lengths: bytes  # per item: terms in each field
+
+
+class FileTexts(msgspec.Struct, array_like=True, gc=False):
+    """The texts of every symbol and last those of the file itself, as written and counted."""
+
+    texts: list[TextFact]
+    words: WordFacts
+
+
 class Reference(msgspec.Struct, array_like=True, gc=False):
     """A place that names something. `source` is the index of the enclosing symbol, or FILE."""
 
@@ -104,7 +121,7 @@ class Extracted(msgspec.Struct, array_like=True, gc=False):
 
 _encoder = msgspec.msgpack.Encoder()
 _facts_decoder = msgspec.msgpack.Decoder(FileFacts)
-_texts_decoder = msgspec.msgpack.Decoder(list[TextFact])
+_texts_decoder = msgspec.msgpack.Decoder(FileTexts)
 
 encode = _encoder.encode
 decode_facts = _facts_decoder.decode

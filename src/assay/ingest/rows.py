@@ -12,8 +12,10 @@ from assay.ingest.report import Report
 from assay.ingest.resolve import CallCounts
 from assay.ingest.version import index_version
 from assay.ingest.walk import Found, Scan, read_config
+from assay.ingest.words import place_words
 from assay.store import catalogue as C
 from assay.store import edges as E
+from assay.store import postings as P
 
 
 def accept(parsed: Parsed, report: Report) -> bool:
@@ -72,13 +74,16 @@ def symbol_rows(file: File, file_number: int, numbers: dict[str, int], next_numb
     return out
 
 
-def text_rows(extracted: F.Extracted, symbols: list[C.SymbolRow]) -> list[C.TextRow]:
-    texts = F.decode_texts(extracted.texts)
-    ordered = [texts[-1], *texts[:-1]]  # the file's own words are last in the facts, first among the rows
-    return [
+def add_items(catalogue: C.Catalogue, symbols: list[C.SymbolRow], path: str, extracted: F.Extracted) -> list[P.Words]:
+    """Writes a file's symbols and their texts; returns their words."""
+    found = F.decode_texts(extracted.texts)
+    texts = [found.texts[-1], *found.texts[:-1]]  # the file's own are last in the facts, first among the rows
+    catalogue.add_symbols(symbols)
+    catalogue.add_texts(
         C.TextRow(row.number, t.signature, t.doc, t.identifiers, t.literals)
-        for row, t in zip(symbols, ordered, strict=True)
-    ]
+        for row, t in zip(symbols, texts, strict=True)
+    )
+    return place_words(found.words, path, [row.number for row in symbols[1:]] + [symbols[0].number])
 
 
 def with_counts(row: C.FileRow, calls: CallCounts) -> C.FileRow:
@@ -86,7 +91,7 @@ def with_counts(row: C.FileRow, calls: CallCounts) -> C.FileRow:
 
 
 def finish(
-    folder: Path, catalogue: C.Catalogue, edges: E.Array, found: Scan, configs: dict[str, str],
+    folder: Path, catalogue: C.Catalogue, edges: E.Array, words: P.Words, found: Scan, configs: dict[str, str],
     report: Report, indexed_at: int, started: float, new: bool,
 ) -> None:  # fmt: skip
     """Writes what is left and seals the generation with the counts a reader checks."""
@@ -100,7 +105,7 @@ def finish(
     catalogue.set_meta(
         {
             "schema": str(C.SCHEMA_VERSION), "version": index_version(), "indexed_at": str(indexed_at),
-            "edges": E.write(folder, edges), "seconds": f"{time.monotonic() - started:.3f}", "mode": report.mode,
+            "edges": E.write(folder, edges), "words": P.write(folder, words), "seconds": f"{time.monotonic() - started:.3f}", "mode": report.mode,
             "others": str(found.others), "catalogue_bytes": "0" * 12,
         }
     )  # fmt: skip

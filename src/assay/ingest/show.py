@@ -17,7 +17,7 @@ def show(path: str) -> None:
     if language is None:
         sys.exit(f"{path}: no language for this file name")
     extracted = extract(Path(path).read_bytes(), language)
-    facts, texts = F.decode_facts(extracted.facts), F.decode_texts(extracted.texts)
+    facts, texts = F.decode_facts(extracted.facts), F.decode_texts(extracted.texts).texts
 
     def name(index: int) -> str:
         return facts.symbols[index].symbol if index != F.FILE else "(file)"

@@ -22,11 +22,12 @@ from assay.ingest.parse import Parsed, parse_files
 from assay.ingest.report import Progress, Report
 from assay.ingest.resolve import Resolved, Resolver
 from assay.ingest.resolve_all import EdgeRows
-from assay.ingest.rows import accept, file_row, finish, read_configs, symbol_rows, text_rows, with_counts
+from assay.ingest.rows import accept, add_items, file_row, finish, read_configs, symbol_rows, with_counts
 from assay.ingest.stored import StoredTable
 from assay.ingest.walk import Scan, is_test_path
 from assay.store import catalogue as C
 from assay.store import edges as E
+from assay.store import postings as P
 from assay.store.index import Index
 from assay.store.layout import Home
 
@@ -61,7 +62,7 @@ def update(
     with home.new_generation() as folder:
         shutil.copyfile(previous.folder / C.NAME, folder / C.NAME)
         catalogue = C.Catalogue.edit(folder / C.NAME)
-        _replace_files(catalogue, rows, fresh, gone, parsed, found)
+        words = _replace_files(catalogue, previous.postings.words(), rows, fresh, gone, parsed, found)
         dependencies = _dependencies(previous)
         affected = sorted(set(fresh) | dependencies.affected(keys, rows))
         if len(affected) > REBUILD_SHARE * len(rows) + 20:
@@ -79,7 +80,7 @@ def update(
         edges = _merge_edges(previous, catalogue, rows, resolved, gone)
         catalogue.add_files(rows[path] for path in affected)
         report.files, report.parsed, report.resolved, report.removed = len(rows), len(fresh), len(affected), len(gone)
-        finish(folder, catalogue, edges, found, configs, report, indexed_at, started, new=False)
+        finish(folder, catalogue, edges, words, found, configs, report, indexed_at, started, new=False)
     return report
 
 
@@ -127,25 +128,28 @@ def _loader(
 
 def _replace_files(
     catalogue: C.Catalogue,
+    words: P.Words,
     rows: dict[str, C.FileRow],
     fresh: dict[str, File],
     gone: list[str],
     parsed: dict[str, Parsed],
     found: Scan,
-) -> None:
-    """Writes the new symbols of changed files; ids that still exist keep their numbers."""
+) -> P.Words:
+    """Writes the new symbols of changed files, ids that still exist keep their numbers; returns the words of all items."""
     numbers: dict[str, int] = {}
+    new_words: list[P.Words] = []
     next_number = catalogue.connection.execute("SELECT coalesce(max(number), 0) + 1 FROM symbols").fetchone()[0]
     next_file = max((row.number for row in rows.values()), default=0) + 1
+    removed: dict[str, int] = {}
     for path in gone:
-        catalogue.remove_file(rows[path].number)
+        removed |= catalogue.remove_file(rows[path].number)
         catalogue.connection.execute("DELETE FROM files WHERE number = ?", (rows.pop(path).number,))
     for path in sorted(fresh):
         known = rows.get(path)
         if known is not None:
-            old = {row.id: row.number for row in catalogue.symbols("file = ?", (known.number,))}
+            old = catalogue.remove_file(known.number)
             numbers |= old
-            catalogue.remove_file(known.number)
+            removed |= old
         number = known.number if known is not None else next_file
         next_file += known is None
         rows[path] = file_row(number, parsed[path], fresh[path], found)
@@ -154,8 +158,8 @@ def _replace_files(
         extracted = parsed[path].extracted
         assert extracted is not None
         catalogue.add_files([rows[path]])
-        catalogue.add_symbols(symbols)
-        catalogue.add_texts(text_rows(extracted, symbols))
+        new_words += add_items(catalogue, symbols, path, extracted)
+    return P.joined([words.without(removed.values()), P.joined(new_words)])
 
 
 def _merge_edges(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
 _HERE = Path(__file__).parent
+_TEXT, _STORE = _HERE.parent / "text", _HERE.parent / "store"
 # what the facts of a file depend on
 _EXTRACTION = (
     "facts.py",
@@ -16,10 +18,23 @@ _EXTRACTION = (
     "definition.py",
     "nest.py",
     "texts.py",
+    "words.py",
     "reader.py",
     "parser.py",
     "conventions.py",
 )
+
+
+def _words() -> list[Path]:
+    """What the words of a text depend on, the stemmer included: question and index must agree on them."""
+    found = importlib.util.find_spec("snowballstemmer")
+    folders = (found and found.submodule_search_locations) or []
+    return [
+        _TEXT / "identifiers.py",
+        _TEXT / "terms.py",
+        _STORE / "postings.py",
+        *(Path(folder) / "english_stemmer.py" for folder in folders),
+    ]
 
 
 def _digest(paths: list[Path]) -> str:
@@ -34,7 +49,12 @@ def extractor_version() -> str:
     """Changes with anything that could change what is extracted from a file."""
     languages = _HERE / "languages"
     return _digest(
-        [*(_HERE / name for name in _EXTRACTION), languages / "__init__.py", *sorted(languages.glob("*.scm"))]
+        [
+            *(_HERE / name for name in _EXTRACTION),
+            *_words(),
+            languages / "__init__.py",
+            *sorted(languages.glob("*.scm")),
+        ]
     )
 
 
@@ -44,6 +64,7 @@ def index_version() -> str:
     return _digest(
         [
             *sorted(_HERE.rglob("*.py")),
+            *_words(),
             *sorted((_HERE / "languages").glob("*.scm")),
             *sorted((_HERE / "languages").glob("*.common")),
         ]

@@ -13,9 +13,8 @@ import numpy as np
 
 from assay.core.items import Item
 from assay.retrieve.graph import Floats, Graph
-from assay.retrieve.lexical import Lexical, norms_of, query_terms, rarity_of, saturated
+from assay.retrieve.lexical import Lexical, name_rarity_of, norms_of, query_terms, rarity_of, saturated
 from assay.retrieve.profile import Profile
-from assay.retrieve.words import IndexedWords
 from assay.store.index import Index
 
 _ABOUT_TESTS = re.compile(r"\b(?:unit |integration )?(?:tests?|testing|test suites?|specs?|fixtures?)\b", re.IGNORECASE)
@@ -54,7 +53,7 @@ class Engine:
 
     def __init__(self, index: Index, profile: Profile) -> None:
         self.index, self.profile = index, profile
-        self._words = IndexedWords(index)
+        self._words = index.postings
         self._size = len(self._words.lengths)
         self._norms = norms_of(self._words, profile)
 
@@ -64,9 +63,11 @@ class Engine:
 
     @cached_property
     def _kinds(self) -> Floats:
-        """The weight of each item's kind."""
-        weights = np.ones(self._size)
-        for number, kind in self.index.catalogue.connection.execute("SELECT number, kind FROM symbols"):
+        """The weight of each item's kind. Files are not retrieved themselves: their symbols are."""
+        weights = np.zeros(self._size)
+        for number, kind in self.index.catalogue.connection.execute(
+            "SELECT number, kind FROM symbols WHERE ordinal >= 0"
+        ):
             weights[number] = self.profile.kind_weights.get(kind, 1.0)
         return weights
 
@@ -82,16 +83,7 @@ class Engine:
 
     @cached_property
     def _name_rarity(self) -> Floats:
-        """How rare the words of each name are, added up."""
-        total = np.zeros(self._size)
-        known: dict[str, float] = {}
-        for number, names in self._words.name_terms.items():
-            for term in names:
-                if term not in known:
-                    found = self._words.get(term)
-                    known[term] = rarity_of(self._words.count, 0 if found is None else len(found[0]))
-                total[number] += known[term]
-        return total
+        return name_rarity_of(self._words)
 
     def rank(self, task: str) -> Ranking:
         """Scores every item for a task."""
@@ -124,13 +116,13 @@ class Engine:
 
     def word(self, term: str, number: int) -> tuple[float, float, list[int]]:
         """One word in one item: its rarity here, the score it brings, and how often each field has it."""
-        found = self._words.get(term)
-        if found is None or number not in found[0]:
+        items, counts = self._words.get(term)
+        here = counts[items == number]
+        if not len(here):
             return 0.0, 0.0, []
-        rarity = rarity_of(self._words.count, len(found[0]))
-        counts = found[1][found[0] == number]
-        score = rarity * float(saturated(counts, self._norms[[number]], self.profile)[0])
-        return rarity, score, counts[0].tolist()
+        rarity = rarity_of(len(self._words.numbers), len(items))
+        score = rarity * float(saturated(here, self._norms[[number]], self.profile)[0])
+        return rarity, score, here[0].tolist()
 
     def brought(self, ranking: Ranking, number: int) -> list[tuple[int, str, float]]:
         """By which edges the walk came to an item, most first: (from, edge type, share of what came)."""

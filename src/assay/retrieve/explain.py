@@ -9,7 +9,7 @@ import numpy as np
 from assay.core.items import Item
 from assay.retrieve.engine import Engine, Ranking
 from assay.retrieve.lexical import query_terms
-from assay.retrieve.profile import FIELDS
+from assay.store.postings import FIELDS
 
 _WAYS = 5  # edges shown by which the walk came
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.retrieve.profile import FIELDS, Profile
+from assay.retrieve.profile import Profile
+from assay.store.postings import NAME, Postings
 from assay.text.terms import terms
 
 Floats = NDArray[np.float64]
 
-NAME = FIELDS.index("name")
 _WORD = re.compile(r"[^\W_]+")
 # words that say nothing about what is sought; the last are what people want done, not what they want it done to
 _STOP = frozenset(
@@ -29,17 +28,6 @@ _STOP = frozenset(
         """
     )
 )
-
-
-class Words(Protocol):
-    """The words of every item: for a term the items that have it, with how often each field does; and the lengths of the fields."""
-
-    lengths: NDArray[np.float32]  # by item number and field
-    count: int  # items that have words
-
-    def get(self, term: str) -> tuple[NDArray[np.int32], NDArray[np.uint8]] | None:
-        """Item numbers and counts per field; None when no item has the term."""
-        ...
 
 
 def query_terms(task: str, repeats: int) -> dict[str, int]:
@@ -57,16 +45,15 @@ def query_terms(task: str, repeats: int) -> dict[str, int]:
 class Lexical:
     """The lexical side of one task: scores, and what is known about the words behind them."""
 
-    def __init__(self, words: Words, norms: Floats, query: dict[str, int], profile: Profile) -> None:
+    def __init__(self, words: Postings, norms: Floats, query: dict[str, int], profile: Profile) -> None:
         size = len(words.lengths)
         self.score, self.coverage, self._name = np.zeros(size), np.zeros(size), np.zeros(size)
         self.rarity: dict[str, float] = {}
         for term, times in query.items():
-            found = words.get(term)
-            if found is None:
+            items, counts = words.get(term)
+            if not len(items):
                 continue
-            items, counts = found
-            rarity = self.rarity[term] = rarity_of(words.count, len(items))
+            rarity = self.rarity[term] = rarity_of(len(words.numbers), len(items))
             self.score[items] += times * rarity * saturated(counts, norms[items], profile)
             self.coverage[items] += rarity
             self._name[items[counts[:, NAME] > 0]] += rarity
@@ -88,9 +75,18 @@ def rarity_of(items: int, having: int) -> float:
     return math.log(1 + (items - having + 0.5) / (having + 0.5))
 
 
-def norms_of(words: Words, profile: Profile) -> Floats:
+def norms_of(words: Postings, profile: Profile) -> Floats:
     """What each field's counts are divided by, for its length: 1 at the average."""
     lengths = words.lengths.astype(np.float64)
-    average = lengths.sum(axis=0) / max(words.count, 1)
+    average = lengths.sum(axis=0) / max(len(words.numbers), 1)
     share = np.array(profile.field_lengths)
     return np.asarray(1 - share + share * lengths / np.maximum(average, 1e-9), dtype=np.float64)
+
+
+def name_rarity_of(words: Postings) -> Floats:
+    """How rare the words of each item's name are, added up."""
+    everything = words.words()
+    rarity = np.array([rarity_of(len(words.numbers), int(count)) for count in np.bincount(everything.terms)])
+    named = everything.counts[:, NAME] > 0
+    added = np.bincount(everything.items[named], weights=rarity[everything.terms[named]], minlength=len(words.lengths))
+    return np.asarray(added, dtype=np.float64)

@@ -7,9 +7,6 @@ from dataclasses import dataclass, field
 from assay.errors import AssayError
 from assay.text.identifiers import nearest
 
-# The fields of a symbol's text, in the order the index stores them.
-FIELDS = ("name", "qualifier", "path", "signature", "doc", "identifiers", "literals")
-
 # What a step along an edge is worth, forwards and backwards (seed 003; backwards half, where it has no name of its own).
 EDGE_WEIGHTS = {
     "calls": 1.0, "implements": 0.8, "overrides": 0.8, "contains": 0.8, "handles_route": 0.7, "extends": 0.7, "tests": 0.6,

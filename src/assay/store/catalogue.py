@@ -165,12 +165,12 @@ class Catalogue:
     def add_imported(self, rows: Iterable[tuple[str, str, str, str, float, int, str, bytes]]) -> None:
         self.connection.executemany("INSERT INTO imported VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
-    def remove_file(self, number: int) -> None:
-        """Drops a file's symbols and texts; its own row stays for the caller to replace or delete."""
-        self.connection.execute(
-            "DELETE FROM texts WHERE number IN (SELECT number FROM symbols WHERE file = ?)", (number,)
-        )
+    def remove_file(self, number: int) -> dict[str, int]:
+        """Drops a file's symbols and texts and returns their numbers by id; its own row stays for the caller to replace or delete."""
+        removed = dict(self.connection.execute("SELECT id, number FROM symbols WHERE file = ?", (number,)).fetchall())
+        self.connection.executemany("DELETE FROM texts WHERE number = ?", [(one,) for one in removed.values()])
         self.connection.execute("DELETE FROM symbols WHERE file = ?", (number,))
+        return removed
 
     # reading
 

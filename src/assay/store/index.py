@@ -1,19 +1,23 @@
-"""Opening an index: the catalogue and the edges of the current generation, checked before anything is believed."""
+"""Opening an index: the catalogue, the edges and the words of the current generation, checked before anything is believed."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 from assay.core.edges import EDGE_NAMES, EXTERNAL, PROVENANCES, Edge
 from assay.core.items import Item
 from assay.errors import AssayError
-from assay.store import catalogue, edges, layout
+from assay.store import catalogue, edges, layout, postings
 from assay.store.catalogue import Catalogue, FileRow
 from assay.store.edges import Edges
 from assay.store.layout import Home
+from assay.store.postings import Postings
+
+Arrays = TypeVar("Arrays", Edges, Postings)
 
 _ITEM = (
     "SELECT s.number, s.id, s.kind, s.name, s.symbol, f.path, s.start, s.end, coalesce(t.signature, ''), coalesce(t.doc, ''), s.test "
@@ -32,8 +36,8 @@ class UnusableIndex(AssayError):
 class Index:
     """One generation of an index, open for reading."""
 
-    def __init__(self, root: Path, folder: Path, opened: Catalogue, graph: Edges) -> None:
-        self.root, self.folder, self.catalogue, self.edges = root, folder, opened, graph
+    def __init__(self, root: Path, folder: Path, opened: Catalogue, graph: Edges, words: Postings) -> None:
+        self.root, self.folder, self.catalogue, self.edges, self.postings = root, folder, opened, graph, words
 
     @classmethod
     def open(cls, root: Path, home: Home) -> Index:
@@ -70,19 +74,12 @@ class Index:
             opened.close()
             raise UnusableIndex(f"{path}: the index is truncated. {hint}")
         try:
-            graph = Edges.open(folder)
-        except Exception as error:  # numpy parses the header as Python: random bytes can raise nearly anything
+            graph = _mapped(Edges.open, folder / edges.NAME, meta.get("edges"), "edges", hint)
+            words = _mapped(Postings.open, folder / postings.ITEMS, meta.get("words"), "words", hint)
+        except (FileNotFoundError, UnusableIndex):
             opened.close()
-            if isinstance(error, FileNotFoundError):
-                raise
-            what = (str(error) or type(error).__name__).splitlines()[0]
-            raise UnusableIndex(f"{folder / edges.NAME}: the index is damaged ({what}). {hint}") from None
-        if meta.get("edges") != graph.digest:
-            opened.close()
-            raise UnusableIndex(
-                f"{folder / edges.NAME}: the index is damaged (not the edges that were written). {hint}"
-            )
-        return cls(root, folder, opened, graph)
+            raise
+        return cls(root, folder, opened, graph, words)
 
     def damage(self) -> str:
         """What is wrong with the catalogue; empty when nothing is. SQLite looks at all of it only if a file changed since it was sealed."""
@@ -150,6 +147,8 @@ class Index:
             "SELECT s.id, s.kind, s.symbol, s.start, s.end, s.test, s.owner, f.language, t.signature, t.doc, t.identifiers, t.literals "
             "FROM symbols s JOIN files f ON f.number = s.file LEFT JOIN texts t ON t.number = s.number ORDER BY s.id"
         ).fetchall()
+        words = {ids[number]: digest for number, digest in self.postings.digests().items()}
+        symbols = [(*row, words.get(row[0])) for row in symbols]
         found = [
             Edge(
                 ids[int(e["source"])],
@@ -163,3 +162,18 @@ class Index:
         ]
         found.sort(key=lambda e: (e.type, e.source, e.target, e.line))
         return symbols, found
+
+
+def _mapped(read: Callable[[Path], Arrays], path: Path, digest: str | None, what: str, hint: str) -> Arrays:
+    """Opens arrays of a generation and checks that they are those of the digest; `path` is the file to speak of when they are not."""
+    try:
+        opened = read(path.parent)
+        found = opened.digest
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # numpy parses the header as Python: random bytes can raise nearly anything
+        problem = (str(error) or type(error).__name__).splitlines()[0]
+        raise UnusableIndex(f"{path}: the index is damaged ({problem}). {hint}") from None
+    if found != digest:
+        raise UnusableIndex(f"{path}: the index is damaged (not the {what} that were written). {hint}")
+    return opened

@@ -1,23 +1,35 @@
-"""Terms: what texts and tasks are matched by. Identifiers are split, lower-cased and stemmed."""
+"""Text → terms: the stems of its words, the same for code, comments and questions."""
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-
-from snowballstemmer import stemmer  # type: ignore[import-untyped]
+from functools import cache, lru_cache
+from typing import Any
 
 from assay.text.identifiers import words
 
-_STEMMER = stemmer("english")
-_WORD = re.compile(r"\w+")
+_PIECE = re.compile(r"\w+")
 
 
 def terms(text: str) -> list[str]:
-    """`parseHTTPHeaders of requests` → pars, http, header, of, request."""
-    return [_stem(word) for piece in _WORD.findall(text) for word in words(piece)]
+    """`parsedHeaders of an HTTPRequest` → pars, header, of, an, http, request. Stop words stay: what to leave out is the caller's matter."""
+    return [term for piece in _PIECE.findall(text) for term in _terms_of(piece)]
 
 
-@lru_cache(maxsize=1 << 18)
-def _stem(word: str) -> str:
-    return str(_STEMMER.stemWord(word))
+@lru_cache(maxsize=1 << 17)
+def _terms_of(identifier: str) -> tuple[str, ...]:
+    return tuple(map(stem, words(identifier)))
+
+
+@lru_cache(maxsize=1 << 16)
+def stem(word: str) -> str:
+    """A lower-case word without its English endings."""
+    return str(_stemmer().stemWord(word))
+
+
+@cache
+def _stemmer() -> Any:
+    # the class itself: the package's own choice may be a C library of another version; imported when first needed, as it takes 20 ms
+    from snowballstemmer.english_stemmer import EnglishStemmer  # type: ignore[import-untyped]
+
+    return EnglishStemmer()

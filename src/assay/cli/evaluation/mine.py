@@ -51,7 +51,7 @@ def locate(path: str, text: str) -> list[Definition]:
         extracted = extract(data, language)
     except (ParseTimeout, RecursionError):
         return []
-    symbols, texts = decode_facts(extracted.facts).symbols, decode_texts(extracted.texts)
+    symbols, texts = decode_facts(extracted.facts).symbols, decode_texts(extracted.texts).texts
     test = is_test_path(path)
     return [
         Definition(fact.symbol, fact.kind, fact.start, fact.end, words.doc, language.name, test or fact.test)

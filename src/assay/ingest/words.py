@@ -1,0 +1,74 @@
+"""The words of a file's items, counted by term and field; those of its path are added when it is known where the file stands."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+
+from assay.ingest import facts as F
+from assay.store import postings as P
+from assay.text.terms import terms
+
+_MOST, _LONGEST = 255, 65_535  # a count and a length that their types can hold
+
+
+def count_words(symbols: list[F.SymbolFact], texts: list[F.TextFact]) -> F.WordFacts:
+    """The words of a file's items by themselves: its symbols, and last the file, whose name is part of its path."""
+    sizes: list[int] = []
+    flat: list[str] = []
+    for text in _fields(symbols, texts):
+        found = terms(text) if text else []
+        sizes.append(len(found))
+        flat += found
+    vocabulary = list(dict.fromkeys(flat))
+    places = {term: place for place, term in enumerate(vocabulary)}
+    codes = np.fromiter(map(places.__getitem__, flat), "i8", len(flat))
+    width, size = len(P.FIELDS), max(len(vocabulary), 1)
+    slots = np.repeat(np.arange(len(sizes)), sizes)
+    keys, rows = np.unique(slots // width * size + codes, return_inverse=True)
+    counts = np.bincount(rows * width + slots % width, minlength=len(keys) * width)
+    return F.WordFacts(
+        vocabulary,
+        (keys % size).astype("<i4").tobytes(),
+        np.minimum(counts, _MOST).astype("u1").tobytes(),
+        np.bincount(keys // size, minlength=len(texts)).astype("<i4").tobytes(),
+        np.minimum(sizes, _LONGEST).astype("<u2").tobytes(),
+    )
+
+
+def _fields(symbols: list[F.SymbolFact], texts: list[F.TextFact]) -> Iterable[str]:
+    """The texts of every item in the order of the fields; nothing for what only the path tells."""
+    names = [(s.name, s.symbol.removesuffix(s.name)) for s in symbols]
+    for (name, qualifier), text in zip([*names, ("", "")], texts, strict=True):
+        yield from (name, qualifier, "", text.signature, text.doc, text.identifiers, text.literals)
+
+
+def place_words(facts: F.WordFacts, path: str, numbers: list[int]) -> list[P.Words]:
+    """Counted words under the numbers of their items (those of the symbols, then the file's), and the words of the path, which all of them share."""
+    width = len(P.FIELDS)
+    items = np.array(numbers, "<i4")
+    in_path, in_name = Counter(terms(path)), Counter(terms(path.rpartition("/")[2]))
+    lengths = np.frombuffer(facts.lengths, "<u2").reshape(-1, width).copy()
+    lengths[:, P.PATH], lengths[-1, P.NAME] = in_path.total(), in_name.total()
+    own = P.Words(
+        facts.vocabulary,
+        np.frombuffer(facts.terms, "<i4"),
+        np.repeat(items, np.frombuffer(facts.rows, "<i4")),
+        np.frombuffer(facts.counts, "u1").reshape(-1, width),
+        items,
+        lengths,
+    )
+    counts = np.zeros((len(items), len(in_path), width), "u1")
+    counts[:, :, P.PATH] = np.minimum(list(in_path.values()), _MOST)
+    counts[-1, :, P.NAME] = [min(in_name[term], _MOST) for term in in_path]
+    shared = P.Words(
+        list(in_path),
+        np.tile(np.arange(len(in_path), dtype="<i4"), len(items)),
+        np.repeat(items, len(in_path)),
+        counts.reshape(-1, width),
+        items[:0],
+        lengths[:0],
+    )
+    return [own, shared]
