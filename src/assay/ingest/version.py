@@ -44,6 +44,7 @@ def index_version() -> str:
     return _digest(
         [
             *sorted(_HERE.rglob("*.py")),
+            _HERE.parent / "store" / "files.py",
             *sorted((_HERE / "languages").glob("*.scm")),
             *sorted((_HERE / "languages").glob("*.common")),
         ]
