@@ -48,7 +48,7 @@ class PackedItem:
     score: float
     rendering: str = NAME
     text: str = ""  # nothing for a name; signature and doc; or the source lines
-    tokens: int = 0  # of the text
+    tokens: int = 0  # that showing more than the name adds to the answer
     note: str = ""  # why its lines are not shown
     within: str = ""  # id of the item in whose lines it is already shown
 

@@ -102,7 +102,7 @@ class _Filling:
     """Upgrades of an outline, best value per token first, while they fit."""
 
     def __init__(self, form: Form, source: Source, shown: dict[int, _Shown], room: int) -> None:
-        self.form, self.source, self.shown = form, source, shown
+        self.form, self.source, self.shown, self.names = form, source, shown, dict(shown)
         self.left = room - sum(one.cost for one in shown.values())
         self.in_file: dict[str, list[int]] = defaultdict(list)
         for rank, one in shown.items():
@@ -115,7 +115,7 @@ class _Filling:
             if current.within or RENDERINGS.index(current.rendering) >= level:
                 continue
             if RENDERINGS[level] == SIGNATURE:
-                self._take({rank: self._rendered(current, SIGNATURE, _summary(current.item))})
+                self._take({rank: self._rendered(rank, SIGNATURE, _summary(current.item))})
             elif _lines(current.item) <= self.left + self.shown[rank].cost:  # a line costs a token at least
                 self._take(self._with_body(rank))
 
@@ -129,8 +129,14 @@ class _Filling:
                 gain = worth * (_SHOWN[rendering] - _SHOWN[NAME])
                 yield -gain / cost, rank, RENDERINGS.index(rendering)
 
-    def _rendered(self, packed: PackedItem, rendering: str, text: str) -> _Shown:
-        return _shown(replace(packed, rendering=rendering, text=text, tokens=count(text)), self.form)
+    def _rendered(self, rank: int, rendering: str, text: str) -> _Shown:
+        packed = replace(self.shown[rank].packed, rendering=rendering, text=text, tokens=0)
+        cost = count(self.form.piece(packed))
+        tokens = cost - self.names[rank].cost
+        digits = (
+            len(str(tokens)) - 1 if self.form.writes_tokens else 0
+        )  # beyond the 0 just counted; each digit is a token
+        return _Shown(replace(packed, tokens=tokens), cost + digits)
 
     def _with_body(self, rank: int) -> dict[int, _Shown]:
         """The item with its lines, and the items inside it as references to them."""
@@ -138,7 +144,7 @@ class _Filling:
         text = self.source.text(packed.item)
         if not text:
             return {}
-        changes = {rank: self._rendered(packed, BODY, text)}
+        changes = {rank: self._rendered(rank, BODY, text)}
         for other in self.in_file[packed.item.path]:
             inner = self.shown[other].packed
             if other != rank and _inside(inner.item, packed.item):

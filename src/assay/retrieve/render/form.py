@@ -22,6 +22,7 @@ class Form:
     item: Callable[[PackedItem], str]
     foot: Callable[[Pack], str]
     least: Callable[[Pack], str]  # what is written when the budget does not even hold the frame
+    writes_tokens: bool = False  # whether items say their tokens
     separator: str = ""  # stands before the line end of every item but the last
 
     def framed(self, pack: Pack) -> str:

@@ -56,4 +56,4 @@ def _least(pack: Pack) -> str:
     return f"{_written({'items': [], 'tokens': 0, 'fresh': pack.heading.fresh})}\n"
 
 
-JSON = Form("json", _head, _item, foot=lambda _pack: "]}\n", least=_least, separator=",")
+JSON = Form("json", _head, _item, foot=lambda _pack: "]}\n", least=_least, writes_tokens=True, separator=",")
