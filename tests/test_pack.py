@@ -177,6 +177,18 @@ def test_every_budget_gives_an_answer(format: str, budget: int) -> None:
         assert set(renderings(made).values()) == {"body"}
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_the_budget_holds_to_the_token(format: str) -> None:
+    ranked = [Ranked(item(f"step_{number}", start=20 * number + 1, lines=3), 1 / (number + 1)) for number in range(5)]
+    source = Texts({one.item.id: body(3) for one in ranked})
+    packs = [
+        pack(ranked, budget, source, Heading("steps", True, "fresh"), format) for budget in range(LEAST[format], 700)
+    ]
+    assert all(count(render(made)) <= made.budget for made in packs)
+    assert set(renderings(packs[-1]).values()) == {"body"}
+    assert any(made.tokens == made.budget for made in packs), "and can be spent to the last token"
+
+
 def test_the_same_ranking_packs_to_the_same_bytes() -> None:
     ranked = [Ranked(item(f"f{number}", start=20 * number + 1), 0.5) for number in range(40)]
     bodies = {one.item.id: body(10) for one in ranked}
