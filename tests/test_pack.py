@@ -208,15 +208,28 @@ def test_everything_has_its_name_before_anything_has_its_body() -> None:
     assert renderings(made)["step_19"] != "body"
 
 
-def test_small_and_near_items_come_before_large_and_distant_ones() -> None:
-    small, large = item("small", lines=4), item("large", "src/b.py", lines=40)
+def test_several_small_bodies_come_before_a_large_one_of_slightly_more_score() -> None:
+    large = item("large", "src/large.py", lines=18, signature="")
+    small = [item(f"small{number}", f"src/{number}.py", lines=6, signature="") for number in range(3)]
+    ranked = [Ranked(large, 1.0), *(Ranked(one, 0.9) for one in small)]
+    source = Texts({large.id: body(18)} | {one.id: body(6) for one in small})
+    made = pack(ranked, pack(ranked, 10**9, Texts()).tokens + count(body(18)) + 10, source)
+    assert renderings(made) == {"large": "name", "small0": "body", "small1": "body", "small2": "body"}
+
+
+def test_a_near_body_comes_before_a_distant_one_of_slightly_more_score() -> None:
     near, far = item("near", "src/c.py", lines=8, signature=""), item("far", "src/d.py", lines=8, signature="")
-    source = Texts({small.id: body(4), large.id: body(40), near.id: body(8), far.id: body(8)})
-    room = pack([Ranked(large, 1.0), Ranked(small, 0.9)], 10**9, Texts()).tokens + count(body(4)) + 10
-    assert renderings(pack([Ranked(large, 1.0), Ranked(small, 0.9)], room, source))["small"] == "body"
     both = [Ranked(far, 1.0, 0.01), Ranked(near, 0.9, 1.0)]
     room = pack(both, 10**9, Texts()).tokens + count(body(8)) + 10
-    assert renderings(pack(both, room, source)) == {"far": "name", "near": "body"}
+    made = pack(both, room, Texts({near.id: body(8), far.id: body(8)}))
+    assert renderings(made) == {"far": "name", "near": "body"}
+
+
+def test_several_short_names_come_before_a_long_one_of_slightly_more_score() -> None:
+    ranked = [Ranked(item("long_" * 12), 1.0), *(Ranked(item(name, "b.py"), 0.9) for name in "abc")]
+    made = pack(ranked, 52, Texts())
+    assert [one.item.symbol for one in made.items] == ["a", "b", "c"]
+    assert len(pack(ranked[:1], 52, Texts()).items) == 1, "it would have fitted alone"
 
 
 def test_what_does_not_fit_is_passed_over_for_what_does() -> None:
@@ -247,11 +260,12 @@ def test_the_proximity_exponent_follows_the_share_of_phantoms_within_bounds() ->
     assert [proximity_exponent(ratio) for ratio in (-1.0, 0.0, 1.0, 5.0)] == [0.3, 0.3, 0.5, 0.7]
 
 
-def test_a_member_is_not_shown_again_below_its_class() -> None:
+@pytest.mark.parametrize("score", [1.0, 0.001])  # its lines were chosen before those of the class, or would be after
+def test_a_member_is_not_shown_again_below_its_class(score: float) -> None:
     owner, member = item("Cart", start=1, lines=6, kind="class"), item("Cart.add", start=3, lines=2, kind="method")
     other = item("other", "src/other.py", start=3, lines=2)
     source = Texts({owner.id: body(6), member.id: body(2), other.id: body(2)})
-    made = pack([Ranked(member, 1.0), Ranked(owner, 0.9), Ranked(other, 0.5)], 10**6, source)
+    made = pack([Ranked(member, score), Ranked(owner, 0.9), Ranked(other, 0.5)], 10**6, source)
     assert renderings(made) == {"Cart.add": "name", "Cart": "body", "other": "body"}
     assert made.items[0].within == owner.id
     assert "src/app.py:3 method Cart.add [shown in Cart]" in render(made)
