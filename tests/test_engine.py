@@ -17,6 +17,7 @@ from assay.retrieve.lexical import query_terms, rarity_of
 from assay.retrieve.profile import PROFILES, Profile, profile
 from assay.store.edges import DTYPE, Edges
 from assay.text.terms import terms
+from assay.text.tokens import count
 from command import assay
 from conftest import Repository
 
@@ -70,7 +71,7 @@ def shop(repository: Repository) -> Repository:
 def _found(shop: Repository, task: str, how: Profile | None = None, k: int = 5) -> list[str]:
     index = shop.open()
     try:
-        return [ranked.item.symbol for ranked in Engine(index, how or Profile()).context(task, k)]
+        return [ranked.item.symbol for ranked in Engine(index, how or Profile()).ranked(task, k)]
     finally:
         index.close()
 
@@ -137,14 +138,14 @@ def test_a_ranking_repeats_exactly(shop: Repository) -> None:
 
 def test_components_say_what_the_direct_score_is_made_of(shop: Repository) -> None:
     index = shop.open()
-    best = Engine(index, Profile()).context("total price of a basket", 1)[0]
+    ranking = Engine(index, Profile()).rank("total price of a basket")
+    best = ranking.best(1)[0]
     index.close()
-    assert set(best.components) == {
-        "lexical", "coverage", "name", "authority", "kind", "tests", "containers", "walk",
-    }  # fmt: skip
-    assert best.rank == 1
-    assert best.components["lexical"] > 0
-    assert best.components["tests"] == 1.0
+    made_of = {name: values[best] for name, values in ranking.components.items()}
+    assert set(made_of) == {"lexical", "coverage", "name", "authority", "kind", "tests", "containers", "walk"}
+    assert made_of["lexical"] > 0
+    assert made_of["tests"] == 1.0
+    assert ranking.best_by("lexical", 1) == [best]
 
 
 def test_a_weight_of_0_switches_its_mechanism_off(shop: Repository) -> None:
@@ -252,3 +253,46 @@ def test_why_of_a_symbol_that_does_not_exist_offers_the_nearest(shop: Repository
     done = assay(shop.root, "why", "invoice", "send_invoic")
     assert done.code == 1
     assert "Nearest: send_invoice" in done.err
+
+
+# -- context -----------------------------------------------------------------------------------------------------------
+
+
+def test_context_in_json_has_what_scripts_rely_on(shop: Repository) -> None:
+    told = assay(
+        shop.root, "context", "total price of a basket", "-k", "3", "--budget", "2000", "--format", "json"
+    ).json
+    assert [item["symbol"] for item in told["items"]][:2] == ["Basket.total_price", "Basket"]
+    assert {"id", "symbol", "kind", "path", "start", "end", "score"} <= told["items"][0].keys()
+    assert told["items"][0]["id"] == "shop.py::Basket.total_price"
+    assert told["tokens"] <= 2000
+    assert told["fresh"] is True
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "xml", "json"])
+@pytest.mark.parametrize("budget", [0, 50, 10**9])
+def test_no_answer_is_longer_than_its_budget(shop: Repository, form: str, budget: int) -> None:
+    done = assay(shop.root, "context", "total price of a basket", "--budget", str(budget), "--format", form)
+    assert done.code == 0
+    assert count(done.out) <= budget
+
+
+def test_context_says_when_files_changed_since(shop: Repository) -> None:
+    shop.write("shop.py", SHOP + "\n\ndef refund():\n    pass\n")
+    done = assay(shop.root, "context", "total price of a basket")
+    assert "1 files changed since it was made (shop.py); run: assay index" in done.out
+    assert "changed since it was indexed" in done.out
+
+
+def test_context_that_finds_nothing_says_what_was_searched_and_offers_names(shop: Repository) -> None:
+    done = assay(shop.root, "context", "totl_prices")
+    assert done.code == 1
+    assert "nothing in" in done.out
+    assert "Basket.total_price" in done.out
+
+
+def test_context_without_a_task_or_an_index_is_refused_in_a_line(repository: Repository) -> None:
+    assert "what is the task?" in assay(repository.root, "context", "  ").err
+    done = assay(repository.root, "context", "anything")
+    assert done.code == 2
+    assert "assay index" in done.err

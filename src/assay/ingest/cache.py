@@ -11,7 +11,6 @@ import sqlite3
 import subprocess
 import time
 import zlib
-from hashlib import blake2b
 from pathlib import Path
 
 from assay.ingest.facts import Extracted
@@ -25,10 +24,6 @@ _OPENING = (
     "PRAGMA synchronous=OFF",
     "CREATE TABLE IF NOT EXISTS parsed (key BLOB PRIMARY KEY, facts BLOB, texts BLOB, lines INTEGER, day INTEGER, sum INTEGER)",
 )
-
-
-def content_hash(data: bytes) -> bytes:
-    return blake2b(data, digest_size=16).digest()
 
 
 def cache_path(root: Path, own_folder: Path) -> Path:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from assay.ingest.cache import content_hash
 from assay.ingest.walk import Scan, read_source
+from assay.store.files import content_hash, surely_same
 from assay.store.index import Index
-
-RACY_SECONDS = 2  # a file changed this shortly before it was indexed may have changed again within the same timestamp
 
 
 @dataclass(slots=True)
@@ -40,8 +38,7 @@ def compare(root: Path, found: Scan, previous: Index | None) -> Changes:
     for path, file in found.files.items():
         known = previous.files.get(path)
         if known is not None:
-            same_stat = known.size == file.size and known.mtime == file.mtime
-            if same_stat and file.mtime < indexed_at - RACY_SECONDS * 10**9:
+            if surely_same((known.size, known.mtime), (file.size, file.mtime), indexed_at):
                 continue
             source = read_source(root, path)
             if source.skip or source.problem or content_hash(source.data) != known.hash:

@@ -13,12 +13,13 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import NamedTuple
 
-from assay.ingest.cache import ParseCache, content_hash
+from assay.ingest.cache import ParseCache
 from assay.ingest.extract import extract
 from assay.ingest.facts import Extracted
 from assay.ingest.languages import by_name, language_of
 from assay.ingest.parser import ParseTimeout
 from assay.ingest.walk import Source, read_source
+from assay.store.files import content_hash
 
 ALONE_BYTES = 400_000  # less than this is parsed in this process: starting others would take longer
 BATCH_BYTES = 200_000  # handed to a worker at once

@@ -65,6 +65,7 @@ def index_version() -> str:
         [
             *sorted(_HERE.rglob("*.py")),
             *_words(),
+            _HERE.parent / "store" / "files.py",
             *sorted((_HERE / "languages").glob("*.scm")),
             *sorted((_HERE / "languages").glob("*.common")),
         ]

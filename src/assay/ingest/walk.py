@@ -6,7 +6,6 @@ Inside git: what it tracks, and what it neither tracks nor ignores. Elsewhere: e
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import stat
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING
 from assay.errors import AssayError
 from assay.ingest.languages import language_of
 from assay.ingest.modules import CONFIG_NAMES
+from assay.store.files import decode, read_bytes
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -239,8 +239,7 @@ def _consider(base: str, path: str, out: Scan) -> None:
 def read_source(root: Path, path: str, whole: bool = False) -> Source:
     """A file's text, or why there is none. Never raises for a bad file. `whole`: also what looks minified or generated."""
     try:
-        with open(root / path, "rb", opener=_open) as handle:
-            data = handle.read(MAX_BYTES + 1)
+        data = read_bytes(root, path, MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         return Source(b"", skip="vanished")
     except OSError as error:
@@ -256,31 +255,10 @@ def read_config(root: Path, path: str) -> str:
     return source.data.decode()
 
 
-def _open(path: str, flags: int) -> int:
-    """Opens a regular file: never through a symlink, and never waiting for the other end of a pipe."""
-    descriptor = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(errno.EINVAL, "not a regular file")
-    return descriptor
-
-
 def _decoded(data: bytes, whole: bool) -> Source:
-    note = ""
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        try:
-            data, note = data.decode("utf-16").encode(), "UTF-16, converted"
-        except UnicodeError:
-            return Source(b"", problem="begins like UTF-16 but is not valid UTF-16")
-    elif data[:3] == b"\xef\xbb\xbf":
-        data = data[3:]
-    if b"\0" in data:
-        return Source(b"", problem="contains NUL bytes: binary, or text in an unknown encoding")
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        data, note = data.decode("latin-1").encode(), f"invalid UTF-8 at line {line}, read as Latin-1"
+    data, note, problem = decode(data)
+    if problem:
+        return Source(b"", problem=problem)
     if whole:
         return Source(data, note=note)
     if len(data) > 5_000 and len(data) / (data.count(b"\n") + 1) > MINIFIED_LINE:

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from assay.core.items import Item
+from assay.core.packs import Ranked
 from assay.retrieve.graph import Floats, Graph
 from assay.retrieve.lexical import Lexical, name_rarity_of, norms_of, query_terms, rarity_of, saturated
 from assay.retrieve.profile import Profile
@@ -36,16 +36,6 @@ class Ranking:
     def best_by(self, component: str, k: int) -> list[int]:
         """The numbers of the items highest in one component."""
         return _highest(self.components[component], k)
-
-
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """One item of an answer: its rank, score, and what each component contributed."""
-
-    item: Item
-    rank: int
-    score: float
-    components: dict[str, float]
 
 
 class Engine:
@@ -128,17 +118,13 @@ class Engine:
         """By which edges the walk came to an item, most first: (from, edge type, share of what came)."""
         return self._graph.brought(ranking.components["walk"], number)
 
-    def context(self, task: str, k: int) -> list[Ranked]:
-        """The best `k` items for a task, each with what its score was made of."""
+    def ranked(self, task: str, k: int) -> list[Ranked]:
+        """The best `k` items for a task, best first, for packing."""
         ranking = self.rank(task)
+        nearness = _share_of_best(ranking.components.get("walk", ranking.scores))
         return [
-            Ranked(
-                self.index.item(number),
-                rank,
-                float(ranking.scores[number]),
-                {name: float(values[number]) for name, values in ranking.components.items()},
-            )
-            for rank, number in enumerate(ranking.best(k), 1)
+            Ranked(self.index.item(number), float(ranking.scores[number]), float(nearness[number]))
+            for number in ranking.best(k)
         ]
 
 

@@ -180,6 +180,10 @@ class Catalogue:
     def files(self) -> dict[str, FileRow]:
         return {row[1]: FileRow(*row) for row in self.connection.execute("SELECT * FROM files ORDER BY path")}
 
+    def file(self, path: str) -> FileRow | None:
+        row = self.connection.execute("SELECT * FROM files WHERE path = ?", (path,)).fetchone()
+        return FileRow(*row) if row else None
+
     def symbols(self, where: str = "1", parameters: tuple[object, ...] = ()) -> list[SymbolRow]:
         return [SymbolRow(*row) for row in self.connection.execute(f"SELECT * FROM symbols WHERE {where}", parameters)]
 

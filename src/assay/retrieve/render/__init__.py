@@ -1,0 +1,22 @@
+"""Writing a pack in the format it was packed for. A new format is a module here and a row in `FORMS`."""
+
+from __future__ import annotations
+
+from assay.core.packs import Pack
+from assay.retrieve.render.form import Form
+from assay.retrieve.render.json import JSON
+from assay.retrieve.render.markdown import MARKDOWN
+from assay.retrieve.render.plain import PLAIN
+from assay.retrieve.render.xml import XML
+
+FORMS: dict[str, Form] = {form.name: form for form in (PLAIN, MARKDOWN, XML, JSON)}
+
+
+def render(pack: Pack) -> str:
+    """The whole answer; its tokens are those the pack says, never more than its budget."""
+    form = FORMS[pack.format]
+    if not pack.framed:
+        return form.least(pack)
+    last = len(pack.items) - 1
+    pieces = [form.piece(packed, last=position == last) for position, packed in enumerate(pack.items)]
+    return form.head(pack) + "".join(pieces) + form.foot(pack)

@@ -1,0 +1,76 @@
+"""What every format must say how to write. Each piece ends with a line end, so the tokens of the pieces add up."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from assay.core.packs import Pack, PackedItem
+
+# Nothing that moves a terminal's cursor, and nothing that XML or UTF-8 cannot hold.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_BREAKS = re.compile("[\t\n\r\u2028\u2029]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One format. `head` and `foot` may depend on everything of a pack but its items."""
+
+    name: str
+    head: Callable[[Pack], str]
+    item: Callable[[PackedItem], str]
+    foot: Callable[[Pack], str]
+    least: Callable[[Pack], str]  # what is written when the budget does not even hold the frame
+    writes_tokens: bool = False  # whether items say their tokens
+    separator: str = ""  # stands before the line end of every item but the last
+
+    def framed(self, pack: Pack) -> str:
+        """The frame alone: what a pack costs before its items."""
+        return self.head(pack) + self.foot(pack)
+
+    def piece(self, packed: PackedItem, last: bool = False) -> str:
+        """One item as it stands among others."""
+        text = self.item(packed)
+        return text if last or not self.separator else f"{text[:-1]}{self.separator}\n"
+
+
+def printable(text: str) -> str:
+    """Text of any number of lines that any terminal and any parser takes."""
+    return _UNPRINTABLE.sub("\ufffd", text.replace("\r\n", "\n"))
+
+
+def one_line(text: str) -> str:
+    return printable(_BREAKS.sub(" ", text))
+
+
+def place(packed: PackedItem) -> str:
+    """`path:line`, which editors and terminals open."""
+    return one_line(f"{packed.item.path}:{packed.item.start}")
+
+
+def remark(packed: PackedItem) -> str:
+    """What is to be said about an item besides its name; empty as a rule."""
+    path, _, symbol = packed.within.partition("::")
+    return f"shown in {symbol or path}" if packed.within else packed.note
+
+
+def statements(pack: Pack) -> list[tuple[str, str]]:
+    """What a heading says, in order, for formats that people read."""
+    heading = pack.heading
+    said = [
+        ("task", heading.task),
+        ("index", heading.freshness),
+        ("found", f"nothing in {heading.searched}" if heading.searched else ""),
+        ("nearest names", ", ".join(heading.nearest)),
+        ("tokens", f"{pack.tokens} of {pack.budget}"),
+        ("left out", left_out(pack)),
+    ]
+    return [(name, one_line(text)) for name, text in said if text]
+
+
+def left_out(pack: Pack) -> str:
+    """`12 more, best: Flask.run, Flask.route`."""
+    if not pack.left_out:
+        return ""
+    return f"{pack.left_out} more" + (f", best: {', '.join(pack.best_left_out)}" if pack.best_left_out else "")

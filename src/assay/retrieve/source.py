@@ -1,0 +1,72 @@
+"""The lines of items from the working tree, only where they are still the lines that were indexed."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from pathlib import Path
+
+from assay.core.items import Item
+from assay.store.files import content_hash, decode, read_bytes, surely_same
+from assay.store.index import Index
+
+CHANGED = "changed since it was indexed"
+MISSING = "file is missing"
+OUTSIDE = "outside the root"
+UNREADABLE = "cannot be read"
+
+
+class WorkingTree:
+    """Texts of an index's items. Every file is looked at once; make a new one for a new answer."""
+
+    def __init__(self, index: Index) -> None:
+        self._index, self._root = index, os.path.realpath(index.root)
+        self._indexed_at = int(index.meta.get("indexed_at", "0"))
+        self._notes: dict[str, str] = {}
+        self._lines: dict[str, list[str]] = {}
+        self._inside = cache(self._holds)
+
+    def note(self, item: Item) -> str:
+        """Why the item's lines cannot be shown; empty when they can. Reads the file only if its stat leaves a doubt."""
+        if item.path not in self._notes:
+            self._notes[item.path] = self._look(item.path)
+        return self._notes[item.path]
+
+    def text(self, item: Item) -> str:
+        """The item's lines; empty when they are not what was indexed."""
+        if self.note(item):
+            return ""
+        if item.path not in self._lines:
+            self._notes[item.path] = self._read(item.path)
+        return "\n".join(self._lines.get(item.path, [])[item.start - 1 : item.end])
+
+    def _look(self, path: str) -> str:
+        known = self._index.catalogue.file(path)
+        if known is None or not self._inside(os.path.dirname(path)):
+            return OUTSIDE
+        try:
+            found = os.lstat(f"{self._root}/{path}")
+        except (OSError, ValueError):
+            return MISSING
+        same = surely_same((known.size, known.mtime), (found.st_size, found.st_mtime_ns), self._indexed_at)
+        return "" if same else self._read(path)
+
+    def _holds(self, folder: str) -> bool:
+        """Whether a folder, links followed, is inside the root; files themselves are never opened through a link."""
+        return os.path.commonpath((self._root, os.path.realpath(f"{self._root}/{folder}"))) == self._root
+
+    def _read(self, path: str) -> str:
+        """Keeps the file's lines, or says why not. What is shown is what was hashed: a file cannot change in between."""
+        known = self._index.catalogue.file(path)
+        if known is None:
+            return OUTSIDE
+        try:
+            data = decode(read_bytes(Path(self._root), path, known.size + 1)).data  # a longer file is another one
+        except FileNotFoundError:
+            return MISSING
+        except (OSError, ValueError):
+            return UNREADABLE
+        if content_hash(data) != known.hash:
+            return CHANGED
+        self._lines[path] = data.decode().replace("\r\n", "\n").split("\n")
+        return ""
