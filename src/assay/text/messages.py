@@ -22,6 +22,11 @@ _LEFT_OVER = re.compile(r"^[ \t]*[,;:&]+[ \t]*$", re.M)
 _EMPTY = re.compile(r"(?<!\w)(?:\(\s*[,;:.&]*\s*\)|\[\s*\])")  # not those of a call
 
 
+def searchable(text: str) -> str:
+    """What a message says, for its words alone: without trailers and ids, not tidied."""
+    return _IDS.sub(" ", _TRAILER.sub("", text.replace("\r\n", "\n")))
+
+
 def without_trailers(text: str) -> str:
     """The message without what tools and reviewers append to it."""
     return tidy(_TRAILER.sub("", text.replace("\r\n", "\n")))
