@@ -217,21 +217,14 @@ def test_the_attributes_of_a_repository_change_nothing(shop: Repository) -> None
     assert _symbols(_history(shop)) == {"Cart.total"}
 
 
-def test_a_name_that_many_symbols_have_says_nothing(repository: Repository) -> None:
-    def classes(count: int, value: int) -> str:
-        return "".join(
-            f"class C{n}:\n    def run(self):\n        return {value if n == 0 else 0}\n" for n in range(count)
-        )
-
-    for count, symbols in (
-        (history.MOST_NAMESAKES, {"C0.run", "C1.run", "C2.run"}),
-        (history.MOST_NAMESAKES + 1, set()),
-    ):
-        repository.write("a.py", classes(count, 0))
-        repository.commit("first")
-        repository.write("a.py", classes(count, 1))
-        repository.commit("second")
-        assert _symbols(_history(repository)) == symbols
+def test_of_namesakes_the_nearest_is_touched(repository: Repository) -> None:
+    methods = [f"class C{n}:\n    def run(self):\n        return {n}\n\n\n" for n in range(4)]
+    repository.write("a.py", "".join(methods))
+    repository.commit("first")
+    _edit(repository, "a.py", "return 2", "return 7", "second")
+    assert _symbols(_history(repository)) == {"C2.run"}
+    repository.write("a.py", "import os\n" + (repository.root / "a.py").read_text())
+    assert _symbols(_history(repository)) == {"C2.run"}
 
 
 def test_odd_paths_and_texts_are_read_as_they_are(repository: Repository) -> None:
@@ -484,7 +477,7 @@ _commits = st.lists(
     st.builds(
         Commit, st.just("ab" * 20), st.integers(0, 2**40), st.text(max_size=8),
         st.dictionaries(st.sampled_from("uvwxyz"), st.integers(1, 300), max_size=4),
-        st.lists(st.builds(Touch, st.sampled_from("abc"), st.sampled_from(["", "d"]), st.just(("n",))), max_size=3),
+        st.lists(st.builds(Touch, st.sampled_from("abc"), st.sampled_from(["", "d"]), st.just((("n", 1),))), max_size=3),
         st.integers(1, 25),
     ), max_size=6,
 )  # fmt: skip

@@ -9,14 +9,14 @@ from pathlib import Path
 import msgspec
 
 from assay.ingest.cache import DiskCache
-from assay.ingest.log import CommitFacts
+from assay.ingest.log import CommitFacts, Names
 from assay.ingest.version import history_version
 
 _TABLES = ("commits", "names")  # messages and files of commits; names in their patches
 _AT_ONCE = 500  # ids in one question: SQLite allows a thousand
 
 _commit_decoder = msgspec.msgpack.Decoder(CommitFacts)
-_names_decoder = msgspec.msgpack.Decoder(dict[str, list[str]])
+_names_decoder = msgspec.msgpack.Decoder(Names)
 
 
 class CommitCache(DiskCache):
@@ -32,13 +32,13 @@ class CommitCache(DiskCache):
     def commits(self, ids: Sequence[str]) -> dict[str, CommitFacts]:
         return {one: _commit_decoder.decode(value) for one, value in self._values("commits", ids)}
 
-    def names(self, ids: Sequence[str]) -> dict[str, dict[str, list[str]]]:
+    def names(self, ids: Sequence[str]) -> dict[str, Names]:
         return {one: _names_decoder.decode(value) for one, value in self._values("names", ids)}
 
     def put_commits(self, commits: Iterable[CommitFacts]) -> None:
         self._put("commits", {commit.id: commit for commit in commits})
 
-    def put_names(self, names: Mapping[str, dict[str, list[str]]]) -> None:
+    def put_names(self, names: Mapping[str, Names]) -> None:
         self._put("names", names)
 
     def _values(self, table: str, ids: Sequence[str]) -> Iterable[tuple[str, bytes]]:

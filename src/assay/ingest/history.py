@@ -62,7 +62,7 @@ def _commits(git: Git, place: log.Place, progress: Progress) -> list[Commit]:
     return [commit for commit in found if commit.touched]
 
 
-def _commit(facts: log.CommitFacts, names: dict[str, list[str]], prefix: str) -> Commit:
+def _commit(facts: log.CommitFacts, names: log.Names, prefix: str) -> Commit:
     """A commit as the folder at `prefix` sees it."""
     touched = [
         Touch(

@@ -17,7 +17,9 @@ _MODIFIERS = (
     "|async|pub|pub[(][a-z]+[)]|unsafe|const|data|inline|local"
 )
 _KEYWORD_LINE = rf"^([ \t]*(({_MODIFIERS})[ \t]+)*({_KEYWORDS})[ \t*].*)$"
-_ASSIGNMENT = rf"^((export[ \t]+)?(pub[ \t]+)?((const|let|var|val|static)[ \t]+)?{_WORD}[ \t]*(:[^=]*)?=[^=].*)$"
+_ASSIGNMENT = (
+    rf"^((export[ \t]+)?(pub([(][a-z]+[)])?[ \t]+)?((const|let|var|val|static)[ \t]+)?{_WORD}[ \t]*(:[^=]*)?=[^=].*)$"
+)
 _TYPED = r"^([ \t]*([A-Za-z_@<\[][^ \t(=;]*[ \t]+)+[*&]*[A-Za-z_~][A-Za-z0-9_:~]*[ \t]*[(][^;]*)$"
 _BRACED = rf"^([ \t]+([a-z]+[ \t]+)*[*#]?{_WORD}[ \t]*[(][^;]*[)][^;=]*[{{][ \t]*)$"
 # lines of this shape that are no definitions
@@ -56,7 +58,7 @@ _BY_SUFFIX = {
     for suffix in family.suffixes
 }
 _PREFACE = re.compile(r"\s*(?:$|@|#|//|/\*|\*|--|\[)")  # decorators and comments stand above what they belong to
-_ASSIGNED = re.compile(rf"(?:[a-z]+[ \t]+)*({_WORD})[ \t]*(?::[^=]*)?=[^=]")
+_ASSIGNED = re.compile(rf"(?:[a-z()]+[ \t]+)*({_WORD})[ \t]*(?::[^=]*)?=[^=]")
 _NAMED = re.compile(rf"(?:^|\s)(?:{_KEYWORDS})\*?\s+(?:\([^)]*\)\s*)?([\w$:.]+[?!]?)")
 _CALLED = re.compile(r"([\w$~]+)\s*\(")
 _LONGEST = 300  # characters looked at: a longer line is data
@@ -72,17 +74,17 @@ def settings() -> list[str]:
     return [f"diff.{name}.xfuncname=" + "\n".join(family.patterns) for family in _FAMILIES for name in family.drivers]
 
 
-def names(path: str, context: str, *sides: Sequence[str]) -> Iterator[str]:
-    """The names a hunk touches: definitions on its removed and added lines (the sides), and the one above it that it reaches into."""
+def names(path: str, context: str, lines: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """The names that the removed or the added lines of a hunk touch, each with its place among them: the definition above
+    that they reach into, and those they hold."""
     patterns = _BY_SUFFIX.get(PurePosixPath(path).suffix.lower())
     if patterns is None:
         return
-    for side in sides:
-        defined = [_defines(line[:_LONGEST], patterns) for line in side]
-        first = next((place for place, name in enumerate(defined) if name), len(side))
-        if context and _reaches(context, side[:first], first < len(side)):
-            yield _name(context)
-        yield from filter(None, defined)
+    defined = [(name, place) for place, line in enumerate(lines) if (name := _defines(line[:_LONGEST], patterns))]
+    first = defined[0][1] if defined else len(lines)
+    if context and _reaches(context, lines[:first], bool(defined)):
+        yield _name(context), 0
+    yield from defined
 
 
 def _defines(line: str, patterns: Iterable[tuple[bool, re.Pattern[str]]]) -> str:

@@ -32,9 +32,12 @@ _COMMON = (
 _FILES = ("--format=" + "".join("%x00" + one for one in _FIELDS) + "%x00", "--raw", "--no-abbrev")
 _PATCHES = ("--format=%x00%H", "--patch", "--unified=0", "--inter-hunk-context=0", "--diff-algorithm=histogram")
 _BOT = re.compile(r"\[bot\]|\b(?:dependabot|renovate|greenkeeper|pre-commit-ci|github-actions|bors)\b|-bot\b", re.I)
-_RANGE = re.compile(rb"@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@ ?(.*)")
+_RANGE = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
 _FILE = "100"  # how the modes of regular files begin
 _LONGEST_MESSAGE = 10_000  # characters: what is longer quotes logs or lists of changes
+
+
+Names = dict[str, list[tuple[str, int]]]  # of definitions, by path, each with a line where it was touched
 
 
 class CommitFacts(msgspec.Struct, array_like=True, gc=False):
@@ -95,8 +98,8 @@ def read_commits(git: Git, ids: Sequence[str]) -> Iterator[CommitFacts]:
             yield _facts(head, files)
 
 
-def read_names(git: Git, ids: Sequence[str]) -> Iterator[tuple[str, dict[str, list[str]]]]:
-    """The names whose definitions commits touched, by file."""
+def read_names(git: Git, ids: Sequence[str]) -> Iterator[tuple[str, Names]]:
+    """The names whose definitions commits touched."""
     if not ids:
         return
     with tempfile.NamedTemporaryFile("w", suffix=".attributes") as file:
@@ -124,9 +127,9 @@ def _touched(line: bytes) -> Iterator[tuple[str, str]]:
         yield unquote(paths[-1]), unquote(paths[0]) if status.startswith("R") else ""
 
 
-def _names(lines: Iterator[bytes]) -> Iterator[tuple[str, dict[str, list[str]]]]:
+def _names(lines: Iterator[bytes]) -> Iterator[tuple[str, Names]]:
     commit, path = "", ""
-    found: dict[str, set[str]] = {}
+    found: dict[str, set[tuple[str, int]]] = {}
     for line in lines:
         if line.startswith(b"\0"):
             if commit:
@@ -135,9 +138,11 @@ def _names(lines: Iterator[bytes]) -> Iterator[tuple[str, dict[str, list[str]]]]
         elif line.startswith((b"--- a/", b"+++ b/", b'--- "a/', b'+++ "b/')):
             path = unquote(line[4:].rstrip(b"\t\n"))[2:]
         elif (hunk := _RANGE.match(line)) is not None:
-            removed, added = (_taken(lines, 1 if number is None else int(number)) for number in hunk.groups()[:2])
-            context = hunk.group(3).decode("utf-8", "replace")
-            found.setdefault(path, set()).update(hunks.names(path, context, removed, added))
+            context = hunk.group(5).decode("utf-8", "replace")
+            for start, count in (hunk.groups()[:2], hunk.groups()[2:4]):
+                changed = _taken(lines, 1 if count is None else int(count))
+                names = hunks.names(path, context, changed)
+                found.setdefault(path, set()).update((name, int(start) + place) for name, place in names)
     if commit:
         yield commit, {path: sorted(names) for path, names in found.items() if names}
 

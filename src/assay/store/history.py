@@ -26,7 +26,6 @@ from assay.store.layout import cannot_write
 
 NAME = "history.npz"
 FORMAT = 1  # of the arrays below
-MOST_NAMESAKES = 3  # symbols of one name in a file that all count as touched; of more, none: the name says too little
 HALF_LIFE = (
     365 * 86400
 )  # seconds in which changing together loses half its weight: last year's design is half as telling
@@ -37,11 +36,11 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """A file that a commit touched: where it is since, where it was before, and names it changed the definitions of."""
+    """A file that a commit touched: where it is since, where it was before, and the definitions it changed."""
 
     path: str
     before: str = ""  # when the commit moved it
-    names: tuple[str, ...] = ()
+    names: tuple[tuple[str, int], ...] = ()  # of definitions, each with a line where it was changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +106,7 @@ def _arrays(key: str, commits: Sequence[Commit]) -> dict[str, Array]:
             paths.setdefault(touch.path, len(paths))
             if touch.before:
                 paths.setdefault(touch.before, len(paths))
-            for name in touch.names:
+            for name, _ in touch.names:
                 names.setdefault(name, len(names))
     later = np.full(len(paths), -1, "<i4")
     for commit in reversed(commits):  # the newest move of a path is the one that counts
@@ -119,7 +118,7 @@ def _arrays(key: str, commits: Sequence[Commit]) -> dict[str, Array]:
     counted = [(place[t], n, min(count, 255)) for n, c in enumerate(commits) for t, count in c.terms.items()]
     postings = np.array(counted, "<i4").reshape(-1, 3)
     postings = postings[np.lexsort((postings[:, 1], postings[:, 0]))]
-    symbols = [[(paths[t.path], names[name]) for t in c.touched for name in t.names] for c in commits]
+    symbols = [[(paths[t.path], names[name], line) for t in c.touched for name, line in t.names] for c in commits]
     return {
         "key": np.frombuffer(f"{FORMAT} {key}".encode(), "u1"),
         "ids": np.frombuffer(bytes.fromhex("".join(c.id for c in commits)), "u1").reshape(len(commits), -1)
@@ -133,7 +132,7 @@ def _arrays(key: str, commits: Sequence[Commit]) -> dict[str, Array]:
         "term_starts": np.searchsorted(postings[:, 0], np.arange(len(vocabulary) + 1)).astype("<i4"),
         "files": np.array([paths[t.path] for c in commits for t in c.touched], "<i4"),
         "file_starts": _starts(c.touched for c in commits),
-        "names": np.array(list(chain.from_iterable(symbols)), "<i4").reshape(-1, 2),
+        "names": np.array(list(chain.from_iterable(symbols)), "<i4").reshape(-1, 3),
         "name_starts": _starts(symbols),
         "later": later,
         **_strings("subject", (c.subject for c in commits)),
@@ -178,7 +177,7 @@ class History:
 
     index: Index
     arrays: Mapping[str, Array]
-    _symbols: dict[int, dict[str, list[int]]] = field(default_factory=dict)
+    _symbols: dict[int, dict[str, list[tuple[int, int, int]]]] = field(default_factory=dict)
 
     @classmethod
     def open(cls, index: Index) -> History:
@@ -231,12 +230,12 @@ class History:
         return np.unique(found[found > 0])
 
     def symbols(self, commit: int) -> Array:
-        """The symbols whose definitions a commit touched, by the names they have now; known of the newest commits only."""
+        """The symbols a commit touched, of the newest commits; of namesakes in a file the one nearest to the change: code keeps its order."""
         start, end = self.arrays["name_starts"][commit : commit + 2]
         out: set[int] = set()
-        for path, name in self.arrays["names"][start:end]:
+        for path, name, line in self.arrays["names"][start:end].tolist():
             named = self._named(int(self._numbers[path])).get(self._of("name")[name], [])
-            out.update(named if len(named) <= MOST_NAMESAKES else ())
+            out.update(number for _, number in sorted((_distance(line, *span), number) for number, *span in named)[:1])
         return np.array(sorted(out), "<i4")
 
     def co_changed(self, file: int) -> list[tuple[int, float]]:
@@ -284,13 +283,18 @@ class History:
                 out[int(file)].append(commit)
         return out
 
-    def _named(self, file: int) -> dict[str, list[int]]:
-        """The symbols of a file by name."""
+    def _named(self, file: int) -> dict[str, list[tuple[int, int, int]]]:
+        """The symbols of a file by name, each with its first and last line."""
         if file not in self._symbols:
             named = self._symbols[file] = {}
             rows = self.index.catalogue.connection.execute(
-                "SELECT name, number FROM symbols WHERE file = ? AND ordinal >= 0", (file,)
+                "SELECT name, number, start, end FROM symbols WHERE file = ? AND ordinal >= 0", (file,)
             )
-            for name, number in rows:
-                named.setdefault(name, []).append(number)
+            for name, *place in rows:
+                named.setdefault(name, []).append(tuple(place))
         return self._symbols[file]
+
+
+def _distance(line: int, start: int, end: int) -> int:
+    """How far a line is from a span; 0 inside of it."""
+    return max(start - line, line - end, 0)
