@@ -149,6 +149,16 @@ def test_a_path_that_exists_is_not_the_file_that_left_it(shop: Repository) -> No
     assert [_files(found, commit) for commit in range(3)] == [{"shop/pay.py"}, {"shop/pay.py"}, {"shop/money.py"}]
 
 
+def test_a_path_that_was_left_twice_is_the_file_that_left_it_last(shop: Repository) -> None:
+    shop.git("mv", "shop/pay.py", "shop/money.py")
+    shop.commit("Rename")
+    shop.write("shop/pay.py", "class Other:\n    limit = 1\n\n    def other(self):\n        return self.limit\n")
+    shop.commit("A new one takes its place")
+    shop.git("mv", "shop/pay.py", "shop/other.py")
+    shop.commit("Rename that, too")
+    assert _files(_history(shop), 1) == {"shop/other.py"}
+
+
 def test_files_that_are_gone_or_not_indexed_count_but_are_not_touched(shop: Repository) -> None:
     shop.write("shop/old.py", "x = 1\n")
     shop.write("notes.bin", b"\0\1")
