@@ -110,6 +110,18 @@ def test_the_walk_brings_what_shares_no_word_with_the_task(shop: Repository) -> 
     assert "deliver" not in without
 
 
+def test_what_commits_with_such_messages_touched_gains(shop: Repository) -> None:
+    shop.write("refunds.py", "def pay_back(customer):\n    return customer\n")
+    shop.write("letters.py", "def write_to(customer):\n    return customer\n")
+    shop.commit("start")
+    shop.write("letters.py", "def write_to(customer):\n    return customer, 'dear'\n")
+    shop.commit("Customer complaints are answered politely")
+    shop.index()
+    assert _found(shop, "complaints of a customer")[0] == "write_to"
+    without = dataclasses.replace(Profile(), history=0.0)
+    assert _found(shop, "complaints of a customer", without)[0] == "pay_back"
+
+
 def test_tests_stand_behind_unless_the_task_is_about_them(shop: Repository) -> None:
     lexical = PROFILES["lexical"]
     assert _found(shop, "total price with discounts", lexical)[0] != "test_total_price_with_discounts"
@@ -142,7 +154,17 @@ def test_components_say_what_the_direct_score_is_made_of(shop: Repository) -> No
     best = ranking.best(1)[0]
     index.close()
     made_of = {name: values[best] for name, values in ranking.components.items()}
-    assert set(made_of) == {"lexical", "coverage", "name", "authority", "kind", "tests", "containers", "walk"}
+    assert set(made_of) == {
+        "lexical",
+        "coverage",
+        "name",
+        "authority",
+        "history",
+        "kind",
+        "tests",
+        "containers",
+        "walk",
+    }
     assert made_of["lexical"] > 0
     assert made_of["tests"] == 1.0
     assert ranking.best_by("lexical", 1) == [best]
@@ -150,7 +172,12 @@ def test_components_say_what_the_direct_score_is_made_of(shop: Repository) -> No
 
 def test_a_weight_of_0_switches_its_mechanism_off(shop: Repository) -> None:
     index = shop.open()
-    for name, component in {"coverage": "coverage", "name_precision": "name", "authority": "authority"}.items():
+    for name, component in {
+        "coverage": "coverage",
+        "name_precision": "name",
+        "authority": "authority",
+        "history": "history",
+    }.items():
         off = dataclasses.replace(Profile(), **{name: 0.0})
         values = Engine(index, off).rank("total price").components[component]
         assert (values == 1.0).all(), name

@@ -30,10 +30,10 @@ from assay.evaluate.mine import (
 )
 from assay.evaluate.mine import message as messages
 from assay.evaluate.mine.definitions import Outline
-from assay.evaluate.mine.git import unquote
 from assay.evaluate.mine.log import Hunk
 from assay.evaluate.mine.paths import role, tier
 from assay.evaluate.mine.sections import sections
+from assay.git import unquote
 from conftest import Repository
 
 _CART = """import math

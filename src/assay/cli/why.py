@@ -15,7 +15,7 @@ from assay.retrieve.names import require
 from assay.retrieve.profile import DEFAULT, profile
 from assay.store.index import Index
 
-_MULTIPLIERS = ("coverage", "name", "authority", "kind", "tests")
+_MULTIPLIERS = ("coverage", "name", "authority", "history", "kind", "tests")
 
 
 @click.command("why")

@@ -12,6 +12,7 @@ from pathlib import Path
 from assay.ingest.build import build
 from assay.ingest.cache import ParseCache, cache_path
 from assay.ingest.compare import compare
+from assay.ingest.history import remember
 from assay.ingest.imported import known_imports
 from assay.ingest.report import Progress, Report
 from assay.ingest.update import REBUILD_SHARE, StartAfresh, keep_passed, update
@@ -42,6 +43,7 @@ def index(root: Path, home: Home, rebuild: bool = False, progress: Progress | No
             if report is None:
                 report = build(root, home, found, cache, progress, known_imports(previous))
                 report.reason = "a rebuild was asked for" if rebuild else reason
+            remember(root, home, progress)
         finally:
             cache.close()
             if previous is not None:

@@ -23,6 +23,14 @@ _EXTRACTION = (
     "parser.py",
     "conventions.py",
 )
+# what the facts of a commit depend on
+_HISTORY = (
+    _HERE / "log.py",
+    _HERE / "hunks.py",
+    _HERE / "history.py",
+    _HERE.parent / "git.py",
+    *(_HERE.parent / "text" / name for name in ("terms.py", "identifiers.py", "messages.py")),
+)
 
 
 def _words() -> list[Path]:
@@ -70,3 +78,9 @@ def index_version() -> str:
             *sorted((_HERE / "languages").glob("*.common")),
         ]
     )
+
+
+@cache
+def history_version() -> str:
+    """Changes with anything that could change what is read from a commit."""
+    return _digest([*_HISTORY])

@@ -1,6 +1,6 @@
 """The engine: from a task to the right symbols, explained. `rank` is the algorithm, top to bottom; each step is one call below it.
 
-task ──▶ terms ──▶ BM25F × coverage × name × authority ──▶ containers ↔ members ──▶ walk ──▶ ranking
+task ──▶ terms ──▶ BM25F × coverage × name × authority × history ──▶ containers ↔ members ──▶ walk ──▶ ranking
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from functools import cached_property
 import numpy as np
 
 from assay.core.packs import Ranked
-from assay.retrieve.graph import Floats, Graph
+from assay.retrieve.commits import file_shares
+from assay.retrieve.graph import Floats, Graph, Ints
 from assay.retrieve.lexical import Lexical, name_rarity_of, norms_of, query_terms, rarity_of, saturated
 from assay.retrieve.profile import Profile
+from assay.store.history import History
 from assay.store.index import Index
 
 _ABOUT_TESTS = re.compile(r"\b(?:unit |integration )?(?:tests?|testing|test suites?|specs?|fixtures?)\b", re.IGNORECASE)
@@ -52,6 +54,18 @@ class Engine:
         return Graph(self.index.edges, self._size, self.profile)
 
     @cached_property
+    def _history(self) -> History:
+        return History.open(self.index)
+
+    @cached_property
+    def _files(self) -> Ints:
+        """The number of the file each item is in."""
+        files = np.zeros(self._size, np.int64)
+        for number, file in self.index.catalogue.connection.execute("SELECT number, file FROM symbols"):
+            files[number] = file
+        return files
+
+    @cached_property
     def _kinds(self) -> Floats:
         """The weight of each item's kind. Files are not retrieved themselves: their symbols are."""
         weights = np.zeros(self._size)
@@ -78,7 +92,8 @@ class Engine:
     def rank(self, task: str) -> Ranking:
         """Scores every item for a task."""
         profile, about_tests = self.profile, bool(_ABOUT_TESTS.search(task))
-        lexical = Lexical(self._words, self._norms, query_terms(task, profile.repeats), profile)
+        query = query_terms(task, profile.repeats)
+        lexical = Lexical(self._words, self._norms, query, profile)
         if not lexical.score.any():
             return Ranking(task, lexical.rarity, np.zeros(self._size))
         components = {
@@ -86,6 +101,7 @@ class Engine:
             "coverage": 1 - profile.coverage + profile.coverage * lexical.coverage,
             "name": 1 + profile.name_precision * lexical.name_precision(self._name_rarity),
             "authority": 1 + profile.authority * self._graph.authority,
+            "history": 1 + profile.history * self._touched(query),
             "kind": self._kinds,
             "tests": np.ones(self._size) if about_tests else self._tests,
         }
@@ -94,6 +110,14 @@ class Engine:
         walked = self._walk(shared) * self._kinds * components["tests"]
         components |= {"containers": shared - direct, "walk": walked}
         return Ranking(task, lexical.rarity, _share_of_best(shared) + profile.walk * _share_of_best(walked), components)
+
+    def _touched(self, query: dict[str, int]) -> Floats:
+        """How much commits with such messages touched the file of each item, from 0 to 1."""
+        shares = np.zeros(int(self._files.max(initial=0)) + 1)
+        if self.profile.history:
+            for file, share in file_shares(self._history, query).items():
+                shares[file] = share
+        return np.asarray(shares[self._files], dtype=np.float64)
 
     def _walk(self, scores: Floats) -> Floats:
         """A walk from the best items; a better one is a likelier start, by the square of its score."""

@@ -12,10 +12,11 @@ from pathlib import Path
 from assay.core.golden import Expected, GoldenQuery
 from assay.evaluate.mine import message
 from assay.evaluate.mine.definitions import Definition, Locator, Outline
-from assay.evaluate.mine.git import Blobs, Git
+from assay.evaluate.mine.git import repository as repository_at
 from assay.evaluate.mine.log import Change, Commit, Hunk, commits, count
 from assay.evaluate.mine.mined import LeftOut, Mined, Options, Progress
 from assay.evaluate.mine.paths import role, tier
+from assay.git import Blobs
 
 ID_LENGTH = 12  # of a commit's hash: unique in any history, and not a matter of git's settings
 _REMEMBERED = 256  # outlines: branches share parents
@@ -62,7 +63,7 @@ def mine_history(
     repository: Path, locate: Locator, options: Options | None = None, progress: Progress | None = None
 ) -> Mined:
     """The queries of a repository's commits, newest first, and why the other commits make none."""
-    git, options = Git(repository), options or Options()
+    git, options = repository_at(repository), options or Options()
     queries: list[GoldenQuery] = []
     counts: Counter[str] = Counter()
     seen: set[str] = set()

@@ -12,8 +12,8 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 
 from assay.errors import AssayError
-from assay.evaluate.mine.git import Git, unquote
 from assay.evaluate.mine.mined import Options
+from assay.git import Git, unquote
 
 # a line that starts with NUL opens a commit; nothing else in a log can
 _FIELDS = ("%H", "%P", "%ct", "%an <%ae>", "%cn <%ce>", "%B")

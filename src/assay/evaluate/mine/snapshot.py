@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from assay.evaluate.mine.definitions import Definition, Locator
-from assay.evaluate.mine.git import Blob, Blobs, Git
+from assay.evaluate.mine.git import repository as repository_at
 from assay.evaluate.mine.mined import Options, Progress
 from assay.evaluate.mine.paths import role
+from assay.git import Blob, Blobs
 
 
 class Snapshot:
@@ -21,7 +22,7 @@ class Snapshot:
     @classmethod
     @contextmanager
     def open(cls, repository: Path) -> Iterator[Snapshot]:
-        git = Git(repository)
+        git = repository_at(repository)
         with git.blobs() as blobs:
             yield cls(git.tree(), blobs)
 

@@ -1,0 +1,157 @@
+"""Commits read from `git log`: first their messages and files, then, for those it is worth it, the names in their patches.
+
+Every option that a user's configuration could change is given, so that a commit says the same everywhere.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from assay.git import Git, unquote
+from assay.ingest import hunks
+from assay.text.messages import searchable
+from assay.text.terms import terms
+
+MOST_COMMITS = 12_000  # looked at, the newest first: older ones speak of other code
+MOST_FILES = 25  # a commit that touches more speaks of none of them
+
+_FIELDS = ("%H", "%ct", "%an <%ae>", "%B")
+_COMMON = (
+    "--no-walk=unsorted", "--stdin", "--encoding=UTF-8", "--find-renames=50%", "-l400", "--no-relative",
+    "--no-color", "--no-ext-diff", "--no-textconv", "--submodule=short", "--ignore-submodules=all",
+    "--no-show-signature", "--no-notes", "--no-mailmap", "--src-prefix=a/", "--dst-prefix=b/",
+)  # fmt: skip
+# a line that starts with NUL opens a commit; nothing else in a log can
+_FILES = ("--format=" + "".join("%x00" + one for one in _FIELDS) + "%x00", "--raw", "--no-abbrev")
+_PATCHES = ("--format=%x00%H", "--patch", "--unified=0", "--inter-hunk-context=0", "--diff-algorithm=histogram")
+_BOT = re.compile(r"\[bot\]|\b(?:dependabot|renovate|greenkeeper|pre-commit-ci|github-actions|bors)\b|-bot\b", re.I)
+_RANGE = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
+_FILE = "100"  # how the modes of regular files begin
+_LONGEST_MESSAGE = 10_000  # characters: what is longer quotes logs or lists of changes
+
+
+Names = dict[str, list[tuple[str, int]]]  # of definitions, by path, each with a line where it was touched
+
+
+class CommitFacts(msgspec.Struct, array_like=True, gc=False):
+    """A commit's message and files. One that is left out, because a program or too much is behind it, has no files."""
+
+    id: str
+    time: int
+    subject: str
+    terms: dict[str, int]
+    files: list[tuple[str, str]]  # path, and the path before when it moved; from the top of the repository
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a folder stands in its repository."""
+
+    head: str
+    prefix: str  # of the folder below the top, "" or ending in /
+    shared: Path  # the folder that all worktrees share
+
+
+def place(git: Git) -> Place | None:
+    """Where the folder stands; None outside of repositories and in those without a commit."""
+    said = git.ask("rev-parse", "--path-format=absolute", "--git-common-dir", "--show-prefix", "HEAD^{commit}")
+    if said is None:
+        return None
+    lines = said.splitlines()
+    return Place(lines[-1], lines[1] if len(lines) > 2 else "", Path(lines[0]))
+
+
+def newest(git: Git, place: Place) -> list[str]:
+    """The newest commits that lead up to HEAD; no merges, which say nothing of their own, and none without a parent, to which all files look new."""
+    if git.ask("config", "--get-regexp", r"^remote\..*\.promisor$"):
+        return []  # a partial clone would fetch every file it is asked to compare
+    only = ("--", ".") if place.prefix else ("--",)
+    bounds = (f"--max-count={MOST_COMMITS}", "--min-parents=1", "--max-parents=1")
+    return (git.ask("rev-list", *bounds, place.head, *only) or "").split()
+
+
+def read_commits(git: Git, ids: Sequence[str]) -> Iterator[CommitFacts]:
+    """The messages and files of commits."""
+    if not ids:
+        return
+    with git.lines("log", *_COMMON, *_FILES, told="\n".join(ids).encode()) as output:
+        head: list[str] = []
+        files: list[tuple[str, str]] = []
+        lines = iter(output)
+        for line in lines:
+            if line.startswith(b"\0"):
+                if head:
+                    yield _facts(head, files)
+                while line.count(b"\0") <= len(_FIELDS):
+                    line += next(lines)
+                head, files = line.decode("utf-8", "replace").split("\0")[1:-1], []
+            elif line.startswith(b":"):
+                files += _touched(line)
+        if head:
+            yield _facts(head, files)
+
+
+def read_names(git: Git, ids: Sequence[str]) -> Iterator[tuple[str, Names]]:
+    """The names whose definitions commits touched."""
+    if not ids:
+        return
+    with tempfile.NamedTemporaryFile("w", suffix=".attributes") as file:
+        file.write(hunks.attributes())
+        file.flush()
+        settings = [f"core.attributesFile={file.name}", *hunks.settings()]
+        options = [argument for setting in settings for argument in ("-c", setting)]
+        with git.lines(*options, "log", *_COMMON, *_PATCHES, told="\n".join(ids).encode()) as output:
+            yield from _names(iter(output))
+
+
+def _facts(head: list[str], files: list[tuple[str, str]]) -> CommitFacts:
+    one, time, author, message = head
+    if len(files) > MOST_FILES or _BOT.search(author):
+        return CommitFacts(one, int(time), "", {}, [])
+    subject = message.strip().partition("\n")[0].strip()
+    return CommitFacts(one, int(time), subject, dict(Counter(terms(searchable(message[:_LONGEST_MESSAGE])))), files)
+
+
+def _touched(line: bytes) -> Iterator[tuple[str, str]]:
+    """The regular file one row of --raw is about."""
+    described, *paths = line.rstrip(b"\n").split(b"\t")
+    old_mode, new_mode, _, _, status = described[1:].decode().split(" ")
+    if _FILE in (old_mode[:3], new_mode[:3]):
+        yield unquote(paths[-1]), unquote(paths[0]) if status.startswith("R") else ""
+
+
+def _names(lines: Iterator[bytes]) -> Iterator[tuple[str, Names]]:
+    commit, path = "", ""
+    found: dict[str, set[tuple[str, int]]] = {}
+    for line in lines:
+        if line.startswith(b"\0"):
+            if commit:
+                yield commit, {path: sorted(names) for path, names in found.items() if names}
+            commit, found = line[1:].decode().strip(), {}
+        elif line.startswith((b"--- a/", b"+++ b/", b'--- "a/', b'+++ "b/')):
+            path = unquote(line[4:].rstrip(b"\t\n"))[2:]
+        elif (hunk := _RANGE.match(line)) is not None:
+            context = hunk.group(5).decode("utf-8", "replace")
+            for start, count in (hunk.groups()[:2], hunk.groups()[2:4]):
+                changed = _taken(lines, 1 if count is None else int(count))
+                names = hunks.names(path, context, changed)
+                found.setdefault(path, set()).update((name, int(start) + place) for name, place in names)
+    if commit:
+        yield commit, {path: sorted(names) for path, names in found.items() if names}
+
+
+def _taken(lines: Iterator[bytes], number: int) -> list[str]:
+    """The next lines of a patch without their sign; git's remark about a missing last newline is none of them."""
+    out: list[str] = []
+    while len(out) < number:
+        line = next(lines)
+        if not line.startswith(b"\\"):
+            out.append(line[1:].decode("utf-8", "replace").rstrip("\r\n"))
+    return out

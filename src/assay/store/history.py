@@ -1,0 +1,300 @@
+"""The history: which commits speak of a term, and which files and symbols each of them touched.
+
+One file in `.assay/`, replaced in a single step when HEAD moves. Commits are numbered from 0, the newest first. What they touched is kept by path and
+name, and becomes numbers of the catalogue when an index is asked: editing files never rewrites the history.
+"""
+
+from __future__ import annotations
+
+import bisect
+import os
+import zipfile
+import zlib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate, chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.store.index import Index, UnusableIndex
+from assay.store.layout import cannot_write
+
+NAME = "history.npz"
+FORMAT = 1  # of the arrays below
+HALF_LIFE = (
+    365 * 86400
+)  # seconds in which changing together loses half its weight: last year's design is half as telling
+UNPAIRED = 1.0  # a commit's worth of doubt: having changed together once is no rule
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """A file that a commit touched: where it is since, where it was before, and the definitions it changed."""
+
+    path: str
+    before: str = ""  # when the commit moved it
+    names: tuple[tuple[str, int], ...] = ()  # of definitions, each with a line where it was changed
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What is remembered of a commit."""
+
+    id: str
+    time: int  # of committing, seconds since 1970
+    subject: str
+    terms: Mapping[str, int]
+    touched: Sequence[Touch]
+    size: int  # files it touched, also those that are not indexed
+
+
+class Strings:
+    """Many strings as one piece of text and where each begins."""
+
+    def __init__(self, text: Array, starts: Array) -> None:
+        self._text, self._starts = text.tobytes(), starts
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    def __getitem__(self, number: int) -> str:
+        return self._bytes(number).decode("utf-8", "replace")
+
+    def find(self, one: str) -> int:
+        """The place of a string among sorted ones, -1 when it is not there."""
+        wanted = one.encode()
+        place = bisect.bisect_left(range(len(self)), wanted, key=self._bytes)
+        return place if place < len(self) and self._bytes(place) == wanted else -1
+
+    def _bytes(self, number: int) -> bytes:
+        return self._text[self._starts[number] : self._starts[number + 1]]
+
+
+def write(path: Path, key: str, commits: Sequence[Commit]) -> None:
+    """Writes a history in a single step; `key` tells what it was made from."""
+    fresh = path.with_name(f"{path.name}.new")
+    try:
+        with fresh.open("wb") as file:
+            np.savez(file, allow_pickle=False, **_arrays(key, commits))
+        os.replace(fresh, path)
+    except OSError as error:
+        raise cannot_write(path.parent, error) from None
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def key_of(path: Path) -> str | None:
+    """What a history was made from; None when there is none or it is damaged anywhere."""
+    try:
+        return _key(_load(path))
+    except (OSError, UnusableIndex):
+        return None
+
+
+def _arrays(key: str, commits: Sequence[Commit]) -> dict[str, Array]:
+    paths: dict[str, int] = {}
+    names: dict[str, int] = {}
+    for commit in commits:
+        for touch in commit.touched:
+            paths.setdefault(touch.path, len(paths))
+            if touch.before:
+                paths.setdefault(touch.before, len(paths))
+            for name, _ in touch.names:
+                names.setdefault(name, len(names))
+    later = np.full(len(paths), -1, "<i4")
+    for commit in reversed(commits):  # the newest move of a path is the one that counts
+        for touch in commit.touched:
+            if touch.before:
+                later[paths[touch.before]] = paths[touch.path]
+    vocabulary = sorted({term for commit in commits for term in commit.terms})
+    place = {term: number for number, term in enumerate(vocabulary)}
+    counted = [(place[t], n, min(count, 255)) for n, c in enumerate(commits) for t, count in c.terms.items()]
+    postings = np.array(counted, "<i4").reshape(-1, 3)
+    postings = postings[np.lexsort((postings[:, 1], postings[:, 0]))]
+    symbols = [[(paths[t.path], names[name], line) for t in c.touched for name, line in t.names] for c in commits]
+    return {
+        "key": np.frombuffer(f"{FORMAT} {key}".encode(), "u1"),
+        "ids": np.frombuffer(bytes.fromhex("".join(c.id for c in commits)), "u1").reshape(len(commits), -1)
+        if commits
+        else np.zeros((0, 20), "u1"),
+        "times": np.array([c.time for c in commits], "<i8"),
+        "sizes": np.array([c.size for c in commits], "<i4"),
+        "lengths": np.array([sum(c.terms.values()) for c in commits], "<i4"),
+        "commits": postings[:, 1].copy(),
+        "counts": postings[:, 2].astype("u1"),
+        "term_starts": np.searchsorted(postings[:, 0], np.arange(len(vocabulary) + 1)).astype("<i4"),
+        "files": np.array([paths[t.path] for c in commits for t in c.touched], "<i4"),
+        "file_starts": _starts(c.touched for c in commits),
+        "names": np.array(list(chain.from_iterable(symbols)), "<i4").reshape(-1, 3),
+        "name_starts": _starts(symbols),
+        "later": later,
+        **_strings("subject", (c.subject for c in commits)),
+        **_strings("term", vocabulary),
+        **_strings("path", paths),
+        **_strings("name", names),
+    }
+
+
+def _starts(groups: Iterable[Sequence[object]]) -> Array:
+    return np.fromiter(accumulate((len(group) for group in groups), initial=0), "<i4")
+
+
+def _strings(what: str, strings: Iterable[str]) -> dict[str, Array]:
+    encoded = [one.encode("utf-8", "replace") for one in strings]
+    return {f"{what}_text": np.frombuffer(b"".join(encoded), "u1"), f"{what}_text_starts": _starts(encoded)}
+
+
+def _load(path: Path) -> dict[str, Array]:
+    """All arrays of a history; zip files carry checksums, so damage is noticed here."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            arrays = {name: stored[name] for name in stored.files}
+        if _key(arrays) is not None:
+            return arrays
+        reason = "it is of another version"
+    except FileNotFoundError:
+        raise
+    except (OSError, EOFError, KeyError, ValueError, zlib.error, zipfile.BadZipFile, NotImplementedError) as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+    raise UnusableIndex(f"{path}: the history cannot be used ({reason}). Write it again with: assay index")
+
+
+def _key(arrays: Mapping[str, Array]) -> str | None:
+    version, _, key = arrays["key"].tobytes().decode("ascii", "replace").partition(" ")
+    return key if version == str(FORMAT) else None
+
+
+@dataclass(frozen=True)
+class History:
+    """The history of one index. Files and symbols are numbers of its catalogue; what the index does not have is left out."""
+
+    index: Index
+    arrays: Mapping[str, Array]
+    _symbols: dict[int, dict[str, list[tuple[int, int, int]]]] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, index: Index) -> History:
+        """The history beside an index; an empty one when there is none."""
+        try:
+            return cls(index, _load(index.folder.parent.parent / NAME))
+        except FileNotFoundError:
+            return cls(index, _arrays("", []))
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    @property
+    def head(self) -> str:
+        """The commit the history leads up to; empty when there is none."""
+        return (_key(self.arrays) or "").partition(" ")[0]
+
+    @property
+    def times(self) -> Array:
+        return self.arrays["times"]
+
+    @property
+    def sizes(self) -> Array:
+        """How many files each commit touched, also files that are not indexed."""
+        return self.arrays["sizes"]
+
+    @property
+    def lengths(self) -> Array:
+        """How many terms each commit's message has."""
+        return self.arrays["lengths"]
+
+    def id(self, commit: int) -> str:
+        return bytes(self.arrays["ids"][commit]).hex()
+
+    def subject(self, commit: int) -> str:
+        return self._of("subject")[commit]
+
+    def commits(self, term: str) -> tuple[Array, Array]:
+        """The commits whose message has a term, newest first, and how often each has it."""
+        found = self._of("term").find(term)
+        if found < 0:
+            return self.arrays["commits"][:0], self.arrays["counts"][:0]
+        start, end = self.arrays["term_starts"][found : found + 2]
+        return self.arrays["commits"][start:end], self.arrays["counts"][start:end]
+
+    def touched(self, commit: int) -> Array:
+        """The files a commit touched, where they are now."""
+        start, end = self.arrays["file_starts"][commit : commit + 2]
+        found = self._numbers[self.arrays["files"][start:end]]
+        return np.unique(found[found > 0])
+
+    def symbols(self, commit: int) -> Array:
+        """The symbols a commit touched, of the newest commits; of namesakes in a file the one nearest to the change: code keeps its order."""
+        start, end = self.arrays["name_starts"][commit : commit + 2]
+        out: set[int] = set()
+        for path, name, line in self.arrays["names"][start:end].tolist():
+            named = self._named(int(self._numbers[path])).get(self._of("name")[name], [])
+            out.update(number for _, number in sorted((_distance(line, *span), number) for number, *span in named)[:1])
+        return np.array(sorted(out), "<i4")
+
+    def co_changed(self, file: int) -> list[tuple[int, float]]:
+        """The files that change together with one, and the share of its changes in which they do: small and recent commits count most."""
+        commits = self._changes.get(file, [])
+        weights = 0.5 ** ((self.times.max(initial=0) - self.times[commits]) / HALF_LIFE)
+        shares: defaultdict[int, float] = defaultdict(float)
+        for commit, weight in zip(commits, weights, strict=True):
+            others = self.touched(commit)
+            for other in others[others != file]:
+                shares[int(other)] += float(weight) / max(1, int(self.sizes[commit]) - 1)
+        whole = float(weights.sum()) + UNPAIRED
+        return sorted(((one, share / whole) for one, share in shares.items()), key=lambda pair: (-pair[1], pair[0]))
+
+    def _of(self, what: str) -> Strings:
+        return self._all_strings[what]
+
+    @cached_property
+    def _all_strings(self) -> dict[str, Strings]:
+        kinds = ("subject", "term", "path", "name")
+        return {what: Strings(self.arrays[f"{what}_text"], self.arrays[f"{what}_text_starts"]) for what in kinds}
+
+    @cached_property
+    def _numbers(self) -> Array:
+        """For every path of the history the number of the file it is now, 0 when it is gone."""
+        paths, later = self._of("path"), self.arrays["later"]
+        now = [
+            self.index.files[path].number if (path := paths[n]) in self.index.files else 0 for n in range(len(paths))
+        ]
+        out = np.zeros(len(paths), "<i4")
+        for number in range(len(paths)):
+            seen, place = {number}, number
+            while not now[place] and later[place] >= 0 and int(later[place]) not in seen:
+                place = int(later[place])
+                seen.add(place)
+            out[number] = now[place]
+        return out
+
+    @cached_property
+    def _changes(self) -> dict[int, list[int]]:
+        """The commits that touched each file."""
+        out: defaultdict[int, list[int]] = defaultdict(list)
+        for commit in range(len(self)):
+            for file in self.touched(commit):
+                out[int(file)].append(commit)
+        return out
+
+    def _named(self, file: int) -> dict[str, list[tuple[int, int, int]]]:
+        """The symbols of a file by name, each with its first and last line."""
+        if file not in self._symbols:
+            named = self._symbols[file] = {}
+            rows = self.index.catalogue.connection.execute(
+                "SELECT name, number, start, end FROM symbols WHERE file = ? AND ordinal >= 0", (file,)
+            )
+            for name, *place in rows:
+                named.setdefault(name, []).append(tuple(place))
+        return self._symbols[file]
+
+
+def _distance(line: int, start: int, end: int) -> int:
+    """How far a line is from a span; 0 inside of it."""
+    return max(start - line, line - end, 0)
