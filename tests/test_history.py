@@ -181,6 +181,7 @@ def test_files_that_are_gone_or_not_indexed_count_but_are_not_touched(shop: Repo
         ("amount = 0", "amount = 1", {"Cart.total"}),
         ("limit = 10", "limit = 11", {"Cart"}),
         ("def owner(self)", "def owner(self, x)", {"Cart.owner"}),
+        ("    def total(self)", "    # sums up\n    def total(self, x)", {"Cart.total"}),
         ("    @property\n", "    # who has it\n    @property\n", set()),
         ("    @property\n    def owner", "    @cached\n    def owner", set()),
         ("\n\ndef make_cart", "\n\ndef other():\n    return 1\n\n\ndef make_cart", {"other"}),
@@ -219,6 +220,13 @@ def test_definitions_are_known_in_many_languages(
     repository.write(path, before.replace(old, new))
     repository.commit("third")
     assert _symbols(_history(repository)) == {symbol}
+
+
+def test_a_missing_last_newline_is_no_line(shop: Repository) -> None:
+    shop.write("shop/end.py", "x = 1")
+    shop.commit("first")
+    _edit(shop, "shop/end.py", "x = 1", "def tail(): return 1", "second")
+    assert _symbols(_history(shop)) == {"tail"}
 
 
 def test_the_attributes_of_a_repository_change_nothing(shop: Repository) -> None:
@@ -387,9 +395,9 @@ def test_a_partial_clone_is_not_made_to_fetch(shop: Repository, tmp_path: Path) 
 
 
 def test_a_folder_inside_a_repository_has_its_own_history(shop: Repository) -> None:
-    shop.write("outside.py", "x = 1\n")
+    shop.write("cart.py", "x = 1\n")
     shop.commit("Outside")
-    shop.write("outside.py", "x = 2\n")
+    shop.write("cart.py", "x = 2\n")
     _edit(shop, "shop/pay.py", "return 1", "return 2", "Inside and outside")
     found = _history(Repository(shop.root / "shop"))
     assert _all_subjects(found) == ["Inside and outside"]
