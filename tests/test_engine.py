@@ -111,7 +111,7 @@ def test_the_walk_brings_what_shares_no_word_with_the_task(shop: Repository) -> 
 
 
 def test_what_commits_with_such_messages_touched_gains(shop: Repository) -> None:
-    shop.write("refunds.py", "def pay_back(customer):\n    return customer\n")
+    shop.write("accounts.py", "def pay_back(customer):\n    return customer\n")
     shop.write("letters.py", "def write_to(customer):\n    return customer\n")
     shop.commit("start")
     shop.write("letters.py", "def write_to(customer):\n    return customer, 'dear'\n")

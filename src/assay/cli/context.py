@@ -39,7 +39,7 @@ _NAMED = 3  # stale files named in the heading
     default=DEFAULT,
     show_default=True,
     metavar="NAME",
-    help="How to rank: default or lexical.",
+    help="How to rank: default, no-history or lexical.",
 )
 @click.option(
     "--format",

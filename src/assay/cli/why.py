@@ -30,7 +30,7 @@ _MULTIPLIERS = ("coverage", "name", "authority", "history", "kind", "tests")
     default=DEFAULT,
     show_default=True,
     metavar="NAME",
-    help="How to rank: default or lexical.",
+    help="How to rank: default, no-history or lexical.",
 )
 @root_options
 @format_option

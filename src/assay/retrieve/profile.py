@@ -58,6 +58,8 @@ PROFILES = {
     profile.name: profile
     for profile in (
         Profile(),
+        # for golden sets mined from the history of the repository that is searched: there, history would know the answers
+        Profile("no-history", history=0),
         Profile("lexical", coverage=0, name_precision=0, authority=0, history=0, container_share=0, member_share=0, walk=0, kind_weights={}),
     )
 }  # fmt: skip
