@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-_PIECE = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+_PIECE = re.compile(
+    r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^\W\d_A-Z]+|[A-Z]+|\d+"
+)  # letters of other scripts count as small ones
 
 
 @lru_cache(maxsize=1 << 16)
