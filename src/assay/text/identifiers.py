@@ -12,7 +12,7 @@ _PIECE = re.compile(
 )  # letters of other scripts count as small ones
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 14)
 def words(identifier: str) -> tuple[str, ...]:
     """`parseHTTPHeader_v2` → parse, http, header, v, 2."""
     return tuple(piece.lower() for piece in _PIECE.findall(identifier))
