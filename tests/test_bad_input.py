@@ -16,7 +16,7 @@ import pytest
 
 from assay.ingest.parse import parse_files
 from assay.ingest.walk import scan
-from assay.store import catalogue, edges
+from assay.store import catalogue, edges, postings
 from command import Done, assay
 from conftest import Repository
 
@@ -362,6 +362,12 @@ DAMAGE: dict[str, Callable[[Repository], object]] = {
     "empty edges": lambda r: _cut(_file(r, EDGES), 0),
     "no edges": lambda r: _file(r, EDGES).unlink(),
     "a garbled order of edges": lambda r: _noise(_file(r, ORDER), 128),
+    "words of random bytes": lambda r: _noise(_file(r, postings.ITEMS)),
+    "words with garbled counts": lambda r: _noise(_file(r, postings.COUNTS), 130, 20),
+    "garbled terms": lambda r: _noise(_file(r, postings.TERMS), 130, 10),
+    "lengths of another shape": lambda r: np.save(_file(r, postings.LENGTHS), np.zeros(3)),
+    "words cut short": lambda r: _cut(_file(r, postings.STARTS), 0.7),
+    "no words": lambda r: _file(r, postings.COUNTS).unlink(),
     "an older format": lambda r: _set_schema(_file(r, CATALOGUE), "0"),
     "a newer format": lambda r: _set_schema(_file(r, CATALOGUE), "999"),
     "a pointer of random bytes": lambda r: r.home.pointer.write_bytes(random.Random(2).randbytes(2_000)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterable
 
@@ -53,7 +54,7 @@ def place_words(facts: F.WordFacts, path: str, numbers: list[int]) -> list[P.Wor
     lengths = np.frombuffer(facts.lengths, "<u2").reshape(-1, width).copy()
     lengths[:, P.PATH], lengths[-1, P.NAME] = in_path.total(), in_name.total()
     own = P.Words(
-        facts.vocabulary,
+        list(map(sys.intern, facts.vocabulary)),  # files share most of their terms
         np.frombuffer(facts.terms, "<i4"),
         np.repeat(items, np.frombuffer(facts.rows, "<i4")),
         np.frombuffer(facts.counts, "u1").reshape(-1, width),

@@ -7,10 +7,12 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-_PIECE = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+_PIECE = re.compile(
+    r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^\W\d_A-Z]+|[A-Z]+|\d+"
+)  # letters of other scripts count as small ones
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 14)
 def words(identifier: str) -> tuple[str, ...]:
     """`parseHTTPHeader_v2` → parse, http, header, v, 2."""
     return tuple(piece.lower() for piece in _PIECE.findall(identifier))

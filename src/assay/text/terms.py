@@ -16,7 +16,7 @@ def terms(text: str) -> list[str]:
     return [term for piece in _PIECE.findall(text) for term in _terms_of(piece)]
 
 
-@lru_cache(maxsize=1 << 17)
+@lru_cache(maxsize=1 << 14)  # the identifiers met most; every worker has its own
 def _terms_of(identifier: str) -> tuple[str, ...]:
     return tuple(map(stem, words(identifier)))
 
