@@ -291,6 +291,13 @@ def test_a_signature_comes_with_the_first_paragraph_of_its_documentation() -> No
     )
 
 
+def test_lines_that_may_be_others_are_not_even_asked_for() -> None:
+    one = item("f")
+    source = Texts({one.id: body(10)}, {one.path: CHANGED})
+    made = pack([Ranked(one, 1.0)], 1000, source)
+    assert (made.items[0].rendering, made.items[0].note, source.read) == ("signature", CHANGED, [])
+
+
 # what people and scripts read
 
 
@@ -339,6 +346,16 @@ def test_a_long_task_is_not_repeated_whole(format: str) -> None:
     made = pack([Ranked(item("f"), 1.0)], 400, Texts(), Heading("word " * 20_000), format)
     assert len(made.items) == 1
     assert len(render(made)) < 2_000
+
+
+def test_a_heading_that_would_take_most_of_the_budget_is_shortened() -> None:
+    made = pack(
+        [Ranked(item("f"), 1.0)],
+        60,
+        Texts(),
+        Heading("rename every step of the way and tell me why it was so", True, "fresh"),
+    )
+    assert (made.heading.task, made.heading.freshness, len(made.items)) == ("", "fresh", 1)
 
 
 def test_xml_text_comes_back_as_it_was() -> None:
