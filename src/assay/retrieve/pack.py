@@ -46,7 +46,7 @@ def pack(
     phantom_ratio: float = 0.0,
 ) -> Pack:
     """The ranking in rank order, each item as a name, its signature or its lines, in at most `budget` tokens when rendered."""
-    form, budget = FORMS[format], max(budget, 0)
+    form = FORMS[format]
     frame = _frame(Pack(budget, format, heading, left_out=len(ranked), tokens=budget), form)
     if count(form.framed(frame)) > budget:
         return replace(frame, tokens=0, framed=False)
