@@ -374,6 +374,10 @@ def test_a_markdown_fence_is_longer_than_any_inside_and_names_the_language() -> 
     )
 
 
+def test_a_symbol_that_ends_with_a_backtick_is_still_a_code_span() -> None:
+    assert FORMS["markdown"].item(PackedItem(item("`"), 1.0)) == "- `src/app.py:1` function `` ` ``\n"
+
+
 # lines of the working tree
 
 CODE = "import os\n\n\ndef first():\n    return 1\n\n\ndef second():\n    return 2\n"
