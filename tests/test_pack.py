@@ -398,6 +398,12 @@ def test_an_item_has_its_lines(repository: Repository) -> None:
     assert tree.note(items["second"]) == ""
 
 
+def test_a_file_that_only_grew_has_changed(repository: Repository) -> None:
+    tree, items = _opened(repository, {"a.py": CODE})
+    repository.write("a.py", CODE + "    # more\n")
+    assert tree.note(items["second"]) == CHANGED
+
+
 def test_a_changed_file_shows_no_lines_and_says_so(repository: Repository) -> None:
     tree, items = _opened(repository, {"a.py": CODE})
     repository.write("a.py", "# new first line\n" + CODE)
