@@ -291,6 +291,13 @@ def test_a_signature_comes_with_the_first_paragraph_of_its_documentation() -> No
     )
 
 
+def test_lines_that_may_be_others_are_not_even_asked_for() -> None:
+    one = item("f")
+    source = Texts({one.id: body(10)}, {one.path: CHANGED})
+    made = pack([Ranked(one, 1.0)], 1000, source)
+    assert (made.items[0].rendering, made.items[0].note, source.read) == ("signature", CHANGED, [])
+
+
 # what people and scripts read
 
 
@@ -341,6 +348,16 @@ def test_a_long_task_is_not_repeated_whole(format: str) -> None:
     assert len(render(made)) < 2_000
 
 
+def test_a_heading_that_would_take_most_of_the_budget_is_shortened() -> None:
+    made = pack(
+        [Ranked(item("f"), 1.0)],
+        60,
+        Texts(),
+        Heading("rename every step of the way and tell me why it was so", True, "fresh"),
+    )
+    assert (made.heading.task, made.heading.freshness, len(made.items)) == ("", "fresh", 1)
+
+
 def test_xml_text_comes_back_as_it_was() -> None:
     one = item("a<b>", signature="")
     text = "if a < b && c > d: \"]]>\" 'quoted'\n\tpass"
@@ -355,6 +372,10 @@ def test_a_markdown_fence_is_longer_than_any_inside_and_names_the_language() -> 
         FORMS["markdown"].item(packed)
         == "- `docs/a.md:1` function ``f`g``\n\n`````md\ntext\n````\ncode\n````\n`````\n\n"
     )
+
+
+def test_a_symbol_that_ends_with_a_backtick_is_still_a_code_span() -> None:
+    assert FORMS["markdown"].item(PackedItem(item("`"), 1.0)) == "- `src/app.py:1` function `` ` ``\n"
 
 
 # lines of the working tree
@@ -375,6 +396,12 @@ def test_an_item_has_its_lines(repository: Repository) -> None:
     assert tree.text(items["second"]) == "def second():\n    return 2"
     assert tree.text(items["third"]) == "def third():\n    return 3"
     assert tree.note(items["second"]) == ""
+
+
+def test_a_file_that_only_grew_has_changed(repository: Repository) -> None:
+    tree, items = _opened(repository, {"a.py": CODE})
+    repository.write("a.py", CODE + "    # more\n")
+    assert tree.note(items["second"]) == CHANGED
 
 
 def test_a_changed_file_shows_no_lines_and_says_so(repository: Repository) -> None:

@@ -17,10 +17,10 @@ from assay.retrieve.render import FORMS
 from assay.retrieve.render.form import Form
 from assay.text.tokens import count
 
-# What share of an item's worth each rendering shows: a name tells where to look, the body all there is.
+# What share of an item's worth each rendering shows: a name tells where to look, the body all there is. A judgement, not measured.
 _SHOWN = {NAME: 0.2, SIGNATURE: 0.5, BODY: 1.0}
 _LEAST_EXPONENT, _MOST_EXPONENT, _EXPONENT_SLOPE = 0.3, 0.7, 0.2  # the seed's sweep over 300 tasks
-_TOKENS_PER_LINE = 11  # mean of code in eight languages; orders bodies before any is read
+_TOKENS_PER_LINE = 10  # 9.9 in the code excerpts of benchmarks/tokens.py; orders bodies before any is read
 _BEST_NAMED = 3  # of what is left out
 _OUTLINE_SHARE = 0.95  # of what the frame leaves, when not all names fit: the rest says what is missing
 _HEADING_SHARE = 0.5  # a heading that takes more is shortened
@@ -46,7 +46,7 @@ def pack(
     phantom_ratio: float = 0.0,
 ) -> Pack:
     """The ranking in rank order, each item as a name, its signature or its lines, in at most `budget` tokens when rendered."""
-    form, budget = FORMS[format], max(budget, 0)
+    form = FORMS[format]
     frame = _frame(Pack(budget, format, heading, left_out=len(ranked), tokens=budget), form)
     if count(form.framed(frame)) > budget:
         return replace(frame, tokens=0, framed=False)
