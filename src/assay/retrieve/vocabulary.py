@@ -16,8 +16,8 @@ i if in instead into is it its itself just least less let like likely ll longer 
 near need needed needs neither never no nor not nothing now of off often on once one only onto or other others otherwise our out over own
 per perhaps please possible properly rather re really regardless same see seem seems several shall she should since so some something still such
 take taken takes than that the their them themselves then there these they thing things this those though through throughout thus to together too
-toward two under unless until up upon us use used uses using usually ve very via vs want wants was way ways we well were what whatever when whenever where
-whether which while who whole whose why will with within without won would yet you your
+toward two under unless until up upon us use used uses using usually ve very via vs want wants was way ways we well were what whatever when whenever
+where whether which while who whole whose why will with within without won would yet you your
 eg ie
 """
 # what nearly every program has: these words tell no symbol from another
