@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from assay.retrieve.keywords import Keywords, extract
-from assay.retrieve.name_table import NameTable, Row
+from assay.retrieve.name_table import NameTable
 from assay.retrieve.names_channel import names
 from assay.retrieve.places import files_of, places
+from assay.store.catalogue import Catalogue, FileRow, SymbolRow
 from assay.store.index import Index
 from conftest import Repository
 
@@ -41,12 +44,21 @@ def opened(repository: Repository) -> Index:
 
 
 def found(index: Index, keywords: Keywords) -> list[tuple[str, str, str]]:
-    return [(index.item(hit.number).id, hit.tier, hit.keyword) for hit in names(NameTable.read(index), keywords)]
+    return [
+        (index.item(hit.number).id, hit.tier, hit.keyword)
+        for hit in names(NameTable(index.catalogue.connection), keywords)
+    ]
 
 
 def table(*symbols: str, path: str = "a/b.py") -> NameTable:
-    rows = [Row(n, s.lower().rpartition(".")[2], s.lower(), 1, "function") for n, s in enumerate(symbols)]
-    return NameTable(rows, {1: path})
+    """A catalogue of functions in one file, numbered as they are given."""
+    catalogue = Catalogue.create(Path(":memory:"))
+    catalogue.add_files([FileRow(1, path, "python", 0, 0, b"", 0, 0, 0, "", 0, 0, 0, 0, 0)])
+    catalogue.add_symbols(
+        SymbolRow(n, 1, n, f"{path}::{s}", s.rpartition(".")[2], "function", s, 1, "", "", 1, 1, 0)
+        for n, s in enumerate(symbols)
+    )
+    return NameTable(catalogue.connection)
 
 
 def test_exact_names_come_first_whatever_the_case_and_tests_come_last(opened: Index) -> None:
@@ -123,18 +135,21 @@ def test_the_shortest_continuation_of_a_prefix_comes_first() -> None:
 
 
 def test_no_item_comes_twice(opened: Index) -> None:
-    hits = names(NameTable.read(opened), extract("total of `Cart.total` in cart: `total`, parse_receipt, receipt"))
+    hits = names(
+        NameTable(opened.catalogue.connection),
+        extract("total of `Cart.total` in cart: `total`, parse_receipt, receipt"),
+    )
     assert len({hit.number for hit in hits}) == len(hits) > 3
 
 
 def test_an_empty_index_and_no_keywords_find_nothing() -> None:
-    assert names(NameTable([], {}), extract("fix total of `Cart`")) == []
+    assert names(table(), extract("fix total of `Cart`")) == []
     assert names(table("a"), Keywords()) == []
 
 
 def test_names_are_found_whatever_their_style() -> None:
     styles = table("parse_config", "parseConfig", "ParseConfig", "parse_configs")
-    assert [row.number for row in styles.squeezed("Parse_Config")] == [0, 1, 2]
+    assert {row.number for row in styles.squeezed("Parse_Config")} == {0, 1, 2}
 
 
 @pytest.mark.parametrize(
