@@ -22,6 +22,8 @@ USER_WEIGHT, CURATED_WEIGHT, GRAPH_WEIGHT = (
     0.7,
 )  # who says so: the project, our tables, its neighbours in the graph
 UNIVERSAL = "universal"
+# languages that share the conventions of another one
+_KIN = {"javascript": "typescript", "tsx": "typescript", "kotlin": "java", "scala": "java"}
 _SHORT_TARGET = 3  # names up to this length, and these, are called hundreds of unrelated things
 _GENERIC_TARGETS = frozenset({"get", "set", "do", "new", "run", "put", "post", "call", "add", "pop"})
 _CAP = 2  # results per result of the primary channels: more would outvote them
@@ -108,10 +110,10 @@ def _user_class(concept: str, row: Any, origin: str) -> EquivalenceClass:
 
 def matches(task: str, classes: Iterable[EquivalenceClass], languages: Collection[str]) -> list[Match]:
     """The classes with a phrase in the task, whole words whatever the case, a plural allowed: surest first."""
-    text = _plain(task)
+    text, spoken = _plain(task), {*languages, *(_KIN[language] for language in languages if language in _KIN)}
     found = []
     for one in classes:
-        if not one.language or one.language in languages:
+        if not one.language or one.language in spoken:
             phrases = tuple(phrase for phrase in one.phrases if _occurs(_plain(phrase), text))
             if phrases:
                 found.append(Match(one, phrases))
