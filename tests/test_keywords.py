@@ -47,6 +47,8 @@ def test_a_quoted_compound_is_split_but_not_repeated() -> None:
         ("open(path) fails", ["open"]),
         ("in ModelAdmin.get_inlines we", ["ModelAdmin.get_inlines", "get_inlines"]),
         ("django.utils.html.escape escapes", ["django.utils.html.escape", "escape"]),
+        ("in Cart.total we", ["Cart.total", "total"]),
+        ("shop.html.escape it", ["shop.html.escape", "escape"]),
         ("shop.order_lines is empty", ["shop.order_lines", "order_lines"]),
         ("std::fs::read panics", ["std::fs::read", "read"]),
         ("Base#find_all loops", ["Base#find_all", "find_all"]),
@@ -188,6 +190,8 @@ def test_frames_come_in_order_and_their_words_do_not_flood_the_components() -> N
     trace = 'Traceback:\n  File "zebra/one.py", line 1, in first\n  File "zebra/two.py", line 2, in second\nValueError: no such cart'
     assert [piece.line for piece in pieces(trace, "frame")] == [1, 2]
     assert "zebra" not in extract(trace).components
+    mixed = '    at total (cart.js:7:11)\n  File "cart.py", line 8, in total\n'
+    assert [piece.line for piece in pieces(mixed, "frame")] == [7, 8]
     assert [piece.text for piece in pieces(trace, "error")] == ["no such cart"]
 
 

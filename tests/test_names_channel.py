@@ -36,7 +36,7 @@ def parse_receipt(text):
 @pytest.fixture
 def opened(repository: Repository) -> Index:
     repository.write("shop/cart.py", CART)
-    repository.write("shop/billing/invoice.py", "class Invoice:\n    pass\n\n\ndef send_now():\n    pass\n")
+    repository.write("shop/billing/invoice.py", "class Invoice:\n    pass\n\n\ndef send():\n    pass\n")
     repository.write("tests/test_cart.py", "def total():\n    pass\n")
     repository.commit()
     repository.index()
@@ -107,7 +107,7 @@ def test_a_folder_or_file_name_finds_its_symbols_types_first(opened: Index) -> N
     hits = found(opened, Keywords(components=("billing",)))
     assert [hit[:2] for hit in hits] == [
         ("shop/billing/invoice.py::Invoice", "path"),
-        ("shop/billing/invoice.py::send_now", "path"),
+        ("shop/billing/invoice.py::send", "path"),
     ]
     assert found(opened, Keywords(components=("bill",))) == []
 
@@ -127,6 +127,12 @@ def test_prefixes_are_not_asked_when_there_are_fifteen_exact_matches() -> None:
     for count, tiers in ((14, {"exact", "prefix"}), (15, {"exact"})):
         many = table(*[f"C{n}.same" for n in range(count)], "same_more")
         assert {hit.tier for hit in names(many, Keywords(exact=("same",)))} == tiers
+
+
+def test_paths_are_not_asked_when_there_are_thirty_results() -> None:
+    for count, tiers in ((29, {"exact", "path"}), (30, {"exact"})):
+        many = table(*[f"C{n}.folder" for n in range(count)], "other", path="folder/x.py")
+        assert {hit.tier for hit in names(many, Keywords(exact=("folder",)))} == tiers
 
 
 def test_the_shortest_continuation_of_a_prefix_comes_first() -> None:

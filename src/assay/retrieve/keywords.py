@@ -14,6 +14,7 @@ from assay.text.identifiers import words
 LONGEST = 100  # a longer "identifier" is pasted data
 KEPT = 200  # of each tier: a pasted log must not become thousands of lookups
 _SHORTEST = 2
+_SHORTEST_CODE = 3
 _SHORTEST_JOINED, _LONGER_JOINED = 3, 4  # of two words made one name: each, and at least one of them
 _ACRONYM = 5  # up to this many capitals are an acronym: it says what kind, the noun after it says what
 
@@ -86,7 +87,7 @@ def code_patterns(text: str) -> list[str]:
     found += [(match.start(), match[0]) for match in _DOTTED.finditer(text) if _is_dotted_code(match[0])]
     names = [name for _, name in sorted(found)]
     both = (part for name in names for part in (name, _SEPARATOR.split(name)[-1]))
-    return [name for name in dict.fromkeys(both) if _LONGER_JOINED - 1 <= len(name) <= LONGEST]
+    return [name for name in dict.fromkeys(both) if _SHORTEST_CODE <= len(name) <= LONGEST]
 
 
 def _is_dotted_code(name: str) -> bool:

@@ -17,8 +17,9 @@ _FILE = "file = ? AND ordinal = -1"
 def places(index: Index, pieces: Iterable[Piece]) -> list[NameHit]:
     """The item at each path or frame: the innermost symbol at its line, the function a frame names, else the file itself."""
     hits: dict[int, NameHit] = {}
+    known = list(index.files)
     for piece in pieces:
-        for path in files_of(piece.path, list(index.files)) if piece.path else ():
+        for path in files_of(piece.path, known):
             number = _item_at(index, index.files[path].number, piece)
             if number is not None:
                 hits.setdefault(number, NameHit(number, "place", piece.text))
