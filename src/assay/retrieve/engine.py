@@ -5,7 +5,6 @@ task ──▶ terms ──▶ BM25F × coverage × name × authority × history
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -15,11 +14,10 @@ from assay.core.packs import Ranked
 from assay.retrieve.commits import file_shares
 from assay.retrieve.graph import Floats, Graph, Ints
 from assay.retrieve.lexical import Lexical, name_rarity_of, norms_of, query_terms, rarity_of, saturated
+from assay.retrieve.noise import is_about_tests
 from assay.retrieve.profile import Profile
 from assay.store.history import History
 from assay.store.index import Index
-
-_ABOUT_TESTS = re.compile(r"\b(?:unit |integration )?(?:tests?|testing|test suites?|specs?|fixtures?)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +89,7 @@ class Engine:
 
     def rank(self, task: str) -> Ranking:
         """Scores every item for a task."""
-        profile, about_tests = self.profile, bool(_ABOUT_TESTS.search(task))
+        profile, about_tests = self.profile, is_about_tests(task)
         query = query_terms(task, profile.repeats)
         lexical = Lexical(self._words, self._norms, query, profile)
         if not lexical.score.any():

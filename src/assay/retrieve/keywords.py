@@ -1,0 +1,194 @@
+"""From a task in prose to keywords in three tiers: exact (quoted), compounds (identifiers), components (single words)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from assay.retrieve.pieces import Piece, is_file_name, separate
+from assay.retrieve.vocabulary import ABBREVIATIONS, ACTION_VERBS, FILLERS, STOP_WORDS
+from assay.text.identifiers import words
+
+LONGEST = 100  # a longer "identifier" is pasted data
+KEPT = 200  # of each tier: a pasted log must not become thousands of lookups
+_SHORTEST = 2
+_SHORTEST_CODE = 3
+_SHORTEST_JOINED, _LONGER_JOINED = 3, 4  # of two words made one name: each, and at least one of them
+_ACRONYM = 5  # up to this many capitals are an acronym: it says what kind, the noun after it says what
+
+_QUOTED = re.compile(r"`([^`\n]{1,300})`")
+_IDENTIFIER = re.compile(r"[^\W\d][\w$]*[?!]?(?:(?:\.|::|#|->|-)[\w$]+[?!]?)*")
+_WORD = re.compile(r"\w+(?:(?:\.|::|#)\w+)*(?:['’]\w{1,2}\b)?")
+_CONTRACTION = re.compile(r"n['’]t$|['’]\w{1,2}$")
+# the text between two words that still belong together: `blast radius`, `read-only`, not `one, two`
+_GAP = re.compile(r"[\s`\"*-]{1,4}")
+# bounded, so that no text makes the search take quadratic time
+_CALL = re.compile(r"(?<![\w$])\.?([A-Za-z_$][\w$]{0,80}(?:(?:\.|::|#)[\w$]{1,80}){0,8}[?!]?)\(")
+_DOTTED = re.compile(r"(?<![\w.:#/\\$-])[A-Za-z_]\w{0,80}(?:(?:\.|::|#)\w{1,80}){1,12}(?![\w/\\])")
+_SEPARATOR = re.compile(r"\.|::|#")
+
+
+@dataclass(frozen=True, slots=True)
+class Keywords:
+    """What a task names, most specific first. No keyword is in two tiers."""
+
+    exact: tuple[str, ...] = ()
+    compounds: tuple[str, ...] = ()
+    components: tuple[str, ...] = ()
+    pieces: tuple[Piece, ...] = ()
+
+    @property
+    def primary(self) -> tuple[str, ...]:
+        return self.exact + self.compounds
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        return self.exact + self.compounds + self.components
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    text: str
+    joined: bool  # to the word before it, by nothing but a blank or a hyphen
+
+    @property
+    def lower(self) -> str:
+        return self.text.lower()
+
+    @property
+    def is_content(self) -> bool:
+        return self.lower not in STOP_WORDS and len(self.text) >= _SHORTEST
+
+
+def extract(task: str) -> Keywords:
+    """The keywords and typed pieces of a task."""
+    pieces, prose = separate(task)
+    text_words = _words(prose)
+    seen: set[str] = set()
+    exact = _fresh(_with_lower(_quoted(task)), seen)
+    priority = _priority(text_words)
+    named = priority if priority and _is_compound(priority) else ""
+    compounds = _fresh(_with_lower(code_patterns(prose)), seen)
+    compounds += _fresh(_with_lower(_functions(pieces)), seen)
+    compounds += _fresh(_with_lower(filter(None, [named])), seen)
+    compounds += _fresh(_with_lower(word.text for word in text_words if _is_compound(word.text)), seen)
+    compounds += _fresh(_bigrams(text_words), seen)
+    first = _fresh([priority, priority.capitalize()] if priority and not named else [], seen)
+    rest = _fresh(_components(text_words), seen)
+    components = first + sorted(rest, key=len, reverse=True)
+    return Keywords(tuple(exact[:KEPT]), tuple(compounds[:KEPT]), tuple(components[:KEPT]), pieces)
+
+
+def code_patterns(text: str) -> list[str]:
+    """What is code beyond doubt: `get_inlines()`, `ModelAdmin.get_inlines`, `utils.html_safe`, `a.b.escape`; with it the last name alone."""
+    found = [(match.start(1), match[1]) for match in _CALL.finditer(text)]
+    found += [(match.start(), match[0]) for match in _DOTTED.finditer(text) if _is_dotted_code(match[0])]
+    names = [name for _, name in sorted(found)]
+    both = (part for name in names for part in (name, _SEPARATOR.split(name)[-1]))
+    return [name for name in dict.fromkeys(both) if _SHORTEST_CODE <= len(name) <= LONGEST]
+
+
+def _is_dotted_code(name: str) -> bool:
+    """Not `e.g`, `3.9`, `foo.bar` nor `notes.txt`: a capital in front, an underscore, `::`, or three parts and more."""
+    parts = _SEPARATOR.split(name)
+    if is_file_name(name) or any(len(part) < _SHORTEST or part[0].isdigit() for part in parts):
+        return False
+    return name[0].isupper() or "_" in name or "::" in name or "#" in name or len(parts) > 2
+
+
+def _words(text: str) -> list[_Word]:
+    found, end = [], 0
+    for match in _WORD.finditer(text):
+        word = _CONTRACTION.sub("", match[0])
+        joined = bool(_GAP.fullmatch(text, end, match.start()))
+        end = match.end()
+        if len(word) <= LONGEST:
+            found.append(_Word(word, joined))
+    return found
+
+
+def _fresh(candidates: Iterable[str], seen: set[str]) -> list[str]:
+    """Those not seen before, which now are."""
+    kept = []
+    for candidate in candidates:
+        if candidate not in seen:
+            seen.add(candidate)
+            kept.append(candidate)
+    return kept
+
+
+def _with_lower(names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        yield name
+        yield name.lower()
+
+
+def _quoted(task: str) -> Iterator[str]:
+    for inside in _QUOTED.findall(task):
+        name = inside.strip().removesuffix("()").lstrip(".")
+        if len(name) <= LONGEST and _IDENTIFIER.fullmatch(name):
+            yield name
+
+
+def _functions(pieces: Sequence[Piece]) -> Iterator[str]:
+    """The functions of stack frames."""
+    for piece in pieces:
+        name = _SEPARATOR.split(piece.function)[-1]
+        if _SHORTEST < len(name) <= LONGEST:
+            yield name
+
+
+def _priority(text_words: Sequence[_Word]) -> str:
+    """The first noun after the verb that opens the task; an acronym only when no noun follows."""
+    if not text_words or text_words[0].lower not in ACTION_VERBS:
+        return ""
+    nouns = [
+        word for word in text_words[1:] if word.is_content and word.lower not in FILLERS and word.text[0].isalpha()
+    ]
+    plain = [word for word in nouns if not (word.text.isupper() and len(word.text) <= _ACRONYM)]
+    chosen = next(iter(plain or nouns), None)
+    if chosen is None:
+        return ""
+    return chosen.text if _is_compound(chosen.text) else chosen.lower
+
+
+def _is_compound(word: str) -> bool:
+    """Whether a word is an identifier of several parts: `before_request`, `QuerySet`, `app.config`, not `3.9` nor `e.g`."""
+    if word[0].isdigit() or len(word) <= _SHORTEST or all(len(part) < _SHORTEST for part in _SEPARATOR.split(word)):
+        return False
+    return "_" in word.strip("_") or bool(_SEPARATOR.search(word)) or (word.isascii() and len(words(word)) > 1)
+
+
+def _bigrams(text_words: Sequence[_Word]) -> Iterator[str]:
+    """`blast radius` → BlastRadius, blast_radius."""
+    for before, after in pairwise(text_words):
+        if (
+            after.joined
+            and _can_join(before)
+            and _can_join(after)
+            and max(len(before.text), len(after.text)) >= _LONGER_JOINED
+        ):
+            yield before.lower.capitalize() + after.lower.capitalize()
+            yield f"{before.lower}_{after.lower}"
+
+
+def _can_join(word: _Word) -> bool:
+    return (
+        word.is_content
+        and len(word.text) >= _SHORTEST_JOINED
+        and word.text.isalpha()
+        and word.lower not in ACTION_VERBS
+        and word.lower not in FILLERS
+    )
+
+
+def _components(text_words: Sequence[_Word]) -> Iterator[str]:
+    """The single words, identifiers split, with what abbreviations stand for."""
+    for word in text_words:
+        for part in words(word.text) if word.text.isascii() else (word.lower,):
+            if len(part) >= _SHORTEST and part not in STOP_WORDS:
+                yield part
+                if part in ABBREVIATIONS:
+                    yield ABBREVIATIONS[part]
