@@ -145,7 +145,7 @@ def test_contractions_leave_the_word() -> None:
         ("see src/app/main.py:42:7.", "src/app/main.py", 42),
         ("`lib/x.rb#L10-L20`", "lib/x.rb", 10),
         ("open main.go, please", "main.go", 0),
-        (r"in C:\work\App.cs:9", "C:/work/App.cs", 9),
+        (r"in C:\code\App.cs:9", "C:/code/App.cs", 9),
         ("under ./scripts/run", "./scripts/run", 0),
         ("the folder app/models/", "app/models/", 0),
         ("(packages/core/src)", "packages/core/src", 0),
