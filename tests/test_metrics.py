@@ -500,7 +500,6 @@ def test_importing_the_metrics_loads_nothing_heavy() -> None:
     assert not {"scipy", "pandas", "yaml", "sqlite3", "click", "tree_sitter", "msgspec"} & loaded
 
 
-@pytest.mark.skipif(not GUIDE.exists(), reason="the guide is not part of this copy")
 def test_the_examples_in_the_guide_are_true() -> None:
     failures, tried = doctest.testfile(str(GUIDE), module_relative=False)
     assert tried > 5

@@ -7,12 +7,13 @@ from pathlib import Path
 import click
 
 from assay.cli.common import find_root, home_of, root_options
+from assay.cli.ranking import profile_option
 from assay.core.packs import Heading
 from assay.errors import AssayError
 from assay.ingest.freshness import freshness
 from assay.retrieve.engine import Engine
 from assay.retrieve.pack import pack
-from assay.retrieve.profile import DEFAULT, profile
+from assay.retrieve.profile import profile
 from assay.retrieve.render import FORMS, render
 from assay.retrieve.source import WorkingTree
 from assay.store.index import Index
@@ -33,14 +34,7 @@ _NAMED = 3  # stale files named in the heading
     show_default=True,
     help="At most so many tokens, whatever the format.",
 )
-@click.option(
-    "--profile",
-    "profile_name",
-    default=DEFAULT,
-    show_default=True,
-    metavar="NAME",
-    help="How to rank: default, no-history or lexical.",
-)
+@profile_option
 @click.option(
     "--format",
     "form",

@@ -8,11 +8,12 @@ from pathlib import Path
 import click
 
 from assay.cli.common import find_root, format_option, home_of, print_json, root_options
+from assay.cli.ranking import profile_option
 from assay.cli.symbols import as_json
 from assay.retrieve.engine import Engine
 from assay.retrieve.explain import Explanation, explain
 from assay.retrieve.names import require
-from assay.retrieve.profile import DEFAULT, profile
+from assay.retrieve.profile import profile
 from assay.store.index import Index
 
 _MULTIPLIERS = ("coverage", "name", "authority", "history", "kind", "tests")
@@ -24,14 +25,7 @@ _MULTIPLIERS = ("coverage", "name", "authority", "history", "kind", "tests")
 @click.option(
     "-k", type=click.IntRange(min=1), default=10, show_default=True, help="How many results count as the answer."
 )
-@click.option(
-    "--profile",
-    "profile_name",
-    default=DEFAULT,
-    show_default=True,
-    metavar="NAME",
-    help="How to rank: default, no-history or lexical.",
-)
+@profile_option
 @root_options
 @format_option
 def command(

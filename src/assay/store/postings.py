@@ -10,6 +10,7 @@ import zlib
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +131,7 @@ class Postings:
         """The number of terms."""
         return len(self._starts) - 1
 
-    @property
+    @cached_property
     def numbers(self) -> Array:
         """The items there are: every one has a path."""
         return np.flatnonzero(self.lengths[:, PATH])

@@ -1,0 +1,19 @@
+"""What the commands that rank have in common."""
+
+from __future__ import annotations
+
+import click
+
+from assay.cli.common import F
+from assay.retrieve.profile import DEFAULT, PROFILES
+
+
+def profile_option(function: F) -> F:
+    return click.option(
+        "--profile",
+        "profile_name",
+        default=DEFAULT,
+        show_default=True,
+        metavar="NAME",
+        help=f"How to rank: {', '.join(PROFILES)}.",
+    )(function)
