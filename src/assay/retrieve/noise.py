@@ -24,6 +24,7 @@ test tests testing tested testcase testcases unittest unittests spec specs mock 
 assertions stub stubs
 """)
 _WORD = re.compile(r"\w+")
+_QUOTED = re.compile(r"`[^`\n]{1,300}`|\"[^\"\n]{1,300}\"|(?<!\w)'[^'\n]{1,300}'(?!\w)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,5 +77,5 @@ def reason(item: Item, about_tests: bool = False) -> str:
 
 
 def is_about_tests(task: str) -> bool:
-    """Whether a task speaks of tests: then test code is an answer like any other."""
-    return not _TEST_WORDS.isdisjoint(_WORD.findall(task.lower()))
+    """Whether a task speaks of tests, not only quotes them: then test code is an answer like any other."""
+    return not _TEST_WORDS.isdisjoint(_WORD.findall(_QUOTED.sub(" ", task).lower()))
