@@ -11,11 +11,10 @@ Ints = NDArray[np.int64]
 
 def highest(values: Floats, k: int) -> Ints:
     """The places of the `k` highest values above 0, highest first, equal ones by place. Sorts no more than it must."""
-    if k < len(values):
-        threshold = np.partition(values, len(values) - k)[len(values) - k]
-        places = np.flatnonzero(values >= threshold) if threshold > 0 else np.flatnonzero(values > 0)
-    else:
-        places = np.flatnonzero(values > 0)
+    places = np.flatnonzero(values > 0)
+    if 0 < k < len(places):
+        found = values[places]
+        places = places[found >= np.partition(found, len(found) - k)[len(found) - k]]
     return places[np.argsort(-values[places], kind="stable")[:k]]
 
 
