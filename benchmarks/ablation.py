@@ -45,7 +45,6 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "walk": {"walk": 0.0, "hits": 0.0},
     "HITS": {"hits": 0.0},
     "folder": {"folder": 0.0},
-    "noise filter": {"noise": False},
     "places and own classes": {"certain": 0.0, "place": 0.0},
 }
 # what the default leaves out
@@ -54,6 +53,7 @@ EXTRAS: dict[str, dict[str, Any]] = {
     "phrases (0.2)": {"phrase": 0.2},
     "curated classes and aliases (0.5)": {"channels": {"names": 1.0, "classes": 0.5}},
     "BM25F as a channel": {"channels": {"names": 1.0, "lexical": 1.0}},
+    "noise filter": {"noise": True},
     "touched symbols (0.2)": {"touched": 0.2},
     "seeds by fusion, with implementors": {"seeding": "fusion", "implementors": True, "channels": {"names": 1.0, "lexical": 1.0}},
     "… and focused": {"seeding": "fusion", "implementors": True, "focused": True, "channels": {"names": 1.0, "lexical": 1.0}},

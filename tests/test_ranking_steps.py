@@ -303,10 +303,10 @@ def test_noise_is_left_out_and_says_so(tables: Repository) -> None:
     tables.commit()
     tables.index()
     index = tables.open()
-    ranking = Engine(index, Profile()).rank("fake store save row")
+    ranking = Engine(index, dataclasses.replace(Profile(), noise=True)).rank("fake store save row")
     dropped = {index.item(number).symbol for number in ranking.noise}
     kept = [index.item(number).symbol for number in ranking.best(20)]
-    noisy = Engine(index, dataclasses.replace(Profile(), noise=False)).ranked("fake store save row", 3)
+    noisy = Engine(index, Profile()).ranked("fake store save row", 3)
     index.close()
     assert {"FakeStore", "FakeStore.save"} <= dropped
     assert dropped.isdisjoint(kept)

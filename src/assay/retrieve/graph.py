@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from assay.core.edges import EDGE_NAMES, EDGE_TYPES
 from assay.retrieve import hits
 from assay.retrieve.order import Floats, Ints, added_up, highest
 from assay.retrieve.profile import Profile
+from assay.retrieve.steps import Direction, Steps
 from assay.store.edges import Edges
 
 _USES = ("calls", "references", "type_hint_of", "extends", "implements")  # what makes something an authority
 _STABLE = 10  # the walk ends when the best so many stay the same
 _STABLE_STEPS = 2  # … for so many steps
 _FAINT = (
-    1e-5  # a walker this unlikely to be somewhere goes back: far below what is ever looked at, and most of the graph
+    1e-4  # a walker this unlikely to be somewhere goes back: far below what is looked at, but most of a large graph
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Steps:
-    """The edges in one direction, those that leave an item beside each other, and the share of a walker each takes."""
-
-    starts: Ints  # by item: where its edges begin; one more than there are items
-    ends: Ints
-    types: Ints
-    shares: Floats
-
-    def moved(self, items: Ints, walkers: Floats, size: int) -> Floats:
-        """Where the walkers of some items are one step later."""
-        first, counts = self.starts[items], self.starts[items + 1] - self.starts[items]
-        # the places of all edges that leave the items, one range after the other
-        places = np.arange(int(counts.sum())) + np.repeat(first - np.concatenate(([0], counts.cumsum()[:-1])), counts)
-        weights = np.repeat(walkers, counts) * self.shares[places]
-        return added_up(self.ends[places], weights, size)
 
 
 class Graph:
@@ -57,28 +38,23 @@ class Graph:
         self.parent = np.zeros(size, np.int64)  # 0: none
         self.parent[self._target[contains]] = self._source[contains]
         self._uses = np.isin(self._type, [EDGE_TYPES[name].code for name in _USES])
-        self._prepare(profile)
+        by_target = edges.by_target
+        self._steps = self._both_ways(profile, (np.cumsum(inside) - 1)[by_target[inside[by_target]]])
 
-    def _prepare(self, profile: Profile) -> None:
-        """Both directions of every edge, weighted by type and confidence; what leaves an item adds up to 1."""
-        order = self._by_target
+    def _both_ways(self, profile: Profile, by_target: Ints) -> Steps:
+        """The steps of a walk, weighted by type and confidence."""
         forwards = np.array([profile.edge_weights.get(name, 0.0) for name in EDGE_NAMES])[self._type] * self._confidence
         backwards = np.array([profile.backwards(name) for name in EDGE_NAMES])[self._type] * self._confidence
-        leaving = added_up(self._source, forwards, self.size) + added_up(self._target, backwards, self.size)
-        self._dead_end = leaving == 0
-        whole = np.where(self._dead_end, 1.0, leaving)
-        self._steps = (
-            _Steps(self._starts(self._source), self._target, self._type, forwards / whole[self._source]),
-            _Steps(
-                self._starts(self._target[order]),
-                self._source[order],
-                self._type[order] + len(EDGE_NAMES),  # the second half of the types: against the edge
-                (backwards / whole[self._target])[order],
+        return Steps.of(
+            Direction(self._source, self._target, self._type, forwards),
+            Direction(
+                self._target[by_target],
+                self._source[by_target],
+                self._type[by_target] + len(EDGE_NAMES),
+                backwards[by_target],
             ),
+            self.size,
         )
-
-    def _starts(self, ordered: Ints) -> Ints:
-        return np.searchsorted(ordered, np.arange(self.size + 1)).astype(np.int64)
 
     @property
     def uses(self) -> Floats:
@@ -95,18 +71,14 @@ class Graph:
 
     def neighbours(self, number: int, edge: str) -> Ints:
         """The items that an edge of a type leads to from an item, and from which it leads there."""
-        code = EDGE_TYPES[edge].code
-        found = []
-        for steps in self._steps:
-            span = slice(steps.starts[number], steps.starts[number + 1])
-            found.append(steps.ends[span][steps.types[span] % len(EDGE_NAMES) == code])
-        return np.unique(np.concatenate(found))
+        steps = self._steps.of_item(number)
+        return np.unique(self._steps.ends[steps][self._steps.types[steps] % len(EDGE_NAMES) == EDGE_TYPES[edge].code])
 
     def sources(self, targets: Ints, edge: str) -> Ints:
         """The items from which an edge of a type leads to one of some targets."""
-        backwards, code = self._steps[1], EDGE_TYPES[edge].code + len(EDGE_NAMES)
-        spans = [slice(backwards.starts[number], backwards.starts[number + 1]) for number in targets.tolist()]
-        found = [backwards.ends[span][backwards.types[span] == code] for span in spans]
+        against = EDGE_TYPES[edge].code + len(EDGE_NAMES)
+        steps = [self._steps.of_item(number) for number in targets.tolist()]
+        found = [self._steps.ends[one][self._steps.types[one] == against] for one in steps]
         return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
 
     def walk(self, seeds: Floats, restart: float, steps: int) -> Floats:
@@ -121,9 +93,9 @@ class Graph:
         found = home.copy()
         best, unchanged = np.empty(0, np.int64), 0
         for _ in range(steps):
-            active = np.flatnonzero((found > _FAINT) & ~self._dead_end)
+            active = np.flatnonzero((found > _FAINT) & ~self._steps.dead_end)
             walkers = found[active]
-            moved = sum(one.moved(active, walkers, self.size) for one in self._steps)
+            moved = self._steps.moved(active, walkers, self.size)
             found = (1 - restart) * (moved + (1 - walkers.sum()) * home) + restart * home
             now = highest(found, _STABLE)
             unchanged = unchanged + 1 if np.array_equal(now, best) else 0
@@ -134,15 +106,16 @@ class Graph:
 
     def brought(self, found: Floats, number: int) -> list[tuple[int, str, float]]:
         """By which edges a walk that ended like this came to an item, most first: (from, edge type, share of what came)."""
-        ways: list[tuple[float, int, str]] = []
-        for steps in self._steps:
-            into = np.flatnonzero(steps.ends == number)
-            sources = np.searchsorted(steps.starts, into, side="right") - 1
-            flow = found[sources] * steps.shares[into]
-            ways += zip(flow.tolist(), sources.tolist(), map(_edge_name, steps.types[into].tolist()), strict=True)
-        total = sum(flow for flow, _, _ in ways)
-        ways.sort(key=lambda way: (-way[0], way[1], way[2]))
-        return [(source, edge, flow / total) for flow, source, edge in ways if flow > 0]
+        into = np.flatnonzero(self._steps.ends == number)
+        sources = np.searchsorted(self._steps.starts, into, side="right") - 1
+        flow = found[sources] * self._steps.shares[into]
+        order = np.lexsort((self._steps.types[into], sources, -flow))
+        whole = flow.sum()
+        return [
+            (int(sources[at]), _edge_name(int(self._steps.types[into[at]])), float(flow[at] / whole))
+            for at in order
+            if flow[at] > 0
+        ]
 
     def adjustment(self, found: Floats, seeds: Floats, top: int) -> Floats:
         """What HITS among the best items of a walk adds to them or takes away."""

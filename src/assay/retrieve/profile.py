@@ -58,7 +58,7 @@ class Profile:
     implementors: bool = False  # of the interfaces among the seeds
     dense: int = 0  # from so many items on, types go before functions among the seeds; 0 = never
     focused: bool = False  # the folder with most candidates goes first
-    noise: bool = True  # build output, minified code, stand-ins of tests are left out
+    noise: bool = False  # build output, minified code, stand-ins of tests are left out; `build/` and `Mock` are product code somewhere
     path_seeds: float = 0.0  # the weight of types under the paths the task speaks of
     # the walk
     walk: float = 1.0  # its part of the final score, the direct score's being 1
@@ -84,7 +84,7 @@ _SEED = Profile(
     "seed",
     field_weights=(10.0, 3.0, 4.0, 1.0, 3.0, 0.0, 0.0), thesaurus=0.5, coverage=0, name_precision=0, phrase=0.5, authority=0, history=0,
     place=0, test_weight=0.3, kind_weights={}, channels={"names": 2.0, "lexical": 2.0, "classes": 2.0}, fusion=0, certain=0,
-    container_share=0, member_share=0, seeding="fusion", seed_counts=((0, 15), (10_000, 20), (40_000, 25)), implementors=True,
+    container_share=0, member_share=0, seeding="fusion", seed_counts=((0, 15), (10_000, 20), (40_000, 25)), implementors=True, noise=True,
     dense=40_000, focused=True, path_seeds=0.3, steps=20, hits=1.0, folder=0, scoring="composite",
 )  # fmt: skip
 
@@ -96,7 +96,7 @@ PROFILES = {
         Profile("no-history", history=0),
         Profile(
             "lexical", coverage=0, name_precision=0, authority=0, history=0, place=0, kind_weights={}, channels={}, fusion=0, certain=0,
-            container_share=0, member_share=0, walk=0, hits=0, folder=0, noise=False,
+            container_share=0, member_share=0, walk=0, hits=0, folder=0,
         ),
         _SEED,
     )
