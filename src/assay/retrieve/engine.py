@@ -90,14 +90,15 @@ class Engine:
         if not (lexical.score.any() or certain or any(channel.items for channel in channels.values())):
             return Ranking.nothing(task, self._size)
         tests = np.ones(self._size) if reading.about_tests else self._tests
-        factors = self._factors(reading, lexical, channels, certain) | {"kind": self._kinds, "tests": tests}
+        kinds = self._kinds_for(reading)
+        factors = self._factors(reading, lexical, channels, certain) | {"kind": kinds, "tests": tests}
         direct = np.prod(list(factors.values()), axis=0)
         pointed = self._pointed_at(direct, certain)
         told = direct + pointed
-        shared = self.graph.shared(told, profile.container_share, profile.member_share) * self._kinds
+        shared = self.graph.shared(told, profile.container_share, profile.member_share) * kinds
         dropped: dict[int, str] = {}
         walked = self._walk(_SEEDING[profile.seeding](self, reading, shared, channels, dropped))
-        parts = _SCORING[profile.scoring](self, shared, walked, tests)
+        parts = _SCORING[profile.scoring](self, shared, walked, kinds * tests)
         scores = sum(parts.values(), np.zeros(self._size)).clip(min=0)
         folder = self._folder_gain(scores)
         scores *= folder
@@ -128,6 +129,14 @@ class Engine:
         if profile.coverage:
             factors["coverage"] = 1 - profile.coverage + profile.coverage * lexical.coverage
         return factors | {name: 1 + weight * values() for name, (weight, values) in gains.items() if weight}
+
+    def _kinds_for(self, reading: Reading) -> Floats:
+        """The weight of each item's kind, which does not count against what the task calls by its name."""
+        if not self.profile.kind_weights:
+            return self._kinds
+        kinds = self._kinds.copy()
+        kinds[self._channels.called(reading)] = 1.0
+        return kinds
 
     def _fused(self, channels: Mapping[str, Channel]) -> Floats:
         """The fused channels; 1 for what is first in a single channel of weight 1."""
@@ -186,13 +195,13 @@ class Engine:
         adjustment = self.graph.adjustment(found, chosen, _NEIGHBOURHOOD) if profile.hits else np.zeros(self._size)
         return Walked(found, chosen, adjustment)
 
-    def _shares(self, direct: Floats, walked: Walked, tests: Floats) -> dict[str, Floats]:
-        lowered = Walked(walked.found * self._kinds * tests, walked.seeds, walked.adjustment)
+    def _shares(self, direct: Floats, walked: Walked, lowered_by: Floats) -> dict[str, Floats]:
+        lowered = Walked(walked.found * lowered_by, walked.seeds, walked.adjustment)
         return scoring.shares(direct, lowered, self.profile.walk, self.profile.hits)
 
-    def _composite(self, direct: Floats, walked: Walked, tests: Floats) -> dict[str, Floats]:
+    def _composite(self, direct: Floats, walked: Walked, lowered_by: Floats) -> dict[str, Floats]:
         parts = scoring.composite(walked, self._confidence, self.profile.hits)
-        return {name: values * tests for name, values in parts.items()}
+        return {name: values * lowered_by for name, values in parts.items()}
 
     def _folder_gain(self, scores: Floats) -> Floats:
         """What each item gains by how much of the best stands in the same folder."""
