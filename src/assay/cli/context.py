@@ -11,9 +11,9 @@ from assay.cli.ranking import profile_option
 from assay.core.packs import Heading
 from assay.errors import AssayError
 from assay.ingest.freshness import freshness
+from assay.retrieve.configuration import load
 from assay.retrieve.engine import Engine
 from assay.retrieve.pack import pack
-from assay.retrieve.profile import profile
 from assay.retrieve.render import FORMS, render
 from assay.retrieve.source import WorkingTree
 from assay.store.index import Index
@@ -44,7 +44,7 @@ _NAMED = 3  # stale files named in the heading
     help="How to print the answer.",
 )
 def command(
-    task: str, root: Path | None, index_dir: Path | None, k: int, budget: int, profile_name: str, form: str
+    task: str, root: Path | None, index_dir: Path | None, k: int, budget: int, profile_name: str | None, form: str
 ) -> None:
     """The symbols that TASK needs, best first, in a budget of tokens: names of all, then signatures and bodies where a token buys most.
 
@@ -54,7 +54,7 @@ def command(
         raise AssayError("what is the task? Say in words what you want to understand or change")
     where = find_root(root)
     index = Index.open(where, home_of(where, index_dir))
-    ranked = Engine(index, profile(profile_name)).ranked(task, k)
+    ranked = Engine(index, load(where).profile(profile_name)).ranked(task, k)
     made = pack(ranked, budget, WorkingTree(index), _heading(index, where, task, bool(ranked)), form)
     click.echo(render(made), nl=False)
     raise click.exceptions.Exit(0 if ranked else 1)
