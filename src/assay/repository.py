@@ -117,13 +117,15 @@ class Repository:
         settled = self.configuration.context
         ranked = self.rank(task, settled.k if k is None else k, profile=profile)
         heading = self._heading(task, bool(ranked))
-        budget = settled.budget if budget is None else budget
+        budget = settled.budget if budget is None else max(budget, 0)
         return Context.of(ranked, budget, WorkingTree(self.index), heading, format or settled.format)
 
     def rank(self, task: str, k: int = 10, *, profile: str | None = None) -> list[Ranked]:
         """The best `k` symbols for a task, best first."""
         if not task.strip():
             raise AssayError("what is the task? Say in words what you want to understand or change")
+        if k < 1:
+            raise AssayError(f"k must be at least 1, not {k}: it is how many symbols are wanted")
         return self.engine(profile).ranked(task, k)
 
     def why(self, task: str, symbol: str, k: int = 10, *, profile: str | None = None) -> list[Explanation]:
