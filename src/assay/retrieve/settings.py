@@ -29,13 +29,14 @@ def from_table(name: str, table: object, origin: str) -> Profile:
     if not isinstance(table, Mapping):
         raise AssayError(f"{where} must be a table of settings")
     base = PROFILES[known("base", table.get(BASE, DEFAULT), PROFILES, where)]
-    settings = numbers(base)
+    settings = numbers(Profile())  # says what each setting is: a base may have a whole number where any would do
     changed = {
         key: _checked(f"{where} {key}", value, settings[known("setting", key, settings, where)], key)
         for key, value in table.items()
         if key != BASE
     }
-    return dataclasses.replace(base, name=name, **changed)
+    weights = {key: {**getattr(base, key), **value} for key, value in changed.items() if isinstance(value, dict)}
+    return dataclasses.replace(base, name=name, **{**changed, **weights})
 
 
 def numbers(profile: Profile) -> dict[str, Any]:
@@ -79,14 +80,13 @@ def _checked(where: str, value: Any, standard: Any, key: str) -> Any:
 
 
 def _weights(where: str, value: Any, standard: Mapping[str, Any], names: Collection[str] | None) -> dict[str, Any]:
-    """The base's weights with those given in their place."""
+    """The weights given, each by a name that exists."""
     if not isinstance(value, Mapping):
         raise AssayError(f"{where} must be a table of numbers, not {value!r}")
-    given = {
+    return {
         known("weight", name, names or standard, where): _number(f"{where}.{name}", one, 1.0, "")
         for name, one in value.items()
     }
-    return {**standard, **given}
 
 
 def _number(where: str, value: Any, standard: float, key: str) -> float:
