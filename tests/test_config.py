@@ -172,6 +172,8 @@ MISTAKES = {
     "[classes.a]\nphrases = []": ": class a: phrases must be a list",
     "[classes]\na = 3": ": class a must have phrases and targets",
     "[context]\nk = 1\nk = 2": ":3: not TOML: ",
+    f"[context]\nk = 1{'0' * 5_000}": ": not TOML: ",
+    f"[context]\nk = {'[' * 5_000}": ": not TOML: ",
     "[context\n": ":1: not TOML: ",
     '[context]\nformat = "': ":2: not TOML: ",
 }  # fmt: skip

@@ -118,11 +118,11 @@ def _read(path: Path) -> dict[str, Any] | None:
         raise BadConfiguration([f"{path}:{before + 1}: not UTF-8"]) from None
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also for a number too long, and for nesting too deep
         said = str(error)
         place = _PLACE.search(said)
-        line = place[1] if place and place[1] else str(text.count("\n") + 1)
-        raise BadConfiguration([f"{path}:{line}: not TOML: {_PLACE.sub('', said)}"]) from None
+        line = f":{place[1] or text.count(chr(10)) + 1}" if place else ""
+        raise BadConfiguration([f"{path}{line}: not TOML: {_PLACE.sub('', said)}"]) from None
 
 
 def _section(path: Path, name: str, rows: Any) -> dict[str, Any]:
