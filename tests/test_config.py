@@ -367,6 +367,18 @@ def test_nobody_is_asked_where_nobody_can_answer(bare: Repository, command: list
     assert not (bare.root / ".assay").exists()
 
 
+def test_nobody_is_asked_where_the_input_is_closed(bare: Repository) -> None:
+    done = assay(bare.root, "symbols", "take_off", preexec_fn=lambda: os.close(0))
+    assert (done.code, done.out) == (2, "")
+
+
+def test_two_at_once_build_one_index(bare: Repository) -> None:
+    asked = [*COMMAND, "symbols", "take_off", "--index"]
+    both = [subprocess.Popen(asked, cwd=bare.root, env=ENVIRONMENT, stdout=subprocess.PIPE) for _ in range(2)]
+    assert [process.communicate()[0][:9] for process in both] == [b"shop.py:5"] * 2
+    assert (bare.root / ".assay" / "current").read_text() == "000001\n"
+
+
 @pytest.mark.parametrize("command", ASKING, ids=lambda command: command[0])
 def test_with_index_it_is_built_without_asking(bare: Repository, command: list[str]) -> None:
     done = assay(bare.root, *command, "--index", stdin=subprocess.DEVNULL)

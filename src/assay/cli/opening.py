@@ -34,7 +34,9 @@ def repository_options(function: Callable[..., None]) -> Callable[..., None]:
 
 def _is_wanted(root: Path) -> bool:
     """Asks a person at a terminal; nobody else can answer."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not all(
+        stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)
+    ):  # None: closed by the caller
         return False
     return click.confirm(f"{root}: no index yet. Build it now?", default=True, err=True)
 
