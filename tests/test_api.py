@@ -158,6 +158,7 @@ def test_items_have_what_the_json_has(repo: Opened) -> None:
 def test_names_callers_and_tests_are_those_of_the_commands(repo: Opened) -> None:
     symbols = assay(repo.root, "symbols", "*discounts", "--kind", "function", "--format", "json").json["symbols"]
     assert [item.id for item in repo.symbols("*discounts", kind="function")] == [row["id"] for row in symbols]
+    assert repo.symbols("*discounts", kind="class") == []
     impact = assay(repo.root, "impact", "apply_discounts", "--depth", "1", "--format", "json").json["affected"]
     found = repo.impact("apply_discounts", depth=1)
     assert [(a.item.id, a.confidence) for a in found] == [(row["id"], row["confidence"]) for row in impact]
