@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.core.edges import EDGE_TYPES
-from assay.errors import AssayError
 from assay.retrieve.engine import Engine
 from assay.retrieve.graph import Graph
 from assay.retrieve.lexical import query_terms, rarity_of
-from assay.retrieve.profile import PROFILES, Profile, profile
+from assay.retrieve.profile import PROFILES, Profile
 from assay.store.edges import DTYPE, Edges
 from assay.text.terms import terms
 from assay.text.tokens import count
@@ -188,11 +187,6 @@ def test_a_weight_of_0_switches_the_walk_hits_and_sharing_off(shop: Repository) 
     assert not ranking.shared.any()
     assert "hits" not in ranking.parts
     assert (ranking.folder == 1).all()
-
-
-def test_an_unknown_profile_offers_the_nearest() -> None:
-    with pytest.raises(AssayError, match="Did you mean 'lexical'"):
-        profile("lexicl")
 
 
 # -- the graph ---------------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ COMMANDS = {
     "impact": ("assay.cli.impact", "Who would notice if a symbol changed: its transitive callers."),
     "tests": ("assay.cli.affected_tests", "The tests that reach the given files, or what git diff shows."),
     "ingest-scip": ("assay.cli.ingest_scip", "Merge a SCIP index: edges as exact as the compiler that made them."),
+    "config": ("assay.cli.config", "Every setting, its value, and where it comes from; config check validates."),
     "eval": ("assay.cli.evaluation", "Measure a retriever, ours or yours: golden sets, runs, comparisons, gates."),
 }
 

@@ -52,6 +52,30 @@ class PackedItem:
     note: str = ""  # why its lines are not shown
     within: str = ""  # id of the item in whose lines it is already shown
 
+    @property
+    def id(self) -> str:
+        return self.item.id
+
+    @property
+    def symbol(self) -> str:
+        return self.item.symbol
+
+    @property
+    def kind(self) -> str:
+        return self.item.kind
+
+    @property
+    def path(self) -> str:
+        return self.item.path
+
+    @property
+    def start(self) -> int:
+        return self.item.start
+
+    @property
+    def end(self) -> int:
+        return self.item.end
+
 
 @dataclass(frozen=True, slots=True)
 class Pack:

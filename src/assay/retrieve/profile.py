@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from assay.errors import AssayError
-from assay.text.identifiers import nearest
-
 # What a step along an edge is worth, forwards and backwards (seed 003; backwards half, where it has no name of its own).
 EDGE_WEIGHTS = {
     "calls": 1.0, "implements": 0.8, "overrides": 0.8, "contains": 0.8, "handles_route": 0.7, "extends": 0.7, "tests": 0.6,
@@ -16,6 +13,8 @@ EDGE_WEIGHTS = {
 }  # fmt: skip
 BACKWARDS = {"contains": 0.6, "tests": 0.5}
 _BACKWARDS_SHARE = 0.5
+
+CHANNELS = ("names", "lexical", "classes", "vectors")  # that fusion joins
 
 DEFAULT = "default"
 
@@ -101,13 +100,3 @@ PROFILES = {
         _SEED,
     )
 }  # fmt: skip
-
-
-def profile(name: str) -> Profile:
-    """A profile by name; an unknown name is an error that offers the nearest."""
-    found = PROFILES.get(name)
-    if found is None:
-        near = nearest(name, PROFILES, 1)
-        hint = f" Did you mean '{near[0]}'?" if near else ""
-        raise AssayError(f"unknown profile '{name}'.{hint} Known: {', '.join(PROFILES)}")
-    return found
