@@ -160,6 +160,7 @@ def test_components_say_what_the_direct_score_is_made_of(shop: Repository) -> No
         "name",
         "authority",
         "history",
+        "documents",
         "kind",
         "tests",
         "containers",
@@ -177,6 +178,7 @@ def test_a_weight_of_0_switches_its_mechanism_off(shop: Repository) -> None:
         "name_precision": "name",
         "authority": "authority",
         "history": "history",
+        "documents": "documents",
     }.items():
         off = dataclasses.replace(Profile(), **{name: 0.0})
         values = Engine(index, off).rank("total price").components[component]

@@ -12,12 +12,14 @@ import numpy as np
 
 from assay.core.packs import Ranked
 from assay.retrieve.commits import file_shares
+from assay.retrieve.documents import symbol_shares
 from assay.retrieve.graph import Floats, Graph, Ints
 from assay.retrieve.lexical import Lexical, name_rarity_of, norms_of, query_terms, rarity_of, saturated
 from assay.retrieve.noise import is_about_tests
 from assay.retrieve.profile import Profile
 from assay.store.history import History
 from assay.store.index import Index
+from assay.store.sections import Sections
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,10 @@ class Engine:
     @cached_property
     def _history(self) -> History:
         return History.open(self.index)
+
+    @cached_property
+    def _sections(self) -> Sections:
+        return Sections.open(self.index)
 
     @cached_property
     def _files(self) -> Ints:
@@ -100,6 +106,7 @@ class Engine:
             "name": 1 + profile.name_precision * lexical.name_precision(self._name_rarity),
             "authority": 1 + profile.authority * self._graph.authority,
             "history": 1 + profile.history * self._touched(query),
+            "documents": 1 + profile.documents * self._named(query),
             "kind": self._kinds,
             "tests": np.ones(self._size) if about_tests else self._tests,
         }
@@ -116,6 +123,14 @@ class Engine:
             for file, share in file_shares(self._history, query).items():
                 shares[file] = share
         return np.asarray(shares[self._files], dtype=np.float64)
+
+    def _named(self, query: dict[str, int]) -> Floats:
+        """How much documents that speak of such things name each item, from 0 to 1."""
+        shares = np.zeros(self._size)
+        if self.profile.documents:
+            for number, share in symbol_shares(self._sections, query).items():
+                shares[number] = share
+        return shares
 
     def _walk(self, scores: Floats) -> Floats:
         """A walk from the best items; a better one is a likelier start, by the square of its score."""

@@ -35,6 +35,7 @@ class Profile:
     name_precision: float = 0.3  # the share of the name's words that the task has
     authority: float = 0.5  # how often it is called and referred to
     history: float = 0.4  # commits with such messages touched its file
+    documents: float = 0.5  # sections of documents that speak of the task name it
     test_weight: float = 0.25  # tests, unless the task is about tests
     kind_weights: dict[str, float] = field(
         default_factory=lambda: {"field": 0.3, "variable": 0.3, "constant": 0.3, "property": 0.3}
@@ -60,7 +61,8 @@ PROFILES = {
         Profile(),
         # for golden sets mined from the history of the repository that is searched: there, history would know the answers
         Profile("no-history", history=0),
-        Profile("lexical", coverage=0, name_precision=0, authority=0, history=0, container_share=0, member_share=0, walk=0, kind_weights={}),
+        Profile("lexical", coverage=0, name_precision=0, authority=0, history=0, documents=0, container_share=0, member_share=0, walk=0,
+                kind_weights={}),
     )
 }  # fmt: skip
 
