@@ -208,8 +208,7 @@ class Sections:
             (last, _MOST_ROWS if qualifiers else MOST_NAMESAKES + 1),
         ).fetchall()
         if qualifiers and rows:
-            wanted = {one.lower() for one in qualifiers}
-            fitting = [len(wanted & set(_PART.split(f"{symbol}/{path}".lower()))) for _, symbol, path in rows]
+            fitting = [_fit(qualifiers, symbol, path) for _, symbol, path in rows]
             rows = [row for row, fits in zip(rows, fitting, strict=True) if fits == max(fitting)]
         return tuple(row[0] for row in rows) if len(rows) <= MOST_NAMESAKES else ()
 
@@ -233,3 +232,9 @@ class Sections:
     @cached_property
     def _all_strings(self) -> dict[str, Strings]:
         return {what: arrays.strings_of(self.arrays, what) for what in ("path", "heading", "term", "name")}
+
+
+def _fit(qualifiers: Sequence[str], symbol: str, path: str) -> tuple[int, int]:
+    """How many of the names before the last are those of a symbol's containers, and how many are at least words of its place."""
+    place = set(_PART.split(f"{symbol}/{path}".lower()))
+    return len({*qualifiers} & {*_PART.split(symbol)}), sum(one.lower() in place for one in qualifiers)

@@ -20,7 +20,7 @@ _SEPARATOR = re.compile(r"\.|::|#|->")
 _NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|#|->)[^\W\d]\w*)*")
 _PATH = re.compile(r"(?:[\w.]+/)+\w+\.\w+")
 _QUALIFIERS = 2  # names before the last that are kept: more never tell apart
-_SHORTEST = 3  # letters of a name: shorter ones are variables
+_SHORTEST, _SHORTEST_QUALIFIED = 3, 2  # letters of a name: shorter ones are variables; endings of files may be shorter
 _HEADING = 2  # times that a word of the headings counts more
 
 
@@ -61,11 +61,14 @@ def _mention(bare: str, marked: bool) -> str:
         return ""
     parts = _SEPARATOR.split(bare)
     last = parts[-1]
-    if len(last) < _SHORTEST or not (marked or len(parts) > 1 or _looks_like_code(last)):
+    qualified = len(parts) > 1
+    if len(last) < (_SHORTEST_QUALIFIED if qualified else _SHORTEST):
+        return ""
+    if not (marked or qualified or _looks_like_code(last)):
         return ""
     return ".".join(parts[-1 - _QUALIFIERS :])
 
 
 def _looks_like_code(word: str) -> bool:
     """snake_case, CamelCase, or at least a capital."""
-    return "_" in word.strip("_") or not word.islower()
+    return "_" in word.strip("_") or word != word.lower()
