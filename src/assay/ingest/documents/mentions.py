@@ -6,7 +6,7 @@ Whether a name is one of a definition here is asked when the index is searched, 
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
@@ -33,7 +33,7 @@ class Piece(NamedTuple):
 
 def read(text: str, headings: Iterable[str]) -> tuple[dict[str, int], list[str]]:
     """How often a section has each term, those of its headings counted more often, and the names it mentions, in order."""
-    counts: Counter[str] = Counter()
+    counts: defaultdict[str, int] = defaultdict(int)
     names: set[str] = set()
     for piece, times in Counter(_PIECE.findall(text)).items():
         found, name = piece_of(piece)
