@@ -16,7 +16,7 @@ from assay.retrieve.names import require
 from assay.retrieve.profile import profile
 from assay.store.index import Index
 
-_MULTIPLIERS = ("coverage", "name", "authority", "history", "kind", "tests")
+_MULTIPLIERS = ("coverage", "name", "authority", "history", "documents", "kind", "tests")
 
 
 @click.command("why")
