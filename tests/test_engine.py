@@ -153,7 +153,7 @@ def test_a_ranking_says_what_every_score_is_made_of(shop: Repository) -> None:
     best = ranking.best(1)[0]
     index.close()
     assert set(ranking.factors) == {
-        "lexical", "coverage", "name", "authority", "history", "place", "channels", "kind", "tests",
+        "lexical", "coverage", "name", "authority", "history", "documents", "place", "channels", "kind", "tests",
     }  # fmt: skip
     direct = np.prod([values[best] for values in ranking.factors.values()])
     told = direct + ranking.pointed[best] + ranking.shared[best]

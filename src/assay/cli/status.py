@@ -44,6 +44,9 @@ def _print(found: Status, stale: list[str], root: Path) -> None:
         )
     click.echo()
     click.echo("edges: " + ", ".join(f"{name} {count:,}" for name, count in found.edge_types.items()))
+    if found.documents:
+        unread = f", {found.unread_documents} could not be read" if found.unread_documents else ""
+        click.echo(f"documents: {found.documents:,} with {found.sections:,} sections{unread}")
     if found.skipped:
         click.echo("passed over: " + ", ".join(f"{count} {reason}" for reason, count in found.skipped.items()))
     if found.problems:

@@ -36,9 +36,11 @@ def build(
         rows: dict[str, C.FileRow] = {}
         numbers: dict[str, int] = {}
         words: list[P.Words] = []
-        progress.start("parsing", len(found.files))
-        for parsed in parse_files(root, sorted(found.files), cache, progress.advance):
-            if not accept(parsed, report) or parsed.extracted is None:
+        everything = [*sorted(found.files), *sorted(found.documents)]
+        progress.start("parsing", len(everything))
+        for parsed in parse_files(root, everything, cache, progress.advance):
+            # documents are read along, while the processes are there; the cache keeps them for those who want them
+            if parsed.path in found.documents or not accept(parsed, report) or parsed.extracted is None:
                 continue
             file = File(parsed.path, F.decode_facts(parsed.extracted.facts), is_test_path(parsed.path))
             files[parsed.path] = file

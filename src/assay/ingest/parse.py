@@ -1,4 +1,4 @@
-"""Many files → their facts, on all cores, through the parse cache."""
+"""Many files, source or documents → their facts, on all cores, through the parse cache."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from assay.ingest.cache import ParseCache
+from assay.ingest.documents.facts import extract_sections
+from assay.ingest.documents.formats import FORMATS, format_of
 from assay.ingest.extract import extract
 from assay.ingest.facts import Extracted
 from assay.ingest.languages import by_name, language_of
@@ -38,7 +40,7 @@ class Parsed(NamedTuple):
 
 class _Task(NamedTuple):
     path: str
-    language: str
+    language: str  # or the format of a document
     data: bytes
 
 
@@ -46,9 +48,9 @@ def parse_files(root: Path, paths: Iterable[str], cache: ParseCache, tick: Calla
     """Reads and parses files; `tick` is told after each how many are done."""
     waiting: list[tuple[_Task, Source]] = []
     for path in paths:
-        source = read_source(root, path)
-        language = language_of(path)
+        language = language_of(path) or format_of(path)
         assert language is not None
+        source = read_source(root, path, whole=language.name in FORMATS)
         if source.skip or source.problem:
             tick(1)
             yield Parsed(path, b"", None, "", source.skip, source.problem)
@@ -138,7 +140,12 @@ def _parse_batch(tasks: list[_Task]) -> list[tuple[str, bytes, Extracted | str]]
 def _parse_one(task: _Task) -> tuple[str, bytes, Extracted | str]:
     digest = content_hash(task.data)
     try:
-        return task.path, digest, extract(task.data, by_name()[task.language])
+        form = FORMATS.get(task.language)
+        return (
+            task.path,
+            digest,
+            extract_sections(task.data, form) if form else extract(task.data, by_name()[task.language]),
+        )
     except ParseTimeout:
         return task.path, digest, "takes too long to parse"
     except (RecursionError, MemoryError) as error:

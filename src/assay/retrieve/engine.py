@@ -16,6 +16,7 @@ from assay.core.packs import Ranked
 from assay.retrieve import noise, scoring, seeds
 from assay.retrieve.channels import Channels, Vectors
 from assay.retrieve.commits import Commits
+from assay.retrieve.documents import symbol_shares
 from assay.retrieve.equivalence import EquivalenceClass
 from assay.retrieve.fusion import Channel, K, fuse
 from assay.retrieve.graph import Graph
@@ -26,6 +27,7 @@ from assay.retrieve.reading import Reading, read
 from assay.retrieve.scoring import Walked
 from assay.store.history import History
 from assay.store.index import Index
+from assay.store.sections import Sections
 
 _NEIGHBOURHOOD = 200  # items of the walk among which HITS is run
 _CHECKED = 100  # of the best that are looked at for noise: more than anybody asks for
@@ -79,6 +81,10 @@ class Engine:
     def _history(self) -> History:
         return History.open(self.index)
 
+    @cached_property
+    def _sections(self) -> Sections:
+        return Sections.open(self.index)
+
     def rank(self, task: str) -> Ranking:
         """Scores every item for a task."""
         profile = self.profile
@@ -122,6 +128,7 @@ class Engine:
             "authority": (profile.authority, lambda: self._uses),
             "history": (profile.history, lambda: self._by_file(commits.files() if commits else {})),
             "touched": (profile.touched, lambda: self._by_item(commits.symbols() if commits else {})),
+            "documents": (profile.documents, lambda: self._by_item(symbol_shares(self._sections, reading.terms))),
             "place": (profile.place, lambda: self._by_file({int(self._files[number]): 1.0 for number in certain})),
             "channels": (profile.fusion, lambda: self._fused(channels)),
         }
