@@ -10,10 +10,10 @@ import click
 
 from assay.cli.common import find_root, format_option, home_of, print_json, root_options
 from assay.cli.impact import affected_json
+from assay.cli.paths import indexed_paths
 from assay.errors import AssayError
 from assay.retrieve.impact import affected_tests, items_in
 from assay.store.index import Index
-from assay.text.identifiers import nearest
 
 
 @click.command("tests")
@@ -28,12 +28,8 @@ def command(
     """The tests that reach FILES, or without FILES what git diff HEAD shows, nearest and surest first."""
     where = find_root(root)
     index = Index.open(where, home_of(where, index_dir))
-    wanted = [_relative(file, where) for file in files] if files else _changed(where)
+    wanted = indexed_paths(files, where, index) if files else _changed(where)
     known = [path for path in wanted if path in index.files]
-    if files:
-        for path in wanted:
-            if path not in index.files:
-                raise AssayError(f"{path}: not in the index. {_hint(path, where, index)}")
     changed = [item for path in known for item in items_in(index, path)]
     found = affected_tests(index, changed, depth)
     test_files = list(dict.fromkeys(a.item.path for a in found))
@@ -51,22 +47,6 @@ def command(
             click.echo(
                 f"{affected.confidence:4.2f}  {affected.item.path}:{affected.item.start}  {affected.item.symbol or '(file)'}"
             )
-
-
-def _hint(path: str, root: Path, index: Index) -> str:
-    if (root / path).exists():
-        return f"If it is new, run: assay index {root}"
-    near = nearest(path, index.files, 3)
-    return f"Nearest: {', '.join(near)}" if near else f"There is no such file in {root}."
-
-
-def _relative(file: str, root: Path) -> str:
-    path = Path(file)
-    full = path if path.is_absolute() else (root / path if (root / path).exists() else Path.cwd() / path)
-    try:
-        return full.resolve().relative_to(root.resolve()).as_posix()
-    except ValueError:
-        raise AssayError(f"{file}: outside {root}") from None
 
 
 def _changed(root: Path) -> list[str]:
