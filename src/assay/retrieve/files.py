@@ -68,12 +68,7 @@ def _scored(index: Index, candidates: Sequence[_Candidate]) -> list[Ranked]:
     return [
         Ranked(
             one.item,
-            (
-                _BLAST * calls / most
-                + _CONFIDENCE * surest
-                + _RECENCY * _NEVER_OBSERVED
-                + _DISTANCE / (1 + one.steps)
-            )
+            (_BLAST * calls / most + _CONFIDENCE * surest + _RECENCY * _NEVER_OBSERVED + _DISTANCE / (1 + one.steps))
             * (_TEST_WEIGHT if one.item.test else 1.0),
             1 / (1 + one.steps),
             one.why,

@@ -1,0 +1,236 @@
+"""What a reviewer of a diff needs: the symbols it touches, who calls them, the tests that reach them, what usually changes with them
+and was not changed, and the neighbourhood that a walk from them finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from assay.core.edges import EDGE_TYPES
+from assay.core.items import Item, item_id
+from assay.core.outline import Outline
+from assay.core.packs import BODY, NAME, Ranked, Section
+from assay.diff import ADDED, DELETED, MOVED, Change
+from assay.retrieve.graph import Graph
+from assay.retrieve.impact import Affected, affected_tests, impact, items_in
+from assay.retrieve.profile import Profile
+from assay.store.history import History
+from assay.store.index import Index
+
+TOUCHED, CALLERS, TESTS, MISSING, NEIGHBOURS = "touched", "callers", "tests", "missing", "neighbourhood"
+
+# What showing an item of each section is worth beside the others: a reviewer reads the change first. A judgement, not measured.
+_WORTH = {TOUCHED: 1.0, CALLERS: 0.5, TESTS: 0.3, MISSING: 0.6, NEIGHBOURS: 0.2}
+_TOUCHED_TEST = 0.5  # of a touched symbol's worth: a test explains, the code decides
+# How many are named: more would leave no room for lines.
+_MOST = {CALLERS: 40, TESTS: 20, MISSING: 10, NEIGHBOURS: 20}
+_LEAST_TOGETHER = 3  # commits in which two files changed: fewer may be chance
+_USUALLY = 0.4  # share of a file's changes in which the other changed too
+_DELETED_NAMED = 5  # symbols of a deleted file that are named
+_PLACES_NAMED = 4  # ranges of changed lines that are named
+_WITHIN = 6  # steps within which a test reaches a change
+
+_INVERSE = {row.name: row.reverse for row in EDGE_TYPES.values()} | {
+    row.reverse: row.name for row in EDGE_TYPES.values()
+}
+
+
+class Gone(Protocol):
+    """A definition of the old text that the new one does not have."""
+
+    @property
+    def symbol(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def start(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """The files that changed, and how the index stands to them."""
+
+    changes: Sequence[Change]
+    gone: Mapping[str, Sequence[Gone]] = field(default_factory=dict)  # by path
+    before: frozenset[str] = frozenset()  # files that the index still has as they were before the diff
+    unsure: frozenset[str] = frozenset()  # files that the index has neither as they were nor as they are
+
+
+class Review(NamedTuple):
+    """Items by section, in the order of the sections."""
+
+    ranked: list[Ranked]
+    sections: tuple[Section, ...]
+
+
+def for_review(index: Index, diff: Diff, profile: Profile) -> Review:
+    """Everything about a diff, most important first within each section."""
+    touched = [one for change in diff.changes for one in _touched(index, change, diff)]
+    symbols = [one.item for one in touched if one.item.number and one.item.symbol]
+    known = {one.item.number for one in touched}
+    callers = [a for a in impact(index, symbols, depth=1) if not a.item.test and a.item.number not in known]
+    known |= {one.item.number for one in callers}
+    tests = [a for a in affected_tests(index, symbols, _WITHIN) if a.item.number not in known]
+    known |= {one.item.number for one in tests}
+    missing = list(_missing(index, diff.changes))
+    near = list(islice(_neighbours(index, symbols, known, profile), _MOST[NEIGHBOURS]))
+    parts = {
+        TOUCHED: touched,
+        CALLERS: [_affected(one, CALLERS) for one in callers[: _MOST[CALLERS]]],
+        TESTS: [_affected(one, TESTS) for one in tests[: _MOST[TESTS]]],
+        MISSING: missing[: _MOST[MISSING]],
+        NEIGHBOURS: near,
+    }
+    files = len({change.path for change in diff.changes})
+    sections = (
+        Section(TOUCHED, "Touched", f"{len(symbols)} symbols in {files} files"),
+        Section(CALLERS, "Callers", _said(callers, CALLERS, "nothing outside the diff calls what it touches")),
+        Section(TESTS, "Tests that reach it", _said(tests, TESTS, "no other test reaches what was touched")),
+        Section(MISSING, "Usually changed together, missing here", _said(missing, MISSING, "nothing")),
+        Section(NEIGHBOURS, "Neighbourhood", _said(near, NEIGHBOURS, "nothing more")),
+    )
+    return Review([one for section in sections for one in parts[section.name]], sections)
+
+
+def _said(found: Sequence[object], section: str, none: str) -> str:
+    shown = min(len(found), _MOST[section])
+    return none if not found else f"{shown} of {len(found)}" if shown < len(found) else str(shown)
+
+
+# what the diff touches
+
+
+def _touched(index: Index, change: Change, diff: Diff) -> Iterator[Ranked]:
+    """The innermost symbols around changed lines, the file where they are outside of any, and what was deleted."""
+    items = items_in(index, change.path) or items_in(index, change.before)
+    gone = diff.gone.get(change.path, ())
+    if change.status == DELETED:
+        names = ", ".join(one.symbol for one in gone[:_DELETED_NAMED]) + (" …" if len(gone) > _DELETED_NAMED else "")
+        yield _name_only(_file(change.path, items), f"deleted, with {names}" if names else "deleted")
+        yield from (_changed(item, "deleted with its file", NAME) for item in items if item.symbol)
+        return
+    if not items:
+        yield _name_only(_file(change.path, items), f"{_status(change)}; not in the index")
+        return
+    places = _places(items, change, diff)
+    file = _file(change.path, items)
+    if file.number in places or not places:
+        lines = _lines(places.get(file.number, []), change, diff)
+        yield _name_only(file, f"{_status(change)}{lines}" + (", outside its symbols" if lines else ""))
+    lost = {one.symbol: one for one in gone}
+    for item in sorted(items, key=lambda one: (one.start, -one.end)):
+        if item.symbol in lost:
+            yield _changed(item, "deleted", NAME)
+        elif item.symbol and item.number in places:
+            yield _changed(item, f"{_status(change)}{_lines(places[item.number], change, diff)}")
+    known = {item.symbol for item in items}
+    yield from (_name_only(_deleted(change.path, one), "deleted") for one in gone if one.symbol not in known)
+
+
+def _places(items: Sequence[Item], change: Change, diff: Diff) -> dict[int, list[tuple[int, int]]]:
+    """The changed ranges of lines by the number of the item they are in; those of the version that the index has."""
+    outline = Outline(items)
+    file = _file(change.path, items).number
+    if change.status == ADDED:
+        return {item.number: [] for item in items if item.symbol} or {file: []}
+    out: dict[int, list[tuple[int, int]]] = {}
+    for hunk in change.hunks:
+        for place in hunk.places() if change.path in diff.before else hunk.new_places():
+            inside = outline.touched([place])
+            out.setdefault(inside[0].number if inside else file, []).append(place)
+    return out
+
+
+def _status(change: Change) -> str:
+    return {ADDED: "new", MOVED: f"moved from {change.before}"}.get(change.status, change.status)
+
+
+def _lines(places: Sequence[tuple[int, int]], change: Change, diff: Diff) -> str:
+    """` at 3-7, 12`; nothing where the lines of the index are not those of the file."""
+    if not places or change.path in diff.before | diff.unsure:
+        return ""
+    ranges: list[list[int]] = []
+    for first, last in places:
+        if ranges and first <= ranges[-1][1] + 1:
+            ranges[-1][1] = max(last, ranges[-1][1])
+        else:
+            ranges.append([first, last])
+    told = [f"{first}-{last}" if first < last else str(first) for first, last in ranges[:_PLACES_NAMED]]
+    return f" at {', '.join(told)}" + (" …" if len(ranges) > _PLACES_NAMED else "")
+
+
+def _changed(item: Item, why: str, most: str = BODY) -> Ranked:
+    return Ranked(item, _WORTH[TOUCHED] * (_TOUCHED_TEST if item.test else 1.0), 1.0, why, TOUCHED, most)
+
+
+def _name_only(item: Item, why: str) -> Ranked:
+    return _changed(item, why, NAME)
+
+
+def _file(path: str, items: Iterable[Item]) -> Item:
+    """The file's own item; one made up for a file that the index does not have."""
+    own = (item for item in items if not item.symbol)
+    return next(own, Item(0, path, "file", path.rpartition("/")[2], "", path, 1, 1, "", "", False))
+
+
+def _deleted(path: str, gone: Gone) -> Item:
+    return Item(
+        0, item_id(path, gone.symbol), gone.kind, gone.name, gone.symbol, path, gone.start, gone.start, "", "", False
+    )
+
+
+# what stands around it
+
+
+def _affected(one: Affected, section: str) -> Ranked:
+    through = one.through.rpartition("::")[2]
+    why = f"{one.edge} {through}" if one.depth == 1 else f"{one.depth} steps, through {through}"
+    return Ranked(one.item, _WORTH[section] * one.confidence, 1.0, why, section)
+
+
+def _missing(index: Index, changes: Sequence[Change]) -> Iterator[Ranked]:
+    """The files that changed in most commits that touched a file of the diff, and are not in it; surest first."""
+    history, paths = History.open(index), {file.number: path for path, file in index.files.items()}
+    here = {change.path for change in changes} | {change.before for change in changes}
+    best: dict[int, tuple[float, int, str]] = {}
+    for path in sorted(here & index.files.keys()):
+        commits = history.changes(index.files[path].number)
+        together: dict[int, int] = {}
+        for commit in commits:
+            for other in history.touched(commit).tolist():
+                together[other] = together.get(other, 0) + 1
+        for other, times in together.items():
+            if paths[other] not in here and times >= _LEAST_TOGETHER and times / len(commits) >= _USUALLY:
+                why = f"changed in {times} of {len(commits)} commits with {path}"
+                best[other] = max(best.get(other, (0.0, 0, "")), (times / len(commits), times, why))
+    for other, (share, _, why) in sorted(best.items(), key=lambda pair: (-pair[1][0], -pair[1][1], paths[pair[0]])):
+        file = _file(paths[other], items_in(index, paths[other]))
+        yield Ranked(file, _WORTH[MISSING] * share, 1.0, why, MISSING, NAME)
+
+
+def _neighbours(index: Index, symbols: Sequence[Item], known: set[int], profile: Profile) -> Iterator[Ranked]:
+    """Where a walk from the touched symbols ends up, beyond what is named already."""
+    size = len(index.postings.lengths)
+    graph = Graph(index.edges, size, profile)
+    seeds = np.zeros(size)
+    seeds[[item.number for item in symbols]] = 1.0
+    found = graph.walk(seeds, profile.restart, profile.steps)
+    order = np.argsort(-found, kind="stable")[: np.count_nonzero(found)].tolist()
+    highest = 0.0
+    for number in order:
+        if number in known or not (item := index.item(number)).symbol:
+            continue
+        highest = highest or float(found[number])
+        start, edge, _ = next(iter(graph.brought(found, number)), (0, "", 0.0))
+        origin = index.item(start) if start else None
+        why = f"{_INVERSE[edge].replace('_', ' ')} {origin.symbol or origin.path}" if origin else ""
+        share = float(found[number]) / highest
+        weight = _TOUCHED_TEST if item.test else 1.0
+        yield Ranked(item, _WORTH[NEIGHBOURS] * share * weight, share, why, NEIGHBOURS)
