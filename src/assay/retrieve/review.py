@@ -14,8 +14,9 @@ import numpy as np
 from assay.core.edges import EDGE_TYPES
 from assay.core.items import Item, item_id
 from assay.core.outline import Outline
-from assay.core.packs import BODY, NAME, Ranked, Section
+from assay.core.packs import BODY, NAME, SIGNATURE, Ranked, Section
 from assay.diff import ADDED, DELETED, MOVED, Change
+from assay.patches import Hunk
 from assay.retrieve.graph import Graph
 from assay.retrieve.impact import Affected, affected_tests, impact, items_in
 from assay.retrieve.profile import Profile
@@ -33,6 +34,7 @@ _LEAST_TOGETHER = 3  # commits in which two files changed: fewer may be chance
 _USUALLY = 0.4  # share of a file's changes in which the other changed too
 _DELETED_NAMED = 5  # symbols of a deleted file that are named
 _PLACES_NAMED = 4  # ranges of changed lines that are named
+_NAMED = 0.5  # confidence that a name means what had it before
 _WITHIN = 6  # steps within which a test reaches a change
 
 _INVERSE = {row.name: row.reverse for row in EDGE_TYPES.values()} | {
@@ -51,6 +53,8 @@ class Gone(Protocol):
     def kind(self) -> str: ...
     @property
     def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +76,24 @@ class Review(NamedTuple):
 
 def for_review(index: Index, diff: Diff, profile: Profile) -> Review:
     """Everything about a diff, most important first within each section."""
-    touched = [one for change in diff.changes for one in _touched(index, change, diff)]
+    changes = sorted(diff.changes, key=lambda one: (one.path not in index.files, one.path))  # code first
+    touched = [one for change in changes for one in _touched(index, change, diff)]
     symbols = [one.item for one in touched if one.item.number and one.item.symbol]
     known = {one.item.number for one in touched}
-    callers = [a for a in impact(index, symbols, depth=1) if not a.item.test and a.item.number not in known]
-    known |= {one.item.number for one in callers}
-    tests = [a for a in affected_tests(index, symbols, _WITHIN) if a.item.number not in known]
-    known |= {one.item.number for one in tests}
+    left = [one for one in _left_behind(index, diff.gone) if one.item.number not in known]
+    known |= {one.item.number for one in left}
+    calling = [one for one in impact(index, symbols, depth=1) if one.item.number not in known]
+    reaching = [one for one in affected_tests(index, symbols, _WITHIN) if one.item.number not in known]
+    callers = [one for one in left + calling if not one.item.test]
+    tests = [one for one in left if one.item.test] + reaching
+    known |= {one.item.number for one in callers + tests}
+    deleted = {one.item.id for one in touched if one.why.startswith(DELETED)} | {one.through for one in left}
     missing = list(_missing(index, diff.changes))
     near = list(islice(_neighbours(index, symbols, known, profile), _MOST[NEIGHBOURS]))
     parts = {
         TOUCHED: touched,
-        CALLERS: [_affected(one, CALLERS) for one in callers[: _MOST[CALLERS]]],
-        TESTS: [_affected(one, TESTS) for one in tests[: _MOST[TESTS]]],
+        CALLERS: [_affected(one, CALLERS, deleted) for one in callers[: _MOST[CALLERS]]],
+        TESTS: [_affected(one, TESTS, deleted) for one in tests[: _MOST[TESTS]]],
         MISSING: missing[: _MOST[MISSING]],
         NEIGHBOURS: near,
     }
@@ -112,22 +121,23 @@ def _touched(index: Index, change: Change, diff: Diff) -> Iterator[Ranked]:
     items = items_in(index, change.path) or items_in(index, change.before)
     gone = diff.gone.get(change.path, ())
     if change.status == DELETED:
+        symbols = [item for item in items if item.symbol]
         names = ", ".join(one.symbol for one in gone[:_DELETED_NAMED]) + (" …" if len(gone) > _DELETED_NAMED else "")
-        yield _name_only(_file(change.path, items), f"deleted, with {names}" if names else "deleted")
-        yield from (_changed(item, "deleted with its file", NAME) for item in items if item.symbol)
+        yield _name_only(_file(change.path, items), f"deleted, with {names}" if names and not symbols else "deleted")
+        yield from (_name_only(item, "deleted with its file") for item in symbols)
         return
     if not items:
         yield _name_only(_file(change.path, items), f"{_status(change)}; not in the index")
         return
     places = _places(items, change, diff)
     file = _file(change.path, items)
-    if file.number in places or not places:
+    if file.number in places or not (places or gone):
         lines = _lines(places.get(file.number, []), change, diff)
         yield _name_only(file, f"{_status(change)}{lines}" + (", outside its symbols" if lines else ""))
     lost = {one.symbol: one for one in gone}
     for item in sorted(items, key=lambda one: (one.start, -one.end)):
         if item.symbol in lost:
-            yield _changed(item, "deleted", NAME)
+            yield _name_only(item, "deleted")
         elif item.symbol and item.number in places:
             yield _changed(item, f"{_status(change)}{_lines(places[item.number], change, diff)}")
     known = {item.symbol for item in items}
@@ -142,10 +152,17 @@ def _places(items: Sequence[Item], change: Change, diff: Diff) -> dict[int, list
         return {item.number: [] for item in items if item.symbol} or {file: []}
     out: dict[int, list[tuple[int, int]]] = {}
     for hunk in change.hunks:
+        if not hunk.added and _explained(hunk, diff.gone.get(change.path, ())):
+            continue
         for place in hunk.places() if change.path in diff.before else hunk.new_places():
             inside = outline.touched([place])
             out.setdefault(inside[0].number if inside else file, []).append(place)
     return out
+
+
+def _explained(hunk: Hunk, gone: Sequence[Gone]) -> bool:
+    """Whether all that a hunk removed is definitions that are named as deleted: what is around them did not change."""
+    return all(any(one.start <= line <= one.end for one in gone) for line, _ in hunk.places())
 
 
 def _status(change: Change) -> str:
@@ -189,10 +206,22 @@ def _deleted(path: str, gone: Gone) -> Item:
 # what stands around it
 
 
-def _affected(one: Affected, section: str) -> Ranked:
-    through = one.through.rpartition("::")[2]
+def _affected(one: Affected, section: str, deleted: set[str]) -> Ranked:
+    through = one.through.rpartition("::")[2] + (", which is deleted" if one.through in deleted else "")
     why = f"{one.edge} {through}" if one.depth == 1 else f"{one.depth} steps, through {through}"
-    return Ranked(one.item, _WORTH[section] * one.confidence, 1.0, why, section)
+    most = BODY if one.depth == 1 and one.item.symbol else NAME  # what is far, or a whole file, is to be opened instead
+    return Ranked(one.item, _WORTH[section] * one.confidence, 1.0, why, section, most)
+
+
+def _left_behind(index: Index, gone: Mapping[str, Sequence[Gone]]) -> list[Affected]:
+    """Who still names a deleted definition that the index has forgotten; only where nothing else has that name."""
+    ids = {one.name: item_id(path, one.symbol) for path, lost in gone.items() for one in lost}
+    out: dict[int, Affected] = {}
+    for name, through in sorted(ids.items()):
+        if not index.items("s.name = ?", (name,)):
+            for item in index.items("instr(' ' || t.identifiers || ' ', ?)", (f" {name} ",)):
+                out.setdefault(item.number, Affected(item, 1, _NAMED, "names", through, item.start))
+    return list(out.values())
 
 
 def _missing(index: Index, changes: Sequence[Change]) -> Iterator[Ranked]:
@@ -233,4 +262,4 @@ def _neighbours(index: Index, symbols: Sequence[Item], known: set[int], profile:
         why = f"{_INVERSE[edge].replace('_', ' ')} {origin.symbol or origin.path}" if origin else ""
         share = float(found[number]) / highest
         weight = _TOUCHED_TEST if item.test else 1.0
-        yield Ranked(item, _WORTH[NEIGHBOURS] * share * weight, share, why, NEIGHBOURS)
+        yield Ranked(item, _WORTH[NEIGHBOURS] * share * weight, share, why, NEIGHBOURS, SIGNATURE)

@@ -12,9 +12,12 @@ _OPENING = ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=OFF")
 
 
 class DiskCache:
-    """Tables in a SQLite file that can vanish at any time: reading then finds nothing, writing does nothing."""
+    """Tables in a SQLite file that can vanish at any time: reading then finds nothing, writing does nothing.
 
-    def __init__(self, path: Path | None, tables: tuple[str, ...]) -> None:
+    `patience` is how many seconds it waits for other processes.
+    """
+
+    def __init__(self, path: Path | None, tables: tuple[str, ...], patience: float = 10) -> None:
         self._connection: sqlite3.Connection | None = None
         self._path = path
         if path is None:
@@ -22,7 +25,7 @@ class DiskCache:
         for _ in range(2):  # a damaged file is thrown away, so that there is a good one from now on
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                self._connection = sqlite3.connect(path, timeout=10, isolation_level=None)
+                self._connection = sqlite3.connect(path, timeout=patience, isolation_level=None)
                 for statement in _OPENING + tables:
                     self._connection.execute(statement)
                 return

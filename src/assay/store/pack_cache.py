@@ -10,7 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from assay.store import history
+from assay.store import catalogue
 from assay.store.disk_cache import DiskCache
 from assay.store.index import Index
 
@@ -18,6 +18,9 @@ NAME = "packs.db"
 MOST_ENTRIES = 200
 MOST_BYTES = 16_000_000  # of all answers; a single one may take an eighth
 
+_PATIENCE = 0.5  # seconds for other processes: ranking again is faster than waiting longer
+_SETTINGS = "assay.toml"
+_OF_NO_RANKING = (NAME, "runs.db", "lock", "parses.db")  # how names begin of what no ranking reads
 _PACKAGE = Path(__file__).parents[1]
 _TABLE = "CREATE TABLE IF NOT EXISTS packs (key BLOB PRIMARY KEY, text BLOB, code INTEGER, size INTEGER, sum INTEGER, used INTEGER) WITHOUT ROWID"
 # the newest that together stay within both bounds
@@ -38,7 +41,7 @@ class PackCache(DiskCache):
     """A dictionary from keys to answers on disk; the ones not asked for the longest go first."""
 
     def __init__(self, index: Index) -> None:
-        super().__init__(index.folder.parent.parent / NAME, (_TABLE,))
+        super().__init__(index.folder.parent.parent / NAME, (_TABLE,), _PATIENCE)
 
     def get(self, key: bytes) -> Answer | None:
         found = self.read("SELECT text, code, sum FROM packs WHERE key = ?", (key,))
@@ -60,15 +63,23 @@ class PackCache(DiskCache):
 
 
 def key_of(index: Index, changed: Iterable[str], question: Iterable[object]) -> bytes:
-    """What an answer depends on: this code, the generation, the history, the files that are not as they were indexed, and the question."""
+    """What an answer depends on: this code, the index and what is kept beside it, the project's settings, the files that are not as
+    they were indexed, and the question."""
     parts = [
         _code(),
-        index.folder.name,
-        *(_stat(path) for path in (index.folder / "catalogue.db", index.folder.parent.parent / history.NAME)),
+        f"{index.folder.name} {index.meta.get('indexed_at')} {_stat(index.folder / catalogue.NAME)}",
+        *(f"{path.name} {_stat(path)}" for path in _beside(index)),
+        _stat(index.root / _SETTINGS),
         *(f"{path} {_stat(index.root / path)}" for path in changed),
         *(repr(one) for one in question),
     ]
     return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _beside(index: Index) -> list[Path]:
+    """The history, and whatever else a ranking may come to read in the index folder."""
+    found = index.folder.parent.parent.iterdir()
+    return sorted(path for path in found if path.is_file() and not path.name.startswith(_OF_NO_RANKING))
 
 
 @cache
