@@ -49,9 +49,12 @@ class Asked(ABC):
         from assay.retrieve.source import WorkingTree
 
         ranked, heading = self.found()
-        budget = self.default_budget if self.budget is None else self.budget
-        made = pack(ranked[: self.k], budget, WorkingTree(self.index), heading, self.form)
+        made = pack(ranked[: self.k], self.tokens, WorkingTree(self.index), heading, self.form)
         return Answer(render(made), 0 if ranked else 1)
+
+    @property
+    def tokens(self) -> int:
+        return self.default_budget if self.budget is None else self.budget
 
     def _settings(self) -> list[object]:
         return [type(self).__name__, self.profile, self.form, self.k, self.budget]
@@ -142,13 +145,10 @@ class Review(Asked):
         before = self._indexed_before()
         stale = {change.path for change in self.changes} & set(self.stale) & self.index.files.keys()
         unsure = frozenset(stale - before)
-        found = for_review(
-            self.index,
-            Diff(self.changes, removed(self.git, self.index.root, self.changes), before, unsure),
-            self.profile,
-        )
+        diff = Diff(self.changes, removed(self.git, self.index.root, self.changes), before, unsure)
+        found = for_review(self.index, diff, self.profile, max(1.0, self.tokens / _REVIEW_BUDGET))
         said = self._freshness() + (f"; lines of {', '.join(sorted(unsure)[:_NAMED])} may be off" if unsure else "")
-        scope = f"{len(self.changes)} files changed since {self.base}"
+        scope = f"{len(self.changes)} file{'s' * (len(self.changes) > 1)} changed since {self.base}"
         return found.ranked, Heading("", not self.stale, said, scope=scope, sections=found.sections)
 
     def _indexed_before(self) -> frozenset[str]:

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from assay.core.edges import EDGE_TYPES
-from assay.core.items import Item, item_id
+from assay.core.items import DATA_KINDS, SPACE_KINDS, Item, item_id
 from assay.core.outline import Outline
 from assay.core.packs import BODY, NAME, SIGNATURE, Ranked, Section
 from assay.diff import ADDED, DELETED, MOVED, Change
@@ -27,15 +27,16 @@ TOUCHED, CALLERS, TESTS, MISSING, NEIGHBOURS = "touched", "callers", "tests", "m
 
 # What showing an item of each section is worth beside the others: a reviewer reads the change first. A judgement, not measured.
 _WORTH = {TOUCHED: 1.0, CALLERS: 0.5, TESTS: 0.3, MISSING: 0.6, NEIGHBOURS: 0.2}
-_TOUCHED_TEST = 0.5  # of a touched symbol's worth: a test explains, the code decides
-# How many are named: more would leave no room for lines.
-_MOST = {CALLERS: 40, TESTS: 20, MISSING: 10, NEIGHBOURS: 20}
+_TEST_WORTH = 0.5  # of other code's: a test explains, the code decides
+_DATA_WORTH = 0.5  # of a field or variable beside a function or type
+# How many are named in 8,000 tokens: more would leave no room for lines.
+_MOST = {TOUCHED: 120, CALLERS: 40, TESTS: 20, MISSING: 10, NEIGHBOURS: 20}
 _LEAST_TOGETHER = 3  # commits in which two files changed: fewer may be chance
 _USUALLY = 0.4  # share of a file's changes in which the other changed too
 _DELETED_NAMED = 5  # symbols of a deleted file that are named
 _PLACES_NAMED = 4  # ranges of changed lines that are named
 _NAMED = 0.5  # confidence that a name means what had it before
-_WITHIN = 6  # steps within which a test reaches a change
+_WITHIN = 3  # steps within which a test counts as reaching a change: in six, half of a large suite does
 
 _INVERSE = {row.name: row.reverse for row in EDGE_TYPES.values()} | {
     row.reverse: row.name for row in EDGE_TYPES.values()
@@ -74,8 +75,9 @@ class Review(NamedTuple):
     sections: tuple[Section, ...]
 
 
-def for_review(index: Index, diff: Diff, profile: Profile) -> Review:
-    """Everything about a diff, most important first within each section."""
+def for_review(index: Index, diff: Diff, profile: Profile, scale: float = 1.0) -> Review:
+    """Everything about a diff by section, `scale` times as much as fits the usual budget."""
+    most = {name: max(1, int(number * scale)) for name, number in _MOST.items()}
     changes = sorted(diff.changes, key=lambda one: (one.path not in index.files, one.path))  # code first
     touched = [one for change in changes for one in _touched(index, change, diff)]
     symbols = [one.item for one in touched if one.item.number and one.item.symbol]
@@ -89,27 +91,37 @@ def for_review(index: Index, diff: Diff, profile: Profile) -> Review:
     known |= {one.item.number for one in callers + tests}
     deleted = {one.item.id for one in touched if one.why.startswith(DELETED)} | {one.through for one in left}
     missing = list(_missing(index, diff.changes))
-    near = list(islice(_neighbours(index, symbols, known, profile), _MOST[NEIGHBOURS]))
+    near = list(islice(_neighbours(index, symbols, known, profile), most[NEIGHBOURS]))
     parts = {
-        TOUCHED: touched,
-        CALLERS: [_affected(one, CALLERS, deleted) for one in callers[: _MOST[CALLERS]]],
-        TESTS: [_affected(one, TESTS, deleted) for one in tests[: _MOST[TESTS]]],
-        MISSING: missing[: _MOST[MISSING]],
+        TOUCHED: _worthiest(touched, most[TOUCHED]),
+        CALLERS: [_affected(one, CALLERS, deleted) for one in callers[: most[CALLERS]]],
+        TESTS: [_affected(one, TESTS, deleted) for one in tests[: most[TESTS]]],
+        MISSING: missing[: most[MISSING]],
         NEIGHBOURS: near,
     }
     files = len({change.path for change in diff.changes})
     sections = (
-        Section(TOUCHED, "Touched", f"{len(symbols)} symbols in {files} files"),
-        Section(CALLERS, "Callers", _said(callers, CALLERS, "nothing outside the diff calls what it touches")),
-        Section(TESTS, "Tests that reach it", _said(tests, TESTS, "no other test reaches what was touched")),
-        Section(MISSING, "Usually changed together, missing here", _said(missing, MISSING, "nothing")),
-        Section(NEIGHBOURS, "Neighbourhood", _said(near, NEIGHBOURS, "nothing more")),
+        Section(TOUCHED, "Touched", f"{_said(touched, most[TOUCHED], 'nothing')} in {files} file{'s' * (files > 1)}"),
+        Section(CALLERS, "Callers", _said(callers, most[CALLERS], "nothing outside the diff calls what it touches")),
+        Section(
+            TESTS,
+            "Tests that reach it",
+            _said(tests, most[TESTS], f"no other test reaches what was touched in {_WITHIN} steps"),
+        ),
+        Section(MISSING, "Usually changed together, missing here", _said(missing, most[MISSING], "nothing")),
+        Section(NEIGHBOURS, "Neighbourhood", _said(near, most[NEIGHBOURS], "nothing more")),
     )
     return Review([one for section in sections for one in parts[section.name]], sections)
 
 
-def _said(found: Sequence[object], section: str, none: str) -> str:
-    shown = min(len(found), _MOST[section])
+def _worthiest(ranked: Sequence[Ranked], most: int) -> list[Ranked]:
+    """Those of most worth, in the order they had."""
+    places = sorted(range(len(ranked)), key=lambda place: -ranked[place].score)[:most]
+    return [ranked[place] for place in sorted(places)]
+
+
+def _said(found: Sequence[object], most: int, none: str) -> str:
+    shown = min(len(found), most)
     return none if not found else f"{shown} of {len(found)}" if shown < len(found) else str(shown)
 
 
@@ -121,7 +133,7 @@ def _touched(index: Index, change: Change, diff: Diff) -> Iterator[Ranked]:
     items = items_in(index, change.path) or items_in(index, change.before)
     gone = diff.gone.get(change.path, ())
     if change.status == DELETED:
-        symbols = [item for item in items if item.symbol]
+        symbols = [item for item in items if item.kind not in SPACE_KINDS]
         names = ", ".join(one.symbol for one in gone[:_DELETED_NAMED]) + (" …" if len(gone) > _DELETED_NAMED else "")
         yield _name_only(_file(change.path, items), f"deleted, with {names}" if names and not symbols else "deleted")
         yield from (_name_only(item, "deleted with its file") for item in symbols)
@@ -184,7 +196,8 @@ def _lines(places: Sequence[tuple[int, int]], change: Change, diff: Diff) -> str
 
 
 def _changed(item: Item, why: str, most: str = BODY) -> Ranked:
-    return Ranked(item, _WORTH[TOUCHED] * (_TOUCHED_TEST if item.test else 1.0), 1.0, why, TOUCHED, most)
+    weight = (_TEST_WORTH if item.test else 1.0) * (_DATA_WORTH if item.kind in DATA_KINDS else 1.0)
+    return Ranked(item, _WORTH[TOUCHED] * weight, 1.0, why, TOUCHED, most)
 
 
 def _name_only(item: Item, why: str) -> Ranked:
@@ -261,5 +274,5 @@ def _neighbours(index: Index, symbols: Sequence[Item], known: set[int], profile:
         origin = index.item(start) if start else None
         why = f"{_INVERSE[edge].replace('_', ' ')} {origin.symbol or origin.path}" if origin else ""
         share = float(found[number]) / highest
-        weight = _TOUCHED_TEST if item.test else 1.0
+        weight = _TEST_WORTH if item.test else 1.0
         yield Ranked(item, _WORTH[NEIGHBOURS] * share * weight, share, why, NEIGHBOURS, SIGNATURE)
