@@ -68,11 +68,7 @@ def command(
 ) -> None:
     """The symbols that TASK needs, best first, in a budget of tokens: names of all, then signatures and bodies where a token buys most.
 
-    \b
-    assay context "reload templates when they change"
-    assay context --files src/app.py src/cli.py
-    assay context --pr main --format markdown
-
+    Or around files (--files src/app.py src/cli.py), or for the review of a branch (--pr main --format markdown).
     Exit code 1 when nothing was found or nothing changed.
     """
     where = find_root(root)
