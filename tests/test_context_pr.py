@@ -195,7 +195,7 @@ def test_a_deleted_file_is_named_with_its_symbols(shop: Repository, indexed: str
     assert "shop.py::Basket.total" in [one for one, _ in found["callers"]]
 
 
-def test_a_method_that_another_class_has_too_is_still_missed(shop: Repository) -> None:
+def test_a_deleted_method_is_named_although_another_class_has_one_of_that_name(shop: Repository) -> None:
     both = "class A:\n    def run(self):\n        pass\n\n    def stop(self):\n        pass\n\n\nclass B:\n    def run(self):\n        pass\n"
     shop.write("both.py", both)
     shop.commit()
