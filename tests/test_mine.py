@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from assay.cli.evaluation.mine import command, locate
 from assay.core.golden import GoldenQuery
+from assay.core.outline import Outline
 from assay.errors import AssayError
 from assay.evaluate.golden import load
 from assay.evaluate.mine import (
@@ -29,11 +30,10 @@ from assay.evaluate.mine import (
     split,
 )
 from assay.evaluate.mine import message as messages
-from assay.evaluate.mine.definitions import Outline
-from assay.evaluate.mine.log import Hunk
 from assay.evaluate.mine.paths import role, tier
 from assay.evaluate.mine.sections import sections
 from assay.git import unquote
+from assay.patches import Hunk
 from conftest import Repository
 
 _CART = """import math
@@ -535,16 +535,16 @@ def test_a_changed_line_touches_the_smallest_definition_around_it(
         around = [one for one in definitions if one.start <= first and last <= one.end]
         if around:
             expected.add(min(around, key=lambda one: (one.end - one.start, -int(one.symbol[-1]))))
-    assert set(Outline(definitions).touched([hunk])) == expected
+    assert set(Outline(definitions).touched(hunk.places())) == expected
 
 
 def test_a_namespace_around_everything_is_not_touched() -> None:
     outline = Outline([Definition("shop", "namespace", 1, 9), Definition("shop::pay", "function", 3, 4)])
-    assert [one.symbol for one in outline.touched([Hunk(1, (b"a",)), Hunk(3, (b"a",))])] == ["shop::pay"]
+    assert [one.symbol for one in outline.touched([(1, 1), (3, 3)])] == ["shop::pay"]
 
 
 def test_removing_an_empty_line_touches_nothing() -> None:
-    assert not Outline([Definition("pay", "function", 1, 5)]).touched([Hunk(2, (b"  ",), (b"x",))])
+    assert not Outline([Definition("pay", "function", 1, 5)]).touched(Hunk(2, (b"  ",), (b"x",)).places())
 
 
 @given(st.text("ab \t", max_size=20), st.text("ab \t", max_size=20))

@@ -135,7 +135,7 @@ def test_documents_raise_what_they_name_in_the_ranking(shop: Repository) -> None
     number = next(item.number for item in index.items("s.symbol = 'Shelf.clear'"))
     other = next(item.number for item in index.items("s.symbol = 'Cart.clear'"))
     assert with_documents.factors["documents"][[number, other]].tolist() == [2.0, 1.0]
-    assert without.components["documents"].tolist() == [1.0] * len(without.scores)
+    assert "documents" not in without.factors
     assert with_documents.best(1) == [number]
 
 

@@ -8,14 +8,14 @@ What ranks and what parses is imported by the methods that need it: looking up a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from assay.core.items import Item
-from assay.core.packs import Heading, Ranked
+from assay.core.packs import Ranked
 from assay.errors import AssayError
 from assay.retrieve import impact, names
 from assay.retrieve.impact import Affected
@@ -23,7 +23,6 @@ from assay.root import root_around
 from assay.store.catalogue import FileRow
 from assay.store.index import Index
 from assay.store.layout import Home
-from assay.text.identifiers import nearest
 
 if TYPE_CHECKING:
     from assay.ingest.freshness import Freshness
@@ -32,10 +31,8 @@ if TYPE_CHECKING:
     from assay.retrieve.context import Context
     from assay.retrieve.engine import Engine
     from assay.retrieve.explain import Explanation
+    from assay.retrieve.source import WorkingTree
     from assay.retrieve.status import Status
-
-_SUGGESTED = 5  # names, when nothing was found
-_NAMED = 3  # stale files in the line about freshness
 
 
 def open(path: str | Path = ".", *, index: bool = False, index_dir: str | Path | None = None) -> Repository:
@@ -83,6 +80,13 @@ class Repository:
             self._index = Index.open(self.root, self.home)
         return self._index
 
+    @property
+    def source(self) -> WorkingTree:
+        """The text of the files as they are now."""
+        from assay.retrieve.source import WorkingTree
+
+        return WorkingTree(self.index)
+
     @cached_property
     def configuration(self) -> Configuration:
         """What its assay.toml says."""
@@ -109,18 +113,46 @@ class Repository:
         k: int | None = None,
         profile: str | None = None,
         format: str | None = None,
+        session: str = "",
     ) -> Context:
-        """The symbols a task needs, best first, in a budget of tokens. What is not given is as assay.toml or the default says."""
-        from assay.retrieve.context import Context
-        from assay.retrieve.source import WorkingTree
+        """The symbols a task needs, best first, in a budget of tokens. What is not given is as assay.toml or the default says.
 
-        settled = self.configuration.context
-        ranked = self.rank(task, settled.k if k is None else k, profile=profile)
-        heading = self._heading(task, bool(ranked))
-        budget = settled.budget if budget is None else max(budget, 0)
-        return Context.of(ranked, budget, WorkingTree(self.index), heading, format or settled.format)
+        What a session was given lately ranks higher in it; sessions see nothing of each other.
+        """
+        from assay.questions import Task
 
-    def rank(self, task: str, k: int = 10, *, profile: str | None = None) -> list[Ranked]:
+        return Task(self, profile, format, k, budget, task, session).answer()
+
+    def context_of(
+        self,
+        files: Sequence[str],
+        task: str = "",
+        *,
+        budget: int | None = None,
+        k: int | None = None,
+        profile: str | None = None,
+        format: str | None = None,
+    ) -> Context:
+        """The symbols of files and who calls them; with a task, in the order of its ranking."""
+        from assay.questions import Files
+
+        return Files(self, profile, format, k, budget, files, task).answer()
+
+    def review(
+        self,
+        base: str = "",
+        *,
+        budget: int | None = None,
+        k: int | None = None,
+        profile: str | None = None,
+        format: str | None = None,
+    ) -> Context:
+        """What a reviewer of the changes since a base needs, in 8,000 tokens unless told otherwise. Without a base, the most likely one."""
+        from assay.questions import Review
+
+        return Review(self, profile, format, k, budget, base).answer()
+
+    def rank(self, task: str, k: int = 10, *, profile: str | None = None, session: str = "") -> list[Ranked]:
         """The best `k` symbols for a task, best first."""
         if not task.strip():
             raise AssayError("what is the task? Say in words what you want to understand or change")
@@ -163,7 +195,9 @@ class Repository:
 
     def affected_tests(self, paths: Iterable[str], *, depth: int = 6) -> list[Affected]:
         """The tests that reach the files, nearest and surest first. Paths are relative to the root."""
-        wanted = [self._indexed(path) for path in paths]
+        from assay.paths import indexed_paths
+
+        wanted = indexed_paths(list(paths), self.root, self.index)
         changed = [item for path in wanted for item in impact.items_in(self.index, path)]
         return impact.affected_tests(self.index, changed, depth)
 
@@ -185,25 +219,3 @@ class Repository:
         from assay.ingest.freshness import freshness
 
         return freshness(self.root, self.index)
-
-    def _indexed(self, path: str) -> str:
-        if path in self.files:
-            return path
-        if (self.root / path).exists():
-            hint = f"If it is new, run: assay index {self.root}"
-        else:
-            near = nearest(path, self.files, 3)
-            hint = f"Nearest: {', '.join(near)}" if near else f"There is no such file in {self.root}."
-        raise AssayError(f"{path}: not in the index. {hint}")
-
-    def _heading(self, task: str, found: bool) -> Heading:
-        """What an answer says first: how fresh the index is; when nothing was found, what was searched and the nearest names."""
-        stale = self.freshness().stale
-        shown = ", ".join(stale[:_NAMED]) + (" …" if len(stale) > _NAMED else "")
-        changed = f"{len(stale)} files changed since it was made ({shown}); run: assay index"
-        said = changed if stale else "fresh: nothing changed since"
-        if found:
-            return Heading(task, not stale, said)
-        all_names = self.index.names()
-        searched = f"{len(all_names):,} symbols of {len(self.files):,} files"
-        return Heading(task, not stale, said, searched, tuple(nearest(task, all_names, _SUGGESTED)))

@@ -12,6 +12,7 @@ from assay.cli.common import format_option, print_json
 from assay.cli.impact import affected_json
 from assay.cli.opening import repository_options
 from assay.errors import AssayError
+from assay.paths import indexed_paths
 from assay.repository import Repository
 
 
@@ -23,7 +24,7 @@ from assay.repository import Repository
 @format_option
 def command(files: tuple[str, ...], repo: Repository, depth: int, paths: bool, form: str) -> None:
     """The tests that reach FILES, or without FILES what git diff HEAD shows, nearest and surest first."""
-    wanted = [_relative(file, repo.root) for file in files] if files else _changed(repo.root)
+    wanted = indexed_paths(files, repo.root, repo.index) if files else _changed(repo.root)
     known = wanted if files else [path for path in wanted if path in repo.files]
     found = repo.affected_tests(known, depth=depth)
     test_files = list(dict.fromkeys(a.item.path for a in found))
@@ -41,15 +42,6 @@ def command(files: tuple[str, ...], repo: Repository, depth: int, paths: bool, f
             click.echo(
                 f"{affected.confidence:4.2f}  {affected.item.path}:{affected.item.start}  {affected.item.symbol or '(file)'}"
             )
-
-
-def _relative(file: str, root: Path) -> str:
-    path = Path(file)
-    full = path if path.is_absolute() else (root / path if (root / path).exists() else Path.cwd() / path)
-    try:
-        return full.resolve().relative_to(root.resolve()).as_posix()
-    except ValueError:
-        raise AssayError(f"{file}: outside {root}") from None
 
 
 def _changed(root: Path) -> list[str]:

@@ -35,6 +35,7 @@ _HISTORY = (
     _HERE / "hunks.py",
     _HERE / "history.py",
     _HERE.parent / "git.py",
+    _HERE.parent / "patches.py",
     *(_HERE.parent / "text" / name for name in ("terms.py", "identifiers.py", "messages.py")),
 )
 

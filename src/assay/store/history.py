@@ -176,9 +176,13 @@ class History:
             out.update(number for _, number in sorted((_distance(line, *span), number) for number, *span in named)[:1])
         return np.array(sorted(out), "<i4")
 
+    def changes(self, file: int) -> list[int]:
+        """The commits that touched a file, newest first."""
+        return self._changes.get(file, [])
+
     def co_changed(self, file: int) -> list[tuple[int, float]]:
         """The files that change together with one, and the share of its changes in which they do: small and recent commits count most."""
-        commits = self._changes.get(file, [])
+        commits = self.changes(file)
         weights = 0.5 ** ((self.times.max(initial=0) - self.times[commits]) / HALF_LIFE)
         shares: defaultdict[int, float] = defaultdict(float)
         for commit, weight in zip(commits, weights, strict=True):

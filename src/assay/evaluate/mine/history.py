@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 
 from assay.core.golden import Expected, GoldenQuery
+from assay.core.outline import Outline
 from assay.evaluate.mine import message
-from assay.evaluate.mine.definitions import Definition, Locator, Outline
+from assay.evaluate.mine.definitions import Definition, Locator
 from assay.evaluate.mine.git import repository as repository_at
-from assay.evaluate.mine.log import Change, Commit, Hunk, commits, count
+from assay.evaluate.mine.log import Change, Commit, commits, count
 from assay.evaluate.mine.mined import LeftOut, Mined, Options, Progress
 from assay.evaluate.mine.paths import role, tier
 from assay.git import Blobs
+from assay.patches import Hunk
 
 ID_LENGTH = 12  # of a commit's hash: unique in any history, and not a matter of git's settings
 _REMEMBERED = 256  # outlines: branches share parents
@@ -94,7 +96,7 @@ class _Parents:
         self._locate, self._blobs = locate, blobs
         self.outline = lru_cache(_REMEMBERED)(self._outline)
 
-    def _outline(self, path: str, blob: str) -> Outline:
+    def _outline(self, path: str, blob: str) -> Outline[Definition]:
         return Outline(self._locate(path, self._blobs.text(blob)))
 
 
@@ -106,7 +108,7 @@ def _query(commit: Commit, parents: _Parents, options: Options) -> GoldenQuery:
     changes = [change for change in changes if outlines[change.path]]
     if not changes:
         raise LeftOut("no source code")
-    touched = [found for change in changes for found in outlines[change.path].touched(_telling(change))]
+    touched = [found for change in changes for found in outlines[change.path].touched(_places(change))]
     symbols = _gold(touched, options)
     files = [change.path for change in changes]
     if options.strip_names:
@@ -159,6 +161,10 @@ def _changes(commit: Commit, options: Options) -> list[Change]:
 
 def _telling(change: Change) -> list[Hunk]:
     return [hunk for hunk in change.hunks if not hunk.formatting]
+
+
+def _places(change: Change) -> Iterator[tuple[int, int]]:
+    return (place for hunk in _telling(change) for place in hunk.places())
 
 
 def _gold(touched: list[Definition], options: Options) -> list[str]:
