@@ -20,6 +20,7 @@ COMMANDS = {
     "symbols": ("assay.cli.symbols", "List symbols by name or pattern."),
     "impact": ("assay.cli.impact", "Who would notice if a symbol changed: its transitive callers."),
     "tests": ("assay.cli.affected_tests", "The tests that reach the given files, or what git diff shows."),
+    "feedback": ("assay.cli.feedback", "Say which symbols were useful and which were not, and see what was learned."),
     "ingest-scip": ("assay.cli.ingest_scip", "Merge a SCIP index: edges as exact as the compiler that made them."),
     "eval": ("assay.cli.evaluation", "Measure a retriever, ours or yours: golden sets, runs, comparisons, gates."),
 }
