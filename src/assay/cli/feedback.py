@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -14,12 +12,13 @@ from assay.cli.common import F, find_root, format_option, home_of, print_json, r
 from assay.core.items import Item
 from assay.core.learned import weighted
 from assay.errors import AssayError
-from assay.learn import Known, Learning, forget_everything, learning
+from assay.learn import Known, forget_everything, learning
 from assay.learn.feedback import score, signal
 from assay.retrieve.names import resolve
 from assay.retrieve.source import WorkingTree
 from assay.store.files import decode, read_bytes
 from assay.store.index import Index
+from assay.store.layout import Home
 from assay.text.identifiers import nearest
 
 _SUGGESTED = 5
@@ -74,14 +73,10 @@ def used(session: str, place: str | None, root: Path | None, index_dir: Path | N
 
     For hooks of editors and agents. What a session was given and never used counts as not useful when it is given the next answer.
     """
-    with _opened(root, index_dir) as (index, told):
-        if place is None:
-            if sys.stdin.isatty():
-                raise click.UsageError("say what was used: --file PATH[:A-B], or the text on stdin")
-            found = told.used(sys.stdin.buffer.read(_LARGEST).decode("utf-8", "replace"), session)
-        else:
-            path, lines, text = _read(index.root, place)
-            found = told.used_at(path, lines, text, session)
+    index, home = _index(root, index_dir)
+    path, lines, text = _read(index.root, place) if place is not None else ("", range(0), _standard_input())
+    with learning(index, home, WorkingTree(index)) as told:
+        found = told.used(text, session, path, lines)
     if form == "json":
         print_json({"session": session, "used": [item.id for item in found]})
     elif found:
@@ -95,7 +90,8 @@ def used(session: str, place: str | None, root: Path | None, index_dir: Path | N
 @format_option
 def listing(root: Path | None, index_dir: Path | None, form: str) -> None:
     """What was learned and counts now, most useful first."""
-    with _opened(root, index_dir, write=False) as (_, told):
+    index, home = _index(root, index_dir)
+    with learning(index, home, WorkingTree(index), write=False) as told:
         rows, expired = told.known()
     rows.sort(key=lambda row: (-signal(row.useful, row.not_useful), -row.useful, row.item.id))
     if form == "json":
@@ -121,35 +117,39 @@ def forget(symbols: tuple[str, ...], everything: bool, root: Path | None, index_
     if everything:
         forgotten = forget_everything(home_of(find_root(root), index_dir))
     else:
-        with _opened(root, index_dir) as (index, told):
-            forgotten = told.forget([_one(index, symbol) for symbol in symbols])
+        index, home = _index(root, index_dir)
+        items = _items(index, symbols)
+        with learning(index, home, WorkingTree(index)) as told:
+            forgotten = told.forget(items)
     if form == "json":
         print_json({"forgotten": forgotten})
+    elif everything:
+        click.echo("forgotten: everything that was learned")
     else:
-        click.echo(
-            f"forgotten: what was learned of {forgotten} symbols" if forgotten else "there was nothing to forget"
-        )
+        click.echo(f"forgotten: what was learned of {_counted(forgotten)}")
 
 
-@contextlib.contextmanager
-def _opened(root: Path | None, index_dir: Path | None, write: bool = True) -> Iterator[tuple[Index, Learning]]:
+def _index(root: Path | None, index_dir: Path | None) -> tuple[Index, Home]:
     where = find_root(root)
     home = home_of(where, index_dir)
-    index = Index.open(where, home)
-    with learning(index, home, WorkingTree(index), write) as told:
-        yield index, told
+    return Index.open(where, home), home
 
 
 def _judge(
     symbols: tuple[str, ...], is_useful: bool, task: str, root: Path | None, index_dir: Path | None, form: str
 ) -> None:
-    with _opened(root, index_dir) as (index, told):
-        items = list(dict.fromkeys(_one(index, symbol) for symbol in symbols))
+    index, home = _index(root, index_dir)
+    items = _items(index, symbols)
+    with learning(index, home, WorkingTree(index)) as told:
         told.judge(items, is_useful, task)
     if form == "json":
         print_json({"useful": is_useful, "task": task, "symbols": [item.id for item in items]})
     else:
         click.echo(f"{'useful' if is_useful else 'not useful'}: {', '.join(item.id for item in items)}")
+
+
+def _items(index: Index, names: tuple[str, ...]) -> list[Item]:
+    return list(dict.fromkeys(_one(index, name) for name in names))
 
 
 def _one(index: Index, name: str) -> Item:
@@ -179,6 +179,12 @@ def _read(root: Path, place: str) -> tuple[str, range, str]:
     except (OSError, ValueError) as error:
         raise AssayError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
     return path, range(first, last + 1), "\n".join(text.split("\n")[first - 1 : last])
+
+
+def _standard_input() -> str:
+    if sys.stdin.isatty():
+        raise click.UsageError("say what was used: --file PATH[:A-B], or the text on stdin")
+    return sys.stdin.buffer.read(_LARGEST).decode("utf-8", "replace")
 
 
 def _json(row: Known) -> dict[str, object]:

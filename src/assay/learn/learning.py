@@ -59,15 +59,11 @@ class Learning:
         self._store.begin(session, keywords(task), self._keep(items), self._now)
         self._sweep()
 
-    def used(self, text: str, session: str) -> list[Item]:
-        """A session wrote or read a text: those of the items it was given last that the text names were useful."""
-        return self._use(mentioned(text, self._unused(session)), session)
-
-    def used_at(self, path: str, lines: range, text: str, session: str) -> list[Item]:
-        """A session wrote or read lines of a file: also the items defined there were useful, whatever the lines say."""
+    def used(self, text: str, session: str, path: str = "", lines: range = range(0)) -> list[Item]:
+        """A session wrote or read a text, perhaps these lines of a file: what it was given last and is named or defined there was useful."""
         unused = self._unused(session)
-        there = [item for item in unused if item.path == path and item.start < lines.stop and item.end >= lines.start]
-        return self._use(list(dict.fromkeys([*there, *mentioned(text, unused)])), session)
+        defined = {item for item in unused if item.path == path and item.start < lines.stop and item.end >= lines.start}
+        return self._use(sorted(defined.union(mentioned(text, unused)), key=lambda item: item.id), session)
 
     def forget(self, items: Iterable[Item]) -> int:
         """Drops everything about items, also as they were before; returns how many had records."""
@@ -119,7 +115,7 @@ class Learning:
         self._store.use(session, used)
         self._store.count(used, useful=True)
         self._store.associate(self._store.watch(session), used)
-        return sorted(items, key=lambda item: item.id)
+        return items
 
     def _standing(self, records: Iterable[Record]) -> Standing:
         return standing(self._index, self._source, {record.key: record.mark for record in records})
