@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import signal
 import sqlite3
 import subprocess
@@ -367,3 +369,28 @@ def test_measuring_our_engine_does_not_even_import_what_learns() -> None:
     code = "import sys, assay.evaluate.run, assay.evaluate.systems.assay\nprint([m for m in sys.modules if m.startswith('assay.learn')])"
     done = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+# -- the guide ---------------------------------------------------------------------------------------------------------
+
+
+def _blocks(language: str) -> list[str]:
+    text = (Path(__file__).parents[1] / "docs/guides/feedback.md").read_text("utf-8")
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+
+
+def test_the_commands_of_the_guide_work_and_print_what_it_says(shop: Repository) -> None:
+    printed = []
+    for line in "".join(_blocks("sh")).splitlines():
+        command = shlex.split(line.rpartition("| ")[2])
+        assert command[0] == "assay"
+        done = assay(shop.root, *command[1:], input="")
+        assert done.code == 0
+        printed += done.lines
+    (shown,) = _blocks("text")
+    assert set(shown.splitlines()) <= set(printed)
+
+
+def test_the_program_of_the_guide_works(shop: Repository) -> None:
+    (program,) = _blocks("python")
+    subprocess.run([sys.executable, "-c", program], cwd=shop.root, env=ENVIRONMENT, check=True)

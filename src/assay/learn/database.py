@@ -18,7 +18,7 @@ WAIT = 5.0  # seconds to wait for another writer
 _BESIDE = ("", "-wal", "-shm")  # the file and what SQLite keeps next to it
 _SCHEMA = """
 CREATE TABLE symbols (
-    key INTEGER PRIMARY KEY, id TEXT NOT NULL, text BLOB NOT NULL, file BLOB NOT NULL,
+    key INTEGER PRIMARY KEY, id TEXT NOT NULL, text BLOB NOT NULL, file BLOB NOT NULL, gone BLOB NOT NULL DEFAULT x'',
     useful INTEGER NOT NULL DEFAULT 0, not_useful INTEGER NOT NULL DEFAULT 0, time REAL NOT NULL, UNIQUE (id, text)
 );
 CREATE TABLE vocabulary (

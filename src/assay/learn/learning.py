@@ -124,9 +124,9 @@ class Learning:
         """Follows symbols whose file changed around them; drops what does not hold any more, and what is too much."""
         records = self._store.records()
         now = self._standing(records)
-        known = {record.key: record for record in records}
-        self._store.moved({key: file for key, file in now.files.items() if file != known[key].mark.file})
-        self._store.drop(key for key in now.expired if self._now - known[key].time > KEPT_EXPIRED)
+        self._store.place(now.files, now.expired)
+        old = {record.key for record in records if self._now - record.time > KEPT_EXPIRED}
+        self._store.drop(old & now.expired.keys())
         self._store.tidy(self._now)
 
 

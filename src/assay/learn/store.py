@@ -14,17 +14,15 @@ import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from assay.learn import database
 from assay.learn.marks import Mark
 from assay.learn.sessions import FORGOTTEN, KEPT_TIMES
 
-KEPT_SYMBOLS, KEPT_ASSOCIATIONS = (
-    5_000,
-    20_000,
-)  # a few milliseconds to read; those never useful, and the oldest, go first
+# read whole for every task; those never useful go first, then the oldest
+KEPT_SYMBOLS, KEPT_ASSOCIATIONS = 2_000, 20_000
 KEPT_SESSIONS = 86_400.0  # seconds: an agent that comes back the next day begins anew
 
 _KEPT = "SELECT key FROM symbols ORDER BY useful > 0 DESC, time DESC, key DESC LIMIT ?"
@@ -35,8 +33,7 @@ _SILENT = (
 _NEWEST = "SELECT rowid FROM accesses WHERE session = ? AND symbol = ? ORDER BY time DESC LIMIT ?"
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """What is known of one symbol as it was."""
 
     key: int
@@ -74,23 +71,21 @@ class Store:
             keys[mark.id] = int(row.fetchone()[0])
         return keys
 
-    def records(self, keys: Iterable[int] | None = None) -> list[Record]:
-        """What is known of all symbols, or of these, in order of their ids."""
-        chosen = "" if keys is None else "WHERE key IN (SELECT value FROM json_each(?))"
-        parameters = () if keys is None else (json.dumps(sorted(keys)),)
-        rows = self._db.execute(
-            f"SELECT key, id, text, file, useful, not_useful, time FROM symbols {chosen} ORDER BY id, key", parameters
-        )
-        return [Record(key, Mark(one, text, file), *rest) for key, one, text, file, *rest in rows]
+    def records(self) -> list[Record]:
+        """What is known of all symbols."""
+        rows = self._db.execute("SELECT key, id, text, file, gone, useful, not_useful, time FROM symbols")
+        return [Record(row[0], Mark(*row[1:5]), *row[5:]) for row in rows]
 
     def count(self, keys: Iterable[int], useful: bool) -> None:
         """Adds one to the times these symbols were useful, or not."""
         column = "useful" if useful else "not_useful"
         self._db.executemany(f"UPDATE symbols SET {column} = {column} + 1 WHERE key = ?", [(key,) for key in keys])
 
-    def moved(self, files: Mapping[int, bytes]) -> None:
-        """Notes that these symbols stand unchanged in files that did change."""
-        self._db.executemany("UPDATE symbols SET file = ? WHERE key = ?", [(file, key) for key, file in files.items()])
+    def place(self, standing: Mapping[int, bytes], gone: Mapping[int, bytes]) -> None:
+        """Notes the files in which symbols stand unchanged, and those in which they have another text."""
+        for column, files in (("file", standing), ("gone", gone)):
+            rows = [(file, key, file) for key, file in files.items()]
+            self._db.executemany(f"UPDATE symbols SET {column} = ? WHERE key = ? AND {column} != ?", rows)
 
     def drop(self, keys: Iterable[int]) -> None:
         """Forgets symbols and all that speaks of them."""
