@@ -185,6 +185,21 @@ def test_bytes_that_are_no_text_are_read_as_far_as_they_go(shop: Repository) -> 
     assert done.stdout == b"useful: shop.py::checkout\n"
 
 
+@pytest.mark.parametrize(
+    "arguments", [["useful", b"\xff"], ["forget", b"\xff"], ["used", "--session", b"\xff", "--file", "shop.py"]]
+)
+def test_names_that_are_no_text_are_refused(shop: Repository, arguments: list[str | bytes]) -> None:
+    done = subprocess.run(
+        [*COMMAND, "feedback", *arguments], cwd=shop.root, env=ENVIRONMENT, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (2, b"assay: what was typed is not valid UTF-8\n")
+
+
+def test_a_task_may_be_any_text(shop: Repository) -> None:
+    _feedback(shop, "useful", "checkout", "--task", "漢字 🎉 \u202e '; DROP TABLE symbols; -- %s " + "x" * 100_000)
+    assert "漢字" in _feedback(shop, "list").out
+
+
 def test_code_that_changed_is_said_not_to_count(shop: Repository) -> None:
     _feedback(shop, "useful", "checkout", "ship_parcel")
     shop.write("shop.py", SHOP.replace("* 2", "* 3"))
@@ -246,6 +261,17 @@ def test_a_file_that_cannot_be_used_is_one_line_that_says_how_to_get_rid_of_it(
     _returned(shop, "checkout")
     assert _feedback(shop, "forget", "--all").lines == ["forgotten: everything that was learned"]
     _feedback(shop, "useful", "checkout")
+    assert len(_feedback(shop, "list").lines) == 1
+
+
+def test_an_index_that_is_damaged_is_not_blamed_on_what_was_learned(shop: Repository) -> None:
+    _feedback(shop, "useful", "checkout")
+    index = shop.open()
+    with (
+        pytest.raises(sqlite3.DatabaseError, match="as the index says"),
+        learning(index, shop.home, WorkingTree(index)),
+    ):
+        raise sqlite3.DatabaseError("as the index says")
     assert len(_feedback(shop, "list").lines) == 1
 
 

@@ -180,6 +180,11 @@ def test_a_name_that_several_have_needs_its_owner_beside_it() -> None:
     assert mentioned("import rows\nrows.total(1)", both) == [both[2]]
 
 
+@pytest.mark.parametrize("piece", ["a", "total ", "def ", ".", " ", "A.", "total.total", "漢"])
+def test_a_long_text_takes_no_longer_for_being_monotonous(piece: str) -> None:
+    mentioned(piece * (1_000_000 // len(piece)), [_item("Cart.total")])
+
+
 @given(st.text(max_size=300))
 def test_any_text_may_be_scanned(text: str) -> None:
     assert mentioned(text, [_item("Cart.total"), _item("ship_parcel")]) in ([], [_item("Cart.total")])

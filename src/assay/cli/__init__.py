@@ -57,6 +57,8 @@ def main() -> None:
             click.echo(f"assay: {error}", err=True)
         elif isinstance(error, sqlite3.DatabaseError):
             click.echo(f"assay: the index is damaged ({error}). Rebuild it with: assay index --rebuild", err=True)
+        elif isinstance(error, UnicodeEncodeError):
+            click.echo("assay: what was typed is not valid UTF-8", err=True)
         else:
             raise
         sys.exit(2)

@@ -56,15 +56,18 @@ def path_in(home: Home) -> Path:
 @contextlib.contextmanager
 def connected(path: Path, write: bool) -> Iterator[sqlite3.Connection]:
     """The file, made when it is to be written and does not exist; when it is only to be read, an empty one stands for it."""
-    connection = None
     try:
         connection = _open(path, write)
-        yield connection
     except sqlite3.Error as error:
         raise _complaint(path, error) from None
+    try:
+        yield connection
+    except sqlite3.Error as error:
+        if not isinstance(error, sqlite3.OperationalError) and _is_whole(connection):
+            raise  # it is the index that is damaged
+        raise _complaint(path, error) from None
     finally:
-        if connection is not None:
-            connection.close()
+        connection.close()
 
 
 @contextlib.contextmanager
@@ -136,6 +139,13 @@ def _check(path: Path, connection: sqlite3.Connection) -> None:
 
 def _version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _is_whole(connection: sqlite3.Connection) -> bool:
+    try:
+        return bool(connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")
+    except sqlite3.Error:
+        return False
 
 
 def _complaint(path: Path, error: sqlite3.Error) -> AssayError:

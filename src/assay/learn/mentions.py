@@ -10,11 +10,11 @@ from assay.core.items import Item
 
 _READ = 1_000_000  # characters of a text
 _SHORTEST = 2
-_WORD = re.compile(r"[^\W\d][\w$]*[?!]?")
-# a plain word is a name where it is called, reached through something or defined
+_WORD = re.compile(r"[^\W\d][\w$]*+[?!]?")
+# a plain word is a name where it is called, reached through something or defined; nothing here goes back, so any text takes linear time
 _AS_CODE = re.compile(
-    r"(?:\.|::|->|#|@|\b(?:def|class|fn|func|fun|function|struct|trait|enum|interface|type|module)\s+)([^\W\d][\w$]*)"
-    r"|([^\W\d][\w$]*)(?=[?!]?\s?\()"
+    r"(?:\.|::|->|#|@|\b(?:def|class|fn|func|fun|function|struct|trait|enum|interface|type|module)\s++)([^\W\d][\w$]*+)"
+    r"|(?<![\w$])([^\W\d][\w$]*+)(?=[?!]?\s?\()"
 )
 
 

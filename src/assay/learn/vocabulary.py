@@ -12,7 +12,7 @@ OFTEN_ENOUGH, SURE = 2, 10  # a word and a symbol that met once may be chance; f
 LEAST_WEIGHT, MOST_WEIGHT = 0.3, 0.8
 KEPT_WORDS = 30  # of one task: a pasted log is not its vocabulary
 _READ = 20_000  # characters of a task
-_SHORTEST = 3
+_SHORTEST, _LONGEST = 3, 40  # letters; shorter words are everyday ones, but not where a letter is a syllable or a word
 
 _WORD = re.compile(r"\w+")
 
@@ -40,7 +40,7 @@ def keywords(task: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for identifier in _WORD.findall(task[:_READ]):
         for word in words(identifier):
-            if len(word) >= _SHORTEST and not word.isdecimal() and stem(word) not in _everyday_stems():
+            if _is_telling(word):
                 found.setdefault(stem(word), word)
     return dict(list(found.items())[:KEPT_WORDS])
 
@@ -49,6 +49,11 @@ def confidence(count: int) -> float:
     """The weight in the fusion of a word and a symbol that met so often: 0.3 for twice, 0.8 from ten times on."""
     sure = (min(count, SURE) - OFTEN_ENOUGH) / (SURE - OFTEN_ENOUGH)
     return LEAST_WEIGHT + (MOST_WEIGHT - LEAST_WEIGHT) * sure
+
+
+def _is_telling(word: str) -> bool:
+    long_enough = len(word) >= _SHORTEST or not word.isascii()
+    return long_enough and len(word) <= _LONGEST and not word.isdecimal() and stem(word) not in _everyday_stems()
 
 
 @cache
