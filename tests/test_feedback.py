@@ -169,6 +169,7 @@ def test_what_a_hook_reports_is_useful(shop: Repository) -> None:
         ("shop.py:0", "--file shop.py:0: lines are counted from 1"),
         ("../../etc/passwd", "../../etc/passwd: outside "),
         (".", ".: cannot be read"),
+        ("shop.py:" + "9" * 20, "shop.py:999"),
     ],
 )
 def test_a_place_that_cannot_be_read_is_one_line(shop: Repository, place: str, complaint: str) -> None:

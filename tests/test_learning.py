@@ -349,6 +349,25 @@ def test_code_that_comes_back_with_its_branch_is_remembered_for_a_week(shop: Sho
     assert shop.rows("symbols") == 1
 
 
+def test_code_that_changed_and_then_went_is_dropped_as_well(shop: Shop) -> None:
+    shop.judge("checkout")
+    shop.edit("* 2", "* 3")
+    shop.judge("ship_parcel")
+    shop.edit("checkout", "pay")
+    shop.judge("ship_parcel", now=NOW + 8 * DAY)
+    assert shop.rows("symbols") == 1
+
+
+def test_code_that_changed_is_not_read_again_for_every_task(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.judge("checkout", "ship_parcel")
+    shop.edit("* 2", "* 3")
+    shop.judge("ship_parcel")
+    read: list[str] = []
+    monkeypatch.setattr(WorkingTree, "text", lambda _, item: read.append(item.symbol) or "")
+    assert shop.feedback() == {"ship_parcel": 1.0}
+    assert read == []
+
+
 def test_a_deleted_or_moved_file_takes_what_was_told_along(shop: Shop) -> None:
     shop.judge("other.py::total", "checkout")
     (shop.repository.root / "other.py").rename(shop.repository.root / "moved.py")

@@ -24,7 +24,7 @@ from assay.text.identifiers import nearest
 _SUGGESTED = 5
 _WORDS = 5  # of a symbol, in the list for people
 _LARGEST = 10_000_000  # bytes read of a file that was used
-_PLACE = re.compile(r"(?P<path>.+?)(?::(?P<first>\d+)(?:-(?P<last>\d+))?)?")
+_PLACE = re.compile(r"(?P<path>.+?)(?::(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?)?")
 
 
 @click.group("feedback")

@@ -124,7 +124,11 @@ class Learning:
         """Follows symbols whose file changed around them; drops what does not hold any more, and what is too much."""
         records = self._store.records()
         now = self._standing(records)
-        self._store.place(now.files, now.expired)
+        marks = {record.key: record.mark for record in records}
+        self._store.place(
+            {key: file for key, file in now.files.items() if file != marks[key].file},
+            {key: file for key, file in now.expired.items() if file != marks[key].gone},
+        )
         old = {record.key for record in records if self._now - record.time > KEPT_EXPIRED}
         self._store.drop(old & now.expired.keys())
         self._store.tidy(self._now)

@@ -84,8 +84,8 @@ class Store:
     def place(self, standing: Mapping[int, bytes], gone: Mapping[int, bytes]) -> None:
         """Notes the files in which symbols stand unchanged, and those in which they have another text."""
         for column, files in (("file", standing), ("gone", gone)):
-            rows = [(file, key, file) for key, file in files.items()]
-            self._db.executemany(f"UPDATE symbols SET {column} = ? WHERE key = ? AND {column} != ?", rows)
+            rows = [(file, key) for key, file in files.items()]
+            self._db.executemany(f"UPDATE symbols SET {column} = ? WHERE key = ?", rows)
 
     def drop(self, keys: Iterable[int]) -> None:
         """Forgets symbols and all that speaks of them."""
