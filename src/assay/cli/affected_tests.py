@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import find_root, format_option, home_of, print_json, relative_to, root_options
+from assay.cli.common import find_root, format_option, home_of, print_json, root_options
 from assay.cli.impact import affected_json
 from assay.errors import AssayError
 from assay.retrieve.impact import affected_tests, items_in
@@ -28,7 +28,7 @@ def command(
     """The tests that reach FILES, or without FILES what git diff HEAD shows, nearest and surest first."""
     where = find_root(root)
     index = Index.open(where, home_of(where, index_dir))
-    wanted = [relative_to(where, file) for file in files] if files else _changed(where)
+    wanted = [_relative(file, where) for file in files] if files else _changed(where)
     known = [path for path in wanted if path in index.files]
     if files:
         for path in wanted:
@@ -58,6 +58,15 @@ def _hint(path: str, root: Path, index: Index) -> str:
         return f"If it is new, run: assay index {root}"
     near = nearest(path, index.files, 3)
     return f"Nearest: {', '.join(near)}" if near else f"There is no such file in {root}."
+
+
+def _relative(file: str, root: Path) -> str:
+    path = Path(file)
+    full = path if path.is_absolute() else (root / path if (root / path).exists() else Path.cwd() / path)
+    try:
+        return full.resolve().relative_to(root.resolve()).as_posix()
+    except ValueError:
+        raise AssayError(f"{file}: outside {root}") from None
 
 
 def _changed(root: Path) -> list[str]:

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 import click
 
-from assay.errors import AssayError
 from assay.store.layout import Home
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -61,16 +60,6 @@ def find_root(given: Path | None) -> Path:
 
 def home_of(root: Path, index_dir: Path | None) -> Home:
     return Home.of(root, index_dir.resolve() if index_dir else None)
-
-
-def relative_to(root: Path, file: str) -> str:
-    """A file somebody names, from the root or from the current folder, as a path inside the root."""
-    path = Path(file)
-    full = path if path.is_absolute() else (root / path if (root / path).exists() else Path.cwd() / path)
-    try:
-        return full.resolve().relative_to(root.resolve()).as_posix()
-    except ValueError:
-        raise AssayError(f"{file}: outside {root}") from None
 
 
 def print_json(value: object) -> None:

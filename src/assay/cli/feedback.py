@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import F, find_root, format_option, home_of, print_json, relative_to, root_options
+from assay.cli.common import F, find_root, format_option, home_of, print_json, root_options
 from assay.core.items import Item
 from assay.core.learned import weighted
 from assay.errors import AssayError
@@ -169,7 +169,7 @@ def _read(root: Path, place: str) -> tuple[str, range, str]:
     match = _PLACE.fullmatch(place)
     if match is None:
         raise AssayError("--file: name a file, with lines if you like: PATH, PATH:12 or PATH:12-40")
-    path = relative_to(root, match["path"])
+    path = _inside(root, match["path"])
     first = int(match["first"] or 1)
     last = int(match["last"] or match["first"] or sys.maxsize)
     if not 1 <= first <= last:
@@ -179,6 +179,15 @@ def _read(root: Path, place: str) -> tuple[str, range, str]:
     except (OSError, ValueError) as error:
         raise AssayError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None
     return path, range(first, last + 1), "\n".join(text.split("\n")[first - 1 : last])
+
+
+def _inside(root: Path, file: str) -> str:
+    """A file somebody names, from the root or from the current folder, as a path inside the root."""
+    named = root / file if (root / file).exists() else Path.cwd() / file
+    try:
+        return named.resolve().relative_to(root.resolve()).as_posix()
+    except ValueError:
+        raise AssayError(f"{file}: outside {root}") from None
 
 
 def _standard_input() -> str:
