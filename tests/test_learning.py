@@ -361,10 +361,10 @@ def test_code_that_changed_and_then_went_is_dropped_as_well(shop: Shop) -> None:
 def test_code_that_changed_is_not_read_again_for_every_task(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     shop.judge("checkout", "ship_parcel")
     shop.edit("* 2", "* 3")
-    shop.judge("ship_parcel")
+    shop.judge("Cart")
     read: list[str] = []
     monkeypatch.setattr(WorkingTree, "text", lambda _, item: read.append(item.symbol) or "")
-    assert shop.feedback() == {"ship_parcel": 1.0}
+    assert shop.feedback() == {"Cart": 1.0, "ship_parcel": 1.0}
     assert read == []
 
 
@@ -424,6 +424,9 @@ def test_lines_that_were_read_or_written_use_what_is_defined_or_named_there(shop
     assert shop.used("", path="shop.py", lines=range(5, 6)) == ["Cart", "Cart.add_coupon"]
     shop.returned(*names)
     assert shop.used("x = checkout(y)", path="shop.py", lines=range(13, 15)) == ["checkout", "ship_parcel"]
+    for line, defined in ((3, ["Cart", "Cart.total"]), (4, ["Cart"]), (7, [])):
+        shop.returned(*names)
+        assert shop.used("", path="shop.py", lines=range(line, line + 1)) == defined
     shop.returned(*names)
     assert shop.used("", path="elsewhere.py", lines=range(1, 1000)) == []
 

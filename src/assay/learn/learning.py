@@ -81,7 +81,7 @@ class Learning:
         told = {number: signal(*counts) for number, counts in _totals(records, numbers).items()}
         return Learned(
             {number: value for number, value in sorted(told.items()) if value},
-            _near(self._store.accesses(session) if session else {}, numbers, self._now),
+            _near(self._store.accesses(session), numbers, self._now),
             _vocabulary(self._store.associations(keywords(task), OFTEN_ENOUGH), numbers),
         )
 

@@ -58,7 +58,7 @@ def standing(index: Index, source: Source, marks: Mapping[int, Mark]) -> Standin
         mark, text = marks[key], texts.get(number, b"")
         if number and (file == mark.file or text == mark.text):
             now.numbers[key], now.files[key] = number, file
-        elif not number or file == mark.gone or text != file:
+        elif not number or text != file:
             now.expired[key] = file
     return now
 
