@@ -490,6 +490,13 @@ def test_the_surest_and_best_agreeing_symbols_come_first(shop: Shop) -> None:
     assert found[0].words == ("counter", "discount", "till", "voucher")
 
 
+def test_a_symbol_weighs_as_much_as_its_surest_word(shop: Shop) -> None:
+    for times in range(6):
+        shop.judge("checkout", task="voucher discount" if times < 2 else "voucher")
+    assert shop.words("discount") == {"checkout": pytest.approx(0.3)}
+    assert shop.words("voucher discount") == {"checkout": pytest.approx(0.55)}
+
+
 def test_use_in_a_session_teaches_the_words_of_its_task(shop: Shop) -> None:
     for _ in range(2):
         shop.returned("Cart.add_coupon", "ship_parcel")
