@@ -64,7 +64,7 @@ class Store:
         for mark in marks:
             self._db.execute(
                 "INSERT INTO symbols (id, text, file, time) VALUES (?, ?, ?, ?)"
-                " ON CONFLICT (id, text) DO UPDATE SET file = excluded.file, time = excluded.time",
+                " ON CONFLICT (id, text) DO UPDATE SET time = excluded.time",
                 (mark.id, mark.text, mark.file, now),
             )
             row = self._db.execute("SELECT key FROM symbols WHERE id = ? AND text = ?", (mark.id, mark.text))
