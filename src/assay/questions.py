@@ -77,6 +77,14 @@ class Task(Question):
     def parts(self) -> Iterable[object]:
         return [self.task, self.session]
 
+    def answer(self) -> Context:
+        from assay import learn
+
+        answer = super().answer()
+        given = [packed.item for packed in answer.items]
+        learn.returned(self.repo.index, self.repo.home, self.repo.source, given, self.task, self.session)
+        return answer
+
     def found(self) -> tuple[Sequence[Ranked], Heading]:
         most = self.k or self.repo.configuration.context.k
         ranked = self.repo.rank(self.task, most, profile=self.profile, session=self.session)

@@ -8,6 +8,7 @@ What ranks and what parses is imported by the methods that need it: looking up a
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from assay.core.items import Item
+from assay.core.learned import NOTHING, Learned
 from assay.core.packs import Ranked
 from assay.errors import AssayError
 from assay.retrieve import impact, names
@@ -158,7 +160,17 @@ class Repository:
             raise AssayError("what is the task? Say in words what you want to understand or change")
         if k < 1:
             raise AssayError(f"k must be at least 1, not {k}: it is how many symbols are wanted")
-        return self.engine(profile).ranked(task, k)
+        return self.engine(profile).ranked(task, k, self._learned(task, session))
+
+    def _learned(self, task: str, session: str) -> Learned:
+        """What use has taught about a task; where it is damaged nothing, and a warning that says so."""
+        from assay import learn
+
+        try:
+            return learn.learned(self.index, self.home, self.source, task, session)
+        except learn.Unusable as error:
+            warnings.warn(str(error), stacklevel=2)
+            return NOTHING
 
     def why(self, task: str, symbol: str, k: int = 10, *, profile: str | None = None) -> list[Explanation]:
         """Why each symbol of that name stands where it stands for a task, or where it was lost; the best ranked first."""
