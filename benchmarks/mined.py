@@ -7,7 +7,7 @@
 A clone may be bare. Its history is split in time: about `--tasks` usable commits lie after the cutoff. The state at the cutoff is fetched into a
 repository of its own, which holds nothing that came later, and indexed there with the history up to it. `assay eval mine` makes the tasks of the
 later commits: a message asks; the definitions and files that its diff touches answer, those that the state at the cutoff has. A task is left out if less
-than half of its definitions were there yet, or if an earlier commit has the same subject.
+than half of its definitions were there yet, or if an earlier commit has the same subject. Files that moved since are expected where they were.
 
 Acc@k: the share of tasks with any answer among the first k. A file ranks where its best definition does. Intervals (95 %, bootstrap) and p (randomisation)
 over all repositories draw and flip whole repositories. The work folder keeps states, indexes and tasks: ranking again takes seconds.
@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.cli.evaluation.mine import locate
-from assay.core.golden import GoldenQuery
+from assay.core.golden import Expected, GoldenQuery
 from assay.core.hits import Hit, Response
 from assay.errors import AssayError
 from assay.evaluate.golden import load, save
@@ -44,7 +44,9 @@ from assay.store.layout import Home
 CUTS = (1, 5, 10)
 DECIDING = 5  # the cut at which systems are compared
 DEPTH = 500  # definitions asked for, so that ten different files are among them
-LEAST_GOLD = 0.5  # of a task's definitions that the state at the cutoff must have: the others were not there to be found
+LEAST_GOLD = (
+    0.5  # of a task's definitions that the state at the cutoff must have: the others were not there to be found
+)
 LEVELS = ("symbol", "file")
 
 Values = NDArray[np.float64]
@@ -103,7 +105,7 @@ def prepare(source: Path, folder: Path, wanted: int, strip_names: bool) -> Prepa
         checkout(source, root, cutoff)
         index(root, Home.of(root))
         mined = mine_history(source, locate, replace(options, since=cutoff)).queries
-        tasks = answerable(mined, root, subjects(Git(root)))
+        tasks = answerable(mined, root, moves(Git(source), cutoff), subjects(Git(root)))
         if not tasks:
             raise AssayError(f"{source}: no later commit changes what was there at {cutoff[:12]}; ask for more --tasks")
         save(tasks, golden, "pairs")
@@ -151,20 +153,43 @@ def _told(text: str) -> str:
     return message.fingerprint(message.without_ids(text.partition("\n")[0]))
 
 
-def answerable(mined: Iterable[GoldenQuery], root: Path, said_before: set[str]) -> list[GoldenQuery]:
-    """The tasks that ask something new about what is there, with those of their answers that are."""
+def moves(git: Git, cutoff: str) -> dict[str, str]:
+    """The files that moved since: their path afterwards → before."""
+    said = git.ask(
+        *("-c", "core.quotePath=false", "log", "--first-parent", "--diff-merges=first-parent", "--format="),
+        *("--name-status", "--find-renames=50%", "-l2000", "--diff-filter=R", f"{cutoff}..HEAD"),
+    )
+    moved: dict[str, str] = {}
+    for row in (said or "").splitlines():
+        _, before, after = row.split("\t")
+        moved.setdefault(after, before)
+    return moved
+
+
+def answerable(
+    mined: Iterable[GoldenQuery], root: Path, moved: dict[str, str], said_before: set[str]
+) -> list[GoldenQuery]:
+    """The tasks that ask something new about what is there, with those of their answers that are, under their paths there."""
     opened = Index.open(root, Home.of(root))
     symbols = {(item.path, item.symbol) for item in opened.items("s.ordinal >= 0")}
     files = set(opened.files)
     opened.close()
     tasks = []
     for query in mined:
-        paths = [one.name for one in query.at("file") if one.name in files]
-        there = {one for one in query.at("symbol") if any((path, one.name) in symbols for path in paths)}
-        if there and len(there) >= LEAST_GOLD * len(query.at("symbol")) and _told(query.text) not in said_before:
-            kept = tuple(one for one in query.expected if one in there or one.name in paths)
-            tasks.append(replace(query, expected=kept))
+        paths = sorted({_before(one.name, moved, files) for one in query.at("file")} & files)
+        names = [one for one in query.at("symbol") if any((path, one.name) in symbols for path in paths)]
+        if names and len(names) >= LEAST_GOLD * len(query.at("symbol")) and _told(query.text) not in said_before:
+            tasks.append(replace(query, expected=(*names, *(Expected(path, "file") for path in paths))))
     return tasks
+
+
+def _before(path: str, moved: dict[str, str], files: set[str]) -> str:
+    """Where a file was when the files were these."""
+    for _ in range(len(moved)):
+        if path in files or path not in moved:
+            break
+        path = moved[path]
+    return path
 
 
 # ranking
@@ -274,9 +299,7 @@ def summary(told: dict[str, Any]) -> str:
     ]
     for level in LEVELS:
         for name, row in told[level]["systems"].items():
-            cells = [
-                f"{at['accuracy']:.3f} ({at['low']:.2f} to {at['high']:.2f})" for at in (row[cut] for cut in CUTS)
-            ]
+            cells = [f"{at['accuracy']:.3f} ({at['low']:.2f} to {at['high']:.2f})" for at in (row[cut] for cut in CUTS)]
             lines.append(f"| {level}s: {name} | {' | '.join(cells)} | {row[CUTS[-1]]['all']:.3f} |")
     lines.append("")
     for level in LEVELS:
@@ -293,7 +316,9 @@ def lost(found: dict[str, list[Ranks]], system: str) -> Iterable[str]:
     """The tasks whose definitions BM25 has on the first places and the system has not, as paragraphs."""
     for own, other in zip(found[system], found["BM25"], strict=True):
         if other.any_within("symbol", DECIDING) and not own.any_within("symbol", DECIDING):
-            gold = ", ".join(f"{one.name} ({_rank(r)})" for one, r in zip(own.task.at("symbol"), own.ranks["symbol"], strict=True))
+            gold = ", ".join(
+                f"{one.name} ({_rank(r)})" for one, r in zip(own.task.at("symbol"), own.ranks["symbol"], strict=True)
+            )
             yield "\n".join(
                 [
                     f"{own.repository} {own.task.id}  {' '.join(own.task.text.split())[:300]}",
@@ -336,16 +361,17 @@ def main() -> None:
     given = parser.parse_args()
     folders = [given.work / clone.name.removesuffix(".git") for clone in given.clones]
     systems = given.system or list(OURS)
-    per_repository = {}
-    try:
-        for clone, folder in zip(given.clones, folders, strict=True):
-            print(f"preparing {folder.name}", file=sys.stderr)
+    for clone, folder in zip(given.clones, folders, strict=True):
+        print(f"preparing {folder.name}", file=sys.stderr)
+        try:
             prepare(clone, folder, given.tasks, given.strip_names)
-        for folder in folders or sorted(one.parent for one in given.work.glob("*/tasks.jsonl")):
+        except AssayError as error:  # the others go on
+            print(f"left out: {error}", file=sys.stderr)
+    per_repository = {}
+    for folder in folders or sorted(one.parent for one in given.work.glob("*/tasks.jsonl")):
+        if (folder / "tasks.jsonl").exists():
             print(f"ranking {folder.name}", file=sys.stderr)
             per_repository[folder.name] = rank_all(prepared(folder), {name: ours(name) for name in systems} | BASELINES)
-    except AssayError as error:
-        raise SystemExit(f"error: {error}") from None
     if not per_repository:
         raise SystemExit(f"error: nothing is prepared in {given.work}; give clones")
     told = told_of(per_repository, systems)
