@@ -6,11 +6,11 @@
 
 A clone may be bare. Its history is split in time: about `--tasks` usable commits lie after the cutoff. The state at the cutoff is fetched into a
 repository of its own, which holds nothing that came later, and indexed there with the history up to it. `assay eval mine` makes the tasks of the
-later commits: a message asks; the definitions and files that its diff touches answer, those that the state at the cutoff has. A task is left out if less
-than half of its definitions were there yet, or if an earlier commit has the same subject. Files that moved since are expected where they were.
+later commits: a message asks; the definitions and files that its diff touches answer, those that the state at the cutoff has, files that moved
+since where they were. A task is left out if less than half of its definitions were there yet, or if an earlier commit has the same subject.
 
-Acc@k: the share of tasks with any answer among the first k. A file ranks where its best definition does. Intervals (95 %, bootstrap) and p (randomisation)
-over all repositories draw and flip whole repositories. The work folder keeps states, indexes and tasks: ranking again takes seconds.
+Acc@k: the share of tasks with any answer among the first k. A file ranks where its best definition does. Intervals (95 %, bootstrap) and p
+(randomisation) over all repositories draw and flip whole repositories. The work folder keeps states, indexes and tasks.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -124,8 +125,8 @@ def cutoff_of(source: Path, options: Options) -> str:
     mined = mine_history(source, locate, options).queries
     if not mined:
         raise AssayError(f"{source}: no commit makes a task; `assay eval mine --root {source}` says why")
-    oldest = min(query.notes for query in mined)
-    cutoff = Git(source).ask("rev-list", "-1", "--first-parent", f"--before={oldest}", "HEAD")
+    oldest = datetime.fromisoformat(min(query.notes for query in mined))
+    cutoff = Git(source).ask("rev-list", "-1", "--first-parent", f"--min-age={int(oldest.timestamp()) - 1}", "HEAD")
     if not cutoff:
         raise AssayError(f"{source}: the history begins with the tasks; ask for fewer --tasks")
     return cutoff

@@ -367,6 +367,8 @@ def test_a_commit_is_left_out_and_counted_under_its_reason(shop: Repository, cas
         "Address books of customers are sorted by name",
         "Test that a cart is empty before it is sold",
         "Merge equal lines of a cart into one",
+        "Merge branch prices of a chain into one list",
+        "Fix grammar rules for nested carts",
         "Build totals from the lines that are left",
     ],
 )

@@ -13,14 +13,17 @@ _FIXING = (
     r"(?:\w+ly\s+|some\s+|slight\s+|minor\s+|small\s+)*"
     r"(?:fix|updat|improv|clean|correct|clarif|tweak|add|expand|polish|adjust|rework|doc\s+improv)\w*\b(?:[\s-]*up\b)?"
 )
-_TOOLS = r"(?:black|prettier|gofmt|gofumpt|goimports|rustfmt|isort|ruff|flake8|pylint|eslint|clippy|clang-format|autopep8|yapf|pyupgrade|rubocop|checkstyle)"
+_TOOLS = (
+    r"(?:black|prettier|gofmt|gofumpt|goimports|rustfmt|isort|ruff|flake8|pylint|eslint|clippy|clang-format|autopep8|yapf|pyupgrade"
+    r"|rubocop|checkstyle)"
+)
 
 _BOT = re.compile(
     r"\[bot\]|[-_ ]bot\b|\bbot@|dependabot|renovate|github-actions|greenkeeper|pre-commit-ci|snyk|weblate|transifex|mergify"
     r"|allcontributors|pyup|imgbot|semantic-release",
     re.I,
 )
-_MERGE = re.compile(r"^Merge (?:pull request|branch|remote-tracking|tag|commit)\b", re.I)  # squashed: it has one parent
+_MERGE = re.compile(r"^Merge (?:pull request\b|remote-tracking branch|(?:branch|tag|commit) ['\"])", re.I)  # squashed: it has one parent
 _RELEASE = re.compile(
     rf"{_SCOPE}(?:bump(?:ed|s|ing)?\b.*(?:version|\bfrom\b|\bto\b|dependenc|\bdeps\b|\d)"
     r"|(?:prepare|cut|tag|start|begin|next|new|back to)\b.*\b(?:release|version|development)\b"
@@ -43,7 +46,7 @@ _HOUSEKEEPING = re.compile(r"^\W*(?:ci|build|deps)(?:\([^)]*\))?!?:", re.I)
 # what follows tells "fix the docs of X" from "fix doc parsing"
 _DOCUMENTATION = re.compile(
     r"^\W*(?:docs?|documentation|changelog)(?:\([^)]*\))?!?:"
-    rf"|{_SCOPE}(?:{_FIXING}\s+(?:\S+\s+){{0,3}})?(?:typos?|spelling mistakes?|spelling errors?|grammar)\b"
+    rf"|{_SCOPE}(?:{_FIXING}\s+(?:\S+\s+){{0,3}})?(?:typos?\b|(?:spelling|grammar)(?: mistakes?| errors?| issues?)?\W*$)"
     rf"|{_SCOPE}{_FIXING}.*\b(?:docs?|documentation|doc-?strings?|[jk]?doc comments?|java-?docs?|rustdocs?|comments?|changelog|readme|broken links?)"
     r"(?=\W*(?:$|[.,;:]|(?:for|of|in|on|about|and|following|with|entr(?:y|ies)|wording)\b))",
     re.I,
