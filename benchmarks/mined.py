@@ -20,34 +20,24 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import bm25
 import numpy as np
 from numpy.typing import NDArray
+from time_split import TASKS, Prepared, prepare, prepared
 
-from assay.cli.evaluation.mine import locate
-from assay.core.golden import Expected, GoldenQuery
+from assay.core.golden import GoldenQuery
 from assay.core.hits import Hit, Response
 from assay.errors import AssayError
-from assay.evaluate.golden import load, save
-from assay.evaluate.mine import Options, message, mine_history
 from assay.evaluate.statistics import mean_interval, paired
 from assay.evaluate.systems import open_system
-from assay.git import Git
-from assay.ingest.pipeline import index
-from assay.store.index import Index
-from assay.store.layout import Home
 
 CUTS = (1, 5, 10)
 DECIDING = 5  # the cut at which systems are compared
 DEPTH = 500  # definitions asked for, so that ten different files are among them
-LEAST_GOLD = (
-    0.5  # of a task's definitions that the state at the cutoff must have: the others were not there to be found
-)
 LEVELS = ("symbol", "file")
 
 Values = NDArray[np.float64]
@@ -70,15 +60,6 @@ JUDGED = {level: [name for name in BASELINES if level == "file" or name == "BM25
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """A repository as it was at the cutoff, and the tasks of what came later."""
-
-    name: str
-    root: Path
-    tasks: tuple[GoldenQuery, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Ranks:
     """Where a system has each answer of a task, by level; infinity for what it has not."""
 
@@ -94,106 +75,34 @@ class Ranks:
         return max(self.ranks[level]) <= cut
 
 
-# preparing
+def clone_name(clone: Path) -> str:
+    return clone.name.removesuffix(".git")
 
 
-def prepare(source: Path, folder: Path, wanted: int, strip_names: bool) -> Prepared:
-    """The state at the cutoff with its index, and the tasks; what is there already is kept."""
-    root, golden = folder / "state", folder / "tasks.jsonl"
-    if not golden.exists():
-        options = Options(strip_ids=True, strip_names=strip_names)
-        cutoff = cutoff_of(source, replace(options, limit=wanted))
-        checkout(source, root, cutoff)
-        index(root, Home.of(root))
-        mined = mine_history(source, locate, replace(options, since=cutoff)).queries
-        tasks = answerable(mined, root, moves(Git(source), cutoff), subjects(Git(root)))
-        if not tasks:
-            raise AssayError(f"{source}: no later commit changes what was there at {cutoff[:12]}; ask for more --tasks")
-        save(tasks, golden, "pairs")
-    return prepared(folder)
+def prepare_all(clones: list[Path], work: Path, tasks: int, strip_names: bool) -> None:
+    """Prepares what is not prepared yet. A clone that makes no tasks is told and left out: the others go on."""
+    names = [clone_name(clone) for clone in clones]
+    if tasks < 1 or len(set(names)) < len(names):
+        raise AssayError("give at least one task, and clones in folders of different names")
+    for clone, name in zip(clones, names, strict=True):
+        print(f"preparing {name}", file=sys.stderr)
+        try:
+            prepare(clone, work / name, tasks, strip_names)
+        except AssayError as error:
+            print(f"left out: {error}", file=sys.stderr)
 
 
-def prepared(folder: Path) -> Prepared:
-    """What a folder holds, its index made anew if this version of assay writes another."""
-    root = folder / "state"
-    index(root, Home.of(root))
-    return Prepared(folder.name, root, load(folder / "tasks.jsonl").queries)
-
-
-def cutoff_of(source: Path, options: Options) -> str:
-    """The last commit of the main line that is older than the newest usable ones."""
-    mined = mine_history(source, locate, options).queries
-    if not mined:
-        raise AssayError(f"{source}: no commit makes a task; `assay eval mine --root {source}` says why")
-    oldest = datetime.fromisoformat(min(query.notes for query in mined))
-    cutoff = Git(source).ask("rev-list", "-1", "--first-parent", f"--min-age={int(oldest.timestamp()) - 1}", "HEAD")
-    if not cutoff:
-        raise AssayError(f"{source}: the history begins with the tasks; ask for fewer --tasks")
-    return cutoff
-
-
-def checkout(source: Path, root: Path, commit: str) -> None:
-    """A repository whose newest commit is the cutoff: what came later is not in it."""
-    root.mkdir(parents=True, exist_ok=True)
-    git = Git(root)
-    for arguments in (
-        ("init", "--quiet"),
-        ("fetch", "--quiet", "--no-tags", str(source.resolve()), commit),
-        ("checkout", "--quiet", "--force", "--detach", commit),
-    ):
-        if git.ask(*arguments) is None:
-            raise AssayError(f"{source}: git {arguments[0]} of {commit[:12]} failed; is the clone whole?")
-
-
-def subjects(git: Git) -> set[str]:
-    """What the commits up to HEAD say in their first lines."""
-    return {_told(subject) for subject in (git.ask("log", "--format=%s") or "").splitlines()}
-
-
-def _told(text: str) -> str:
-    return message.fingerprint(message.without_ids(text.partition("\n")[0]))
-
-
-def moves(git: Git, cutoff: str) -> dict[str, str]:
-    """The files that moved since: their path afterwards → before."""
-    said = git.ask(
-        *("-c", "core.quotePath=false", "log", "--first-parent", "--diff-merges=first-parent", "--format="),
-        *("--name-status", "--find-renames=50%", "-l2000", "--diff-filter=R", f"{cutoff}..HEAD"),
-    )
-    moved: dict[str, str] = {}
-    for row in (said or "").splitlines():
-        _, before, after = row.split("\t")
-        moved.setdefault(after, before)
-    return moved
-
-
-def answerable(
-    mined: Iterable[GoldenQuery], root: Path, moved: dict[str, str], said_before: set[str]
-) -> list[GoldenQuery]:
-    """The tasks that ask something new about what is there, with those of their answers that are, under their paths there."""
-    opened = Index.open(root, Home.of(root))
-    symbols = {(item.path, item.symbol) for item in opened.items("s.ordinal >= 0")}
-    files = set(opened.files)
-    opened.close()
-    tasks = []
-    for query in mined:
-        paths = sorted({_before(one.name, moved, files) for one in query.at("file")} & files)
-        names = [one for one in query.at("symbol") if any((path, one.name) in symbols for path in paths)]
-        if names and len(names) >= LEAST_GOLD * len(query.at("symbol")) and _told(query.text) not in said_before:
-            tasks.append(replace(query, expected=(*names, *(Expected(path, "file") for path in paths))))
-    return tasks
-
-
-def _before(path: str, moved: dict[str, str], files: set[str]) -> str:
-    """Where a file was when the files were these."""
-    for _ in range(len(moved)):
-        if path in files or path not in moved:
-            break
-        path = moved[path]
-    return path
-
-
-# ranking
+def rank_repositories(work: Path, names: list[str], systems: list[str]) -> dict[str, dict[str, list[Ranks]]]:
+    """The ranks in these repositories, or in all that are prepared."""
+    ready = sorted(one.parent for one in work.glob(f"*/{TASKS}") if not names or one.parent.name in names)
+    if not ready:
+        raise AssayError(f"nothing is prepared in {work}; give clones")
+    asked = {name: ours(name) for name in systems} | BASELINES
+    out = {}
+    for folder in ready:
+        print(f"ranking {folder.name}", file=sys.stderr)
+        out[folder.name] = rank_all(prepared(folder), asked)
+    return out
 
 
 def rank_all(repository: Prepared, systems: dict[str, Callable[[Path], Searches]]) -> dict[str, list[Ranks]]:
@@ -360,21 +269,13 @@ def main() -> None:
     parser.add_argument("--lost", action="store_true", help="list what BM25 finds and the first system does not")
     parser.add_argument("--json", type=Path, help="write the figures here")
     given = parser.parse_args()
-    folders = [given.work / clone.name.removesuffix(".git") for clone in given.clones]
     systems = given.system or list(OURS)
-    for clone, folder in zip(given.clones, folders, strict=True):
-        print(f"preparing {folder.name}", file=sys.stderr)
-        try:
-            prepare(clone, folder, given.tasks, given.strip_names)
-        except AssayError as error:  # the others go on
-            print(f"left out: {error}", file=sys.stderr)
-    per_repository = {}
-    for folder in folders or sorted(one.parent for one in given.work.glob("*/tasks.jsonl")):
-        if (folder / "tasks.jsonl").exists():
-            print(f"ranking {folder.name}", file=sys.stderr)
-            per_repository[folder.name] = rank_all(prepared(folder), {name: ours(name) for name in systems} | BASELINES)
-    if not per_repository:
-        raise SystemExit(f"error: nothing is prepared in {given.work}; give clones")
+    try:
+        prepare_all(given.clones, given.work, given.tasks, given.strip_names)
+        names = [clone_name(clone) for clone in given.clones]
+        per_repository = rank_repositories(given.work, names, systems)
+    except AssayError as error:
+        raise SystemExit(f"error: {error}") from None
     told = told_of(per_repository, systems)
     print("\n\n".join([*(table(per_repository, level, systems) for level in LEVELS), summary(told)]))
     if given.lost:

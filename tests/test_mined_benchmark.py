@@ -44,6 +44,14 @@ def mined(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.fixture
+def time_split(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import time_split
+
+    return time_split
+
+
+@pytest.fixture
 def clone(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Repository:
     """Two commits before the cutoff, three after it: one touches what was there, one what moved, one what was not there yet."""
 
@@ -70,8 +78,8 @@ def clone(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Repository
 
 
 @pytest.fixture
-def prepared(mined: Any, clone: Repository, tmp_path: Path) -> Any:
-    return mined.prepare(clone.root, tmp_path / "work" / "shop", 3, False)
+def prepared(time_split: Any, clone: Repository, tmp_path: Path) -> Any:
+    return time_split.prepare(clone.root, tmp_path / "work" / "shop", 3, False)
 
 
 def _answers(task: GoldenQuery) -> tuple[list[str], list[str]]:
@@ -98,31 +106,31 @@ def test_nothing_that_came_after_the_cutoff_is_in_what_is_searched(prepared: Any
     opened.close()
 
 
-def test_a_task_that_was_said_before_the_cutoff_is_none(mined: Any, prepared: Any) -> None:
-    said = {mined.message.fingerprint("Round the total of a cart")}
-    left = mined.answerable(prepared.tasks, prepared.root, {}, said)
+def test_a_task_that_was_said_before_the_cutoff_is_none(time_split: Any, prepared: Any) -> None:
+    said = {time_split.message.fingerprint("Round the total of a cart")}
+    left = time_split.answerable(prepared.tasks, prepared.root, {}, said)
     assert [task.text for task in left] == ["No tax for a country without a rate"]
 
 
-def test_a_task_mostly_about_what_was_not_there_is_none(mined: Any, prepared: Any) -> None:
+def test_a_task_mostly_about_what_was_not_there_is_none(time_split: Any, prepared: Any) -> None:
     names = ["Cart.total", "Cart.later", "Cart.latest"]
     task = GoldenQuery("a", "text", (*(Expected(name) for name in names), Expected("shop/cart.py", "file")))
-    assert mined.answerable([task], prepared.root, {}, set()) == []
+    assert time_split.answerable([task], prepared.root, {}, set()) == []
 
 
-def test_what_is_prepared_is_kept(mined: Any, prepared: Any, tmp_path: Path) -> None:
-    assert mined.prepare(tmp_path / "no clone any more", tmp_path / "work" / "shop", 3, False) == prepared
+def test_what_is_prepared_is_kept(time_split: Any, prepared: Any, tmp_path: Path) -> None:
+    assert time_split.prepare(tmp_path / "no clone any more", tmp_path / "work" / "shop", 3, False) == prepared
 
 
-def test_files_that_moved_in_a_circle_are_followed_once(mined: Any) -> None:
-    assert mined._before("a", {"a": "b", "b": "a"}, {"c"}) in ("a", "b")
+def test_files_that_moved_in_a_circle_are_followed_once(time_split: Any) -> None:
+    assert time_split._before("a", {"a": "b", "b": "a"}, {"c"}) in ("a", "b")
 
 
-def test_a_history_that_is_too_short_says_so(mined: Any, repository: Repository, tmp_path: Path) -> None:
+def test_a_history_that_is_too_short_says_so(time_split: Any, repository: Repository, tmp_path: Path) -> None:
     repository.write("a.py", "def first():\n    return 1\n")
     repository.commit("Begin with one function only")
     with pytest.raises(AssayError, match="no commit makes a task"):
-        mined.prepare(repository.root, tmp_path / "work", 3, False)
+        time_split.prepare(repository.root, tmp_path / "work", 3, False)
 
 
 # ---- ranking
@@ -186,3 +194,12 @@ def test_plain_bm25_of_files_ranks_files_once_and_gives_nothing_for_unknown_word
     assert files.retrieve("zebra", 10).hits == ()
     assert files.retrieve("", 10).hits == ()
     assert len(files.retrieve("total", 1).hits) == 1
+
+
+def test_clones_of_one_name_and_an_empty_work_folder_are_refused_in_words(
+    mined: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for arguments, said in ((["a/x", "b/x.git"], "different names"), ([], "nothing is prepared")):
+        monkeypatch.setattr(sys, "argv", ["mined.py", "--work", str(tmp_path), *arguments])
+        with pytest.raises(SystemExit, match=said):
+            mined.main()
