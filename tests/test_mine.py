@@ -320,6 +320,7 @@ _LEFT_OUT: dict[str, tuple[str, Callable[[Repository], None]]] = {
     "a prefix for documents": ("documentation", _saying("docs(cart): say how totals are rounded")),
     "typos": ("documentation", _saying("Fix some small typos in comments and names")),
     "better documentation": ("documentation", _saying("Slightly improve the docs of carts")),
+    "better documentation with a number": ("documentation", _saying("Slight improvement to the docs (#12)")),
     "a change log": ("documentation", _saying("Add changelog entry, fix an admonition")),
     "tests by their prefix": ("tests only", _saying("test(cart): reach all of the lines")),
     "more tests": ("tests only", _saying("Add more tests for carts without lines")),

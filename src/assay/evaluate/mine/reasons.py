@@ -23,7 +23,9 @@ _BOT = re.compile(
     r"|allcontributors|pyup|imgbot|semantic-release",
     re.I,
 )
-_MERGE = re.compile(r"^Merge (?:pull request\b|remote-tracking branch|(?:branch|tag|commit) ['\"])", re.I)  # squashed: it has one parent
+_MERGE = re.compile(
+    r"^Merge (?:pull request\b|remote-tracking branch|(?:branch|tag|commit) ['\"])", re.I
+)  # squashed: it has one parent
 _RELEASE = re.compile(
     rf"{_SCOPE}(?:bump(?:ed|s|ing)?\b.*(?:version|\bfrom\b|\bto\b|dependenc|\bdeps\b|\d)"
     r"|(?:prepare|cut|tag|start|begin|next|new|back to)\b.*\b(?:release|version|development)\b"
@@ -64,22 +66,24 @@ _DEFAULT = re.compile(
     r"(?:Update|Create|Delete|Rename|Add) \S+\.\w+(?: to \S+)?|Add(?:ed)? files via upload|Initial commit", re.I
 )
 
-_REASONS: dict[str, Callable[[Commit], object]] = {
-    "merge": lambda commit: len(commit.parents) > 1 or _MERGE.search(commit.subject),
-    "bot": lambda commit: _BOT.search(commit.author) or _BOT.search(commit.committer),
-    "release": lambda commit: _RELEASE.search(commit.subject),
-    "revert": lambda commit: _REVERT.search(commit.subject) or "This reverts commit" in commit.message,
-    "formatting": lambda commit: _FORMATTING.search(commit.subject),
-    "housekeeping": lambda commit: _HOUSEKEEPING.search(commit.subject),
-    "documentation": lambda commit: _DOCUMENTATION.search(commit.subject),
-    "follow-up": lambda commit: _FOLLOW_UP.search(commit.subject),
-    "default message": lambda commit: _DEFAULT.fullmatch(without_ids(without_trailers(commit.message))),
+# reason → whether a commit is left out for it; the second argument is its subject without numbers of issues
+_REASONS: dict[str, Callable[[Commit, str], object]] = {
+    "merge": lambda commit, subject: len(commit.parents) > 1 or _MERGE.search(subject),
+    "bot": lambda commit, subject: _BOT.search(commit.author) or _BOT.search(commit.committer),
+    "release": lambda commit, subject: _RELEASE.search(subject),
+    "revert": lambda commit, subject: _REVERT.search(subject) or "This reverts commit" in commit.message,
+    "formatting": lambda commit, subject: _FORMATTING.search(subject),
+    "housekeeping": lambda commit, subject: _HOUSEKEEPING.search(subject),
+    "documentation": lambda commit, subject: _DOCUMENTATION.search(subject),
+    "follow-up": lambda commit, subject: _FOLLOW_UP.search(subject),
+    "default message": lambda commit, subject: _DEFAULT.fullmatch(without_ids(without_trailers(commit.message))),
 }
 
 
 def reason_against(commit: Commit, include_tests: bool) -> str:
     """Why a commit is left out for what it says, the first that applies; empty when nothing speaks against it."""
-    found = next((reason for reason, applies in _REASONS.items() if applies(commit)), "")
-    if not found and not include_tests and _TESTS.search(commit.subject):
+    subject = without_ids(commit.subject)
+    found = next((reason for reason, applies in _REASONS.items() if applies(commit, subject)), "")
+    if not found and not include_tests and _TESTS.search(subject):
         return "tests only"
     return found
