@@ -44,7 +44,7 @@ def _warned(message: Warning | str, *_: object, **__: object) -> None:
 
 def main() -> None:
     """The entry point: errors meant for people become one line and exit code 2, warnings one line."""
-    warnings.showwarning = _warned  # type: ignore[assignment]
+    warnings.showwarning = _warned
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # starting its threads costs every command that counts 20 ms
     try:
         sys.exit(cli.main(standalone_mode=False))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
@@ -17,48 +16,12 @@ from assay.evaluate.mine.git import repository as repository_at
 from assay.evaluate.mine.log import Change, Commit, commits, count
 from assay.evaluate.mine.mined import LeftOut, Mined, Options, Progress
 from assay.evaluate.mine.paths import role, tier
+from assay.evaluate.mine.reasons import reason_against
 from assay.git import Blobs
 from assay.patches import Hunk
 
 ID_LENGTH = 12  # of a commit's hash: unique in any history, and not a matter of git's settings
 _REMEMBERED = 256  # outlines: branches share parents
-
-_SCOPE = r"^\W*(?:\w+(?:\([^)]*\))?!?:\s*)?"  # a conventional prefix, `fix(router):`
-_BOT = re.compile(
-    r"\[bot\]|[-_ ]bot\b|\bbot@|dependabot|renovate|github-actions|greenkeeper|pre-commit-ci|snyk|weblate|transifex|mergify"
-    r"|allcontributors|pyup|imgbot|semantic-release",
-    re.I,
-)
-_RELEASE = re.compile(
-    rf"{_SCOPE}(?:bump(?:ed|s|ing)?\b.*(?:version|\bfrom\b|\bto\b|dependenc|\bdeps\b|\d)"
-    r"|(?:prepare|cut|tag|start|begin|next|new|back to)\b.*\b(?:release|version|development)\b"
-    r"|releas(?:e|ed|ing)\s+(?:of\s+|version\s+)?\S*\d+\.\d|(?:set|update|change|increment)\s+(?:the\s+)?version\b"
-    r"|version\s+(?:bump|v?\d)|v?\d+\.\d+(?:\.\d+)?\S*\s*(?:release)?\s*$)",
-    re.I,
-)
-_REVERT = re.compile(rf"{_SCOPE}(?:revert|reapply)\b", re.I)
-_FORMATTING = re.compile(
-    r"^\W*(?:style|lint|clippy|fmt|format)(?:\([^)]*\))?!?:"
-    rf"|{_SCOPE}(?:(?:run|apply|use|fix|ran|appl(?:y|ied)|satisfy|appease|make|cargo|go)\s+)*"
-    r"(?:black|prettier|gofmt|gofumpt|goimports|rustfmt|fmt|isort|ruff|flake8|pylint|eslint|clippy|clang-format|autopep8|yapf|pyupgrade"
-    r"|(?:re)?format(?:ting|ted)?|lint(?:s|ing|er)?|white\s?space|pep\s?8|code style|trailing spaces?)"
-    r"(?:\s+(?:fix(?:es|ed)?|issues?|errors?|warnings?|code|codebase|files?|sources?|everything|all|the|changes|happy|clean-?ups?"
-    r"|(?:with|using|via|by)\s+\S+|on\s+.*))*\W*$",
-    re.I,
-)
-_DEFAULT = re.compile(
-    r"(?:Update|Create|Delete|Rename|Add) \S+\.\w+(?: to \S+)?|Add(?:ed)? files via upload|Initial commit", re.I
-)
-
-# what a commit alone shows: reason → whether it is left out for it
-_LEFT_OUT: dict[str, Callable[[Commit], object]] = {
-    "merge": lambda commit: len(commit.parents) > 1,
-    "bot": lambda commit: _BOT.search(commit.author) or _BOT.search(commit.committer),
-    "release": lambda commit: _RELEASE.search(commit.subject),
-    "revert": lambda commit: _REVERT.search(commit.subject) or "This reverts commit" in commit.message,
-    "formatting": lambda commit: _FORMATTING.search(commit.subject),
-    "default message": lambda commit: _DEFAULT.fullmatch(commit.message),
-}
 
 
 def mine_history(
@@ -128,9 +91,8 @@ def _query(commit: Commit, parents: _Parents, options: Options) -> GoldenQuery:
 
 def _text(commit: Commit, options: Options) -> str:
     """The message without what is not asked for."""
-    for reason, applies in _LEFT_OUT.items():
-        if applies(commit):
-            raise LeftOut(reason)
+    if reason := reason_against(commit, options.include_tests):
+        raise LeftOut(reason)
     text = commit.message if options.keep_trailers else message.without_trailers(commit.message)
     if options.strip_ids:
         text = message.without_ids(text)
