@@ -37,7 +37,8 @@ def build(
         numbers: dict[str, int] = {}
         words: list[P.Words] = []
         progress.start("parsing", len(found.files))
-        for parsed in parse_files(root, sorted(found.files), cache, progress.advance):
+        largest_first = sorted(found.files, key=lambda path: (-found.files[path].size, path))
+        for parsed in parse_files(root, largest_first, cache, progress.advance):
             if not accept(parsed, report) or parsed.extracted is None:
                 continue
             file = File(parsed.path, F.decode_facts(parsed.extracted.facts), is_test_path(parsed.path))
@@ -46,6 +47,8 @@ def build(
             fresh = symbol_rows(file, rows[parsed.path].number, numbers, len(numbers) + 1)
             words += add_items(catalogue, fresh, parsed.path, parsed.extracted)
         cache.prune()
+        said = P.write(folder, P.joined(words))
+        words.clear()  # the workers need room
         progress.start("resolving", len(files))
         table = FullTable(files, configs)
         done = resolve_all(
@@ -60,5 +63,5 @@ def build(
         ]  # as long as their file is unchanged
         catalogue.add_imported(carried)
         edges = np.concatenate([done.edges, imported_edges(carried, numbers, rows)])
-        finish(folder, catalogue, edges, P.joined(words), found, configs, report, indexed_at, started, new=True)
+        finish(folder, catalogue, edges, said, found, configs, report, indexed_at, started, new=True)
     return report

@@ -80,7 +80,7 @@ def update(
         edges = _merge_edges(previous, catalogue, rows, resolved, gone)
         catalogue.add_files(rows[path] for path in affected)
         report.files, report.parsed, report.resolved, report.removed = len(rows), len(fresh), len(affected), len(gone)
-        finish(folder, catalogue, edges, words, found, configs, report, indexed_at, started, new=False)
+        finish(folder, catalogue, edges, P.write(folder, words), found, configs, report, indexed_at, started, new=False)
     return report
 
 
