@@ -47,7 +47,7 @@ def build(
             fresh = symbol_rows(file, rows[parsed.path].number, numbers, len(numbers) + 1)
             words += add_items(catalogue, fresh, parsed.path, parsed.extracted)
         cache.prune()
-        said = P.write(folder, P.joined(words))
+        said = P.joined(words).write(folder)
         words.clear()  # the workers need room
         progress.start("resolving", len(files))
         table = FullTable(files, configs)

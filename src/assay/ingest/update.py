@@ -62,7 +62,7 @@ def update(
     with home.new_generation() as folder:
         shutil.copyfile(previous.folder / C.NAME, folder / C.NAME)
         catalogue = C.Catalogue.edit(folder / C.NAME)
-        words = _replace_files(catalogue, previous.postings.words(), rows, fresh, gone, parsed, found)
+        words = _replace_files(catalogue, previous.postings, rows, fresh, gone, parsed, found)
         dependencies = _dependencies(previous)
         affected = sorted(set(fresh) | dependencies.affected(keys, rows))
         if len(affected) > REBUILD_SHARE * len(rows) + 20:
@@ -80,7 +80,7 @@ def update(
         edges = _merge_edges(previous, catalogue, rows, resolved, gone)
         catalogue.add_files(rows[path] for path in affected)
         report.files, report.parsed, report.resolved, report.removed = len(rows), len(fresh), len(affected), len(gone)
-        finish(folder, catalogue, edges, P.write(folder, words), found, configs, report, indexed_at, started, new=False)
+        finish(folder, catalogue, edges, words.write(folder), found, configs, report, indexed_at, started, new=False)
     return report
 
 
@@ -128,13 +128,13 @@ def _loader(
 
 def _replace_files(
     catalogue: C.Catalogue,
-    words: P.Words,
+    words: P.Postings,
     rows: dict[str, C.FileRow],
     fresh: dict[str, File],
     gone: list[str],
     parsed: dict[str, Parsed],
     found: Scan,
-) -> P.Words:
+) -> P.Postings:
     """Writes the new symbols of changed files, ids that still exist keep their numbers; returns the words of all items."""
     numbers: dict[str, int] = {}
     new_words: list[P.Words] = []
@@ -159,7 +159,7 @@ def _replace_files(
         assert extracted is not None
         catalogue.add_files([rows[path]])
         new_words += add_items(catalogue, symbols, path, extracted)
-    return P.joined([words.without(removed.values()), P.joined(new_words)])
+    return words.replaced(removed.values(), P.joined(new_words))
 
 
 def _merge_edges(
@@ -171,7 +171,7 @@ def _merge_edges(
     stays = np.ones(max((row.number for row in previous.files.values()), default=0) + 1, bool)
     stays[0] = False
     stays[[number for number in replaced if number < len(stays)]] = False
-    kept = old[(old["file"] > 0) & stays[np.maximum(old["file"], 0)]]
+    kept = (old["file"] > 0) & stays[np.maximum(old["file"], 0)]
     imported = imported_rows(catalogue)
     ids = {i for r in resolved.values() for e in r.edges for i in (e.source, e.target) if not i.startswith(EXTERNAL)}
     numbers = catalogue.numbers(ids | {i for row in imported for i in row[:2]})
@@ -182,4 +182,4 @@ def _merge_edges(
     outside = edges["target"] < 0
     common = np.array([catalogue.external(name) for name in fresh.externals], dtype="<i4")
     edges["target"][outside] = -common[-1 - edges["target"][outside]]
-    return E.merged(kept, np.concatenate([edges, imported_edges(imported, numbers, rows)]))
+    return E.replaced(old, kept, np.concatenate([edges, imported_edges(imported, numbers, rows)]))

@@ -74,8 +74,11 @@ class Index:
             opened.close()
             raise UnusableIndex(f"{path}: the index is truncated. {hint}")
         try:
-            graph = _mapped(Edges.open, folder / edges.NAME, meta.get("edges"), "edges", hint)
-            words = _mapped(Postings.open, folder / postings.ITEMS, meta.get("words"), "words", hint)
+            sealed = layout.is_sealed(folder)
+            graph = _mapped(Edges.open, folder / edges.NAME, None if sealed else meta.get("edges", ""), "edges", hint)
+            words = _mapped(
+                Postings.open, folder / postings.ITEMS, None if sealed else meta.get("words", ""), "words", hint
+            )
         except (FileNotFoundError, UnusableIndex):
             opened.close()
             raise
@@ -165,10 +168,10 @@ class Index:
 
 
 def _mapped(read: Callable[[Path], Arrays], path: Path, digest: str | None, what: str, hint: str) -> Arrays:
-    """Opens arrays of a generation and checks that they are those of the digest; `path` is the file to speak of when they are not."""
+    """Opens arrays of a generation and checks that they are those of the digest, if there is one to check; `path` is the file to speak of when they are not."""
     try:
         opened = read(path.parent)
-        found = opened.digest
+        found = None if digest is None else opened.digest
     except FileNotFoundError:
         raise
     except Exception as error:  # numpy parses the header as Python: random bytes can raise nearly anything
