@@ -18,6 +18,7 @@ from assay.ingest.rows import accept, add_items, file_row, finish, read_configs,
 from assay.ingest.table import FullTable
 from assay.ingest.walk import Scan, is_test_path
 from assay.store import catalogue as C
+from assay.store import columns as K
 from assay.store import postings as P
 from assay.store.layout import Home
 
@@ -36,6 +37,7 @@ def build(
         rows: dict[str, C.FileRow] = {}
         numbers: dict[str, int] = {}
         words: list[P.Words] = []
+        columns: list[K.Array] = []
         progress.start("parsing", len(found.files))
         largest_first = sorted(found.files, key=lambda path: (-found.files[path].size, path))
         for parsed in parse_files(root, largest_first, cache, progress.advance):
@@ -46,8 +48,9 @@ def build(
             rows[parsed.path] = file_row(len(rows) + 1, parsed, file, found)
             fresh = symbol_rows(file, rows[parsed.path].number, numbers, len(numbers) + 1)
             words += add_items(catalogue, fresh, parsed.path, parsed.extracted)
+            columns.append(K.described(fresh))
         cache.prune()
-        said = P.joined(words).write(folder)
+        digests = {"words": P.joined(words).write(folder), "columns": K.Columns.of(columns).write(folder)}
         words.clear()  # the workers need room
         progress.start("resolving", len(files))
         table = FullTable(files, configs)
@@ -63,5 +66,5 @@ def build(
         ]  # as long as their file is unchanged
         catalogue.add_imported(carried)
         edges = np.concatenate([done.edges, imported_edges(carried, numbers, rows)])
-        finish(folder, catalogue, edges, said, found, configs, report, indexed_at, started, new=True)
+        finish(folder, catalogue, edges, digests, found, configs, report, indexed_at, started, new=True)
     return report

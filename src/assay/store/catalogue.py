@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 # Bump when the tables change: an index of another version is rebuilt, never guessed at.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 NAME = "catalogue.db"
 
