@@ -148,44 +148,46 @@ def test_a_ranking_repeats_exactly(shop: Repository) -> None:
     assert first.scores.tobytes() == second.scores.tobytes()
 
 
-def test_components_say_what_the_direct_score_is_made_of(shop: Repository) -> None:
+def test_a_ranking_says_what_every_score_is_made_of(shop: Repository) -> None:
     index = shop.open()
     ranking = Engine(index, Profile()).rank("total price of a basket")
     best = ranking.best(1)[0]
     index.close()
-    made_of = {name: values[best] for name, values in ranking.components.items()}
-    assert set(made_of) == {
-        "lexical",
-        "coverage",
-        "name",
-        "authority",
-        "history",
-        "kind",
-        "tests",
-        "containers",
-        "walk",
-    }
-    assert made_of["lexical"] > 0
-    assert made_of["tests"] == 1.0
-    assert ranking.best_by("lexical", 1) == [best]
+    assert set(ranking.factors) == {
+        "lexical", "coverage", "name", "authority", "history", "place", "channels", "kind", "tests",
+    }  # fmt: skip
+    direct = np.prod([values[best] for values in ranking.factors.values()])
+    told = direct + ranking.pointed[best] + ranking.shared[best]
+    assert ranking.parts["direct"][best] == pytest.approx(1.0)
+    assert told > direct > 0
+    total = sum(values[best] for values in ranking.parts.values())
+    assert ranking.scores[best] == pytest.approx(total * ranking.folder[best])
 
 
-def test_a_weight_of_0_switches_its_mechanism_off(shop: Repository) -> None:
+@pytest.mark.parametrize(
+    ("weight", "factor"),
+    [
+        ("coverage", "coverage"), ("name_precision", "name"), ("authority", "authority"), ("history", "history"), ("place", "place"),
+        ("fusion", "channels"),
+    ],
+)  # fmt: skip
+def test_a_weight_of_0_switches_its_factor_off(shop: Repository, weight: str, factor: str) -> None:
     index = shop.open()
-    for name, component in {
-        "coverage": "coverage",
-        "name_precision": "name",
-        "authority": "authority",
-        "history": "history",
-    }.items():
-        off = dataclasses.replace(Profile(), **{name: 0.0})
-        values = Engine(index, off).rank("total price").components[component]
-        assert (values == 1.0).all(), name
-    still = dataclasses.replace(Profile(), walk=0.0, container_share=0.0, member_share=0.0)
-    components = Engine(index, still).rank("total price").components
+    off = dataclasses.replace(Profile(), **{weight: 0.0})
+    assert factor in Engine(index, Profile()).rank("total price").factors
+    assert factor not in Engine(index, off).rank("total price").factors
     index.close()
-    assert not components["walk"].any()
-    assert not np.clip(components["containers"], 0, None).any()
+
+
+def test_a_weight_of_0_switches_the_walk_hits_and_sharing_off(shop: Repository) -> None:
+    index = shop.open()
+    still = dataclasses.replace(Profile(), walk=0.0, hits=0.0, container_share=0.0, member_share=0.0, folder=0.0)
+    ranking = Engine(index, still).rank("total price")
+    index.close()
+    assert not ranking.walked.any()
+    assert not ranking.shared.any()
+    assert "hits" not in ranking.parts
+    assert (ranking.folder == 1).all()
 
 
 def test_an_unknown_profile_offers_the_nearest() -> None:
@@ -198,7 +200,8 @@ def test_an_unknown_profile_offers_the_nearest() -> None:
 
 def _graph(rows: list[tuple[int, int, str]], size: int) -> Graph:
     edges = np.array([(a, b, EDGE_TYPES[kind].code, 1, 1.0, 1, 1) for a, b, kind in rows], dtype=DTYPE)
-    return Graph(Edges(edges, np.arange(len(edges), dtype="<i4")), size, Profile())
+    edges = edges[np.lexsort((edges["target"], edges["source"]))]
+    return Graph(Edges(edges, np.argsort(edges["target"], kind="stable").astype("<i4")), size, Profile())
 
 
 def test_the_walk_follows_edges_by_their_weight() -> None:
@@ -240,9 +243,9 @@ def test_only_the_five_best_members_count() -> None:
 
 def test_what_is_used_more_has_more_authority() -> None:
     graph = _graph([(1, 2, "calls"), (3, 2, "references"), (1, 3, "calls"), (2, 1, "contains")], 4)
-    assert graph.authority[2] == 1.0
-    assert 0 < graph.authority[3] < 1
-    assert graph.authority[1] == 0
+    assert graph.uses[2] == 1.0
+    assert 0 < graph.uses[3] < 1
+    assert graph.uses[1] == 0
 
 
 # -- why ---------------------------------------------------------------------------------------------------------------
@@ -257,12 +260,12 @@ def test_why_adds_up_the_words_to_the_lexical_score(shop: Repository) -> None:
     assert told[0]["lost"] == ""
     words = {word["term"]: word for word in told[0]["words"]}
     assert words["total"]["fields"]["name"] == 1
-    assert sum(word["score"] for word in words.values()) == pytest.approx(told[0]["components"]["lexical"])
+    assert sum(word["score"] for word in words.values()) == pytest.approx(told[0]["factors"]["lexical"])
 
 
 def test_why_says_by_which_edges_the_walk_came(shop: Repository) -> None:
     told = assay(shop.root, "why", "invoice", "deliver", "--format", "json").json["explanations"][0]
-    assert told["components"]["lexical"] == 0
+    assert told["factors"]["lexical"] == 0
     assert (told["walk"][0]["source"], told["walk"][0]["edge"]) == ("shop.py::send_invoice", "calls")
     assert sum(way["share"] for way in told["walk"]) == pytest.approx(1.0)
 

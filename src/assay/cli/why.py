@@ -16,8 +16,6 @@ from assay.retrieve.names import require
 from assay.retrieve.profile import profile
 from assay.store.index import Index
 
-_MULTIPLIERS = ("coverage", "name", "authority", "history", "kind", "tests")
-
 
 @click.command("why")
 @click.argument("task")
@@ -51,7 +49,8 @@ def command(
 
 def _json(one: Explanation) -> dict[str, object]:
     return {
-        **as_json(one.item), "rank": one.rank, "score": one.score, "best": one.best, "lost": one.lost, "components": one.components,
+        **as_json(one.item), "rank": one.rank, "score": one.score, "best": one.best, "lost": one.lost, "channels": one.channels,
+        "factors": one.factors, "pointed": one.pointed, "shared": one.shared, "parts": one.parts, "folder": one.folder,
         "words": [dataclasses.asdict(word) for word in one.words], "walk": [dataclasses.asdict(way) for way in one.ways],
     }  # fmt: skip
 
@@ -67,11 +66,21 @@ def _print(one: Explanation) -> None:
         for word in one.words:
             fields = ", ".join(f"{name} {count}" for name, count in word.fields.items())
             click.echo(f"    {word.score:6.2f}  {word.term} (rarity {word.rarity:.1f}; {fields})")
-    if one.components:
-        click.echo(f"  {one.components['lexical']:8.2f}  by its words, times")
-        for name in _MULTIPLIERS:
-            click.echo(f"  {one.components[name]:8.2f}    {name}")
-        click.echo(f"  {one.components['containers']:+8.2f}  from its container and members")
-        click.echo(f"  {one.components['walk']:8.4f}  of the walk" + (", which came by" if one.ways else ""))
+    if one.channels:
+        click.echo("  channels: " + ", ".join(f"{name} {rank}" for name, rank in one.channels.items()))
+    if one.factors:
+        click.echo(f"  {one.factors['lexical']:8.2f}  by its words, times")
+        for name, value in one.factors.items():
+            if name != "lexical":
+                click.echo(f"  {value:8.2f}    {name}")
+        if one.pointed:
+            click.echo(f"  {one.pointed:+8.2f}  because the task points at it")
+        click.echo(f"  {one.shared:+8.2f}  from its container and members")
+        click.echo(f"  {one.score:8.3f}  in all, the sum of")
+        for name, value in one.parts.items():
+            click.echo(f"  {value:8.3f}    {name}" + (" (share of the best)" if name in ("direct", "walk") else ""))
+        click.echo(f"  {one.folder:8.2f}  times, for its folder")
+    if one.ways:
+        click.echo("  the walk came by")
     for way in one.ways:
         click.echo(f"    {way.share:6.0%}  {way.source} ({way.edge})")

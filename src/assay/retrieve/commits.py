@@ -1,35 +1,47 @@
-"""What history says about a task: commits whose messages speak of it touched some files more than others."""
+"""What history says about a task: commits whose messages speak of it touched some files and symbols more than others."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
+
 import numpy as np
 
-from assay.retrieve.graph import Floats
 from assay.retrieve.lexical import rarity_of
+from assay.retrieve.order import Floats, highest
 from assay.store.history import History
 
 _SATURATION, _LENGTH = 1.2, 0.5  # BM25 over messages; they vary less in length than code, so length counts half
 _COMMITS = 60  # the best so many speak
 
 
-def file_shares(history: History, query: dict[str, int]) -> dict[int, float]:
-    """The files that the commits nearest to a task touched, each with its share of the most touched one.
+class Commits:
+    """The commits nearest to a task, and what they touched."""
 
-    A commit counts by the square of its score, and each of its files by one over the root of how many it touched.
-    """
-    scores = _scores(history, query)
-    shares: dict[int, float] = {}
-    for commit in np.argsort(-scores, kind="stable")[:_COMMITS].tolist():
-        if scores[commit] <= 0:
-            break
-        worth = float(scores[commit]) ** 2 / float(np.sqrt(max(int(history.sizes[commit]), 1)))
-        for file in history.touched(commit).tolist():
-            shares[file] = shares.get(file, 0.0) + worth
-    most = max(shares.values(), default=1.0)
-    return {file: share / most for file, share in shares.items()}
+    def __init__(self, history: History, query: Mapping[str, int]) -> None:
+        self._history = history
+        scores = _scores(history, query)
+        self.best = [(int(commit), float(scores[commit])) for commit in highest(scores, _COMMITS)]
+
+    def files(self) -> dict[int, float]:
+        """The files they touched, each with its share of the most touched one; a file counts by one over the root of how many the commit touched."""
+        return self._shares(self._history.touched, lambda commit: int(self._history.sizes[commit]))
+
+    def symbols(self) -> dict[int, float]:
+        """The symbols they touched, likewise."""
+        return self._shares(self._history.symbols, lambda commit: len(self._history.symbols(commit)))
+
+    def _shares(self, touched: Callable[[int], Iterable[int]], size: Callable[[int], int]) -> dict[int, float]:
+        """Each commit gives the square of its score, divided by the root of its size."""
+        shares: dict[int, float] = {}
+        for commit, score in self.best:
+            worth = score**2 / float(np.sqrt(max(size(commit), 1)))
+            for number in touched(commit):
+                shares[int(number)] = shares.get(int(number), 0.0) + worth
+        most = max(shares.values(), default=1.0)
+        return {number: share / most for number, share in shares.items()}
 
 
-def _scores(history: History, query: dict[str, int]) -> Floats:
+def _scores(history: History, query: Mapping[str, int]) -> Floats:
     total = len(history)
     scores = np.zeros(total)
     average = float(history.lengths.mean()) if total else 1.0

@@ -1,59 +1,220 @@
 """The engine: from a task to the right symbols, explained. `rank` is the algorithm, top to bottom; each step is one call below it.
 
-task ──▶ terms ──▶ BM25F × coverage × name × authority × history ──▶ containers ↔ members ──▶ walk ──▶ ranking
+task ──▶ reading ──▶ BM25F × factors ─┬─▶ containers ↔ members ──▶ seeds ──▶ walk ──▶ HITS ──▶ parts of the score ──▶ ranking
+             └────▶ channels ──▶ RRF ─┘
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from assay.core.packs import Ranked
-from assay.retrieve.commits import file_shares
-from assay.retrieve.graph import Floats, Graph, Ints
-from assay.retrieve.lexical import Lexical, name_rarity_of, norms_of, query_terms, rarity_of, saturated
-from assay.retrieve.noise import is_about_tests
+from assay.retrieve import noise, scoring, seeds
+from assay.retrieve.channels import Channels, Vectors
+from assay.retrieve.commits import Commits
+from assay.retrieve.equivalence import EquivalenceClass
+from assay.retrieve.fusion import Channel, K, fuse
+from assay.retrieve.graph import Graph
+from assay.retrieve.lexical import Lexical, name_rarity_of, norms_of, rarity_of, saturated
+from assay.retrieve.order import Floats, Ints, added_up, highest, share_of_best
 from assay.retrieve.profile import Profile
+from assay.retrieve.reading import Reading, read
+from assay.retrieve.scoring import Walked
 from assay.store.history import History
 from assay.store.index import Index
+
+_NEIGHBOURHOOD = 200  # items of the walk among which HITS is run
+_CHECKED = 100  # of the best that are looked at for noise: more than anybody asks for
+_FOCUS = 40  # of the best that say which folder the task is about
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The order of an index's items for one task. `components` are what the scores were made of, each by item number."""
+    """The order of an index's items for one task, and everything it was made of; arrays are by item number."""
 
     task: str
-    terms: dict[str, float]  # the words searched by, with their rarity here
+    terms: Mapping[str, float]  # the words searched by, with their rarity here
     scores: Floats
-    components: dict[str, Floats] = field(default_factory=dict)
+    factors: dict[str, Floats]  # their product is the direct score
+    pointed: Floats  # what it gained because the task points at it
+    shared: Floats  # what it gained from its container and members
+    walked: Floats  # where the walk ended
+    parts: dict[str, Floats]  # their sum, times the folder, is the score
+    folder: Floats
+    channels: dict[str, Sequence[int]]  # what each channel found, best first
+    noise: dict[int, str]  # what was left out, and why
+
+    @classmethod
+    def nothing(cls, task: str, size: int) -> Ranking:
+        """The ranking of a task that no item has to do with."""
+        zeros = np.zeros(size)
+        return cls(task, {}, zeros, {}, zeros, zeros, zeros, {}, np.ones(size), {}, {})
 
     def best(self, k: int) -> list[int]:
         """The numbers of the best items, best first; ties by number."""
-        return _highest(self.scores, k)
-
-    def best_by(self, component: str, k: int) -> list[int]:
-        """The numbers of the items highest in one component."""
-        return _highest(self.components[component], k)
+        return [int(number) for number in highest(self.scores, k)]
 
 
 class Engine:
     """An index, ready to be asked. Opens nothing but the index: no feedback, no session, nothing learned."""
 
-    def __init__(self, index: Index, profile: Profile) -> None:
+    def __init__(
+        self, index: Index, profile: Profile, classes: Sequence[EquivalenceClass] = (), vectors: Vectors | None = None
+    ) -> None:
         self.index, self.profile = index, profile
         self._words = index.postings
         self._size = len(self._words.lengths)
         self._norms = norms_of(self._words, profile)
+        self._channels = Channels(index, lambda: self.graph, classes, vectors)
 
     @cached_property
-    def _graph(self) -> Graph:
+    def graph(self) -> Graph:
         return Graph(self.index.edges, self._size, self.profile)
 
     @cached_property
     def _history(self) -> History:
         return History.open(self.index)
+
+    def rank(self, task: str) -> Ranking:
+        """Scores every item for a task."""
+        profile = self.profile
+        reading = read(task, profile)
+        lexical = Lexical(self._words, self._norms, reading.terms, profile)
+        lexical.add_related(reading.related)
+        channels = self._channels.lists(reading, lexical.score, profile.channels)
+        certain = self._channels.certain(reading) if profile.certain or profile.place else []
+        if not (lexical.score.any() or certain or any(channel.items for channel in channels.values())):
+            return Ranking.nothing(task, self._size)
+        tests = np.ones(self._size) if reading.about_tests else self._tests
+        factors = self._factors(reading, lexical, channels, certain) | {"kind": self._kinds, "tests": tests}
+        direct = np.prod(list(factors.values()), axis=0)
+        pointed = self._pointed_at(direct, certain)
+        told = direct + pointed
+        shared = self.graph.shared(told, profile.container_share, profile.member_share) * self._kinds
+        dropped: dict[int, str] = {}
+        walked = self._walk(_SEEDING[profile.seeding](self, reading, shared, channels, dropped))
+        parts = _SCORING[profile.scoring](self, shared, walked, tests)
+        scores = sum(parts.values(), np.zeros(self._size)).clip(min=0)
+        folder = self._folder_gain(scores)
+        scores *= folder
+        self._leave_out_noise(scores, reading, dropped)
+        found = {name: channel.items for name, channel in channels.items()} | {"certain": certain}
+        return Ranking(
+            task, lexical.rarity, scores, factors, pointed, shared - told, walked.found, parts, folder, found, dropped
+        )
+
+    # -- what multiplies, and what is added ----------------------------------------------------------------------------
+
+    def _factors(
+        self, reading: Reading, lexical: Lexical, channels: Mapping[str, Channel], certain: Sequence[int]
+    ) -> dict[str, Floats]:
+        """What the direct score is the product of. A factor that is switched off is not there."""
+        profile = self.profile
+        commits = Commits(self._history, reading.terms) if profile.history or profile.touched else None
+        gains: dict[str, tuple[float, Callable[[], Floats]]] = {
+            "name": (profile.name_precision, lambda: lexical.name_precision(self._name_rarity)),
+            "phrase": (profile.phrase, lambda: lexical.has_phrase(reading.phrases)),
+            "authority": (profile.authority, lambda: self._uses),
+            "history": (profile.history, lambda: self._by_file(commits.files() if commits else {})),
+            "touched": (profile.touched, lambda: self._by_item(commits.symbols() if commits else {})),
+            "place": (profile.place, lambda: self._by_file({int(self._files[number]): 1.0 for number in certain})),
+            "channels": (profile.fusion, lambda: self._fused(channels)),
+        }
+        factors = {"lexical": lexical.score}
+        if profile.coverage:
+            factors["coverage"] = 1 - profile.coverage + profile.coverage * lexical.coverage
+        return factors | {name: 1 + weight * values() for name, (weight, values) in gains.items() if weight}
+
+    def _fused(self, channels: Mapping[str, Channel]) -> Floats:
+        """The fused channels; 1 for what is first in a single channel of weight 1."""
+        return self._by_item({one.number: one.score * (K + 1) for one in fuse(channels)})
+
+    def _pointed_at(self, direct: Floats, certain: Sequence[int]) -> Floats:
+        """What the task points at gains a share of the best score, the first most; it may have no word of the task."""
+        gain = self.profile.certain * (float(direct.max()) or 1.0)
+        return self._by_item({number: gain * K / (K + rank) for rank, number in enumerate(certain)})
+
+    def _by_item(self, shares: Mapping[int, float]) -> Floats:
+        values = np.zeros(self._size)
+        values[list(shares)] = list(shares.values())
+        return values
+
+    def _by_file(self, shares: Mapping[int, float]) -> Floats:
+        """Values of files, given to all that is in them."""
+        files = np.zeros(int(self._files.max(initial=0)) + 1)
+        files[list(shares)] = list(shares.values())
+        return np.asarray(files[self._files], dtype=np.float64)
+
+    # -- seeds, walk and score -----------------------------------------------------------------------------------------
+
+    def _seeds_by_score(
+        self, reading: Reading, direct: Floats, channels: Mapping[str, Channel], dropped: dict[int, str]
+    ) -> Floats:
+        return seeds.from_scores(direct, self.profile.seeds(self._size))
+
+    def _seeds_by_fusion(
+        self, reading: Reading, direct: Floats, channels: Mapping[str, Channel], dropped: dict[int, str]
+    ) -> Floats:
+        """As in seed 003: fused candidates, implementors, noise, types first where it is dense, the largest folder first."""
+        profile = self.profile
+        candidates = [one.number for one in fuse(channels, seeds.CANDIDATES)]
+        if profile.implementors:
+            found = self.graph.sources(np.array(candidates, dtype=np.int64), "implements")
+            candidates += [number for number in found.tolist() if number not in candidates]
+        dropped |= self._noisy(candidates, reading)
+        candidates = [number for number in candidates if number not in dropped]
+        if profile.dense and self._size > profile.dense:
+            items = self.index.numbered(candidates)
+            candidates = seeds.types_first(candidates, {number: item.kind for number, item in items.items()})
+        if profile.focused:
+            candidates = seeds.largest_folder_first(candidates, self._folders)
+        chosen = seeds.by_rank(candidates, self._size, profile.seeds(self._size))
+        if profile.path_seeds:
+            beside = self._channels.paths(reading)
+            chosen[beside] = np.maximum(chosen[beside], profile.path_seeds)
+        return chosen
+
+    def _walk(self, chosen: Floats) -> Walked:
+        profile = self.profile
+        if not profile.walk:
+            return Walked(np.zeros(self._size), chosen, np.zeros(self._size))
+        found = self.graph.walk(chosen, profile.restart, profile.steps) * (self._kinds > 0)
+        adjustment = self.graph.adjustment(found, chosen, _NEIGHBOURHOOD) if profile.hits else np.zeros(self._size)
+        return Walked(found, chosen, adjustment)
+
+    def _shares(self, direct: Floats, walked: Walked, tests: Floats) -> dict[str, Floats]:
+        lowered = Walked(walked.found * self._kinds * tests, walked.seeds, walked.adjustment)
+        return scoring.shares(direct, lowered, self.profile.walk, self.profile.hits)
+
+    def _composite(self, direct: Floats, walked: Walked, tests: Floats) -> dict[str, Floats]:
+        parts = scoring.composite(walked, self._confidence, self.profile.hits)
+        return {name: values * tests for name, values in parts.items()}
+
+    def _folder_gain(self, scores: Floats) -> Floats:
+        """What each item gains by how much of the best stands in the same folder."""
+        if not self.profile.folder:
+            return np.ones(self._size)
+        best = highest(scores, _FOCUS)
+        mass = added_up(self._folders[best], scores[best], int(self._folders.max(initial=0)) + 1)
+        return 1 + self.profile.folder * share_of_best(mass)[self._folders]
+
+    def _leave_out_noise(self, scores: Floats, reading: Reading, dropped: dict[int, str]) -> None:
+        if self.profile.noise:
+            dropped |= self._noisy(highest(scores, _CHECKED).tolist(), reading)
+            scores[list(dropped)] = 0
+
+    def _noisy(self, numbers: Sequence[int], reading: Reading) -> dict[int, str]:
+        """Which of some items are nobody's answer, and why."""
+        if not self.profile.noise:
+            return {}
+        reasons = {n: noise.reason(item, reading.about_tests) for n, item in self.index.numbered(numbers).items()}
+        return {number: reason for number, reason in reasons.items() if reason}
+
+    # -- what is known of every item -----------------------------------------------------------------------------------
 
     @cached_property
     def _files(self) -> Ints:
@@ -62,6 +223,15 @@ class Engine:
         for number, file in self.index.catalogue.connection.execute("SELECT number, file FROM symbols"):
             files[number] = file
         return files
+
+    @cached_property
+    def _folders(self) -> Ints:
+        """A number for the folder each item is in."""
+        known: dict[str, int] = {}
+        folders = np.zeros(int(self._files.max(initial=0)) + 1, np.int64)
+        for path, row in self.index.files.items():
+            folders[row.number] = known.setdefault(path.rpartition("/")[0], len(known))
+        return np.asarray(folders[self._files])
 
     @cached_property
     def _kinds(self) -> Floats:
@@ -87,44 +257,15 @@ class Engine:
     def _name_rarity(self) -> Floats:
         return name_rarity_of(self._words)
 
-    def rank(self, task: str) -> Ranking:
-        """Scores every item for a task."""
-        profile, about_tests = self.profile, is_about_tests(task)
-        query = query_terms(task, profile.repeats)
-        lexical = Lexical(self._words, self._norms, query, profile)
-        if not lexical.score.any():
-            return Ranking(task, lexical.rarity, np.zeros(self._size))
-        components = {
-            "lexical": lexical.score,
-            "coverage": 1 - profile.coverage + profile.coverage * lexical.coverage,
-            "name": 1 + profile.name_precision * lexical.name_precision(self._name_rarity),
-            "authority": 1 + profile.authority * self._graph.authority,
-            "history": 1 + profile.history * self._touched(query),
-            "kind": self._kinds,
-            "tests": np.ones(self._size) if about_tests else self._tests,
-        }
-        direct = np.prod(list(components.values()), axis=0)
-        shared = self._graph.shared(direct, profile.container_share, profile.member_share) * self._kinds
-        walked = self._walk(shared) * self._kinds * components["tests"]
-        components |= {"containers": shared - direct, "walk": walked}
-        return Ranking(task, lexical.rarity, _share_of_best(shared) + profile.walk * _share_of_best(walked), components)
+    @cached_property
+    def _uses(self) -> Floats:
+        return self.graph.uses
 
-    def _touched(self, query: dict[str, int]) -> Floats:
-        """How much commits with such messages touched the file of each item, from 0 to 1."""
-        shares = np.zeros(int(self._files.max(initial=0)) + 1)
-        if self.profile.history:
-            for file, share in file_shares(self._history, query).items():
-                shares[file] = share
-        return np.asarray(shares[self._files], dtype=np.float64)
+    @cached_property
+    def _confidence(self) -> Floats:
+        return self.graph.confidence
 
-    def _walk(self, scores: Floats) -> Floats:
-        """A walk from the best items; a better one is a likelier start, by the square of its score."""
-        if not self.profile.walk:
-            return np.zeros(self._size)
-        best = np.argsort(-scores, kind="stable")[: self.profile.seeds]
-        seeds = np.zeros(self._size)
-        seeds[best] = scores[best] ** 2
-        return self._graph.walk(seeds, self.profile.restart, self.profile.steps)
+    # -- what explaining and packing ask -------------------------------------------------------------------------------
 
     def word(self, term: str, number: int) -> tuple[float, float, list[int]]:
         """One word in one item: its rarity here, the score it brings, and how often each field has it."""
@@ -136,26 +277,14 @@ class Engine:
         score = rarity * float(saturated(here, self._norms[[number]], self.profile)[0])
         return rarity, score, here[0].tolist()
 
-    def brought(self, ranking: Ranking, number: int) -> list[tuple[int, str, float]]:
-        """By which edges the walk came to an item, most first: (from, edge type, share of what came)."""
-        return self._graph.brought(ranking.components["walk"], number)
-
     def ranked(self, task: str, k: int) -> list[Ranked]:
         """The best `k` items for a task, best first, for packing."""
         ranking = self.rank(task)
-        nearness = _share_of_best(ranking.components.get("walk", ranking.scores))
-        return [
-            Ranked(self.index.item(number), float(ranking.scores[number]), float(nearness[number]))
-            for number in ranking.best(k)
-        ]
+        best = ranking.best(k)
+        items = self.index.numbered(best)
+        nearness = share_of_best(ranking.walked if ranking.walked.any() else ranking.scores)
+        return [Ranked(items[number], float(ranking.scores[number]), float(nearness[number])) for number in best]
 
 
-def _highest(values: Floats, k: int) -> list[int]:
-    order = np.argsort(-values, kind="stable")[:k]
-    return [int(number) for number in order if values[number] > 0]
-
-
-def _share_of_best(values: Floats) -> Floats:
-    """Values as shares of the highest."""
-    highest = values.max(initial=0.0)
-    return np.asarray(values / highest if highest > 0 else values, dtype=np.float64)
+_SEEDING = {"scores": Engine._seeds_by_score, "fusion": Engine._seeds_by_fusion}
+_SCORING = {"shares": Engine._shares, "composite": Engine._composite}

@@ -21,6 +21,7 @@ USER_WEIGHT, CURATED_WEIGHT, GRAPH_WEIGHT = (
     0.8,
     0.7,
 )  # who says so: the project, our tables, its neighbours in the graph
+_SURE = 0.9
 UNIVERSAL = "universal"
 # languages that share the conventions of another one
 _KIN = {"javascript": "typescript", "tsx": "typescript", "kotlin": "java", "scala": "java"}
@@ -58,6 +59,11 @@ class Match:
     def is_strong(self) -> bool:
         """Two phrases, or one of several words: a single common word is not enough to be sure of the concept."""
         return len(self.phrases) > 1 or " " in self.phrases[0]
+
+    @property
+    def is_sure(self) -> bool:
+        """Strong, and of a class that is trusted: its targets are put into the answer, not only proposed."""
+        return self.is_strong and self.equivalence.weight >= _SURE
 
 
 class EquivalenceHit(NamedTuple):

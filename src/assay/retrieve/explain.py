@@ -1,4 +1,4 @@
-"""Why an item stands where it stands: every word, every component, and the way the walk came."""
+"""Why an item stands where it stands: every word, channel, factor and part of its score, and the way the walk came."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from assay.core.items import Item
 from assay.retrieve.engine import Engine, Ranking
-from assay.retrieve.lexical import query_terms
+from assay.retrieve.reading import Reading, read
 from assay.store.postings import FIELDS
 
 _WAYS = 5  # edges shown by which the walk came
@@ -35,14 +35,23 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """One item's place for a task. `rank` is None when it was not ranked at all; then `lost` says where it was lost."""
+    """One item's place for a task. `rank` is None when it was not ranked at all; then `lost` says where it was lost.
+
+    The words add up to the factor `lexical`; the product of the factors, with what was gained because the task points at the item and from
+    container and members, is the direct score, whose share of the best is a part; the sum of the parts times `folder` is the score.
+    """
 
     item: Item
     rank: int | None
     score: float
     best: float
     words: list[Word]
-    components: dict[str, float]
+    channels: dict[str, int]  # rank in each channel that found it, from 1
+    factors: dict[str, float]
+    pointed: float
+    shared: float
+    parts: dict[str, float]
+    folder: float
     ways: list[Way]
     lost: str
 
@@ -60,17 +69,22 @@ def explain(engine: Engine, task: str, item: Item, k: int) -> Explanation:
         rank=rank,
         score=score,
         best=float(ranking.scores.max(initial=0.0)),
-        words=_words(engine, task, number),
-        components={name: float(values[number]) for name, values in ranking.components.items()},
+        words=_words(engine, read(task, engine.profile), number),
+        channels={name: list(found).index(number) + 1 for name, found in ranking.channels.items() if number in found},
+        factors={name: float(values[number]) for name, values in ranking.factors.items()},
+        pointed=float(ranking.pointed[number]),
+        shared=float(ranking.shared[number]),
+        parts={name: float(values[number]) for name, values in ranking.parts.items()},
+        folder=float(ranking.folder[number]),
         ways=_ways(engine, ranking, number),
         lost=_lost(ranking, number, rank, k),
     )
 
 
-def _words(engine: Engine, task: str, number: int) -> list[Word]:
-    """The task's words that the item has, what counts most first."""
+def _words(engine: Engine, reading: Reading, number: int) -> list[Word]:
+    """The task's words that the item has, and their relatives, what counts most first."""
     found = []
-    for term, times in query_terms(task, engine.profile.repeats).items():
+    for term, times in {**reading.terms, **reading.related}.items():
         rarity, score, counts = engine.word(term, number)
         if score:
             fields = {FIELDS[at]: int(count) for at, count in enumerate(counts) if count}
@@ -79,9 +93,9 @@ def _words(engine: Engine, task: str, number: int) -> list[Word]:
 
 
 def _ways(engine: Engine, ranking: Ranking, number: int) -> list[Way]:
-    if "walk" not in ranking.components:
+    if not ranking.walked.any():
         return []
-    brought = engine.brought(ranking, number)
+    brought = engine.graph.brought(ranking.walked, number)
     ids = engine.index.ids({source for source, _, _ in brought})
     return [Way(ids[source], edge, share) for source, edge, share in brought[:_WAYS]]
 
@@ -90,21 +104,21 @@ def _lost(ranking: Ranking, number: int, rank: int | None, k: int) -> str:
     """The step that kept an item out of the first k; empty when it is among them."""
     if rank is not None and rank <= k:
         return ""
-    if not ranking.terms:
+    if not ranking.factors:
         return "no word of the task is in the index"
+    if number in ranking.noise:
+        return f"left out as {ranking.noise[number]}"
     if rank is None:
         return "it has no word of the task, and the walk did not come to it"
-    direct = ranking.components["lexical"][number]
-    if not direct:
+    words = ranking.factors["lexical"]
+    if not words[number]:
         return f"it has no word of the task; the walk alone brings it to rank {rank}"
-    lexical = int((ranking.components["lexical"] > direct).sum()) + 1
-    lowered = [
-        name for name in ("coverage", "kind", "tests") if ranking.components[name][number] < _usual(ranking, name)
-    ]
+    lexical = int((words > words[number]).sum()) + 1
+    lowered = [name for name, values in ranking.factors.items() if values[number] < min(1.0, _usual(ranking, name))]
     why = f"; lowered by {', '.join(lowered)}" if lowered and lexical < rank else ""
     return f"ranked low: {lexical} by its words, {rank} in all{why}"
 
 
-def _usual(ranking: Ranking, component: str) -> float:
-    """What the best items have of a component."""
-    return float(np.median(ranking.components[component][ranking.best(10)]))
+def _usual(ranking: Ranking, factor: str) -> float:
+    """What the best items have of a factor."""
+    return float(np.median(ranking.factors[factor][ranking.best(10)]))

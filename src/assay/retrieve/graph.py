@@ -3,60 +3,88 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assay.core.edges import EDGE_NAMES, EDGE_TYPES
+from assay.retrieve import hits
+from assay.retrieve.order import Floats, Ints, added_up, highest
 from assay.retrieve.profile import Profile
+from assay.retrieve.steps import Direction, Steps
 from assay.store.edges import Edges
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _USES = ("calls", "references", "type_hint_of", "extends", "implements")  # what makes something an authority
 _STABLE = 10  # the walk ends when the best so many stay the same
 _STABLE_STEPS = 2  # … for so many steps
+_FAINT = (
+    1e-4  # a walker this unlikely to be somewhere goes back: far below what is looked at, but most of a large graph
+)
 
 
 class Graph:
     """The edges of an index between its own items; arrays are by item number."""
 
     def __init__(self, edges: Edges, size: int, profile: Profile) -> None:
-        everything = edges.all
-        inside = everything[everything["target"] > 0]
         self.size = size
-        self._source = inside["source"].astype(np.int64)
-        self._target = inside["target"].astype(np.int64)
-        self._type = inside["type"]
+        inside = edges.all["target"] > 0
+        forwards = edges.all[inside]
+        self._source = forwards["source"].astype(np.int64)
+        self._target = forwards["target"].astype(np.int64)
+        self._type = forwards["type"].astype(np.int64)
+        self._confidence = forwards["confidence"].astype(np.float64)
+        by_target = edges.by_target
+        self._by_target = (np.cumsum(inside) - 1)[
+            by_target[inside[by_target]]
+        ]  # the stored order, of inside edges only
         contains = self._type == EDGE_TYPES["contains"].code
         self.parent = np.zeros(size, np.int64)  # 0: none
         self.parent[self._target[contains]] = self._source[contains]
-        self.authority = self._authority()
-        self._prepare(profile, inside["confidence"].astype(np.float64))
+        self._uses = np.isin(self._type, [EDGE_TYPES[name].code for name in _USES])
+        by_target = edges.by_target
+        self._steps = self._both_ways(profile, (np.cumsum(inside) - 1)[by_target[inside[by_target]]])
 
-    def _authority(self) -> Floats:
+    def _both_ways(self, profile: Profile, by_target: Ints) -> Steps:
+        """The steps of a walk, weighted by type and confidence."""
+        forwards = np.array([profile.edge_weights.get(name, 0.0) for name in EDGE_NAMES])[self._type] * self._confidence
+        backwards = np.array([profile.backwards(name) for name in EDGE_NAMES])[self._type] * self._confidence
+        return Steps.of(
+            Direction(self._source, self._target, self._type, forwards),
+            Direction(
+                self._target[by_target],
+                self._source[by_target],
+                self._type[by_target] + len(EDGE_NAMES),
+                backwards[by_target],
+            ),
+            self.size,
+        )
+
+    @property
+    def uses(self) -> Floats:
         """How often each item is used, logarithmic, from 0 to 1."""
-        uses = np.isin(self._type, [EDGE_TYPES[name].code for name in _USES])
-        counts = np.log1p(np.bincount(self._target[uses], minlength=self.size))
+        counts = np.log1p(np.bincount(self._target[self._uses], minlength=self.size))
         return np.asarray(counts / max(counts.max(initial=0.0), 1e-9), dtype=np.float64)
 
-    def _prepare(self, profile: Profile, confidence: Floats) -> None:
-        """Both directions of every edge, weighted by type and confidence; what leaves an item adds up to 1."""
-        forwards = np.array([profile.edge_weights.get(name, 0.0) for name in EDGE_NAMES])
-        backwards = np.array([profile.backwards(name) for name in EDGE_NAMES])
-        start = np.concatenate([self._source, self._target])
-        end = np.concatenate([self._target, self._source])
-        weight = np.concatenate([forwards[self._type] * confidence, backwards[self._type] * confidence])
-        kept = weight > 0
-        self._start, self._end, weight = start[kept], end[kept], weight[kept]
-        self._name = np.concatenate([self._type, self._type + len(EDGE_NAMES)])[kept]  # second half: against the edge
-        leaving = np.bincount(self._start, weights=weight, minlength=self.size)
-        self._share = weight / leaving[self._start]
-        self._dead_end = leaving == 0
+    @property
+    def confidence(self) -> Floats:
+        """The confidence of the surest edge to each item."""
+        surest = np.zeros(self.size)
+        np.maximum.at(surest, self._target, self._confidence)
+        return surest
+
+    def neighbours(self, number: int, edge: str) -> Ints:
+        """The items that an edge of a type leads to from an item, and from which it leads there."""
+        steps = self._steps.of_item(number)
+        return np.unique(self._steps.ends[steps][self._steps.types[steps] % len(EDGE_NAMES) == EDGE_TYPES[edge].code])
+
+    def sources(self, targets: Ints, edge: str) -> Ints:
+        """The items from which an edge of a type leads to one of some targets."""
+        against = EDGE_TYPES[edge].code + len(EDGE_NAMES)
+        steps = [self._steps.of_item(number) for number in targets.tolist()]
+        found = [self._steps.ends[one][self._steps.types[one] == against] for one in steps]
+        return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
 
     def walk(self, seeds: Floats, restart: float, steps: int) -> Floats:
         """Where a walker is found who starts at the seeds, follows edges by weight and goes back with probability `restart`.
 
-        From a dead end it goes back to the seeds. Ends early when the best items no longer change.
+        From a dead end, and from where it hardly ever is, it goes back to the seeds. Ends early when the best items no longer change.
         """
         total = seeds.sum()
         if total <= 0:
@@ -65,10 +93,11 @@ class Graph:
         found = home.copy()
         best, unchanged = np.empty(0, np.int64), 0
         for _ in range(steps):
-            moved = np.bincount(self._end, weights=found[self._start] * self._share, minlength=self.size)
-            stranded = found[self._dead_end].sum()
-            found = (1 - restart) * (moved + stranded * home) + restart * home
-            now = np.argsort(-found, kind="stable")[:_STABLE]
+            active = np.flatnonzero((found > _FAINT) & ~self._steps.dead_end)
+            walkers = found[active]
+            moved = self._steps.moved(active, walkers, self.size)
+            found = (1 - restart) * (moved + (1 - walkers.sum()) * home) + restart * home
+            now = highest(found, _STABLE)
             unchanged = unchanged + 1 if np.array_equal(now, best) else 0
             best = now
             if unchanged >= _STABLE_STEPS:
@@ -77,33 +106,38 @@ class Graph:
 
     def brought(self, found: Floats, number: int) -> list[tuple[int, str, float]]:
         """By which edges a walk that ended like this came to an item, most first: (from, edge type, share of what came)."""
-        into = np.flatnonzero(self._end == number)
-        flow = found[self._start[into]] * self._share[into]
-        total = flow.sum()
-        if total <= 0:
-            return []
-        order = into[np.argsort(-flow, kind="stable")]
-        share = np.sort(flow)[::-1] / total
+        into = np.flatnonzero(self._steps.ends == number)
+        sources = np.searchsorted(self._steps.starts, into, side="right") - 1
+        flow = found[sources] * self._steps.shares[into]
+        order = np.lexsort((self._steps.types[into], sources, -flow))
+        whole = flow.sum()
         return [
-            (int(self._start[at]), _edge_name(int(self._name[at])), float(part))
-            for at, part in zip(order, share, strict=True)
-            if part > 0
+            (int(sources[at]), _edge_name(int(self._steps.types[into[at]])), float(flow[at] / whole))
+            for at in order
+            if flow[at] > 0
         ]
+
+    def adjustment(self, found: Floats, seeds: Floats, top: int) -> Floats:
+        """What HITS among the best items of a walk adds to them or takes away."""
+        best = highest(found, top)
+        place = np.full(self.size, -1)
+        place[best] = np.arange(len(best))
+        among = self._uses & (place[self._source] >= 0) & (place[self._target] >= 0)
+        sources, targets = place[self._source[among]], place[self._target[among]]
+        added = np.zeros(self.size)
+        added[best] = hits.adjustment(*hits.authorities_and_hubs(sources, targets, len(best)), seeds[best] > 0)
+        return added
 
     def shared(self, scores: Floats, upwards: float, downwards: float, first: int = 400, members: int = 5) -> Floats:
         """Containers gain from their best members (each next one half as much), then members from their container."""
-        order = np.argsort(-scores, kind="stable")[:first]
-        order = order[scores[order] > 0]
+        order = highest(scores, first)
         order = order[self.parent[order] > 0]
         parents = self.parent[order]
         by_parent = np.argsort(parents, kind="stable")  # best member first within each container
         place = np.arange(len(order)) - np.searchsorted(parents[by_parent], parents[by_parent])
         counted = place < members
-        gained = np.bincount(
-            parents[by_parent][counted],
-            weights=scores[order[by_parent]][counted] * 0.5 ** place[counted],
-            minlength=self.size,
-        )
+        best = scores[order[by_parent]][counted] * 0.5 ** place[counted]
+        gained = added_up(parents[by_parent][counted], best, self.size)
         raised = scores + upwards * gained
         out = raised.copy()
         out[order] += downwards * raised[parents]

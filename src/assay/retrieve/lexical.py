@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.retrieve.order import Floats
 from assay.retrieve.profile import Profile
 from assay.store.postings import NAME, Postings
 from assay.text.terms import terms
-
-Floats = NDArray[np.float64]
 
 _WORD = re.compile(r"[^\W_]+")
 # words that say nothing about what is sought; the last are what people want done, not what they want it done to
@@ -42,10 +43,20 @@ def query_terms(task: str, repeats: int) -> dict[str, int]:
     return {term: min(count, repeats) for term, count in found.items()}
 
 
+def phrases(task: str) -> list[tuple[str, str]]:
+    """The pairs of words that stand beside each other in a task, as they are searched."""
+    found: list[tuple[str, str]] = []
+    for words in re.split(r"[^\w\s-]", task):
+        line = [term for word in re.findall(r"\w+", words) if word.lower() not in _STOP for term in terms(word)]
+        found += pairwise(line)
+    return list(dict.fromkeys(pair for pair in found if pair[0] != pair[1]))
+
+
 class Lexical:
     """The lexical side of one task: scores, and what is known about the words behind them."""
 
-    def __init__(self, words: Postings, norms: Floats, query: dict[str, int], profile: Profile) -> None:
+    def __init__(self, words: Postings, norms: Floats, query: Mapping[str, int], profile: Profile) -> None:
+        self._words, self._norms, self._profile = words, norms, profile
         size = len(words.lengths)
         self.score, self.coverage, self._name = np.zeros(size), np.zeros(size), np.zeros(size)
         self.rarity: dict[str, float] = {}
@@ -59,9 +70,29 @@ class Lexical:
             self._name[items[counts[:, NAME] > 0]] += rarity
         self.coverage /= max(sum(self.rarity.values()), 1e-9)
 
+    def add_related(self, related: Mapping[str, float]) -> None:
+        """Adds what words that mean nearly the same are worth; they cover nothing of the task itself."""
+        for term, weight in related.items():
+            items, counts = self._words.get(term)
+            if len(items):
+                rarity = rarity_of(len(self._words.numbers), len(items))
+                self.score[items] += weight * rarity * saturated(counts, self._norms[items], self._profile)
+
     def name_precision(self, name_rarity: Floats) -> Floats:
         """The share of each name's words, by rarity, that the task has."""
         return np.asarray(self._name / np.maximum(name_rarity, 1e-9), dtype=np.float64)
+
+    def has_phrase(self, pairs: Iterable[tuple[str, str]]) -> Floats:
+        """1 for items whose name has two words that stand beside each other in the task, else 0."""
+        found = np.zeros(len(self._words.lengths))
+        for pair in pairs:
+            first, second = (self._named(term) for term in pair)
+            found[np.intersect1d(first, second, assume_unique=True)] = 1.0
+        return found
+
+    def _named(self, term: str) -> NDArray[np.integer]:
+        items, counts = self._words.get(term)
+        return np.asarray(items[counts[:, NAME] > 0])
 
 
 def saturated(counts: NDArray[np.uint8], norms: Floats, profile: Profile) -> Floats:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from assay.core.items import TYPE_KINDS, Item
 from assay.retrieve.vocabulary import word_set
@@ -24,6 +23,7 @@ test tests testing tested testcase testcases unittest unittests spec specs mock 
 assertions stub stubs
 """)
 _WORD = re.compile(r"\w+")
+_QUOTED = re.compile(r"`[^`\n]{1,300}`|\"[^\"\n]{1,300}\"|(?<!\w)'[^'\n]{1,300}'(?!\w)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +36,18 @@ class Rule:
 
 
 def _is_build_output(item: Item) -> bool:
-    return not _BUILD_FOLDERS.isdisjoint(PurePosixPath(item.path.lower()).parts[:-1])
+    return not _BUILD_FOLDERS.isdisjoint(item.path.lower().split("/")[:-1])
 
 
 def _is_minified(item: Item) -> bool:
-    name = PurePosixPath(item.path.lower()).name
+    name = item.path.lower().rpartition("/")[2]
     return any(mark in name for mark in _MINIFIED_MARKS)
 
 
 def _is_test_helper(item: Item) -> bool:
-    path = PurePosixPath(item.path.lower())
-    folders = any(part.startswith(_HELPER_FOLDERS) for part in path.parts)
-    return path.name in _HELPER_FILES or folders or _HELPER_MARK in item.path.lower()
+    path = item.path.lower()
+    parts = path.split("/")
+    return parts[-1] in _HELPER_FILES or any(part.startswith(_HELPER_FOLDERS) for part in parts) or _HELPER_MARK in path
 
 
 def _is_stand_in(item: Item) -> bool:
@@ -76,5 +76,5 @@ def reason(item: Item, about_tests: bool = False) -> str:
 
 
 def is_about_tests(task: str) -> bool:
-    """Whether a task speaks of tests: then test code is an answer like any other."""
-    return not _TEST_WORDS.isdisjoint(_WORD.findall(task.lower()))
+    """Whether a task speaks of tests, not only quotes them: then test code is an answer like any other."""
+    return not _TEST_WORDS.isdisjoint(_WORD.findall(_QUOTED.sub(" ", task).lower()))

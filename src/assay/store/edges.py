@@ -93,6 +93,11 @@ class Edges:
     def digest(self) -> str:
         return _digest(self.all, self._order)
 
+    @property
+    def by_target(self) -> Array:
+        """The places of all edges in the order of their targets."""
+        return self._order
+
     def out_of(self, number: int) -> Array:
         low, high = np.searchsorted(self._sources, [number, number + 1])
         return self.all[low:high]

@@ -119,6 +119,11 @@ class Index:
     def item(self, number: int) -> Item:
         return self.items("s.number = ?", (number,))[0]
 
+    def numbered(self, numbers: Iterable[int]) -> dict[int, Item]:
+        """Items by their numbers."""
+        wanted = tuple(sorted(numbers))
+        return {item.number: item for item in self.items(f"s.number IN ({', '.join('?' * len(wanted))})", wanted)}
+
     def by_id(self, one: str) -> Item | None:
         found = self.items("s.id = ?", (one,))
         return found[0] if found else None

@@ -21,13 +21,13 @@ from assay.core.hits import Hit, Response, Stage
 from assay.evaluate.systems.protocol import Base, SystemDied, finished, folder_of
 from assay.evaluate.verify import Inventory
 from assay.retrieve.engine import Engine, Ranking
+from assay.retrieve.order import highest
 from assay.retrieve.profile import DEFAULT, Profile
 from assay.retrieve.profile import profile as named_profile
 from assay.store.index import Index, NoIndex, UnusableIndex
 from assay.store.layout import Home
 
 _TRACE = 300  # results of a stage kept for `eval diagnose`
-_TRACED = ("lexical", "walk")  # components whose best are told apart from the final ranking
 
 
 @dataclass
@@ -89,7 +89,8 @@ class Assay(Base):
             started = time.perf_counter()
             ranking = engine.rank(text)
             best = ranking.best(max(k, _TRACE))
-            found = [(engine.index.item(number), float(ranking.scores[number])) for number in best[:k]]
+            items = engine.index.numbered(best[:k])
+            found = [(items[number], float(ranking.scores[number])) for number in best[:k]]
             spent = time.perf_counter() - started
             stages = _stages(engine, ranking, best, k)
         hits = tuple(Hit(i.id, i.symbol, i.path, i.path, i.start, i.end, round(score, 6)) for i, score in found)
@@ -129,7 +130,8 @@ def _reading() -> Iterator[None]:
 
 def _stages(engine: Engine, ranking: Ranking, best: list[int], k: int) -> tuple[Stage, ...]:
     """What each step passed on, for `eval diagnose`."""
-    orders = {name: ranking.best_by(name, _TRACE) for name in _TRACED if name in ranking.components}
+    told = {"lexical": ranking.factors.get("lexical"), "walk": ranking.walked}
+    orders = {name: highest(values, _TRACE).tolist() for name, values in told.items() if values is not None}
     orders |= {"ranking": best, "result": best[:k]}
     ids = engine.index.ids({number for numbers in orders.values() for number in numbers})
     return tuple(Stage(name, tuple(ids[number] for number in numbers)) for name, numbers in orders.items())

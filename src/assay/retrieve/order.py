@@ -1,0 +1,29 @@
+"""The highest of many values, in an order that never depends on how they were found: by value, then by number."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def highest(values: Floats, k: int) -> Ints:
+    """The places of the `k` highest values above 0, highest first, equal ones by place. Sorts no more than it must."""
+    places = np.flatnonzero(values > 0)
+    if 0 < k < len(places):
+        found = values[places]
+        places = places[found >= np.partition(found, len(found) - k)[len(found) - k]]
+    return places[np.argsort(-values[places], kind="stable")[:k]]
+
+
+def share_of_best(values: Floats) -> Floats:
+    """Values as shares of the highest."""
+    best = values.max(initial=0.0)
+    return np.asarray(values / best if best > 0 else values, dtype=np.float64)
+
+
+def added_up(places: Ints, values: Floats, size: int) -> Floats:
+    """The sum of the values at each place."""
+    return np.bincount(places, weights=values, minlength=size).astype(np.float64, copy=False)

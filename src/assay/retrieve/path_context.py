@@ -1,0 +1,72 @@
+"""Path context: types in the folders and files that a task speaks of. From a type the walk goes on to its members."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from assay.core.items import TYPE_KINDS
+from assay.retrieve.keywords import Keywords
+from assay.retrieve.vocabulary import ACTION_VERBS, FILLERS, STOP_WORDS
+from assay.store.index import Index
+from assay.text.identifiers import words
+from assay.text.terms import terms
+
+_SHORTEST = 4  # letters of a term that may name a folder
+_RICH, _LEAN, _OTHER = 5, 10, 15  # per term: types with members, types without, anything else
+_IN_ALL = 30
+_TERM = re.compile(r"[^\W\d_]+")
+_TYPES = ", ".join(repr(kind) for kind in sorted(TYPE_KINDS))
+# product code before tests, outer before inner; ids make it total
+_ITEMS = (
+    "SELECT s.number, s.kind IN ({types}), m.members IS NOT NULL, coalesce(m.members, '') FROM symbols s LEFT JOIN "
+    "(SELECT owner, group_concat(name, ' ') AS members FROM symbols WHERE file IN ({files}) GROUP BY owner) m ON m.owner = s.id "
+    "WHERE s.file IN ({files}) AND s.ordinal >= 0 ORDER BY s.test, length(s.symbol), s.id"
+)
+_FILES = 60  # looked into per term: a folder as large as the project is not a place
+
+
+def path_terms(task: str) -> list[str]:
+    """The words of a task that may be names of folders or packages."""
+    found = (word.lower() for word in _TERM.findall(task))
+    return list(dict.fromkeys(w for w in found if len(w) >= _SHORTEST and w not in STOP_WORDS | ACTION_VERBS | FILLERS))
+
+
+def path_context(index: Index, task: str, named: Keywords) -> list[int]:
+    """Items under the paths a task speaks of, best first: types whose members the task names, other types, the rest."""
+    wanted = {term for word in named.components for term in terms(word)}
+    found: dict[int, None] = {}
+    for term in path_terms(task):
+        files = _under(index, term)
+        if files:
+            found |= dict.fromkeys(_of_files(index, files, wanted - set(terms(term))))
+    return list(found)[:_IN_ALL]
+
+
+def _under(index: Index, term: str) -> list[int]:
+    """The files with a folder or name that begins with a term: `migration` means `migrations/` too."""
+    stem = term.removesuffix("s")
+    found = [row.number for path, row in index.files.items() if any(one.startswith(stem) for one in _parts(path))]
+    return found if len(found) <= _FILES else []
+
+
+def _parts(path: str) -> Iterable[str]:
+    return re.split(r"[/._-]", path.lower())
+
+
+def _of_files(index: Index, files: list[int], wanted: set[str]) -> list[int]:
+    query = _ITEMS.format(types=_TYPES, files=", ".join(map(str, files)))
+    meant: list[int] = []
+    rich: list[int] = []
+    lean: list[int] = []
+    other: list[int] = []
+    for number, is_type, has_members, members in index.catalogue.connection.execute(query):
+        if not is_type:
+            other.append(number)
+        elif not has_members:
+            lean.append(number)
+        elif wanted & {term for member in members.split() for word in words(member) for term in terms(word)}:
+            meant.append(number)
+        else:
+            rich.append(number)
+    return (meant + rich)[:_RICH] + lean[:_LEAN] + other[:_OTHER]

@@ -1,0 +1,52 @@
+"""Reading a task once, for all that asks about it: its words, their relatives, its keywords, and whether it is about tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from assay.retrieve import keywords, thesaurus
+from assay.retrieve.keywords import Keywords
+from assay.retrieve.lexical import phrases, query_terms
+from assay.retrieve.noise import is_about_tests
+from assay.retrieve.profile import Profile
+from assay.text.terms import terms
+
+LONGEST = 20_000  # characters: what follows in a pasted log or file says nothing new, and would take seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a task says."""
+
+    task: str
+    terms: Mapping[str, int]  # stems, and how often each counts
+    related: Mapping[str, float]  # stems of words that mean nearly the same, and what each counts
+    phrases: tuple[tuple[str, str], ...]
+    keywords: Keywords
+    about_tests: bool
+
+
+def read(task: str, profile: Profile) -> Reading:
+    """Reads a task, as much of it as a person would have written."""
+    text = task[:LONGEST]
+    named = keywords.extract(text)
+    own = query_terms(text, profile.repeats)
+    related = _related(named, profile.thesaurus) if profile.thesaurus else {}
+    return Reading(
+        task,
+        own,
+        {term: weight for term, weight in related.items() if term not in own},
+        tuple(phrases(text)),
+        named,
+        is_about_tests(text),
+    )
+
+
+def _related(named: Keywords, weight: float) -> dict[str, float]:
+    return {
+        term: weight
+        for relatives in thesaurus.expand(named.components).values()
+        for word in relatives
+        for term in terms(word)
+    }
