@@ -135,6 +135,10 @@ def _holds(opened: Postings, items: dict[int, Item]) -> None:
         assert found.tolist() == list(having)
         assert counts.tolist() == list(having.values())
         assert opened.document_frequency(term) == len(having)
+    assert opened.frequencies.tolist() == [opened.document_frequency(term) for term in everything]
+    for place, field in enumerate(FIELDS):
+        had = [(everything[term], item) for term, item in zip(*(a.tolist() for a in opened.having(place)), strict=True)]
+        assert sorted(had) == sorted((t, n) for n, bag in bags.items() for t in bag[place]), field
     assert opened.digests().keys() == items.keys()
 
 

@@ -125,6 +125,16 @@ class Postings:
         rows = self._rows(term)
         return int(rows.stop - rows.start)
 
+    @property
+    def frequencies(self) -> Array:
+        """How many items have each term, by its place."""
+        return np.diff(self._starts["row"])
+
+    def having(self, field: int) -> tuple[Array, Array]:
+        """The term's place and the item of every row whose term is in a field: a glance at all rows that copies few."""
+        rows = np.flatnonzero(self._counts[:, field])
+        return np.searchsorted(self._starts["row"], rows, "right") - 1, self._items[rows]
+
     def terms_like(self, prefix: str) -> list[str]:
         """The terms that begin so."""
         wanted = prefix.encode("utf-8", "replace")
@@ -148,7 +158,7 @@ class Postings:
         lengths[fresh.numbers] = fresh.lengths[fresh.numbers]
         stays = ~leaving[self._items]
         starts = self._starts["row"]
-        sizes = np.diff(starts) - np.bincount(np.searchsorted(starts, np.flatnonzero(~stays), "right") - 1, minlength=len(self))  # fmt: skip
+        sizes = self.frequencies - np.bincount(np.searchsorted(starts, np.flatnonzero(~stays), "right") - 1, minlength=len(self))  # fmt: skip
         items = self._items[stays]
         vocabulary, sizes, places = self._with_terms(fresh, sizes, items)
         rows = [_as_one(self._counts)[stays], _as_one(fresh._counts)]
