@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from assay.errors import AssayError
 from assay.ingest.languages import language_of
-from assay.ingest.modules import CONFIG_NAMES
 from assay.store.files import decode, read_bytes
 
 if TYPE_CHECKING:
@@ -28,6 +27,7 @@ MAX_BYTES = 2_000_000  # larger source files are data or generated
 MINIFIED_LINE = 1_000  # mean bytes per line above which a file is taken for minified
 _HEAD = 2_000  # bytes searched for a "generated" marker
 
+CONFIG_NAMES = frozenset({"go.mod", "tsconfig.json", "jsconfig.json", "package.json", "Cargo.toml"})  # see `modules`
 IGNORE_FILE = ".assayignore"
 OWN_FOLDER = ".assay"
 
