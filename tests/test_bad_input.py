@@ -16,7 +16,7 @@ import pytest
 
 from assay.ingest.parse import parse_files
 from assay.ingest.walk import scan
-from assay.store import catalogue, edges, postings
+from assay.store import catalogue, columns, edges, postings
 from command import Done, assay
 from conftest import Repository
 
@@ -368,6 +368,9 @@ DAMAGE: dict[str, Callable[[Repository], object]] = {
     "lengths of another shape": lambda r: np.save(_file(r, postings.LENGTHS), np.zeros(3)),
     "words cut short": lambda r: _cut(_file(r, postings.STARTS), 0.7),
     "no words": lambda r: _file(r, postings.COUNTS).unlink(),
+    "columns with garbled rows": lambda r: _noise(_file(r, columns.NAME), 130, 10),
+    "columns of another shape": lambda r: np.save(_file(r, columns.NAME), np.zeros(3)),
+    "no columns": lambda r: _file(r, columns.NAME).unlink(),
     "an older format": lambda r: _set_schema(_file(r, CATALOGUE), "0"),
     "a newer format": lambda r: _set_schema(_file(r, CATALOGUE), "999"),
     "a pointer of random bytes": lambda r: r.home.pointer.write_bytes(random.Random(2).randbytes(2_000)),

@@ -222,6 +222,27 @@ def test_definitions_are_known_in_many_languages(
     assert _symbols(_history(repository)) == {symbol}
 
 
+def _lose(repository: Repository, object_name: str) -> None:
+    """Removes an object, as a clone that left out large files never had it."""
+    name = repository.git("rev-parse", object_name).strip()
+    (repository.root / ".git" / "objects" / name[:2] / name[2:]).unlink()
+
+
+def test_what_cannot_be_read_of_a_commit_costs_no_other(shop: Repository) -> None:
+    _edit(shop, "shop/cart.py", "amount = 0", "amount = 1", "Count pears")
+    _edit(shop, "shop/pay.py", "return 1", "return 2", "Round prices")
+    _edit(shop, "shop/cart.py", "return None", "return self", "Own carts")
+    shop.git("mv", "shop/pay.py", "shop/till.py")
+    _edit(shop, "shop/till.py", "return 2", "return 2 + 3", "Move tills")
+    _edit(shop, "shop/cart.py", "amount = 1", "amount = 2", "Count plums")
+    _lose(shop, "HEAD~1:shop/till.py")
+    found = _history(shop)
+    assert _all_subjects(found) == ["Count plums", "Own carts", "Round prices", "Count pears"]
+    touched = {found.subject(commit): _symbols(found, commit) for commit in range(len(found))}
+    assert touched["Count plums"] == touched["Count pears"] == {"Cart.total"}
+    assert touched["Own carts"] == {"Cart.owner"}
+
+
 def test_a_missing_last_newline_is_no_line(shop: Repository) -> None:
     shop.write("shop/end.py", "x = 1")
     shop.commit("first")

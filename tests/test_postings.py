@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from snowballstemmer.english_stemmer import EnglishStemmer
 
 from assay.ingest import facts as F
 from assay.ingest import version
@@ -17,10 +18,24 @@ from assay.ingest.words import count_words, place_words
 from assay.store import postings as P
 from assay.store.postings import FIELDS, Postings
 from assay.text.identifiers import words
-from assay.text.terms import terms
+from assay.text.terms import stem, terms
 from conftest import Repository
 
 law = settings(deadline=None)
+
+# of English, and every letter of ours
+ENDINGS = [
+    *"abcdefghijklmnopqrstuvwxyzß0",
+    "ing",
+    "edly",
+    "ies",
+    "ization",
+    "fulness",
+    "biliti",
+    "logist",
+    "ement",
+    "ness",
+]
 
 # -- terms -------------------------------------------------------------------------------------------------------------
 
@@ -53,6 +68,13 @@ def test_terms_are_lower_case_letters_or_digits(text: str) -> None:
         assert term
         assert "\n" not in term
         assert words(term), f"{term!r} would be found by nobody"
+
+
+@law
+@given(st.text().flatmap(lambda start: st.sampled_from(ENDINGS).map(lambda end: words(start + end))))
+def test_words_whose_ending_never_changes_are_not_stemmed_and_that_makes_no_difference(found: tuple[str, ...]) -> None:
+    for one in found:
+        assert stem(one) == EnglishStemmer().stemWord(one)
 
 
 # -- counting and finding ----------------------------------------------------------------------------------------------
@@ -90,9 +112,9 @@ def _expected(item: Item) -> list[Counter[str]]:
     return [Counter(terms(one)) for one in (name, qualifier, path, t.signature, t.doc, t.identifiers, t.literals)]
 
 
-def _written(words: P.Words) -> Postings:
+def _written(words: Postings) -> Postings:
     with tempfile.TemporaryDirectory() as folder:
-        digest = P.write(Path(folder), words)
+        digest = words.write(Path(folder))
         opened = Postings.open(Path(folder))
         assert opened.digest == digest
         return opened
@@ -113,6 +135,10 @@ def _holds(opened: Postings, items: dict[int, Item]) -> None:
         assert found.tolist() == list(having)
         assert counts.tolist() == list(having.values())
         assert opened.document_frequency(term) == len(having)
+    assert opened.frequencies.tolist() == [opened.document_frequency(term) for term in everything]
+    for place, field in enumerate(FIELDS):
+        had = [(everything[term], item) for term, item in zip(*(a.tolist() for a in opened.having(place)), strict=True)]
+        assert sorted(had) == sorted((t, n) for n, bag in bags.items() for t in bag[place]), field
     assert opened.digests().keys() == items.keys()
 
 
@@ -150,8 +176,7 @@ def test_replacing_the_words_of_some_items_is_the_same_as_counting_all(
         fresh += _counted(path, content, following)
         items |= dict(enumerate(_items(path, content), following))
         following += len(_items(path, content))
-    kept = opened.words().without([*removed, following + 99])
-    _holds(_written(P.joined([kept, P.joined(fresh)])), items)
+    _holds(_written(opened.replaced([*removed, following + 99], P.joined(fresh))), items)
 
 
 def test_terms_that_begin_alike_are_found_and_no_others() -> None:
@@ -281,7 +306,7 @@ def test_two_indexes_differ_when_the_words_of_one_item_do(repository: Repository
     row = int(np.flatnonzero(words.terms == words.vocabulary.index("one"))[0])
     counts[row, P.DOC] += 1
     changed = P.Words(words.vocabulary, words.terms, words.items, counts, words.numbers, words.lengths)
-    after = _written(changed).digests()
+    after = _written(P.joined([changed])).digests()
     assert {number for number in before if before[number] != after[number]} == {int(words.items[row])}
     opened.close()
 

@@ -18,6 +18,7 @@ from assay.ingest.rows import accept, add_items, file_row, finish, read_configs,
 from assay.ingest.table import FullTable
 from assay.ingest.walk import Scan, is_test_path
 from assay.store import catalogue as C
+from assay.store import columns as K
 from assay.store import postings as P
 from assay.store.layout import Home
 
@@ -36,9 +37,11 @@ def build(
         rows: dict[str, C.FileRow] = {}
         numbers: dict[str, int] = {}
         words: list[P.Words] = []
-        everything = [*sorted(found.files), *sorted(found.documents)]
+        columns: list[K.Array] = []
+        everything = {**found.files, **found.documents}
         progress.start("parsing", len(everything))
-        for parsed in parse_files(root, everything, cache, progress.advance):
+        largest_first = sorted(everything, key=lambda path: (-everything[path].size, path))
+        for parsed in parse_files(root, largest_first, cache, progress.advance):
             # documents are read along, while the processes are there; the cache keeps them for those who want them
             if parsed.path in found.documents or not accept(parsed, report) or parsed.extracted is None:
                 continue
@@ -47,7 +50,10 @@ def build(
             rows[parsed.path] = file_row(len(rows) + 1, parsed, file, found)
             fresh = symbol_rows(file, rows[parsed.path].number, numbers, len(numbers) + 1)
             words += add_items(catalogue, fresh, parsed.path, parsed.extracted)
+            columns.append(K.described(fresh))
         cache.prune()
+        digests = {"words": P.joined(words).write(folder), "columns": K.Columns.of(columns).write(folder)}
+        words.clear()  # the workers need room
         progress.start("resolving", len(files))
         table = FullTable(files, configs)
         done = resolve_all(
@@ -62,5 +68,5 @@ def build(
         ]  # as long as their file is unchanged
         catalogue.add_imported(carried)
         edges = np.concatenate([done.edges, imported_edges(carried, numbers, rows)])
-        finish(folder, catalogue, edges, P.joined(words), found, configs, report, indexed_at, started, new=True)
+        finish(folder, catalogue, edges, digests, found, configs, report, indexed_at, started, new=True)
     return report

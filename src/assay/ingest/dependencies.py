@@ -20,7 +20,7 @@ NAME = "dependencies.npz"
 Hashes = npt.NDArray[Any]
 
 
-@lru_cache(maxsize=1 << 19)
+@lru_cache(maxsize=1 << 16)  # the questions asked most; every worker has its own
 def _hash(key: str) -> int:
     return zlib.crc32(key.encode("utf-8", "surrogatepass"))
 

@@ -105,9 +105,10 @@ class FileFacts(msgspec.Struct, array_like=True, gc=False):
     language: str
     namespace: str  # the package a file declares (Java, Kotlin, Scala)
     symbols: list[SymbolFact]
-    references: list[Reference]
+    supertypes: list[Reference]  # those with the role BASE or IMPLEMENTS: what other files ask about
     imports: list[Import]
-    bindings: list[Binding]
+    references: msgspec.Raw  # all others, encoded: half of a file's facts, wanted only while it is resolved itself
+    bindings: msgspec.Raw  # encoded too: few files ask for those of others
     errors: int = 0  # syntax errors the parser recovered from
 
 
@@ -122,7 +123,16 @@ class Extracted(msgspec.Struct, array_like=True, gc=False):
 _encoder = msgspec.msgpack.Encoder()
 _facts_decoder = msgspec.msgpack.Decoder(FileFacts)
 _texts_decoder = msgspec.msgpack.Decoder(FileTexts)
+_references_decoder = msgspec.msgpack.Decoder(list[Reference])
+_bindings_decoder = msgspec.msgpack.Decoder(list[Binding])
 
 encode = _encoder.encode
 decode_facts = _facts_decoder.decode
 decode_texts = _texts_decoder.decode
+decode_references = _references_decoder.decode
+decode_bindings = _bindings_decoder.decode
+
+
+def encoded(rows: list[Reference] | list[Binding]) -> msgspec.Raw:
+    """Rows to be decoded when they are asked for."""
+    return msgspec.Raw(_encoder.encode(rows))

@@ -64,7 +64,7 @@ class File:
     @cached_property
     def bindings(self) -> dict[int, dict[str, list[F.Binding]]]:
         out: dict[int, dict[str, list[F.Binding]]] = defaultdict(lambda: defaultdict(list))
-        for binding in self.facts.bindings:
+        for binding in F.decode_bindings(self.facts.bindings):
             out[binding.source][binding.name].append(binding)
         return out
 
@@ -96,15 +96,19 @@ class File:
     @cached_property
     def bases(self) -> dict[int, list[F.Reference]]:
         out: dict[int, list[F.Reference]] = defaultdict(list)
-        for row in self.facts.references:
-            if row.role in (F.BASE, F.IMPLEMENTS) and not row.literal:
+        for row in self.facts.supertypes:
+            if not row.literal:
                 out[row.source].append(row)
         return out
 
     @cached_property
     def impls(self) -> list[F.Reference]:
         """`impl Trait for Type` blocks: the reference's literal names the type."""
-        return [row for row in self.facts.references if row.role == F.IMPLEMENTS and row.literal]
+        return [row for row in self.facts.supertypes if row.role == F.IMPLEMENTS and row.literal]
+
+    def references(self) -> list[F.Reference]:
+        """Everything the file names; decoded anew every time, as only resolving it takes them."""
+        return F.decode_references(self.facts.references)
 
     def sym(self, index: int) -> Sym:
         found = self._syms.get(index)
@@ -124,7 +128,7 @@ class File:
     @cached_property
     def local_names(self) -> frozenset[str]:
         """Names that are a local somewhere in the file: what they mean depends on the line."""
-        return frozenset(binding.name for binding in self.facts.bindings)
+        return frozenset(name for names in self.bindings.values() for name in names)
 
     @cached_property
     def project(self) -> str:

@@ -8,20 +8,24 @@ from __future__ import annotations
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
+from assay.errors import AssayError
 from assay.git import Git, unquote
 from assay.ingest import hunks
+from assay.ingest.walk import MAX_BYTES
 from assay.patches import OPTIONS, read_hunk
 from assay.text.messages import searchable
 from assay.text.terms import terms
 
 MOST_COMMITS = 12_000  # looked at, the newest first: older ones speak of other code
 MOST_FILES = 25  # a commit that touches more speaks of none of them
+MOST_GAPS = 100  # times that git is started again after a commit it cannot show
 
 _FIELDS = ("%H", "%ct", "%an <%ae>", "%B")
 _COMMON = (
@@ -36,7 +40,7 @@ _BOT = re.compile(r"\[bot\]|\b(?:dependabot|renovate|greenkeeper|pre-commit-ci|g
 _FILE = "100"  # how the modes of regular files begin
 _LONGEST_MESSAGE = 10_000  # characters: what is longer quotes logs or lists of changes
 
-
+Read = TypeVar("Read")
 Names = dict[str, list[tuple[str, int]]]  # of definitions, by path, each with a line where it was touched
 
 
@@ -79,36 +83,69 @@ def newest(git: Git, place: Place) -> list[str]:
 
 def read_commits(git: Git, ids: Sequence[str]) -> Iterator[CommitFacts]:
     """The messages and files of commits."""
-    if not ids:
-        return
+    yield from _resumed(_read_commits, git, ids, lambda one: CommitFacts(one, 0, "", {}, []))
+
+
+def read_names(git: Git, ids: Sequence[str]) -> Iterator[tuple[str, Names]]:
+    """The names whose definitions commits touched."""
+    yield from _resumed(_read_names, git, ids, lambda one: (one, {}))
+
+
+def _resumed(
+    read: Callable[[Git, Sequence[str]], Iterator[Read]], git: Git, ids: Sequence[str], nothing: Callable[[str], Read]
+) -> Iterator[Read]:
+    """What can be read, one for every commit: of those that git cannot show, as one of their objects is missing, nothing."""
+    left = list(ids)
+    for _ in range(MOST_GAPS):
+        done = 0
+        try:
+            for found in read(git, left) if left else ():
+                yield found
+                done += 1
+            return
+        except AssayError:  # because of this commit, or of the next if git had nothing to say of that one yet
+            try:
+                yield next(read(git, left[done : done + 1]))
+            except AssayError:
+                yield nothing(left[done])
+            left = left[done + 1 :]
+
+
+def _read_commits(git: Git, ids: Sequence[str]) -> Iterator[CommitFacts]:
+    head: list[str] = []
+    files: list[tuple[str, str]] = []
     with git.lines("log", *_COMMON, *_FILES, told="\n".join(ids).encode()) as output:
-        head: list[str] = []
-        files: list[tuple[str, str]] = []
         lines = iter(output)
         for line in lines:
             if line.startswith(b"\0"):
                 if head:
                     yield _facts(head, files)
-                while line.count(b"\0") <= len(_FIELDS):
-                    line += next(lines)
-                head, files = line.decode("utf-8", "replace").split("\0")[1:-1], []
+                head, files = _head(line, lines), []
             elif line.startswith(b":"):
                 files += _touched(line)
-        if head:
-            yield _facts(head, files)
+    if head:  # which is whole only if git came to its end
+        yield _facts(head, files)
 
 
-def read_names(git: Git, ids: Sequence[str]) -> Iterator[tuple[str, Names]]:
-    """The names whose definitions commits touched."""
-    if not ids:
-        return
+def _head(line: bytes, lines: Iterator[bytes]) -> list[str]:
+    """The fields of a commit, from their first line on."""
+    pieces, ends = [line], line.count(b"\0")
+    while ends <= len(_FIELDS) and (line := next(lines, b"")):
+        pieces.append(line)
+        ends += line.count(b"\0")
+    return b"".join(pieces).decode("utf-8", "replace").split("\0")[1:-1]
+
+
+def _read_names(git: Git, ids: Sequence[str]) -> Iterator[tuple[str, Names]]:
     with tempfile.NamedTemporaryFile("w", suffix=".attributes") as file:
         file.write(hunks.attributes())
         file.flush()
-        settings = [f"core.attributesFile={file.name}", *hunks.settings()]
+        settings = [f"core.attributesFile={file.name}", f"core.bigFileThreshold={MAX_BYTES}", *hunks.settings()]
         options = [argument for setting in settings for argument in ("-c", setting)]
         with git.lines(*options, "log", *_COMMON, *_PATCHES, told="\n".join(ids).encode()) as output:
-            yield from _names(iter(output))
+            last = yield from _names(iter(output))
+    if last:  # which is whole only if git came to its end
+        yield last
 
 
 def _facts(head: list[str], files: list[tuple[str, str]]) -> CommitFacts:
@@ -127,7 +164,8 @@ def _touched(line: bytes) -> Iterator[tuple[str, str]]:
         yield unquote(paths[-1]), unquote(paths[0]) if status.startswith("R") else ""
 
 
-def _names(lines: Iterator[bytes]) -> Iterator[tuple[str, Names]]:
+def _names(lines: Iterator[bytes]) -> Generator[tuple[str, Names], None, tuple[str, Names] | None]:
+    """The names of each commit in patches; those of the last are returned."""
     commit, path = "", ""
     found: dict[str, set[tuple[str, int]]] = {}
     for line in lines:
@@ -142,5 +180,4 @@ def _names(lines: Iterator[bytes]) -> Iterator[tuple[str, Names]]:
                 texts = [text.decode("utf-8", "replace").rstrip("\r\n") for text in changed]
                 names = hunks.names(path, hunk.context, texts)
                 found.setdefault(path, set()).update((name, start + place) for name, place in names)
-    if commit:
-        yield commit, {path: sorted(names) for path, names in found.items() if names}
+    return (commit, {path: sorted(names) for path, names in found.items() if names}) if commit else None

@@ -17,8 +17,6 @@ from typing import NamedTuple
 from assay.ingest.file import File
 from assay.ingest.table import Table
 
-CONFIG_NAMES = frozenset({"go.mod", "tsconfig.json", "jsconfig.json", "package.json", "Cargo.toml"})
-
 
 class Place(NamedTuple):
     """Where an import leads: a file, a package folder, a namespace, or outside."""

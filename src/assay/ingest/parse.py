@@ -7,9 +7,11 @@ import multiprocessing.connection
 import os
 import signal
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,11 +22,13 @@ from assay.ingest.extract import extract
 from assay.ingest.facts import Extracted
 from assay.ingest.languages import by_name, language_of
 from assay.ingest.parser import ParseTimeout
-from assay.ingest.walk import Source, read_source
+from assay.ingest.walk import read_source
 from assay.store.files import content_hash
 
 ALONE_BYTES = 400_000  # less than this is parsed in this process: starting others would take longer
 BATCH_BYTES = 200_000  # handed to a worker at once
+AHEAD = 3  # batches per worker under way or waiting: no worker is idle, and a large repository is never in memory whole
+PUT_BYTES = 16_000_000  # of parses handed to the cache at once
 
 
 class Parsed(NamedTuple):
@@ -42,58 +46,98 @@ class _Task(NamedTuple):
     path: str
     language: str  # or the format of a document
     data: bytes
+    digest: bytes
+    note: str
+
+
+_Result = tuple[_Task, Extracted | str]  # what came of it, or why nothing did
 
 
 def parse_files(root: Path, paths: Iterable[str], cache: ParseCache, tick: Callable[[int], None]) -> Iterator[Parsed]:
-    """Reads and parses files; `tick` is told after each how many are done."""
-    waiting: list[tuple[_Task, Source]] = []
+    """Reads and parses files; `tick` is told how many more are done. Large ones should come first: then no core waits at the end."""
+    settled: list[Parsed] = []
+    fresh: list[tuple[bytes, str, Extracted]] = []
+    size = 0
+    for task, result in _parse_all(_tasks(root, paths, cache, settled)):
+        if isinstance(result, str):
+            settled.append(Parsed(task.path, task.digest, None, problem=result))
+        else:
+            settled.append(Parsed(task.path, task.digest, result, task.note))
+            fresh.append((task.digest, task.language, result))
+            size += len(result.facts) + len(result.texts)
+        tick(len(settled))
+        yield from settled
+        settled.clear()
+        if size > PUT_BYTES:
+            cache.put_all(fresh)
+            fresh, size = [], 0
+    tick(len(settled))
+    yield from settled
+    cache.put_all(fresh)
+
+
+def _tasks(root: Path, paths: Iterable[str], cache: ParseCache, settled: list[Parsed]) -> Iterator[_Task]:
+    """What has to be parsed; what the cache knows and what cannot be read is settled at once."""
     for path in paths:
         language = language_of(path) or format_of(path)
         assert language is not None
         source = read_source(root, path, whole=language.name in FORMATS)
         if source.skip or source.problem:
-            tick(1)
-            yield Parsed(path, b"", None, "", source.skip, source.problem)
+            settled.append(Parsed(path, b"", None, "", source.skip, source.problem))
             continue
         digest = content_hash(source.data)
         known = cache.get(digest, language.name)
         if known is not None:
-            tick(1)
-            yield Parsed(path, digest, known, source.note)
+            settled.append(Parsed(path, digest, known, source.note))
         else:
-            waiting.append((_Task(path, language.name, source.data), source))
-    fresh: list[tuple[bytes, str, Extracted]] = []
-    notes = {task.path: source.note for task, source in waiting}
-    languages = {task.path: task.language for task, source in waiting}
-    for path, digest, result in _run([task for task, _ in waiting], tick):
-        if isinstance(result, str):
-            yield Parsed(path, digest, None, problem=result)
-        else:
-            fresh.append((digest, languages[path], result))
-            yield Parsed(path, digest, result, notes[path])
-    cache.put_all(fresh)
+            yield _Task(path, language.name, source.data, digest, source.note)
 
 
-def _run(tasks: list[_Task], tick: Callable[[int], None]) -> Iterator[tuple[str, bytes, Extracted | str]]:
-    if sum(len(task.data) for task in tasks) < ALONE_BYTES:
-        for task in tasks:
-            yield _parse_one(task)
-            tick(1)
-        return
-    batches = _batches(tasks)
-    try:
-        with ProcessPoolExecutor(worker_count(), mp_context=_context(), initializer=begin_worker) as pool:
-            for results in pool.map(_parse_batch, batches):
-                yield from results
-                tick(len(results))
-                batches[0] = []
-                batches.pop(0)
-    except BrokenProcessPool:
-        # a file killed its worker (out of memory, a crash in a grammar): find it by parsing what is left one process at a time
-        for batch in batches:
-            for task in batch:
-                yield _parse_isolated(task)
-                tick(1)
+def _parse_all(tasks: Iterator[_Task]) -> Iterator[_Result]:
+    """Parses tasks in the order they come: a few in this process, many on all cores."""
+    first: list[_Task] = []
+    size = 0
+    while size < ALONE_BYTES:
+        task = next(tasks, None)
+        if task is None:
+            yield from zip(first, map(_parse_one, first), strict=True)
+            return
+        first.append(task)
+        size += len(task.data)
+    batches = _batches(chain(first, tasks))
+    while True:
+        waiting: deque[list[_Task]] = deque()
+        try:
+            yield from _parse_on_all_cores(batches, waiting)
+            return
+        except BrokenProcessPool:
+            # a file killed its worker (out of memory, a crash in a grammar): it is found by giving each a process of its own
+            for batch in waiting:
+                yield from zip(batch, map(_parse_isolated, batch), strict=True)
+
+
+def _parse_on_all_cores(batches: Iterator[list[_Task]], waiting: deque[list[_Task]]) -> Iterator[_Result]:
+    """Keeps all workers busy; `waiting` are the batches that were begun and not given yet."""
+    workers = worker_count()
+    with ProcessPoolExecutor(workers, mp_context=_context(), initializer=begin_worker) as pool:
+        begun: deque[Future[list[Extracted | str]]] = deque()
+        try:
+            for batch in batches:
+                waiting.append(batch)
+                begun.append(pool.submit(_parse_batch, batch))
+                if len(begun) > AHEAD * workers:
+                    yield from _oldest(waiting, begun)
+            while begun:
+                yield from _oldest(waiting, begun)
+        finally:
+            for future in begun:
+                future.cancel()
+
+
+def _oldest(waiting: deque[list[_Task]], begun: deque[Future[list[Extracted | str]]]) -> Iterable[_Result]:
+    results = begun[0].result()
+    begun.popleft()
+    return zip(waiting.popleft(), results, strict=True)
 
 
 def worker_count() -> int:
@@ -120,41 +164,37 @@ def _end_with(sentinel: int) -> None:
     os._exit(1)
 
 
-def _batches(tasks: list[_Task]) -> list[list[_Task]]:
-    """Tasks in batches of some size, the large ones first so that no core is left waiting at the end."""
-    out: list[list[_Task]] = []
-    size = BATCH_BYTES
-    for task in sorted(tasks, key=lambda t: (-len(t.data), t.path)):
-        if size >= BATCH_BYTES:
-            out.append([])
-            size = 0
-        out[-1].append(task)
+def _batches(tasks: Iterable[_Task]) -> Iterator[list[_Task]]:
+    """Tasks in batches of some size."""
+    batch: list[_Task] = []
+    size = 0
+    for task in tasks:
+        batch.append(task)
         size += len(task.data)
-    return out
+        if size >= BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
 
 
-def _parse_batch(tasks: list[_Task]) -> list[tuple[str, bytes, Extracted | str]]:
+def _parse_batch(tasks: list[_Task]) -> list[Extracted | str]:
     return [_parse_one(task) for task in tasks]
 
 
-def _parse_one(task: _Task) -> tuple[str, bytes, Extracted | str]:
-    digest = content_hash(task.data)
+def _parse_one(task: _Task) -> Extracted | str:
     try:
         form = FORMATS.get(task.language)
-        return (
-            task.path,
-            digest,
-            extract_sections(task.data, form) if form else extract(task.data, by_name()[task.language]),
-        )
+        return extract_sections(task.data, form) if form else extract(task.data, by_name()[task.language])
     except ParseTimeout:
-        return task.path, digest, "takes too long to parse"
+        return "takes too long to parse"
     except (RecursionError, MemoryError) as error:
-        return task.path, digest, f"cannot be parsed: {type(error).__name__}"
+        return f"cannot be parsed: {type(error).__name__}"
 
 
-def _parse_isolated(task: _Task) -> tuple[str, bytes, Extracted | str]:
+def _parse_isolated(task: _Task) -> Extracted | str:
     try:
         with ProcessPoolExecutor(1, mp_context=_context(), initializer=begin_worker) as pool:
             return pool.submit(_parse_one, task).result()
     except BrokenProcessPool:
-        return task.path, content_hash(task.data), "crashes the parser"
+        return "crashes the parser"

@@ -21,6 +21,7 @@ _METHODS = re.compile(r"""["'][^()]*?\bmethods\s*=\s*[\[{(]\s*["'](\w+)["']\s*,?
 _VERBS = re.compile(
     r"(?:\.?(?:\w+::)*(?:get|post|put|delete|patch|head|options)\([\w.:]*\)\s*)+"
 )  # `get(show).post(place)`
+_SUPERTYPES = frozenset({F.BASE, F.IMPLEMENTS})
 _WITH_LITERALS = frozenset({F.CALL, F.ACCESS, F.DECORATE, F.NEW, F.MENTION})
 _USES = frozenset({F.MENTION, F.ACCESS})
 _COVERED = _USES | {F.HINT}
@@ -42,7 +43,16 @@ class FileReader(Texts):
         for row in reversed(bindings):
             if not row.until:
                 self.bound[row.source, row.name] = row.line
-        out = F.FileFacts(self.language.name, self.namespace, symbols, self._references(), self._imports(), bindings)
+        references = self._references()
+        out = F.FileFacts(
+            self.language.name,
+            self.namespace,
+            symbols,
+            [row for row in references if row.role in _SUPERTYPES],
+            self._imports(),
+            F.encoded([row for row in references if row.role not in _SUPERTYPES]),
+            F.encoded(bindings),
+        )
         return out, self._texts(symbols)
 
     def _bare_calls(self, known: set[tuple[int, int]]) -> list[tuple[int, int, int, str]]:

@@ -91,10 +91,10 @@ def with_counts(row: C.FileRow, calls: CallCounts) -> C.FileRow:
 
 
 def finish(
-    folder: Path, catalogue: C.Catalogue, edges: E.Array, words: P.Words, found: Scan, configs: dict[str, str],
+    folder: Path, catalogue: C.Catalogue, edges: E.Array, digests: dict[str, str], found: Scan, configs: dict[str, str],
     report: Report, indexed_at: int, started: float, new: bool,
 ) -> None:  # fmt: skip
-    """Writes what is left and seals the generation with the counts a reader checks."""
+    """Writes what is left and seals the generation with what a reader checks; `digests` tell what was written before from damaged files."""
     stats = found.files
     passed = [(p, r, 0, *_stat(stats, p)) for p, r in report.skipped.items()] + [
         (p, r, 1, *_stat(stats, p)) for p, r in report.problems.items()
@@ -105,8 +105,8 @@ def finish(
     catalogue.set_meta(
         {
             "schema": str(C.SCHEMA_VERSION), "version": index_version(), "indexed_at": str(indexed_at),
-            "edges": E.write(folder, edges), "words": P.write(folder, words), "seconds": f"{time.monotonic() - started:.3f}", "mode": report.mode,
-            "others": str(found.others), "catalogue_bytes": "0" * 12,
+            "edges": E.write(folder, edges), "seconds": f"{time.monotonic() - started:.3f}", "mode": report.mode,
+            "others": str(found.others), "catalogue_bytes": "0" * 12, **digests,
         }
     )  # fmt: skip
     catalogue.finish(new)

@@ -26,11 +26,11 @@ def show(path: str) -> None:
         print(
             f"{symbol.kind:12} {symbol.symbol}  {symbol.start}-{symbol.end}  {text.signature!r}  type={symbol.type!r} values={symbol.values}"
         )
-    for row in facts.references:
+    for row in [*facts.supertypes, *F.decode_references(facts.references)]:
         print(f"{_ROLES[row.role]:12} {row.line:4} {name(row.source)} → {row.chain} {row.literal} {row.handler}")
     for imported in facts.imports:
         print(f"import       {imported.line:4} {imported}")
-    for binding in facts.bindings:
+    for binding in F.decode_bindings(facts.bindings):
         print(
             f"local        {binding.line:4} {name(binding.source)}: {binding.name} type={binding.type!r} value={binding.value!r}"
         )

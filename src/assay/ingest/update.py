@@ -26,6 +26,7 @@ from assay.ingest.rows import accept, add_items, file_row, finish, read_configs,
 from assay.ingest.stored import StoredTable
 from assay.ingest.walk import Scan, is_test_path
 from assay.store import catalogue as C
+from assay.store import columns as K
 from assay.store import edges as E
 from assay.store import postings as P
 from assay.store.index import Index
@@ -62,7 +63,7 @@ def update(
     with home.new_generation() as folder:
         shutil.copyfile(previous.folder / C.NAME, folder / C.NAME)
         catalogue = C.Catalogue.edit(folder / C.NAME)
-        words = _replace_files(catalogue, previous.postings.words(), rows, fresh, gone, parsed, found)
+        words, columns = _replace_files(catalogue, previous, rows, fresh, gone, parsed, found)
         dependencies = _dependencies(previous)
         affected = sorted(set(fresh) | dependencies.affected(keys, rows))
         if len(affected) > REBUILD_SHARE * len(rows) + 20:
@@ -80,7 +81,8 @@ def update(
         edges = _merge_edges(previous, catalogue, rows, resolved, gone)
         catalogue.add_files(rows[path] for path in affected)
         report.files, report.parsed, report.resolved, report.removed = len(rows), len(fresh), len(affected), len(gone)
-        finish(folder, catalogue, edges, words, found, configs, report, indexed_at, started, new=False)
+        digests = {"words": words.write(folder), "columns": columns.write(folder)}
+        finish(folder, catalogue, edges, digests, found, configs, report, indexed_at, started, new=False)
     return report
 
 
@@ -128,16 +130,17 @@ def _loader(
 
 def _replace_files(
     catalogue: C.Catalogue,
-    words: P.Words,
+    previous: Index,
     rows: dict[str, C.FileRow],
     fresh: dict[str, File],
     gone: list[str],
     parsed: dict[str, Parsed],
     found: Scan,
-) -> P.Words:
-    """Writes the new symbols of changed files, ids that still exist keep their numbers; returns the words of all items."""
+) -> tuple[P.Postings, K.Columns]:
+    """Writes the new symbols of changed files, ids that still exist keep their numbers; returns the words and columns of all items."""
     numbers: dict[str, int] = {}
     new_words: list[P.Words] = []
+    described: list[K.Array] = []
     next_number = catalogue.connection.execute("SELECT coalesce(max(number), 0) + 1 FROM symbols").fetchone()[0]
     next_file = max((row.number for row in rows.values()), default=0) + 1
     removed: dict[str, int] = {}
@@ -159,7 +162,10 @@ def _replace_files(
         assert extracted is not None
         catalogue.add_files([rows[path]])
         new_words += add_items(catalogue, symbols, path, extracted)
-    return P.joined([words.without(removed.values()), P.joined(new_words)])
+        described.append(K.described(symbols))
+    gone_numbers = removed.values()
+    words = previous.postings.replaced(gone_numbers, P.joined(new_words))
+    return words, previous.columns.replaced(gone_numbers, described)
 
 
 def _merge_edges(
@@ -171,7 +177,7 @@ def _merge_edges(
     stays = np.ones(max((row.number for row in previous.files.values()), default=0) + 1, bool)
     stays[0] = False
     stays[[number for number in replaced if number < len(stays)]] = False
-    kept = old[(old["file"] > 0) & stays[np.maximum(old["file"], 0)]]
+    kept = (old["file"] > 0) & stays[np.maximum(old["file"], 0)]
     imported = imported_rows(catalogue)
     ids = {i for r in resolved.values() for e in r.edges for i in (e.source, e.target) if not i.startswith(EXTERNAL)}
     numbers = catalogue.numbers(ids | {i for row in imported for i in row[:2]})
@@ -182,4 +188,4 @@ def _merge_edges(
     outside = edges["target"] < 0
     common = np.array([catalogue.external(name) for name in fresh.externals], dtype="<i4")
     edges["target"][outside] = -common[-1 - edges["target"][outside]]
-    return E.merged(kept, np.concatenate([edges, imported_edges(imported, numbers, rows)]))
+    return E.replaced(old, kept, np.concatenate([edges, imported_edges(imported, numbers, rows)]))

@@ -80,7 +80,8 @@ def index_version() -> str:
         [
             *sorted(_HERE.rglob("*.py")),
             *_words(),
-            _HERE.parent / "store" / "files.py",
+            _HERE.parent / "core" / "items.py",
+            *(_STORE / name for name in ("files.py", "columns.py")),
             *sorted((_HERE / "languages").glob("*.scm")),
             *sorted((_HERE / "languages").glob("*.common")),
         ]

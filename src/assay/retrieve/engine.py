@@ -26,6 +26,7 @@ from assay.retrieve.order import Floats, Ints, added_up, highest, share_of_best
 from assay.retrieve.profile import Profile
 from assay.retrieve.reading import Reading, read
 from assay.retrieve.scoring import Walked
+from assay.store.columns import KIND_NAMES
 from assay.store.history import History
 from assay.store.index import Index
 from assay.store.sections import Sections
@@ -246,10 +247,7 @@ class Engine:
     @cached_property
     def _files(self) -> Ints:
         """The number of the file each item is in."""
-        files = np.zeros(self._size, np.int64)
-        for number, file in self.index.catalogue.connection.execute("SELECT number, file FROM symbols"):
-            files[number] = file
-        return files
+        return np.asarray(self.index.columns.file, np.int64)
 
     @cached_property
     def _folders(self) -> Ints:
@@ -263,22 +261,13 @@ class Engine:
     @cached_property
     def _kinds(self) -> Floats:
         """The weight of each item's kind. Files are not retrieved themselves: their symbols are."""
-        weights = np.zeros(self._size)
-        for number, kind in self.index.catalogue.connection.execute(
-            "SELECT number, kind FROM symbols WHERE ordinal >= 0"
-        ):
-            weights[number] = self.profile.kind_weights.get(kind, 1.0)
-        return weights
+        weights = [self.profile.kind_weights.get(kind, 1.0) if kind not in ("", "file") else 0.0 for kind in KIND_NAMES]
+        return np.array(weights)[self.index.columns.kind]
 
     @cached_property
     def _tests(self) -> Floats:
         """The weight of what belongs to tests."""
-        weights = np.ones(self._size)
-        rows = self.index.catalogue.connection.execute(
-            "SELECT s.number FROM symbols s JOIN files f ON f.number = s.file WHERE s.test OR f.test"
-        )
-        weights[[number for (number,) in rows]] = self.profile.test_weight
-        return weights
+        return np.where(self.index.columns.test, self.profile.test_weight, 1.0)
 
     @cached_property
     def _name_rarity(self) -> Floats:

@@ -139,8 +139,7 @@ def norms_of(words: Postings, profile: Profile) -> Floats:
 
 def name_rarity_of(words: Postings) -> Floats:
     """How rare the words of each item's name are, added up."""
-    everything = words.words()
-    rarity = np.array([rarity_of(len(words.numbers), int(count)) for count in np.bincount(everything.terms)])
-    named = everything.counts[:, NAME] > 0
-    added = np.bincount(everything.items[named], weights=rarity[everything.terms[named]], minlength=len(words.lengths))
+    rarity = np.array([rarity_of(len(words.numbers), having) for having in words.frequencies.tolist()])
+    terms, items = words.having(NAME)
+    added = np.bincount(items, weights=rarity[terms], minlength=len(words.lengths))
     return np.asarray(added, dtype=np.float64)

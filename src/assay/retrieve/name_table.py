@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from pathlib import PurePosixPath
+from posixpath import splitext
 from typing import NamedTuple
 
 from assay.core.items import TYPE_KINDS
@@ -103,8 +103,8 @@ class NameTable:
     def _segments(self) -> dict[str, list[int]]:
         files: dict[str, list[int]] = defaultdict(list)
         for file, path in self._paths.items():
-            parts = PurePosixPath(path.lower())
-            for segment in {*parts.parts, parts.stem}:
+            parts = path.lower().split("/")
+            for segment in {*parts, splitext(parts[-1])[0]}:
                 files[segment].append(file)
         return files
 

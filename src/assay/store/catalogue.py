@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 # Bump when the tables change: an index of another version is rebuilt, never guessed at.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 NAME = "catalogue.db"
 
@@ -178,7 +178,8 @@ class Catalogue:
         return dict(self.connection.execute("SELECT key, value FROM meta").fetchall())
 
     def files(self) -> dict[str, FileRow]:
-        return {row[1]: FileRow(*row) for row in self.connection.execute("SELECT * FROM files ORDER BY path")}
+        rows = self.connection.execute("SELECT * FROM files ORDER BY path")
+        return {row.path: row for row in map(FileRow._make, rows)}
 
     def file(self, path: str) -> FileRow | None:
         row = self.connection.execute("SELECT * FROM files WHERE path = ?", (path,)).fetchone()

@@ -11,14 +11,16 @@ from typing import TypeVar
 from assay.core.edges import EDGE_NAMES, EXTERNAL, PROVENANCES, Edge
 from assay.core.items import Item
 from assay.errors import AssayError
-from assay.store import catalogue, edges, layout, postings
+from assay.store import catalogue, columns, edges, layout, postings
 from assay.store.catalogue import Catalogue, FileRow
+from assay.store.columns import Columns
 from assay.store.edges import Edges
 from assay.store.layout import Home
 from assay.store.postings import Postings
 
-Arrays = TypeVar("Arrays", Edges, Postings)
+Arrays = TypeVar("Arrays", Edges, Postings, Columns)
 
+_ARRAYS = ("edges", "words", "columns")
 _ITEM = (
     "SELECT s.number, s.id, s.kind, s.name, s.symbol, f.path, s.start, s.end, coalesce(t.signature, ''), coalesce(t.doc, ''), s.test "
     "FROM symbols s JOIN files f ON f.number = s.file LEFT JOIN texts t ON t.number = s.number "
@@ -36,8 +38,11 @@ class UnusableIndex(AssayError):
 class Index:
     """One generation of an index, open for reading."""
 
-    def __init__(self, root: Path, folder: Path, opened: Catalogue, graph: Edges, words: Postings) -> None:
-        self.root, self.folder, self.catalogue, self.edges, self.postings = root, folder, opened, graph, words
+    def __init__(
+        self, root: Path, folder: Path, opened: Catalogue, graph: Edges, words: Postings, table: Columns
+    ) -> None:
+        self.root, self.folder, self.catalogue = root, folder, opened
+        self.edges, self.postings, self.columns = graph, words, table
 
     @classmethod
     def open(cls, root: Path, home: Home) -> Index:
@@ -74,12 +79,15 @@ class Index:
             opened.close()
             raise UnusableIndex(f"{path}: the index is truncated. {hint}")
         try:
-            graph = _mapped(Edges.open, folder / edges.NAME, meta.get("edges"), "edges", hint)
-            words = _mapped(Postings.open, folder / postings.ITEMS, meta.get("words"), "words", hint)
+            # what is as it was sealed needs no second look
+            digests = {} if layout.is_sealed(folder) else {what: meta.get(what, "") for what in _ARRAYS}
+            graph = _mapped(Edges.open, folder / edges.NAME, digests, "edges", hint)
+            words = _mapped(Postings.open, folder / postings.ITEMS, digests, "words", hint)
+            table = _mapped(Columns.open, folder / columns.NAME, digests, "columns", hint)
         except (FileNotFoundError, UnusableIndex):
             opened.close()
             raise
-        return cls(root, folder, opened, graph, words)
+        return cls(root, folder, opened, graph, words, table)
 
     def damage(self) -> str:
         """What is wrong with the catalogue; empty when nothing is. SQLite looks at all of it only if a file changed since it was sealed."""
@@ -169,16 +177,16 @@ class Index:
         return symbols, found
 
 
-def _mapped(read: Callable[[Path], Arrays], path: Path, digest: str | None, what: str, hint: str) -> Arrays:
-    """Opens arrays of a generation and checks that they are those of the digest; `path` is the file to speak of when they are not."""
+def _mapped(read: Callable[[Path], Arrays], path: Path, digests: dict[str, str], what: str, hint: str) -> Arrays:
+    """Opens arrays of a generation and checks that they are those of their digest, if it is given; `path` is the file to speak of."""
     try:
         opened = read(path.parent)
-        found = opened.digest
+        damaged = what in digests and digests[what] != opened.digest
     except FileNotFoundError:
         raise
     except Exception as error:  # numpy parses the header as Python: random bytes can raise nearly anything
         problem = (str(error) or type(error).__name__).splitlines()[0]
         raise UnusableIndex(f"{path}: the index is damaged ({problem}). {hint}") from None
-    if found != digest:
+    if damaged:
         raise UnusableIndex(f"{path}: the index is damaged (not the {what} that were written). {hint}")
     return opened

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 
 from assay.ingest import facts as F
 from assay.ingest.evaluate.base import DATA, MAX_ANCESTORS, TYPE_LIKE, Ancestry, EvaluatorBase, Value
@@ -49,12 +50,23 @@ class Hierarchy(EvaluatorBase):
     def _satisfies(self, sym: Sym, mine: frozenset[str]) -> tuple[Sym, ...]:
         if not mine:
             return ()
-        found = []
-        for interface in self.table.interfaces(sym.kin):
-            wanted = self._wanted(interface)
-            if wanted and wanted <= mine and (sym.test or not interface.test):
-                found.append(interface)
-        return tuple(found)
+        demands = self._remember(f"demands:{sym.kin}", lambda: self._demands(sym.kin))
+        found = [
+            interface
+            for name in mine
+            for wanted, interface in demands.get(name, ())
+            if wanted <= mine and (sym.test or not interface.test)
+        ]
+        return tuple(sorted(found, key=lambda interface: (interface.path, interface.index)))
+
+    def _demands(self, kin: str) -> dict[str, list[tuple[frozenset[str], Sym]]]:
+        """Every interface and the methods it wants, under the rarest of them: a type need not look at all interfaces."""
+        demands = [(wanted, one) for one in self.table.interfaces(kin) if (wanted := self._wanted(one))]
+        times = Counter(name for wanted, _ in demands for name in wanted)
+        out: dict[str, list[tuple[frozenset[str], Sym]]] = defaultdict(list)
+        for wanted, interface in demands:
+            out[min(wanted, key=lambda name: (times[name], name))].append((wanted, interface))
+        return out
 
     def _wanted(self, interface: Sym) -> frozenset[str]:
         """The methods a type needs to satisfy an interface; none that could when part of it lies outside."""

@@ -27,7 +27,7 @@ class Resolver(Imports, Calls, Guesses, Uses, Relations):
         assert file is not None
         self._start(file)
         self._imports()
-        for row in file.facts.references:
+        for row in file.references():
             self._reference(row)
         self._types()
         self._tests()

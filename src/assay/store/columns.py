@@ -1,0 +1,84 @@
+"""What ranking asks about every item, as arrays by item number: its file, its kind, whether it is a test. Memory-mapped when read."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.core.items import KINDS
+from assay.store.catalogue import SymbolRow
+
+NAME = "columns.npy"
+
+KIND_NAMES = ("", *sorted(KINDS))  # by the code that is stored; the first is that of numbers no item has
+DTYPE = np.dtype([("file", "<i4"), ("kind", "u1"), ("test", "?")])
+
+_CODES = {name: code for code, name in enumerate(KIND_NAMES)}
+_NUMBERED = np.dtype([("number", "<i4"), *((name, DTYPE[name]) for name in DTYPE.names or ())])
+
+Array = npt.NDArray[Any]
+
+
+def described(symbols: Iterable[SymbolRow]) -> Array:
+    """The rows of some items, each with its number."""
+    return np.array([(row.number, row.file, _CODES[row.kind], row.test) for row in symbols], _NUMBERED)
+
+
+class Columns:
+    """The columns of one generation."""
+
+    def __init__(self, rows: Array) -> None:
+        self._rows = rows
+
+    @classmethod
+    def open(cls, folder: Path) -> Columns:
+        return cls(np.load(folder / NAME, mmap_mode="r"))
+
+    @classmethod
+    def of(cls, parts: list[Array]) -> Columns:
+        """The columns of items that were described."""
+        return cls(np.zeros(0, DTYPE)).replaced([], parts)
+
+    def replaced(self, gone: Iterable[int], parts: list[Array]) -> Columns:
+        """These columns without some items, and with those that were described."""
+        fresh = np.concatenate([np.zeros(0, _NUMBERED), *parts])
+        rows = np.zeros(max(len(self._rows), int(fresh["number"].max(initial=0)) + 1), DTYPE)
+        rows[: len(self._rows)] = self._rows
+        rows[list(gone)] = np.zeros(1, DTYPE)
+        for name in DTYPE.names or ():
+            rows[name][fresh["number"]] = fresh[name]
+        return Columns(rows)
+
+    def write(self, folder: Path) -> str:
+        """Writes them for `open`. Returns what tells them from damaged ones."""
+        np.save(folder / NAME, self._rows)
+        return self.digest
+
+    @property
+    def digest(self) -> str:
+        return f"{len(self._rows)} {zlib.crc32(self._rows.view('u1').data):08x}"
+
+    def __len__(self) -> int:
+        """One more than the highest number there ever was."""
+        return len(self._rows)
+
+    @cached_property
+    def file(self) -> Array:
+        """The number of the file each item is in; 0 where there is no such item."""
+        return np.ascontiguousarray(self._rows["file"])
+
+    @cached_property
+    def kind(self) -> Array:
+        """The place of each item's kind in KIND_NAMES."""
+        return np.ascontiguousarray(self._rows["kind"])
+
+    @cached_property
+    def test(self) -> Array:
+        """Whether each item belongs to the tests."""
+        return np.ascontiguousarray(self._rows["test"])
