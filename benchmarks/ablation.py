@@ -36,7 +36,7 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "coverage of the task's words": {"coverage": 0.0},
     "share of the name": {"name_precision": 0.0},
     "authority": {"authority": 0.0},
-    "history": {"history": 0.0},
+    "history": {"history": 0.0, "touched": 0.0},
     "documents": {"documents": 0.0},
     "tiered names, fused": {"fusion": 0.0},
     "kinds": {"kind_weights": {}},
@@ -45,7 +45,7 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "walk": {"walk": 0.0, "hits": 0.0},
     "HITS": {"hits": 0.0},
     "folder": {"folder": 0.0},
-    "places and own classes": {"certain": 0.0, "place": 0.0},
+    "places and literal names": {"certain": 0.0, "place": 0.0},
 }
 # what the default leaves out
 EXTRAS: dict[str, dict[str, Any]] = {
@@ -54,7 +54,7 @@ EXTRAS: dict[str, dict[str, Any]] = {
     "curated classes and aliases (0.5)": {"channels": {"names": 1.0, "classes": 0.5}},
     "BM25F as a channel": {"channels": {"names": 1.0, "lexical": 1.0}},
     "noise filter": {"noise": True},
-    "touched symbols (0.2)": {"touched": 0.2},
+    "touched symbols (0.3)": {"touched": 0.3},
     "seeds by fusion, with implementors": {"seeding": "fusion", "implementors": True, "channels": {"names": 1.0, "lexical": 1.0}},
     "… and focused": {"seeding": "fusion", "implementors": True, "focused": True, "channels": {"names": 1.0, "lexical": 1.0}},
     "… and path seeds": {"seeding": "fusion", "implementors": True, "path_seeds": 0.3, "channels": {"names": 1.0, "lexical": 1.0}},

@@ -117,7 +117,7 @@ def test_what_commits_with_such_messages_touched_gains(shop: Repository) -> None
     shop.commit("Customer complaints are answered politely")
     shop.index()
     assert _found(shop, "complaints of a customer")[0] == "write_to"
-    without = dataclasses.replace(Profile(), history=0.0)
+    without = dataclasses.replace(Profile(), history=0.0, touched=0.0)
     assert _found(shop, "complaints of a customer", without)[0] == "pay_back"
 
 
@@ -153,7 +153,7 @@ def test_a_ranking_says_what_every_score_is_made_of(shop: Repository) -> None:
     best = ranking.best(1)[0]
     index.close()
     assert set(ranking.factors) == {
-        "lexical", "coverage", "name", "authority", "history", "documents", "place", "channels", "kind", "tests",
+        "lexical", "coverage", "name", "authority", "history", "touched", "documents", "place", "channels", "kind", "tests",
     }  # fmt: skip
     direct = np.prod([values[best] for values in ranking.factors.values()])
     told = direct + ranking.pointed[best] + ranking.shared[best]

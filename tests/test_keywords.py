@@ -274,3 +274,13 @@ def assert_bounded(found: Keywords) -> None:
     assert all(len(tier) <= KEPT for tier in (found.exact, found.compounds, found.components))
     assert len(found.pieces) <= 6 * PIECES
     assert all(keyword and len(keyword) <= 2 * LONGEST + 1 for keyword in found.all)
+
+
+def test_what_can_be_nothing_but_code_is_literal() -> None:
+    found = extract(
+        "Make `Router` call handle_error() in OpenAPI docs, see parseBody and Response.json for the request body"
+    )
+    assert set(found.literal) >= {"Router", "handle_error", "parseBody", "Response.json"}
+    assert "OpenAPI" not in found.literal
+    assert "RequestBody" not in found.literal  # made of two words, not written
+    assert "RequestBody" in found.compounds

@@ -271,6 +271,25 @@ def test_the_place_a_task_points_at_comes_first(tables: Repository) -> None:
     assert {ranked.item.path for ranked in in_file[:2]} == {"app/store.py"}
 
 
+def test_a_name_that_few_have_and_the_task_writes_out_comes_first(tables: Repository) -> None:
+    tables.write("app/noise.py", "".join(f"def table_operation_{n}(table):\n    return table\n\n\n" for n in range(9)))
+    tables.commit()
+    tables.index()
+    index = tables.open()
+    ranking = Engine(index, Profile()).rank("table operation: the table of operations is what `encode` breaks")
+    first = index.item(ranking.best(1)[0]).symbol
+    index.close()
+    assert first == "encode"
+
+
+def test_the_title_of_a_task_says_whether_it_is_about_tests_and_counts_twice() -> None:
+    reading = read("Encode rows\n\nTests were added for the table.", Profile())
+    assert not reading.about_tests
+    assert reading.terms["encod"] == 2
+    assert reading.terms["tabl"] == 1
+    assert read("Fix the tests of rows\n\nMore.", Profile()).about_tests
+
+
 # -- what use has taught -----------------------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 
 from assay.retrieve import equivalence
 from assay.retrieve.equivalence import EquivalenceClass
@@ -20,6 +21,7 @@ from assay.store.index import Index
 LEXICAL = 30  # results of BM25F that compete with the other channels
 _ALIASED = 10  # of the names found: their neighbours' words become phrases for them
 _NEIGHBOURS = 20  # of each
+_BEARERS = 5  # a name that more have points at none of them
 _GAP = 5  # candidates; with fewer, vectors are asked whatever their weight
 
 Vectors = Callable[[str], Sequence[int]]  # from a task to the items nearest in meaning
@@ -57,14 +59,19 @@ class Channels:
             channels["vectors"] = Channel(weight, self._vectors(reading.task) if weight else ())
         return channels
 
+    def places(self, reading: Reading) -> list[int]:
+        """What stands at the places in files that the task names."""
+        return [hit.number for hit in places(self._index, reading.keywords.pieces)]
+
     def certain(self, reading: Reading) -> list[int]:
-        """What the task points at: the places in files it names, and the targets of the project's own classes that surely match."""
-        found = [hit.number for hit in places(self._index, reading.keywords.pieces)]
-        matched = equivalence.matches(reading.task, self._own, self._languages)
+        """What the task calls by a name that few have, and the targets of the project's own classes that surely match."""
+        matched = equivalence.matches(reading.task, self._own, self._languages) if self._own else []
         sure = [match for match in matched if match.is_sure]
-        return list(
-            dict.fromkeys(found + [hit.number for hit in equivalence.resolve(self._table, sure, len(sure) * 5)])
-        )
+        found = [hit.number for hit in equivalence.resolve(self._table, sure, len(sure) * _BEARERS)]
+        for name in reading.keywords.literal:
+            bearers = [row.number for row in islice(self._table.exact(name), _BEARERS + 1)]
+            found += bearers if len(bearers) <= _BEARERS else []
+        return list(dict.fromkeys(found))
 
     def paths(self, reading: Reading) -> list[int]:
         """Types under the paths that the task speaks of."""

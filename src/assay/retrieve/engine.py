@@ -95,14 +95,19 @@ class Engine:
         lexical.add_related(reading.related)
         channels = self._channels.lists(reading, lexical.score, profile.channels)
         channels |= _vocabulary(learned)
-        certain = self._channels.certain(reading) if profile.certain or profile.place else []
+        places = self._channels.places(reading) if profile.certain or profile.place else []
+        certain = [*places, *self._channels.certain(reading)] if profile.certain else []
         if not (
-            lexical.score.any() or certain or learned.vocabulary or any(channel.items for channel in channels.values())
+            lexical.score.any()
+            or places
+            or certain
+            or learned.vocabulary
+            or any(channel.items for channel in channels.values())
         ):
             return Ranking.nothing(task, self._size)
         tests = np.ones(self._size) if reading.about_tests else self._tests
         kinds = self._kinds_for(reading)
-        factors = self._factors(reading, lexical, channels, certain) | {"kind": kinds, "tests": tests}
+        factors = self._factors(reading, lexical, channels, places) | {"kind": kinds, "tests": tests}
         direct = np.prod(list(factors.values()), axis=0)
         pointed = self._pointed_at(direct, certain, learned)
         told = direct + pointed
@@ -124,7 +129,7 @@ class Engine:
     # -- what multiplies, and what is added ----------------------------------------------------------------------------
 
     def _factors(
-        self, reading: Reading, lexical: Lexical, channels: Mapping[str, Channel], certain: Sequence[int]
+        self, reading: Reading, lexical: Lexical, channels: Mapping[str, Channel], places: Sequence[int]
     ) -> dict[str, Floats]:
         """What the direct score is the product of. A factor that is switched off is not there."""
         profile = self.profile
@@ -136,7 +141,7 @@ class Engine:
             "history": (profile.history, lambda: self._by_file(commits.files() if commits else {})),
             "touched": (profile.touched, lambda: self._by_item(commits.symbols() if commits else {})),
             "documents": (profile.documents, lambda: self._by_item(symbol_shares(self._sections, reading.terms))),
-            "place": (profile.place, lambda: self._by_file({int(self._files[number]): 1.0 for number in certain})),
+            "place": (profile.place, lambda: self._by_file({int(self._files[number]): 1.0 for number in places})),
             "channels": (profile.fusion, lambda: self._fused(channels)),
         }
         factors = {"lexical": lexical.score}

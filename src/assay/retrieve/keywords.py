@@ -28,6 +28,9 @@ _GAP = re.compile(r"[\s`\"*-]{1,4}")
 _CALL = re.compile(r"(?<![\w$])\.?([A-Za-z_$][\w$]{0,80}(?:(?:\.|::|#)[\w$]{1,80}){0,8}[?!]?)\(")
 _DOTTED = re.compile(r"(?<![\w.:#/\\$-])[A-Za-z_]\w{0,80}(?:(?:\.|::|#)\w{1,80}){1,12}(?![\w/\\])")
 _SEPARATOR = re.compile(r"\.|::|#")
+_PROPER = re.compile(
+    r"[A-Z][A-Za-z0-9]*|[a-z0-9]+"
+)  # OpenAPI and GitHub are names of things in the world as often as of types
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,7 @@ class Keywords:
     compounds: tuple[str, ...] = ()
     components: tuple[str, ...] = ()
     pieces: tuple[Piece, ...] = ()
+    literal: tuple[str, ...] = ()  # those of the first two tiers that stand in the task and can be nothing but code
 
     @property
     def primary(self) -> tuple[str, ...]:
@@ -74,11 +78,14 @@ def extract(task: str) -> Keywords:
     compounds += _fresh(_with_lower(_functions(pieces)), seen)
     compounds += _fresh(_with_lower(filter(None, [named])), seen)
     compounds += _fresh(_with_lower(word.text for word in text_words if _is_compound(word.text)), seen)
+    literal = exact + [name for name in compounds if not _PROPER.fullmatch(name)]
     compounds += _fresh(_bigrams(text_words), seen)
     first = _fresh([priority, priority.capitalize()] if priority and not named else [], seen)
     rest = _fresh(_components(text_words), seen)
     components = first + sorted(rest, key=len, reverse=True)
-    return Keywords(tuple(exact[:KEPT]), tuple(compounds[:KEPT]), tuple(components[:KEPT]), pieces)
+    return Keywords(
+        tuple(exact[:KEPT]), tuple(compounds[:KEPT]), tuple(components[:KEPT]), pieces, tuple(literal[:KEPT])
+    )
 
 
 def code_patterns(text: str) -> list[str]:

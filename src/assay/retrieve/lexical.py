@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -35,15 +35,18 @@ _STOP = frozenset(
 
 
 def query_terms(task: str, repeats: int) -> dict[str, int]:
-    """The words a task is searched by, and how often each counts."""
-    found = Counter(
-        term
-        for word in re.findall(r"\w+", task)
-        if word.lower() not in _STOP
-        for term in terms(word)
-        if term not in _STOP
-    )
+    """The words a task is searched by, and how often each counts; the first of several lines is its title and counts twice."""
+    title, _, rest = task.strip().partition("\n")
+    found = Counter(_searched(task))
+    if rest.strip():
+        found.update(_searched(title))
     return {term: min(count, repeats) for term, count in found.items()}
+
+
+def _searched(text: str) -> Iterator[str]:
+    for word in re.findall(r"\w+", text):
+        if word.lower() not in _STOP:
+            yield from (term for term in terms(word) if term not in _STOP)
 
 
 def phrases(task: str) -> list[tuple[str, str]]:

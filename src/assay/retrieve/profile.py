@@ -28,15 +28,15 @@ class Profile:
     field_weights: tuple[float, ...] = (5.0, 2.0, 2.0, 1.0, 1.5, 0.6, 0.6)
     field_lengths: tuple[float, ...] = (0.3, 0.3, 0.3, 0.5, 0.6, 0.75, 0.75)
     saturation: float = 1.2
-    repeats: int = 2  # a word of the task counts at most so often
+    repeats: int = 3  # a word of the task counts at most so often
     thesaurus: float = 0.0  # what a related word counts, the task's own being 1
     # what multiplies the lexical score
-    coverage: float = 0.6  # the share of the task's words found, by rarity
+    coverage: float = 0.7  # the share of the task's words found, by rarity
     name_precision: float = 0.3  # the share of the name's words that the task has
     phrase: float = 0.0  # two words that are neighbours in the task are in the name
     authority: float = 0.5  # how often it is called and referred to
-    history: float = 0.4  # commits with such messages touched its file
-    touched: float = 0.0  # … or the symbol itself
+    history: float = 0.5  # commits with such messages touched its file
+    touched: float = 0.1  # … or the symbol itself
     documents: float = 0.5  # sections of documents that speak of the task name it
     place: float = 1.0  # the task names its file
     test_weight: float = 0.25  # tests, unless the task is about tests
@@ -82,8 +82,8 @@ class Profile:
 # the specification's settings as written; docs/retrieval.md says where the two differ
 _SEED = Profile(
     "seed",
-    field_weights=(10.0, 3.0, 4.0, 1.0, 3.0, 0.0, 0.0), thesaurus=0.5, coverage=0, name_precision=0, phrase=0.5, authority=0, history=0, documents=0,
-    place=0, test_weight=0.3, kind_weights={}, channels={"names": 2.0, "lexical": 2.0, "classes": 2.0}, fusion=0, certain=0,
+    field_weights=(10.0, 3.0, 4.0, 1.0, 3.0, 0.0, 0.0), repeats=1, thesaurus=0.5, coverage=0, name_precision=0, phrase=0.5,
+    authority=0, history=0, touched=0, documents=0, place=0, test_weight=0.3, kind_weights={}, channels={"names": 2.0, "lexical": 2.0, "classes": 2.0}, fusion=0, certain=0,
     container_share=0, member_share=0, seeding="fusion", seed_counts=((0, 15), (10_000, 20), (40_000, 25)), implementors=True, noise=True,
     dense=40_000, focused=True, path_seeds=0.3, steps=20, hits=1.0, folder=0, scoring="composite",
 )  # fmt: skip
@@ -93,10 +93,10 @@ PROFILES = {
     for profile in (
         Profile(),
         # for golden sets mined from the history of the repository that is searched: there, history would know the answers
-        Profile("no-history", history=0),
+        Profile("no-history", history=0, touched=0),
         Profile(
-            "lexical", coverage=0, name_precision=0, authority=0, history=0, documents=0, place=0, kind_weights={}, channels={}, fusion=0, certain=0,
-            container_share=0, member_share=0, walk=0, hits=0, folder=0,
+            "lexical", coverage=0, name_precision=0, authority=0, history=0, touched=0, documents=0, place=0, kind_weights={},
+            channels={}, fusion=0, certain=0, container_share=0, member_share=0, walk=0, hits=0, folder=0,
         ),
         _SEED,
     )

@@ -39,7 +39,7 @@ def read(task: str, profile: Profile) -> Reading:
         {term: weight for term, weight in related.items() if term not in own},
         tuple(phrases(text)),
         named,
-        is_about_tests(text),
+        is_about_tests(text.strip().partition("\n")[0]),  # a body that says "tests added" is not about tests
     )
 
 
