@@ -83,7 +83,8 @@ class Profile:
 _SEED = Profile(
     "seed",
     field_weights=(10.0, 3.0, 4.0, 1.0, 3.0, 0.0, 0.0), repeats=1, thesaurus=0.5, coverage=0, name_precision=0, phrase=0.5,
-    authority=0, history=0, touched=0, documents=0, place=0, test_weight=0.3, kind_weights={}, channels={"names": 2.0, "lexical": 2.0, "classes": 2.0}, fusion=0, certain=0,
+    authority=0, history=0, touched=0, documents=0, place=0, test_weight=0.3, kind_weights={},
+    channels={"names": 2.0, "lexical": 2.0, "classes": 2.0}, fusion=0, certain=0,
     container_share=0, member_share=0, seeding="fusion", seed_counts=((0, 15), (10_000, 20), (40_000, 25)), implementors=True, noise=True,
     dense=40_000, focused=True, path_seeds=0.3, steps=20, hits=1.0, folder=0, scoring="composite",
 )  # fmt: skip
