@@ -15,7 +15,8 @@ def _cell(text: str) -> str:
 
 
 def _default(option: click.Option) -> str:
-    return f"`{option.default}`" if option.show_default and option.default is not None else ""
+    shown = option.show_default if isinstance(option.show_default, str) else option.default
+    return f"`{shown}`" if option.show_default and shown is not None else ""
 
 
 def _names(option: click.Option) -> str:

@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.core.edges import EDGE_TYPES
-from assay.errors import AssayError
 from assay.retrieve.engine import Engine
 from assay.retrieve.graph import Graph
 from assay.retrieve.lexical import query_terms, rarity_of
-from assay.retrieve.profile import PROFILES, Profile, profile
+from assay.retrieve.profile import PROFILES, Profile
 from assay.store.edges import DTYPE, Edges
 from assay.text.terms import terms
 from assay.text.tokens import count
@@ -154,7 +153,7 @@ def test_a_ranking_says_what_every_score_is_made_of(shop: Repository) -> None:
     best = ranking.best(1)[0]
     index.close()
     assert set(ranking.factors) == {
-        "lexical", "coverage", "name", "authority", "history", "place", "channels", "kind", "tests",
+        "lexical", "coverage", "name", "authority", "history", "documents", "place", "channels", "kind", "tests",
     }  # fmt: skip
     direct = np.prod([values[best] for values in ranking.factors.values()])
     told = direct + ranking.pointed[best] + ranking.shared[best]
@@ -188,11 +187,6 @@ def test_a_weight_of_0_switches_the_walk_hits_and_sharing_off(shop: Repository) 
     assert not ranking.shared.any()
     assert "hits" not in ranking.parts
     assert (ranking.folder == 1).all()
-
-
-def test_an_unknown_profile_offers_the_nearest() -> None:
-    with pytest.raises(AssayError, match="Did you mean 'lexical'"):
-        profile("lexicl")
 
 
 # -- the graph ---------------------------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from assay.git import Git
 from assay.ingest import log
-from assay.store import history
-from assay.store.history import Commit, History, Strings, Touch
+from assay.store import arrays, history
+from assay.store.history import Commit, History, Touch
 from assay.store.index import UnusableIndex
 from assay.text.terms import terms
 from conftest import Repository
@@ -505,8 +505,7 @@ def test_a_recent_commit_says_more_than_an_old_one(repository: Repository) -> No
 @given(st.sets(st.text(max_size=5), max_size=20), st.text(max_size=5))
 def test_a_string_is_found_where_it_is(strings: set[str], other: str) -> None:
     ordered = sorted(strings)
-    arrays = history._strings("x", ordered)
-    kept = Strings(arrays["x_text"], arrays["x_text_starts"])
+    kept = arrays.strings_of(arrays.strings("x", ordered), "x")
     assert [kept[n] for n in range(len(kept))] == ordered
     assert [kept.find(one) for one in ordered] == list(range(len(ordered)))
     assert (kept.find(other) >= 0) == (other in strings)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from assay.cli.evaluation.mine import command, locate
 from assay.core.golden import GoldenQuery
+from assay.core.outline import Outline
 from assay.errors import AssayError
 from assay.evaluate.golden import load
 from assay.evaluate.mine import (
@@ -29,11 +30,10 @@ from assay.evaluate.mine import (
     split,
 )
 from assay.evaluate.mine import message as messages
-from assay.evaluate.mine.definitions import Outline
-from assay.evaluate.mine.log import Hunk
 from assay.evaluate.mine.paths import role, tier
 from assay.evaluate.mine.sections import sections
 from assay.git import unquote
+from assay.patches import Hunk
 from conftest import Repository
 
 _CART = """import math
@@ -313,10 +313,24 @@ _LEFT_OUT: dict[str, tuple[str, Callable[[Repository], None]]] = {
     "a revert by its body": ("revert", _saying("Do not round totals\n\nThis reverts commit 1234567.")),
     "a formatter": ("formatting", _saying("chore: run black on everything in sight")),
     "a style prefix": ("formatting", _saying("style(cart): wrap the long lines again")),
+    "a linter's prefix": ("formatting", _saying("[ruff] Enable C400, which finds needless generators")),
+    "a linter's new version": ("formatting", _saying("Upgrade the Python formatter ruff once more")),
+    "a squashed merge": ("merge", _saying("Merge pull request #12 from somebody/rounding")),
+    "a pipeline": ("housekeeping", _saying("ci: run everything on two more systems")),
+    "a prefix for documents": ("documentation", _saying("docs(cart): say how totals are rounded")),
+    "typos": ("documentation", _saying("Fix some small typos in comments and names")),
+    "better documentation": ("documentation", _saying("Slightly improve the docs of carts")),
+    "better documentation with a number": ("documentation", _saying("Slight improvement to the docs (#12)")),
+    "a change log": ("documentation", _saying("Add changelog entry, fix an admonition")),
+    "tests by their prefix": ("tests only", _saying("test(cart): reach all of the lines")),
+    "more tests": ("tests only", _saying("Add more tests for carts without lines")),
+    "a fixup": ("follow-up", _saying("fixup! Round totals the way people expect")),
+    "an answer to a review": ("follow-up", _saying("fix: address the remaining review feedback on carts")),
     "white space": ("formatting", lambda repository: (_total(repository, "sum( self.lines )"), repository.commit(_WHY))[1]),
     "white space at an end without a line break": ("formatting", _without_a_line_break),
     "a short message": ("short text", _saying("Fix it\n\nSigned-off-by: Somebody With Name <x@example.org>")),
     "a default message": ("default message", _saying("Update shop/inner/cart.py")),
+    "a default message with a number": ("default message", _saying("Update shop/inner/cart.py (#12)\n\nCo-authored-by: A B <a@example.org>")),
     "the same message": ("duplicate text", _twice),
     "many files": ("bulk", _bulk),
     "many symbols": ("bulk", _many_symbols),
@@ -349,6 +363,14 @@ def test_a_commit_is_left_out_and_counted_under_its_reason(shop: Repository, cas
         "Version the cache so old entries are dropped",
         "Update the rounding of totals in carts",
         "Abbot: accept names with apostrophes in carts",
+        "Fix comment parsing in lists of carts",
+        "Add a warning for carts without lines and fix a small typo",
+        "Address books of customers are sorted by name",
+        "Test that a cart is empty before it is sold",
+        "Merge equal lines of a cart into one",
+        "Merge branch prices of a chain into one list",
+        "Fix grammar rules for nested carts",
+        "Build totals from the lines that are left",
     ],
 )
 def test_a_message_that_only_sounds_like_housekeeping_is_kept(shop: Repository, message: str) -> None:
@@ -535,16 +557,16 @@ def test_a_changed_line_touches_the_smallest_definition_around_it(
         around = [one for one in definitions if one.start <= first and last <= one.end]
         if around:
             expected.add(min(around, key=lambda one: (one.end - one.start, -int(one.symbol[-1]))))
-    assert set(Outline(definitions).touched([hunk])) == expected
+    assert set(Outline(definitions).touched(hunk.places())) == expected
 
 
 def test_a_namespace_around_everything_is_not_touched() -> None:
     outline = Outline([Definition("shop", "namespace", 1, 9), Definition("shop::pay", "function", 3, 4)])
-    assert [one.symbol for one in outline.touched([Hunk(1, (b"a",)), Hunk(3, (b"a",))])] == ["shop::pay"]
+    assert [one.symbol for one in outline.touched([(1, 1), (3, 3)])] == ["shop::pay"]
 
 
 def test_removing_an_empty_line_touches_nothing() -> None:
-    assert not Outline([Definition("pay", "function", 1, 5)]).touched([Hunk(2, (b"  ",), (b"x",))])
+    assert not Outline([Definition("pay", "function", 1, 5)]).touched(Hunk(2, (b"  ",), (b"x",)).places())
 
 
 @given(st.text("ab \t", max_size=20), st.text("ab \t", max_size=20))

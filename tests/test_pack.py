@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.core.items import Item
-from assay.core.packs import Heading, Pack, PackedItem, Ranked
+from assay.core.packs import NAME, RENDERINGS, Heading, Pack, PackedItem, Ranked, Section
 from assay.retrieve.pack import pack, proximity_exponent
 from assay.retrieve.render import FORMS, render
 from assay.retrieve.source import CHANGED, MISSING, OUTSIDE, WorkingTree
@@ -90,8 +90,8 @@ def test_the_estimate_stays_above_three_quarters_of_the_hungriest_tokenizer(text
 # the budget
 
 ITEMS = st.builds(
-    lambda symbol, path, start, lines, doc, signature, score, proximity: Ranked(
-        item(symbol, path, start, lines, doc=doc, signature=signature), score, proximity
+    lambda symbol, path, start, lines, doc, signature, score, proximity, why, section, most: Ranked(
+        item(symbol, path, start, lines, doc=doc, signature=signature), score, proximity, why, section, most
     ),
     NASTY,
     st.sampled_from(["src/a.py", "b`c.rs", "no\nline.go", "文/件.ts", "x"]),
@@ -101,8 +101,21 @@ ITEMS = st.builds(
     NASTY,
     st.floats(-1, 5),
     st.floats(0, 1),
+    NASTY,
+    st.sampled_from(["near", "far"]),
+    st.sampled_from(RENDERINGS),
 )
-HEADINGS = st.builds(Heading, NASTY, st.booleans(), NASTY, NASTY, st.lists(NASTY, max_size=4).map(tuple))
+SECTIONS = st.tuples(*(st.builds(Section, st.just(name), NASTY, NASTY) for name in ("near", "far")))
+HEADINGS = st.builds(
+    Heading,
+    NASTY,
+    st.booleans(),
+    NASTY,
+    NASTY,
+    st.lists(NASTY, max_size=4).map(tuple),
+    NASTY,
+    st.just(()) | SECTIONS,
+)
 BUDGETS = st.integers(0, 120) | st.integers(0, 3_000) | st.just(10**9)
 
 
@@ -113,6 +126,8 @@ BUDGETS = st.integers(0, 120) | st.integers(0, 3_000) | st.just(10**9)
 def test_no_format_ever_exceeds_the_budget_and_the_pack_knows_its_tokens(
     ranked: list[Ranked], budget: int, heading: Heading, bodies: list[str], format: str
 ) -> None:
+    if heading.sections:
+        ranked = sorted(ranked, key=lambda one: one.section, reverse=True)  # near before far
     ranked = [replace(one, item=replace(one.item, number=rank)) for rank, one in enumerate(ranked)]
     source = Texts({one.item.id: bodies[rank % len(bodies)] * 3 for rank, one in enumerate(ranked)}, {"x": CHANGED})
     made = pack(ranked, budget, source, heading, format)
@@ -124,6 +139,8 @@ def test_no_format_ever_exceeds_the_budget_and_the_pack_knows_its_tokens(
     assert sum(one.tokens for one in made.items) <= made.tokens
     numbers = [one.item.number for one in made.items]
     assert numbers == sorted(set(numbers)), "in rank order, each once"
+    fullest = [RENDERINGS.index(ranked[one.item.number].most) for one in made.items]
+    assert all(RENDERINGS.index(one.rendering) <= most for one, most in zip(made.items, fullest, strict=True))
     _READERS[format](made, written)
 
 
@@ -138,7 +155,7 @@ def _reads_json(made: Pack, written: str) -> None:
 
 
 def _reads_xml(made: Pack, written: str) -> None:
-    read = ElementTree.fromstring(written.encode())
+    read = list(ElementTree.fromstring(written.encode()).iter("item"))
     assert [one.get("end") for one in read] == [str(one.item.end) for one in made.items]
     assert [one.text is not None for one in read] == [bool(one.text) for one in made.items]
 
@@ -376,6 +393,59 @@ def test_a_markdown_fence_is_longer_than_any_inside_and_names_the_language() -> 
 
 def test_a_symbol_that_ends_with_a_backtick_is_still_a_code_span() -> None:
     assert FORMS["markdown"].item(PackedItem(item("`"), 1.0)) == "- `src/app.py:1` function `` ` ``\n"
+
+
+# sections
+
+
+def _sectioned() -> tuple[list[Ranked], Heading]:
+    touched, caller = item("Cart.add", "cart.py"), item("checkout", "shop.py")
+    ranked = [
+        Ranked(touched, 1.0, why="changed at 3", section="touched"),
+        Ranked(caller, 0.5, why="calls Cart.add", section="callers"),
+    ]
+    sections = (
+        Section("touched", "Touched", "1"),
+        Section("callers", "Callers", "1"),
+        Section("tests", "Tests", "none"),
+    )
+    return ranked, Heading("", True, "fresh", sections=sections)
+
+
+def test_sections_stand_before_their_items_and_are_named_also_when_empty() -> None:
+    ranked, heading = _sectioned()
+    lines = render(pack(ranked, 1000, Texts(), heading)).splitlines()
+    order = ["== Touched: 1", "cart.py:1 function Cart.add [changed at 3]", "== Callers: 1"]
+    order += ["shop.py:1 function checkout [calls Cart.add]", "== Tests: none"]
+    assert [line for line in lines if line in order] == order
+
+
+def test_json_says_the_section_and_the_reason_of_every_item() -> None:
+    ranked, heading = _sectioned()
+    read = json.loads(render(pack(ranked, 1000, Texts(), heading, "json")))
+    assert read["sections"] == {"touched": "1", "callers": "1", "tests": "none"}
+    assert [(one["section"], one["why"]) for one in read["items"]] == [
+        ("touched", "changed at 3"),
+        ("callers", "calls Cart.add"),
+    ]
+
+
+def test_titles_give_way_to_items_when_the_budget_is_small() -> None:
+    ranked, heading = _sectioned()
+    made = pack(ranked, 62, Texts(), heading)
+    assert made.heading.sections == ()
+    assert len(made.items) == 2
+    assert "calls Cart.add" in render(made)
+
+
+def test_what_is_of_use_only_by_name_is_never_shown_more_fully() -> None:
+    file, inner = item("", "src/a.py", lines=20, kind="file"), item("f", "src/a.py", start=3, lines=2)
+    made = pack(
+        [Ranked(file, 1.0, most=NAME), Ranked(inner, 0.5)], 10**6, Texts({file.id: body(20), inner.id: body(2)})
+    )
+    assert [one.rendering for one in made.items] == ["name", "body"]
+    other = pack([Ranked(file, 1.0), Ranked(inner, 0.5, most=NAME)], 10**6, Texts({file.id: body(20)}))
+    assert [one.within for one in other.items] == ["", ""], "a deleted symbol is not in the lines that are there"
 
 
 # lines of the working tree

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.core.items import Item
+from assay.core.learned import Association, Learned
 from assay.retrieve import hits, scoring, seeds
 from assay.retrieve.channels import Channels
 from assay.retrieve.engine import Engine
@@ -19,6 +20,7 @@ from assay.retrieve.path_context import path_context, path_terms
 from assay.retrieve.profile import PROFILES, Profile
 from assay.retrieve.reading import LONGEST, read
 from assay.retrieve.scoring import Walked
+from command import assay
 from conftest import Repository
 
 # -- order -------------------------------------------------------------------------------------------------------------
@@ -267,6 +269,66 @@ def test_the_place_a_task_points_at_comes_first(tables: Repository) -> None:
     index.close()
     assert found[0].item.symbol == "encode"
     assert {ranked.item.path for ranked in in_file[:2]} == {"app/store.py"}
+
+
+# -- what use has taught -----------------------------------------------------------------------------------------------
+
+
+def _ranks(tables: Repository, task: str, learned: Learned) -> dict[str, int]:
+    index = tables.open()
+    found = Engine(index, Profile()).ranked(task, 20, learned)
+    index.close()
+    return {ranked.item.symbol: rank for rank, ranked in enumerate(found, 1)}
+
+
+def test_feedback_and_session_add_to_the_score(tables: Repository) -> None:
+    index = tables.open()
+    [describe] = index.items("s.symbol = 'describe'")
+    engine, task = Engine(index, Profile()), "describe a table"
+    cold = engine.rank(task).scores[describe.number]
+    useful = engine.rank(task, Learned(feedback={describe.number: 1.0}))
+    useless = engine.rank(task, Learned(feedback={describe.number: -1.0})).scores[describe.number]
+    near = engine.rank(task, Learned(session={describe.number: 0.5})).scores[describe.number]
+    folder = useful.folder[describe.number]
+    index.close()
+    assert useful.scores[describe.number] - cold == pytest.approx(0.25 * folder, abs=0.01)
+    assert cold - useless == pytest.approx(0.05 * folder, abs=0.01)
+    assert near - cold == pytest.approx(0.5 * 0.20 * folder, abs=0.01)
+
+
+def test_learned_words_bring_what_has_no_word_of_the_task(tables: Repository) -> None:
+    index = tables.open()
+    [store] = index.items("s.symbol = 'Store'")
+    index.close()
+    task = "apply the rename"
+    learned = Learned(vocabulary=(Association(store.number, 0.8, ("rename",)),))
+    assert "Store" not in _ranks(tables, task, Learned())
+    ranks = _ranks(tables, task, learned)
+    assert 1 < ranks["Store"] <= 6  # proposed, not put in front
+
+
+def test_what_use_has_taught_reaches_the_command(tables: Repository) -> None:
+    task = "zanzibar expedition"
+    assert assay(tables.root, "context", task).code == 1
+    for _ in range(2):
+        assert assay(tables.root, "feedback", "useful", "Store", "--task", task).code == 0
+    assert assay(tables.root, "context", task, "--format", "json").json["items"][0]["symbol"] == "Store"
+    assert assay(tables.root, "why", task, "Store").code == 0
+    (tables.root / ".assay" / "learned.db").write_bytes(b"not a database at all, but long enough to be one" * 40)
+    done = assay(tables.root, "context", task)
+    assert done.code == 1
+    assert "warning" in done.err
+    assert "learned.db" in done.err
+
+
+def test_a_session_remembers_what_it_was_given(tables: Repository) -> None:
+    task = "rows and tables"
+    first = assay(tables.root, "context", task, "--session", "one", "--format", "json").json["items"]
+    again = assay(tables.root, "context", task, "--session", "one", "--format", "json").json["items"]
+    other = assay(tables.root, "context", task, "--session", "two", "--format", "json").json["items"]
+    scores = {item["id"]: item["score"] for item in first}
+    assert all(item["score"] > scores[item["id"]] for item in again if item["id"] in scores)
+    assert [(item["id"], item["score"]) for item in other] == [(item["id"], item["score"]) for item in first]
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------

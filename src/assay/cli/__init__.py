@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 
 import click
 
@@ -20,7 +21,9 @@ COMMANDS = {
     "symbols": ("assay.cli.symbols", "List symbols by name or pattern."),
     "impact": ("assay.cli.impact", "Who would notice if a symbol changed: its transitive callers."),
     "tests": ("assay.cli.affected_tests", "The tests that reach the given files, or what git diff shows."),
+    "feedback": ("assay.cli.feedback", "Say which symbols were useful and which were not, and see what was learned."),
     "ingest-scip": ("assay.cli.ingest_scip", "Merge a SCIP index: edges as exact as the compiler that made them."),
+    "config": ("assay.cli.config", "Every setting, its value, and where it comes from; config check validates."),
     "eval": ("assay.cli.evaluation", "Measure a retriever, ours or yours: golden sets, runs, comparisons, gates."),
 }
 
@@ -35,8 +38,13 @@ def cli() -> None:
     """
 
 
+def _warned(message: Warning | str, *_: object, **__: object) -> None:
+    click.echo(f"assay: warning: {message}", err=True)
+
+
 def main() -> None:
-    """The entry point: errors meant for people become one line and exit code 2."""
+    """The entry point: errors meant for people become one line and exit code 2, warnings one line."""
+    warnings.showwarning = _warned
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # starting its threads costs every command that counts 20 ms
     try:
         sys.exit(cli.main(standalone_mode=False))
@@ -56,6 +64,8 @@ def main() -> None:
             click.echo(f"assay: {error}", err=True)
         elif isinstance(error, sqlite3.DatabaseError):
             click.echo(f"assay: the index is damaged ({error}). Rebuild it with: assay index --rebuild", err=True)
+        elif isinstance(error, UnicodeEncodeError):
+            click.echo("assay: what was typed is not valid UTF-8", err=True)
         else:
             raise
         sys.exit(2)

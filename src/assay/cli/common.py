@@ -1,14 +1,14 @@
-"""What several commands share: finding the root, opening its index, printing in the format asked for."""
+"""What several commands share: finding the root, printing in the format asked for."""
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from assay.root import root_around
 from assay.store.layout import Home
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -45,17 +45,7 @@ def find_root(given: Path | None) -> Path:
     """The folder given, else the nearest with an index, else the repository around the current folder, else that folder."""
     if given is not None:
         return given.resolve()
-    here = Path.cwd()
-    for folder in (here, *here.parents):
-        if (folder / ".assay" / "current").exists():
-            return folder
-    try:
-        done = subprocess.run(["git", "rev-parse", "--show-toplevel"], capture_output=True, text=True, check=False)
-        if done.returncode == 0 and done.stdout.strip():
-            return Path(done.stdout.strip())
-    except OSError:
-        pass
-    return here
+    return root_around(Path.cwd())
 
 
 def home_of(root: Path, index_dir: Path | None) -> Home:

@@ -2,73 +2,115 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from assay.cli.common import find_root, home_of, root_options
+from assay.cli.opening import repository_options
 from assay.cli.ranking import profile_option
-from assay.core.packs import Heading
+from assay.cli.several import SeveralValues
 from assay.errors import AssayError
-from assay.ingest.freshness import freshness
-from assay.retrieve.engine import Engine
-from assay.retrieve.pack import pack
-from assay.retrieve.profile import profile
-from assay.retrieve.render import FORMS, render
-from assay.retrieve.source import WorkingTree
-from assay.store.index import Index
-from assay.text.identifiers import nearest
-
-_SUGGESTED = 5
-_NAMED = 3  # stale files named in the heading
+from assay.questions import REVIEW_BUDGET, Files, Question, Review, Task
+from assay.repository import Repository
+from assay.retrieve.render import FORMS
+from assay.store.pack_cache import Answer, PackCache, key_of
 
 
-@click.command("context")
-@click.argument("task")
-@root_options
-@click.option("-k", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many items.")
+@click.command("context", cls=SeveralValues, several=("--files",))
+@click.argument("task", required=False, default="")
+@click.option(
+    "--files",
+    multiple=True,
+    metavar="FILE...",
+    help="Instead: the symbols of these files and who calls them. With a TASK too, its ranking decides their order.",
+)
+@click.option(
+    "--pr",
+    "base",
+    is_flag=False,
+    flag_value="",
+    metavar="[BASE]",
+    help="Instead: what a review needs of the changes since BASE, committed or not. "
+    "Default: the remote's default branch, else main or master, else the commit before.",
+)
+@repository_options
+@click.option(
+    "-k", type=click.IntRange(min=1), help="At most so many items. Default: 50 for a TASK alone, else no limit."
+)
 @click.option(
     "--budget",
     type=click.IntRange(min=0),
-    default=50_000,
-    show_default=True,
-    help="At most so many tokens, whatever the format.",
+    help=f"At most so many tokens, whatever the format. Default: 50000, with --pr {REVIEW_BUDGET}.",
 )
 @profile_option
 @click.option(
     "--format",
     "form",
     type=click.Choice(list(FORMS)),
-    default="text",
-    show_default=True,
+    show_default="text",
     help="How to print the answer.",
 )
+@click.option(
+    "--session",
+    default="",
+    metavar="NAME",
+    help="Whose questions these are: what a session was given lately ranks higher in it.",
+)
+@click.option("--no-cache", is_flag=True, help="Neither use nor keep answers to the same question.")
 def command(
-    task: str, root: Path | None, index_dir: Path | None, k: int, budget: int, profile_name: str, form: str
+    task: str,
+    files: tuple[str, ...],
+    base: str | None,
+    repo: Repository,
+    k: int | None,
+    budget: int | None,
+    profile_name: str | None,
+    form: str | None,
+    session: str,
+    no_cache: bool,
 ) -> None:
     """The symbols that TASK needs, best first, in a budget of tokens: names of all, then signatures and bodies where a token buys most.
 
-    Exit code 1 when nothing was found; the nearest names are offered.
+    Or around files (--files src/app.py src/cli.py), or for the review of a branch (--pr main --format markdown).
+    Exit code 1 when nothing was found or nothing changed.
     """
-    if not task.strip():
-        raise AssayError("what is the task? Say in words what you want to understand or change")
-    where = find_root(root)
-    index = Index.open(where, home_of(where, index_dir))
-    ranked = Engine(index, profile(profile_name)).ranked(task, k)
-    made = pack(ranked, budget, WorkingTree(index), _heading(index, where, task, bool(ranked)), form)
-    click.echo(render(made), nl=False)
-    raise click.exceptions.Exit(0 if ranked else 1)
+    _check(task, files, base)
+    settings = (repo, profile_name, form, k, budget)
+    asked: Question
+    if base is not None:
+        asked = Review(*settings, base)
+    elif files:
+        asked = Files(*settings, files, task)
+    else:
+        asked = Task(*settings, task, session)
+    # what a session was given fades by the minute: its answers are not kept
+    answer = _answer(asked) if no_cache or session else _remembered(asked)
+    click.echo(answer.text, nl=False)
+    raise click.exceptions.Exit(answer.code)
 
 
-def _heading(index: Index, root: Path, task: str, found: bool) -> Heading:
-    stale = freshness(root, index).stale
-    names = ", ".join(stale[:_NAMED]) + (" …" if len(stale) > _NAMED else "")
-    said = (
-        f"{len(stale)} files changed since it was made ({names}); run: assay index"
-        if stale
-        else "fresh: nothing changed since"
-    )
-    if found:
-        return Heading(task, not stale, said)
-    searched = f"{len(index.names()):,} symbols of {len(index.files):,} files"
-    return Heading(task, not stale, said, searched, tuple(nearest(task, index.names(), _SUGGESTED)))
+def _check(task: str, files: tuple[str, ...], base: str | None) -> None:
+    if base is not None and (files or task.strip()):
+        raise AssayError("--pr asks about a diff: give it neither a TASK nor --files")
+    if base is None and not files and not task.strip():
+        raise AssayError(
+            "what is the task? Say in words what you want to understand or change, or give --files or --pr"
+        )
+
+
+def _answer(asked: Question) -> Answer:
+    context = asked.answer()
+    return Answer(context.render(), 0 if context.ranked else 1)
+
+
+def _remembered(asked: Question) -> Answer:
+    """The answer to a question that was asked before, as long as nothing it depends on has changed."""
+    index = asked.repo.index
+    cache = PackCache(index)
+    try:
+        key = key_of(index, asked.stale, asked.key())
+        answer = cache.get(key)
+        if answer is None:
+            answer = _answer(asked)
+            cache.put(key, answer)
+        return answer
+    finally:
+        cache.close()

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from assay.cli.common import find_root, format_option, home_of, print_json, root_options
+from assay.cli.common import format_option, print_json
+from assay.cli.opening import repository_options
 from assay.cli.symbols import as_json
-from assay.retrieve.impact import Affected, impact
-from assay.retrieve.names import require
-from assay.store.index import Index
+from assay.repository import Repository
+from assay.retrieve.impact import Affected
 
 
 @click.command("impact")
 @click.argument("symbol")
-@root_options
+@repository_options
 @click.option("--depth", type=click.IntRange(min=1), default=5, show_default=True, help="How many steps to follow.")
 @click.option(
     "--min-confidence", type=click.FloatRange(0, 1), default=0.1, show_default=True, help="Leave out what is less sure."
@@ -25,8 +23,7 @@ from assay.store.index import Index
 @format_option
 def command(
     symbol: str,
-    root: Path | None,
-    index_dir: Path | None,
+    repo: Repository,
     depth: int,
     min_confidence: float,
     everything: bool,
@@ -37,10 +34,8 @@ def command(
 
     SYMBOL is a name as you would write it: run, Flask.run, or src/app.py::Flask.run. If several match, all are meant.
     """
-    where = find_root(root)
-    index = Index.open(where, home_of(where, index_dir))
-    changed = require(index, symbol)
-    found = impact(index, changed, depth, min_confidence, everything)
+    changed = repo.symbol(symbol)
+    found = repo.impact(symbol, depth=depth, min_confidence=min_confidence, everything=everything)
     if form == "json":
         print_json(
             {

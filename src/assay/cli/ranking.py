@@ -12,8 +12,7 @@ def profile_option(function: F) -> F:
     return click.option(
         "--profile",
         "profile_name",
-        default=DEFAULT,
-        show_default=True,
+        show_default=DEFAULT,
         metavar="NAME",
-        help=f"How to rank: {', '.join(PROFILES)}.",
+        help=f"How to rank: {', '.join(PROFILES)}, or a profile of assay.toml.",
     )(function)

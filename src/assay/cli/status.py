@@ -7,29 +7,26 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import find_root, format_option, home_of, print_json, root_options
-from assay.ingest.freshness import freshness
-from assay.retrieve.status import Status, status
-from assay.store.index import Index
+from assay.cli.common import format_option, print_json
+from assay.cli.opening import repository_options
+from assay.repository import Repository
+from assay.retrieve.status import Status
 
 
 @click.command("status")
-@root_options
+@repository_options
 @format_option
-def command(root: Path | None, index_dir: Path | None, form: str) -> None:
+def command(repo: Repository, form: str) -> None:
     """What is indexed, how well calls were resolved, and whether it is fresh.
 
     "calls resolved" is the share of call sites that name something defined in the repository and were resolved to it.
     Exit code 1 means that files changed since they were indexed.
     """
-    where = find_root(root)
-    opened = Index.open(where, home_of(where, index_dir))
-    found = status(opened)
-    fresh = freshness(where, opened)
+    found, fresh = repo.status(), repo.freshness()
     if form == "json":
-        print_json({"root": str(where), **dataclasses.asdict(found), "fresh": fresh.fresh, "stale": fresh.stale})
+        print_json({"root": str(repo.root), **dataclasses.asdict(found), "fresh": fresh.fresh, "stale": fresh.stale})
     else:
-        _print(found, fresh.stale, where)
+        _print(found, fresh.stale, repo.root)
     raise click.exceptions.Exit(0 if fresh.fresh else 1)
 
 
@@ -47,6 +44,9 @@ def _print(found: Status, stale: list[str], root: Path) -> None:
         )
     click.echo()
     click.echo("edges: " + ", ".join(f"{name} {count:,}" for name, count in found.edge_types.items()))
+    if found.documents:
+        unread = f", {found.unread_documents} could not be read" if found.unread_documents else ""
+        click.echo(f"documents: {found.documents:,} with {found.sections:,} sections{unread}")
     if found.skipped:
         click.echo("passed over: " + ", ".join(f"{count} {reason}" for reason, count in found.skipped.items()))
     if found.problems:

@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from assay.cli.common import find_root, format_option, home_of, print_json, root_options
+from assay.cli.common import format_option, print_json
+from assay.cli.opening import repository_options
 from assay.core.items import Item
-from assay.retrieve.names import NoSuchSymbol, match
-from assay.store.index import Index
+from assay.repository import Repository
+from assay.retrieve.names import NoSuchSymbol
 from assay.text.identifiers import nearest
 
 
 @click.command("symbols")
 @click.argument("pattern")
-@root_options
+@repository_options
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
 @click.option("--kind", help="Only symbols of this kind: function, method, class, field, …")
 @format_option
-def command(pattern: str, root: Path | None, index_dir: Path | None, limit: int, kind: str | None, form: str) -> None:
+def command(pattern: str, repo: Repository, limit: int, kind: str | None, form: str) -> None:
     """List symbols that match PATTERN.
 
     PATTERN is a name (run, Flask.run, src/app.py::Flask.run), a pattern (*Handler, Flask.*) or part of a name.
 
     Exit code 1 when nothing matches; the nearest names are offered.
     """
-    where = find_root(root)
-    index = Index.open(where, home_of(where, index_dir))
-    found = [item for item in match(index, pattern) if kind is None or item.kind == kind]
+    found = repo.symbols(pattern, kind=kind)
     if form == "json":
         print_json({"pattern": pattern, "total": len(found), "symbols": [as_json(item) for item in found[:limit]]})
         raise click.exceptions.Exit(0 if found else 1)
     if not found:
-        raise NoSuchSymbol(pattern, nearest(pattern.strip("*?"), index.names()))
+        raise NoSuchSymbol(pattern, nearest(pattern.strip("*?"), repo.index.names()))
     for item in found[:limit]:
         click.echo(f"{item.path}:{item.start}  {item.kind} {item.symbol}  {item.signature}")
     if len(found) > limit:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
 
 import click
 
-from assay.cli.common import find_root, format_option, home_of, print_json, root_options
+from assay.cli.common import format_option, print_json
+from assay.cli.opening import repository_options
 from assay.cli.ranking import profile_option
 from assay.cli.symbols import as_json
-from assay.retrieve.engine import Engine
-from assay.retrieve.explain import Explanation, explain
-from assay.retrieve.names import require
-from assay.retrieve.profile import profile
-from assay.store.index import Index
+from assay.repository import Repository
+from assay.retrieve.explain import Explanation
 
 
 @click.command("why")
@@ -24,22 +21,22 @@ from assay.store.index import Index
     "-k", type=click.IntRange(min=1), default=10, show_default=True, help="How many results count as the answer."
 )
 @profile_option
-@root_options
+@repository_options
 @format_option
-def command(
-    task: str, symbol: str, k: int, profile_name: str, root: Path | None, index_dir: Path | None, form: str
-) -> None:
+def command(task: str, symbol: str, k: int, profile_name: str | None, repo: Repository, form: str) -> None:
     """Why SYMBOL stands where it stands for TASK: every word, every component, the way the walk came.
 
     For a symbol that is not among the first k, the step that lost it. If SYMBOL means several, each is explained.
     """
-    where = find_root(root)
-    index = Index.open(where, home_of(where, index_dir))
-    engine = Engine(index, profile(profile_name))
-    told = [explain(engine, task, item, k) for item in require(index, symbol)]
-    told.sort(key=lambda one: (one.rank is None, one.rank or 0))
+    told = repo.why(task, symbol, k, profile=profile_name)
     if form == "json":
-        print_json({"task": task, "profile": engine.profile.name, "explanations": [_json(one) for one in told]})
+        print_json(
+            {
+                "task": task,
+                "profile": repo.configuration.profile(profile_name).name,
+                "explanations": [_json(one) for one in told],
+            }
+        )
         return
     for number, one in enumerate(told):
         if number:

@@ -17,6 +17,9 @@ class Ranked:
     item: Item
     score: float
     proximity: float = 1.0
+    why: str = ""  # it is here, where that is not the task's words
+    section: str = ""  # name of the section it belongs to
+    most: str = BODY  # the fullest rendering there is a use for
 
 
 class Source(Protocol):
@@ -30,14 +33,25 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Section:
+    """A part of an answer with a title of its own; it is named also when nothing is in it."""
+
+    name: str
+    title: str
+    said: str = ""  # how many there are, or why there are none
+
+
+@dataclass(frozen=True, slots=True)
 class Heading:
-    """What an answer says before its items."""
+    """What an answer says before its items, and the titles between them."""
 
     task: str = ""
     fresh: bool = True
     freshness: str = ""  # the same for people: "index of 12:03, 2 files changed since"
     searched: str = ""  # said only when nothing was found: "40,112 symbols in 2,803 files"
     nearest: tuple[str, ...] = ()  # likewise: names like those of the task
+    scope: str = ""  # what was asked about besides the task: files, or a diff
+    sections: tuple[Section, ...] = ()  # in their order; every item then belongs to one
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +65,32 @@ class PackedItem:
     tokens: int = 0  # that showing more than the name adds to the answer
     note: str = ""  # why its lines are not shown
     within: str = ""  # id of the item in whose lines it is already shown
+    why: str = ""
+    section: str = ""
+
+    @property
+    def id(self) -> str:
+        return self.item.id
+
+    @property
+    def symbol(self) -> str:
+        return self.item.symbol
+
+    @property
+    def kind(self) -> str:
+        return self.item.kind
+
+    @property
+    def path(self) -> str:
+        return self.item.path
+
+    @property
+    def start(self) -> int:
+        return self.item.start
+
+    @property
+    def end(self) -> int:
+        return self.item.end
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,10 +38,12 @@ def build(
         numbers: dict[str, int] = {}
         words: list[P.Words] = []
         columns: list[K.Array] = []
-        progress.start("parsing", len(found.files))
-        largest_first = sorted(found.files, key=lambda path: (-found.files[path].size, path))
+        everything = {**found.files, **found.documents}
+        progress.start("parsing", len(everything))
+        largest_first = sorted(everything, key=lambda path: (-everything[path].size, path))
         for parsed in parse_files(root, largest_first, cache, progress.advance):
-            if not accept(parsed, report) or parsed.extracted is None:
+            # documents are read along, while the processes are there; the cache keeps them for those who want them
+            if parsed.path in found.documents or not accept(parsed, report) or parsed.extracted is None:
                 continue
             file = File(parsed.path, F.decode_facts(parsed.extracted.facts), is_test_path(parsed.path))
             files[parsed.path] = file

@@ -6,21 +6,17 @@ opened, read or written, everything is parsed again and nothing is lost.
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
 import subprocess
 import time
 import zlib
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from assay.ingest.facts import Extracted
 from assay.ingest.version import extractor_version
+from assay.store.disk_cache import DiskCache
 
 UNUSED_DAYS = 30  # parses not asked for in this long are dropped
 
-_OPENING = ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=OFF")
 _PARSED = "CREATE TABLE IF NOT EXISTS parsed (key BLOB PRIMARY KEY, facts BLOB, texts BLOB, lines INTEGER, day INTEGER, sum INTEGER)"
 
 
@@ -34,64 +30,6 @@ def cache_path(root: Path, own_folder: Path) -> Path:
     except OSError:
         pass
     return own_folder / "parses.db"
-
-
-class DiskCache:
-    """Tables in a SQLite file that can vanish at any time: reading then finds nothing, writing does nothing."""
-
-    def __init__(self, path: Path | None, tables: tuple[str, ...]) -> None:
-        self._connection: sqlite3.Connection | None = None
-        self._path = path
-        if path is None:
-            return
-        for _ in range(2):  # a damaged file is thrown away, so that there is a good one from now on
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                self._connection = sqlite3.connect(path, timeout=10, isolation_level=None)
-                for statement in _OPENING + tables:
-                    self._connection.execute(statement)
-                return
-            except (sqlite3.Error, OSError) as error:
-                self._failed(error)
-
-    def read(self, question: str, parameters: tuple[object, ...] = ()) -> list[Any]:
-        """The rows of an answer; none when it cannot be had."""
-        if self._connection is None:
-            return []
-        try:
-            return self._connection.execute(question, parameters).fetchall()
-        except sqlite3.Error as error:
-            self._failed(error)
-            return []
-
-    def write(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
-        """Runs a statement for every row, all or none."""
-        if self._connection is None or not rows:
-            return
-        try:
-            self._connection.execute("BEGIN")
-            self._connection.executemany(statement, rows)
-            self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            self._failed(error)
-
-    def close(self) -> None:
-        if self._connection is not None:
-            with contextlib.suppress(sqlite3.Error):
-                self._connection.close()
-            self._connection = None
-
-    def _failed(self, error: Exception) -> None:
-        """Does without the cache; one that is damaged, not merely locked or out of reach, is removed."""
-        self.close()
-        if (
-            self._path is not None
-            and isinstance(error, sqlite3.DatabaseError)
-            and not isinstance(error, sqlite3.OperationalError)
-        ):
-            for suffix in ("", "-wal", "-shm"):
-                with contextlib.suppress(OSError):
-                    Path(f"{self._path}{suffix}").unlink(missing_ok=True)
 
 
 class ParseCache(DiskCache):

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from assay.ingest.cache import DiskCache
 from assay.ingest.log import CommitFacts, Names
 from assay.ingest.version import history_version
+from assay.store.disk_cache import DiskCache
 
 _TABLES = ("commits", "names")  # messages and files of commits; names in their patches
 _AT_ONCE = 500  # ids in one question: SQLite allows a thousand

@@ -19,6 +19,7 @@ from assay.errors import AssayError
 from assay.git import Git, unquote
 from assay.ingest import hunks
 from assay.ingest.walk import MAX_BYTES
+from assay.patches import OPTIONS, read_hunk
 from assay.text.messages import searchable
 from assay.text.terms import terms
 
@@ -34,9 +35,8 @@ _COMMON = (
 )  # fmt: skip
 # a line that starts with NUL opens a commit; nothing else in a log can
 _FILES = ("--format=" + "".join("%x00" + one for one in _FIELDS) + "%x00", "--raw", "--no-abbrev")
-_PATCHES = ("--format=%x00%H", "--patch", "--unified=0", "--inter-hunk-context=0", "--diff-algorithm=histogram")
+_PATCHES = ("--format=%x00%H", *OPTIONS)
 _BOT = re.compile(r"\[bot\]|\b(?:dependabot|renovate|greenkeeper|pre-commit-ci|github-actions|bors)\b|-bot\b", re.I)
-_RANGE = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
 _FILE = "100"  # how the modes of regular files begin
 _LONGEST_MESSAGE = 10_000  # characters: what is longer quotes logs or lists of changes
 
@@ -175,19 +175,9 @@ def _names(lines: Iterator[bytes]) -> Generator[tuple[str, Names], None, tuple[s
             commit, found = line[1:].decode().strip(), {}
         elif line.startswith((b"--- a/", b"+++ b/", b'--- "a/', b'+++ "b/')):
             path = unquote(line[4:].rstrip(b"\t\n"))[2:]
-        elif (hunk := _RANGE.match(line)) is not None:
-            context = hunk.group(5).decode("utf-8", "replace")
-            for start, count in (hunk.groups()[:2], hunk.groups()[2:4]):
-                changed = _taken(lines, 1 if count is None else int(count))
-                names = hunks.names(path, context, changed)
-                found.setdefault(path, set()).update((name, int(start) + place) for name, place in names)
+        elif (hunk := read_hunk(line, lines)) is not None:
+            for start, changed in ((hunk.start, hunk.removed), (hunk.new_start, hunk.added)):
+                texts = [text.decode("utf-8", "replace").rstrip("\r\n") for text in changed]
+                names = hunks.names(path, hunk.context, texts)
+                found.setdefault(path, set()).update((name, start + place) for name, place in names)
     return (commit, {path: sorted(names) for path, names in found.items() if names}) if commit else None
-
-
-def _taken(lines: Iterator[bytes], number: int) -> list[str]:
-    """The next lines of a patch without their sign; git's remark about a missing last newline is none of them."""
-    out: list[str] = []
-    while len(out) < number and (line := next(lines, b"")):
-        if not line.startswith(b"\\"):
-            out.append(line[1:].decode("utf-8", "replace").rstrip("\r\n"))
-    return out

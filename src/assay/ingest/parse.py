@@ -1,4 +1,4 @@
-"""Many files → their facts, on all cores, through the parse cache."""
+"""Many files, source or documents → their facts, on all cores, through the parse cache."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from assay.ingest.cache import ParseCache
+from assay.ingest.documents.facts import extract_sections
+from assay.ingest.documents.formats import FORMATS, format_of
 from assay.ingest.extract import extract
 from assay.ingest.facts import Extracted
 from assay.ingest.languages import by_name, language_of
@@ -42,7 +44,7 @@ class Parsed(NamedTuple):
 
 class _Task(NamedTuple):
     path: str
-    language: str
+    language: str  # or the format of a document
     data: bytes
     digest: bytes
     note: str
@@ -77,9 +79,9 @@ def parse_files(root: Path, paths: Iterable[str], cache: ParseCache, tick: Calla
 def _tasks(root: Path, paths: Iterable[str], cache: ParseCache, settled: list[Parsed]) -> Iterator[_Task]:
     """What has to be parsed; what the cache knows and what cannot be read is settled at once."""
     for path in paths:
-        source = read_source(root, path)
-        language = language_of(path)
+        language = language_of(path) or format_of(path)
         assert language is not None
+        source = read_source(root, path, whole=language.name in FORMATS)
         if source.skip or source.problem:
             settled.append(Parsed(path, b"", None, "", source.skip, source.problem))
             continue
@@ -182,7 +184,8 @@ def _parse_batch(tasks: list[_Task]) -> list[Extracted | str]:
 
 def _parse_one(task: _Task) -> Extracted | str:
     try:
-        return extract(task.data, by_name()[task.language])
+        form = FORMATS.get(task.language)
+        return extract_sections(task.data, form) if form else extract(task.data, by_name()[task.language])
     except ParseTimeout:
         return "takes too long to parse"
     except (RecursionError, MemoryError) as error:

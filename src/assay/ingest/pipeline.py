@@ -15,6 +15,7 @@ from assay.ingest.compare import compare
 from assay.ingest.history import remember
 from assay.ingest.imported import known_imports
 from assay.ingest.report import Progress, Report
+from assay.ingest.sections import collect
 from assay.ingest.update import REBUILD_SHARE, StartAfresh, keep_passed, update
 from assay.ingest.version import index_version
 from assay.ingest.walk import Scan, check_root, scan
@@ -43,6 +44,7 @@ def index(root: Path, home: Home, rebuild: bool = False, progress: Progress | No
             if report is None:
                 report = build(root, home, found, cache, progress, known_imports(previous))
                 report.reason = "a rebuild was asked for" if rebuild else reason
+            collect(root, home, found, cache, progress)
             remember(root, home, progress)
         finally:
             cache.close()

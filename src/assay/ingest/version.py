@@ -9,7 +9,7 @@ from pathlib import Path
 
 _HERE = Path(__file__).parent
 _TEXT, _STORE = _HERE.parent / "text", _HERE.parent / "store"
-# what the facts of a file depend on
+# what the facts of a file depend on, code or document
 _EXTRACTION = (
     "facts.py",
     "chains.py",
@@ -22,6 +22,12 @@ _EXTRACTION = (
     "reader.py",
     "parser.py",
     "conventions.py",
+    "documents/facts.py",
+    "documents/formats.py",
+    "documents/mentions.py",
+    "documents/outline.py",
+    "documents/prose.py",
+    "documents/split.py",
 )
 # what the facts of a commit depend on
 _HISTORY = (
@@ -29,6 +35,7 @@ _HISTORY = (
     _HERE / "hunks.py",
     _HERE / "history.py",
     _HERE.parent / "git.py",
+    _HERE.parent / "patches.py",
     *(_HERE.parent / "text" / name for name in ("terms.py", "identifiers.py", "messages.py")),
 )
 

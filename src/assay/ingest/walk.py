@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.errors import AssayError
+from assay.ingest.documents.formats import format_of
 from assay.ingest.languages import language_of
 from assay.store.files import decode, read_bytes
 
@@ -64,13 +65,14 @@ class Found:
 
 @dataclass(slots=True)
 class Scan:
-    """The result of a walk: source files, manifests, and what was passed over."""
+    """The result of a walk: source files, manifests, documents, and what was passed over."""
 
     files: dict[str, Found] = field(default_factory=dict)
     configs: dict[str, Found] = field(default_factory=dict)
+    documents: dict[str, Found] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)  # path → reason
     problems: dict[str, str] = field(default_factory=dict)  # path → what went wrong
-    others: int = 0  # files in no language we parse
+    others: int = 0  # files that are none of these
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +207,8 @@ def _consider(base: str, path: str, out: Scan) -> None:
         return
     name = path.rpartition("/")[2]
     config = name in CONFIG_NAMES
-    if not config and language_of(path) is None:
+    document = not config and language_of(path) is None
+    if document and format_of(path) is None:
         out.others += 1
         if _SECRET.search(name):
             out.skipped[path] = "secret"
@@ -237,7 +240,7 @@ def _consider(base: str, path: str, out: Scan) -> None:
         out.skipped[path] = f"large ({info.st_size / 1e6:.1f} MB)"
     else:
         found = Found(path, info.st_size, info.st_mtime_ns)
-        (out.configs if config else out.files)[path] = found
+        (out.configs if config else out.documents if document else out.files)[path] = found
 
 
 def read_source(root: Path, path: str, whole: bool = False) -> Source:

@@ -70,6 +70,10 @@ class Channels:
         """Types under the paths that the task speaks of."""
         return path_context(self._index, reading.task, reading.keywords)
 
+    def called(self, reading: Reading) -> list[int]:
+        """What the task calls by its whole name, in quotes or as an identifier."""
+        return [row.number for keyword in reading.keywords.primary for row in self._table.exact(keyword)]
+
     def _names(self, reading: Reading) -> list[int]:
         return [hit.number for hit in names(self._table, reading.keywords)]
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from assay.retrieve.lexical import rarity_of
-from assay.retrieve.order import Floats, highest
+from assay.retrieve.lexical import bm25
+from assay.retrieve.order import highest
 from assay.store.history import History
 
 _SATURATION, _LENGTH = 1.2, 0.5  # BM25 over messages; they vary less in length than code, so length counts half
@@ -19,7 +19,7 @@ class Commits:
 
     def __init__(self, history: History, query: Mapping[str, int]) -> None:
         self._history = history
-        scores = _scores(history, query)
+        scores = bm25(history.commits, history.lengths, query, _SATURATION, _LENGTH)
         self.best = [(int(commit), float(scores[commit])) for commit in highest(scores, _COMMITS)]
 
     def files(self) -> dict[int, float]:
@@ -39,17 +39,3 @@ class Commits:
                 shares[int(number)] = shares.get(int(number), 0.0) + worth
         most = max(shares.values(), default=1.0)
         return {number: share / most for number, share in shares.items()}
-
-
-def _scores(history: History, query: Mapping[str, int]) -> Floats:
-    total = len(history)
-    scores = np.zeros(total)
-    average = float(history.lengths.mean()) if total else 1.0
-    for term, times in query.items():
-        commits, counts = history.commits(term)
-        if not len(commits):
-            continue
-        norm = _SATURATION * (1 - _LENGTH + _LENGTH * history.lengths[commits] / average)
-        found = counts.astype(np.float64)
-        scores[commits] += times * rarity_of(total, len(commits)) * found * (_SATURATION + 1) / (found + norm)
-    return scores

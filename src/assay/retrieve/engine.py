@@ -12,10 +12,12 @@ from functools import cached_property
 
 import numpy as np
 
+from assay.core.learned import NOTHING, Learned
 from assay.core.packs import Ranked
 from assay.retrieve import noise, scoring, seeds
 from assay.retrieve.channels import Channels, Vectors
 from assay.retrieve.commits import Commits
+from assay.retrieve.documents import symbol_shares
 from assay.retrieve.equivalence import EquivalenceClass
 from assay.retrieve.fusion import Channel, K, fuse
 from assay.retrieve.graph import Graph
@@ -27,6 +29,7 @@ from assay.retrieve.scoring import Walked
 from assay.store.columns import KIND_NAMES
 from assay.store.history import History
 from assay.store.index import Index
+from assay.store.sections import Sections
 
 _NEIGHBOURHOOD = 200  # items of the walk among which HITS is run
 _CHECKED = 100  # of the best that are looked at for noise: more than anybody asks for
@@ -80,25 +83,35 @@ class Engine:
     def _history(self) -> History:
         return History.open(self.index)
 
-    def rank(self, task: str) -> Ranking:
-        """Scores every item for a task."""
+    @cached_property
+    def _sections(self) -> Sections:
+        return Sections.open(self.index)
+
+    def rank(self, task: str, learned: Learned = NOTHING) -> Ranking:
+        """Scores every item for a task; `learned` is what use has taught about it, nothing for a cold start."""
         profile = self.profile
         reading = read(task, profile)
         lexical = Lexical(self._words, self._norms, reading.terms, profile)
         lexical.add_related(reading.related)
         channels = self._channels.lists(reading, lexical.score, profile.channels)
+        channels |= _vocabulary(learned)
         certain = self._channels.certain(reading) if profile.certain or profile.place else []
-        if not (lexical.score.any() or certain or any(channel.items for channel in channels.values())):
+        if not (
+            lexical.score.any() or certain or learned.vocabulary or any(channel.items for channel in channels.values())
+        ):
             return Ranking.nothing(task, self._size)
         tests = np.ones(self._size) if reading.about_tests else self._tests
-        factors = self._factors(reading, lexical, channels, certain) | {"kind": self._kinds, "tests": tests}
+        kinds = self._kinds_for(reading)
+        factors = self._factors(reading, lexical, channels, certain) | {"kind": kinds, "tests": tests}
         direct = np.prod(list(factors.values()), axis=0)
-        pointed = self._pointed_at(direct, certain)
+        pointed = self._pointed_at(direct, certain, learned)
         told = direct + pointed
-        shared = self.graph.shared(told, profile.container_share, profile.member_share) * self._kinds
+        shared = self.graph.shared(told, profile.container_share, profile.member_share) * kinds
         dropped: dict[int, str] = {}
         walked = self._walk(_SEEDING[profile.seeding](self, reading, shared, channels, dropped))
-        parts = _SCORING[profile.scoring](self, shared, walked, tests)
+        parts = _SCORING[profile.scoring](self, shared, walked, kinds * tests)
+        if learned.feedback or learned.session:
+            parts["learned"] = self._by_item(learned.adjustments()) * (self._kinds > 0)
         scores = sum(parts.values(), np.zeros(self._size)).clip(min=0)
         folder = self._folder_gain(scores)
         scores *= folder
@@ -122,6 +135,7 @@ class Engine:
             "authority": (profile.authority, lambda: self._uses),
             "history": (profile.history, lambda: self._by_file(commits.files() if commits else {})),
             "touched": (profile.touched, lambda: self._by_item(commits.symbols() if commits else {})),
+            "documents": (profile.documents, lambda: self._by_item(symbol_shares(self._sections, reading.terms))),
             "place": (profile.place, lambda: self._by_file({int(self._files[number]): 1.0 for number in certain})),
             "channels": (profile.fusion, lambda: self._fused(channels)),
         }
@@ -130,14 +144,27 @@ class Engine:
             factors["coverage"] = 1 - profile.coverage + profile.coverage * lexical.coverage
         return factors | {name: 1 + weight * values() for name, (weight, values) in gains.items() if weight}
 
+    def _kinds_for(self, reading: Reading) -> Floats:
+        """The weight of each item's kind, which does not count against what the task calls by its name."""
+        if not self.profile.kind_weights:
+            return self._kinds
+        kinds = self._kinds.copy()
+        kinds[self._channels.called(reading)] = 1.0
+        return kinds
+
     def _fused(self, channels: Mapping[str, Channel]) -> Floats:
         """The fused channels; 1 for what is first in a single channel of weight 1."""
         return self._by_item({one.number: one.score * (K + 1) for one in fuse(channels)})
 
-    def _pointed_at(self, direct: Floats, certain: Sequence[int]) -> Floats:
-        """What the task points at gains a share of the best score, the first most; it may have no word of the task."""
+    def _pointed_at(self, direct: Floats, certain: Sequence[int], learned: Learned) -> Floats:
+        """What the task points at gains a share of the best score, the first most, and what its words led to before as far as that is sure.
+
+        Neither needs to have a word of the task.
+        """
         gain = self.profile.certain * (float(direct.max()) or 1.0)
-        return self._by_item({number: gain * K / (K + rank) for rank, number in enumerate(certain)})
+        gains = {one.number: one.weight * gain * K / (K + rank) for rank, one in enumerate(learned.vocabulary)}
+        gains |= {number: gain * K / (K + rank) for rank, number in enumerate(certain)}
+        return self._by_item(gains) * (self._kinds > 0)
 
     def _by_item(self, shares: Mapping[int, float]) -> Floats:
         values = np.zeros(self._size)
@@ -187,13 +214,13 @@ class Engine:
         adjustment = self.graph.adjustment(found, chosen, _NEIGHBOURHOOD) if profile.hits else np.zeros(self._size)
         return Walked(found, chosen, adjustment)
 
-    def _shares(self, direct: Floats, walked: Walked, tests: Floats) -> dict[str, Floats]:
-        lowered = Walked(walked.found * self._kinds * tests, walked.seeds, walked.adjustment)
+    def _shares(self, direct: Floats, walked: Walked, lowered_by: Floats) -> dict[str, Floats]:
+        lowered = Walked(walked.found * lowered_by, walked.seeds, walked.adjustment)
         return scoring.shares(direct, lowered, self.profile.walk, self.profile.hits)
 
-    def _composite(self, direct: Floats, walked: Walked, tests: Floats) -> dict[str, Floats]:
+    def _composite(self, direct: Floats, walked: Walked, lowered_by: Floats) -> dict[str, Floats]:
         parts = scoring.composite(walked, self._confidence, self.profile.hits)
-        return {name: values * tests for name, values in parts.items()}
+        return {name: values * lowered_by for name, values in parts.items()}
 
     def _folder_gain(self, scores: Floats) -> Floats:
         """What each item gains by how much of the best stands in the same folder."""
@@ -266,13 +293,22 @@ class Engine:
         score = rarity * float(saturated(here, self._norms[[number]], self.profile)[0])
         return rarity, score, here[0].tolist()
 
-    def ranked(self, task: str, k: int) -> list[Ranked]:
+    def ranked(self, task: str, k: int, learned: Learned = NOTHING) -> list[Ranked]:
         """The best `k` items for a task, best first, for packing."""
-        ranking = self.rank(task)
+        ranking = self.rank(task, learned)
         best = ranking.best(k)
         items = self.index.numbered(best)
         nearness = share_of_best(ranking.walked if ranking.walked.any() else ranking.scores)
         return [Ranked(items[number], float(ranking.scores[number]), float(nearness[number])) for number in best]
+
+
+def _vocabulary(learned: Learned) -> dict[str, Channel]:
+    """What the task's words led to before, as channels by how sure that is: a share is the weight over the rank."""
+    weights = sorted({one.weight for one in learned.vocabulary}, reverse=True)
+    return {
+        f"learned {weight:.2f}": Channel(weight, [one.number for one in learned.vocabulary if one.weight == weight])
+        for weight in weights
+    }
 
 
 _SEEDING = {"scores": Engine._seeds_by_score, "fusion": Engine._seeds_by_fusion}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,8 @@ from assay.retrieve.order import Floats
 from assay.retrieve.profile import Profile
 from assay.store.postings import NAME, Postings
 from assay.text.terms import terms
+
+Counts = NDArray[Any]  # of whole numbers
 
 _WORD = re.compile(r"[^\W_]+")
 # words that say nothing about what is sought; the last are what people want done, not what they want it done to
@@ -99,6 +102,26 @@ def saturated(counts: NDArray[np.uint8], norms: Floats, profile: Profile) -> Flo
     """What counts per field are worth: weighted, divided by the norms of their lengths, added up, and then saturated."""
     frequency = (counts * np.array(profile.field_weights) / norms).sum(axis=1)
     return np.asarray(frequency * (profile.saturation + 1) / (profile.saturation + frequency), dtype=np.float64)
+
+
+def bm25(
+    having: Callable[[str], tuple[Counts, Counts]],
+    lengths: Counts,
+    query: Mapping[str, int],
+    saturation: float,
+    length: float,
+) -> Floats:
+    """Plain BM25 of texts of one field: `having` gives the texts with a term, and how often each has it; `length` is how much length counts."""
+    total = len(lengths)
+    scores = np.zeros(total)
+    average = max(float(lengths.mean()), 1.0) if total else 1.0
+    for term, times in query.items():
+        texts, counts = having(term)
+        if len(texts):
+            norm = saturation * (1 - length + length * lengths[texts] / average)
+            often = counts.astype(np.float64)
+            scores[texts] += times * rarity_of(total, len(texts)) * often * (saturation + 1) / (often + norm)
+    return scores
 
 
 def rarity_of(items: int, having: int) -> float:

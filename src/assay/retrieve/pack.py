@@ -52,10 +52,16 @@ def pack(
         return replace(frame, tokens=0, framed=False)
     exponent = proximity_exponent(phantom_ratio)
     worths = [max(one.score, 0.0) * max(one.proximity, 0.0) ** exponent for one in ranked]
-    names = [_shown(PackedItem(one.item, one.score, note=source.note(one.item)), form) for one in ranked]
+    names = [_shown(_named(one, source), form) for one in ranked]
     frame, shown = _outlined(frame, form, names, worths)
-    _Filling(form, source, shown, budget - count(form.framed(frame))).fill(worths)
+    most = [RENDERINGS.index(one.most) for one in ranked]
+    _Filling(form, source, shown, most, budget - count(form.framed(frame))).fill(worths)
     return _counted(replace(frame, items=tuple(shown[rank].packed for rank in sorted(shown))), form, shown)
+
+
+def _named(one: Ranked, source: Source) -> PackedItem:
+    note = source.note(one.item) if one.most == BODY else ""  # why lines are missing where they could be expected
+    return PackedItem(one.item, one.score, note=note, why=one.why, section=one.section)
 
 
 def _shown(packed: PackedItem, form: Form) -> _Shown:
@@ -70,7 +76,8 @@ def _frame(pack: Pack, form: Form) -> Pack:
     if pack.left_out:
         full = replace(full, searched="", nearest=())
     shorter = [replace(full, task=""), replace(full, task="", nearest=full.nearest[:1])]
-    headings = [full, *shorter, replace(full, task="", nearest=()), Heading(fresh=heading.fresh)]
+    headings = [full, *shorter, replace(full, task="", nearest=())]
+    headings += [replace(headings[-1], sections=()), Heading(fresh=heading.fresh)]
     room = pack.budget * _HEADING_SHARE if pack.left_out else pack.budget
     frames = [replace(pack, heading=one) for one in headings]
     return next((frame for frame in frames if count(form.framed(frame)) <= room), frames[-1])
@@ -101,12 +108,13 @@ def _outlined(frame: Pack, form: Form, names: list[_Shown], worths: list[float])
 class _Filling:
     """Upgrades of an outline, best value per token first, while they fit."""
 
-    def __init__(self, form: Form, source: Source, shown: dict[int, _Shown], room: int) -> None:
-        self.form, self.source, self.shown, self.names = form, source, shown, dict(shown)
+    def __init__(self, form: Form, source: Source, shown: dict[int, _Shown], most: list[int], room: int) -> None:
+        self.form, self.source, self.shown, self.names, self.most = form, source, shown, dict(shown), most
         self.left = room - sum(one.cost for one in shown.values())
         self.in_file: dict[str, list[int]] = defaultdict(list)
         for rank, one in shown.items():
-            self.in_file[one.packed.item.path].append(rank)
+            if most[rank] > 0:
+                self.in_file[one.packed.item.path].append(rank)
 
     def fill(self, worths: list[float]) -> None:
         offers = [offer for rank in self.shown for offer in self._offers(rank, worths[rank])]
@@ -125,7 +133,7 @@ class _Filling:
         summary = _summary(packed.item)
         costs = {SIGNATURE: count(summary), BODY: 0 if packed.note else _lines(packed.item) * _TOKENS_PER_LINE}
         for rendering, cost in costs.items():
-            if cost > 0:
+            if cost > 0 and RENDERINGS.index(rendering) <= self.most[rank]:
                 gain = worth * (_SHOWN[rendering] - _SHOWN[NAME])
                 yield -gain / cost, rank, RENDERINGS.index(rendering)
 
@@ -148,7 +156,7 @@ class _Filling:
         for other in self.in_file[packed.item.path]:
             inner = self.shown[other].packed
             if other != rank and _inside(inner.item, packed.item):
-                changes[other] = _shown(PackedItem(inner.item, inner.score, within=packed.item.id), self.form)
+                changes[other] = _shown(replace(self.names[other].packed, within=packed.item.id), self.form)
         return changes
 
     def _take(self, changes: dict[int, _Shown]) -> None:

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from assay.errors import AssayError
-from assay.text.identifiers import nearest
-
 # What a step along an edge is worth, forwards and backwards (seed 003; backwards half, where it has no name of its own).
 EDGE_WEIGHTS = {
     "calls": 1.0, "implements": 0.8, "overrides": 0.8, "contains": 0.8, "handles_route": 0.7, "extends": 0.7, "tests": 0.6,
@@ -16,6 +13,8 @@ EDGE_WEIGHTS = {
 }  # fmt: skip
 BACKWARDS = {"contains": 0.6, "tests": 0.5}
 _BACKWARDS_SHARE = 0.5
+
+CHANNELS = ("names", "lexical", "classes", "vectors")  # that fusion joins
 
 DEFAULT = "default"
 
@@ -38,6 +37,7 @@ class Profile:
     authority: float = 0.5  # how often it is called and referred to
     history: float = 0.4  # commits with such messages touched its file
     touched: float = 0.0  # … or the symbol itself
+    documents: float = 0.5  # sections of documents that speak of the task name it
     place: float = 1.0  # the task names its file
     test_weight: float = 0.25  # tests, unless the task is about tests
     kind_weights: Mapping[str, float] = field(
@@ -82,7 +82,7 @@ class Profile:
 # the specification's settings as written; docs/retrieval.md says where the two differ
 _SEED = Profile(
     "seed",
-    field_weights=(10.0, 3.0, 4.0, 1.0, 3.0, 0.0, 0.0), thesaurus=0.5, coverage=0, name_precision=0, phrase=0.5, authority=0, history=0,
+    field_weights=(10.0, 3.0, 4.0, 1.0, 3.0, 0.0, 0.0), thesaurus=0.5, coverage=0, name_precision=0, phrase=0.5, authority=0, history=0, documents=0,
     place=0, test_weight=0.3, kind_weights={}, channels={"names": 2.0, "lexical": 2.0, "classes": 2.0}, fusion=0, certain=0,
     container_share=0, member_share=0, seeding="fusion", seed_counts=((0, 15), (10_000, 20), (40_000, 25)), implementors=True, noise=True,
     dense=40_000, focused=True, path_seeds=0.3, steps=20, hits=1.0, folder=0, scoring="composite",
@@ -95,19 +95,9 @@ PROFILES = {
         # for golden sets mined from the history of the repository that is searched: there, history would know the answers
         Profile("no-history", history=0),
         Profile(
-            "lexical", coverage=0, name_precision=0, authority=0, history=0, place=0, kind_weights={}, channels={}, fusion=0, certain=0,
+            "lexical", coverage=0, name_precision=0, authority=0, history=0, documents=0, place=0, kind_weights={}, channels={}, fusion=0, certain=0,
             container_share=0, member_share=0, walk=0, hits=0, folder=0,
         ),
         _SEED,
     )
 }  # fmt: skip
-
-
-def profile(name: str) -> Profile:
-    """A profile by name; an unknown name is an error that offers the nearest."""
-    found = PROFILES.get(name)
-    if found is None:
-        near = nearest(name, PROFILES, 1)
-        hint = f" Did you mean '{near[0]}'?" if near else ""
-        raise AssayError(f"unknown profile '{name}'.{hint} Known: {', '.join(PROFILES)}")
-    return found

@@ -17,10 +17,10 @@ UNREADABLE = "cannot be read"
 
 
 class WorkingTree:
-    """Texts of an index's items. Every file is looked at once; make a new one for a new answer."""
+    """Texts of an index's items. Every file is looked at once; make a new one for a new answer. It needs the index only at first."""
 
     def __init__(self, index: Index) -> None:
-        self._index, self._root = index, os.path.realpath(index.root)
+        self._files, self._root = index.files, os.path.realpath(index.root)
         self._indexed_at = int(index.meta.get("indexed_at", "0"))
         self._notes: dict[str, str] = {}
         self._lines: dict[str, list[str]] = {}
@@ -41,7 +41,7 @@ class WorkingTree:
         return "\n".join(self._lines.get(item.path, [])[item.start - 1 : item.end])
 
     def _look(self, path: str) -> str:
-        known = self._index.catalogue.file(path)
+        known = self._files.get(path)
         if known is None or not self._inside(os.path.dirname(path)):
             return OUTSIDE
         try:
@@ -57,7 +57,7 @@ class WorkingTree:
 
     def _read(self, path: str) -> str:
         """Keeps the file's lines, or says why not. What is shown is what was hashed: a file cannot change in between."""
-        known = self._index.catalogue.file(path)
+        known = self._files.get(path)
         if known is None:
             return OUTSIDE
         try:

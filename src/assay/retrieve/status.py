@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from assay.core.edges import EDGE_NAMES
 from assay.store.index import Index
+from assay.store.sections import Sections
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,9 @@ class Status:
     skipped: dict[str, int]
     problems: int
     syntax_errors: int  # files with parts the parser could not read
+    documents: int
+    sections: int  # of those documents that are prose in English
+    unread_documents: int
     bytes: int
     seconds: float
     mode: str
@@ -76,6 +80,7 @@ def status(index: Index) -> Status:
         sum(column) for column in ([r.found for r in rows], [r.lost for r in rows], [r.everyday for r in rows])
     )
     counts = index.edges.counts()
+    documents = Sections.open(index)
     skipped = dict(
         connection.execute(
             "SELECT CASE WHEN instr(reason, ' (') THEN substr(reason, 1, instr(reason, ' (') - 1) ELSE reason END, count(*) "
@@ -94,6 +99,9 @@ def status(index: Index) -> Status:
         skipped=skipped,
         problems=connection.execute("SELECT count(*) FROM skipped WHERE problem = 1").fetchone()[0],
         syntax_errors=sum(row.errors for row in rows),
+        documents=documents.documents,
+        sections=len(documents),
+        unread_documents=documents.unread,
         bytes=_size(index.folder),
         seconds=float(index.meta.get("seconds", "0")),
         mode=index.meta.get("mode", ""),

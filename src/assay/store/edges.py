@@ -70,6 +70,12 @@ def _digest(edges: Array, order: Array) -> str:
     return f"{len(edges)} {zlib.crc32(order.data, zlib.crc32(edges.view('u1').data)):08x}"
 
 
+def _bounds(numbers: Array, number: int) -> tuple[int, int]:
+    """Where a number begins and ends among sorted ones; asked for in their own type, as numpy else converts all of them."""
+    low, high = np.searchsorted(numbers, np.array((number, number + 1), numbers.dtype))
+    return int(low), int(high)
+
+
 class Edges:
     """The edges of one generation."""
 
@@ -99,11 +105,11 @@ class Edges:
         return self._order
 
     def out_of(self, number: int) -> Array:
-        low, high = np.searchsorted(self._sources, [number, number + 1])
+        low, high = _bounds(self._sources, number)
         return self.all[low:high]
 
     def into(self, number: int) -> Array:
-        low, high = np.searchsorted(self._targets, [number, number + 1])
+        low, high = _bounds(self._targets, number)
         return self.all[self._order[low:high]]
 
     def counts(self) -> Array:

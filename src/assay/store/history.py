@@ -6,23 +6,18 @@ name, and becomes numbers of the catalogue when an index is asked: editing files
 
 from __future__ import annotations
 
-import bisect
-import os
-import zipfile
-import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate, chain
+from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from assay.store import arrays
+from assay.store.arrays import Array, Strings
 from assay.store.index import Index, UnusableIndex
-from assay.store.layout import cannot_write
 
 NAME = "history.npz"
 FORMAT = 1  # of the arrays below
@@ -30,8 +25,6 @@ HALF_LIFE = (
     365 * 86400
 )  # seconds in which changing together loses half its weight: last year's design is half as telling
 UNPAIRED = 1.0  # a commit's worth of doubt: having changed together once is no rule
-
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,47 +48,21 @@ class Commit:
     size: int  # files it touched, also those that are not indexed
 
 
-class Strings:
-    """Many strings as one piece of text and where each begins."""
-
-    def __init__(self, text: Array, starts: Array) -> None:
-        self._text, self._starts = text.tobytes(), starts
-
-    def __len__(self) -> int:
-        return len(self._starts) - 1
-
-    def __getitem__(self, number: int) -> str:
-        return self._bytes(number).decode("utf-8", "replace")
-
-    def find(self, one: str) -> int:
-        """The place of a string among sorted ones, -1 when it is not there."""
-        wanted = one.encode()
-        place = bisect.bisect_left(range(len(self)), wanted, key=self._bytes)
-        return place if place < len(self) and self._bytes(place) == wanted else -1
-
-    def _bytes(self, number: int) -> bytes:
-        return self._text[self._starts[number] : self._starts[number + 1]]
-
-
 def write(path: Path, key: str, commits: Sequence[Commit]) -> None:
     """Writes a history in a single step; `key` tells what it was made from."""
-    fresh = path.with_name(f"{path.name}.new")
-    try:
-        with fresh.open("wb") as file:
-            np.savez(file, allow_pickle=False, **_arrays(key, commits))
-        os.replace(fresh, path)
-    except OSError as error:
-        raise cannot_write(path.parent, error) from None
-    finally:
-        fresh.unlink(missing_ok=True)
+    arrays.write(path, _arrays(key, commits))
 
 
 def key_of(path: Path) -> str | None:
     """What a history was made from; None when there is none or it is damaged anywhere."""
     try:
-        return _key(_load(path))
+        return arrays.key_of(_load(path), FORMAT)
     except (OSError, UnusableIndex):
         return None
+
+
+def _load(path: Path) -> dict[str, Array]:
+    return arrays.load(path, FORMAT, "the history")
 
 
 def _arrays(key: str, commits: Sequence[Commit]) -> dict[str, Array]:
@@ -120,7 +87,7 @@ def _arrays(key: str, commits: Sequence[Commit]) -> dict[str, Array]:
     postings = postings[np.lexsort((postings[:, 1], postings[:, 0]))]
     symbols = [[(paths[t.path], names[name], line) for t in c.touched for name, line in t.names] for c in commits]
     return {
-        "key": np.frombuffer(f"{FORMAT} {key}".encode(), "u1"),
+        "key": arrays.key(FORMAT, key),
         "ids": np.frombuffer(bytes.fromhex("".join(c.id for c in commits)), "u1").reshape(len(commits), -1)
         if commits
         else np.zeros((0, 20), "u1"),
@@ -131,44 +98,15 @@ def _arrays(key: str, commits: Sequence[Commit]) -> dict[str, Array]:
         "counts": postings[:, 2].astype("u1"),
         "term_starts": np.searchsorted(postings[:, 0], np.arange(len(vocabulary) + 1)).astype("<i4"),
         "files": np.array([paths[t.path] for c in commits for t in c.touched], "<i4"),
-        "file_starts": _starts(c.touched for c in commits),
+        "file_starts": arrays.starts(c.touched for c in commits),
         "names": np.array(list(chain.from_iterable(symbols)), "<i4").reshape(-1, 3),
-        "name_starts": _starts(symbols),
+        "name_starts": arrays.starts(symbols),
         "later": later,
-        **_strings("subject", (c.subject for c in commits)),
-        **_strings("term", vocabulary),
-        **_strings("path", paths),
-        **_strings("name", names),
+        **arrays.strings("subject", (c.subject for c in commits)),
+        **arrays.strings("term", vocabulary),
+        **arrays.strings("path", paths),
+        **arrays.strings("name", names),
     }
-
-
-def _starts(groups: Iterable[Sequence[object]]) -> Array:
-    return np.fromiter(accumulate((len(group) for group in groups), initial=0), "<i4")
-
-
-def _strings(what: str, strings: Iterable[str]) -> dict[str, Array]:
-    encoded = [one.encode("utf-8", "replace") for one in strings]
-    return {f"{what}_text": np.frombuffer(b"".join(encoded), "u1"), f"{what}_text_starts": _starts(encoded)}
-
-
-def _load(path: Path) -> dict[str, Array]:
-    """All arrays of a history; zip files carry checksums, so damage is noticed here."""
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-        if _key(arrays) is not None:
-            return arrays
-        reason = "it is of another version"
-    except FileNotFoundError:
-        raise
-    except (OSError, EOFError, KeyError, ValueError, zlib.error, zipfile.BadZipFile, NotImplementedError) as error:
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-    raise UnusableIndex(f"{path}: the history cannot be used ({reason}). Write it again with: assay index")
-
-
-def _key(arrays: Mapping[str, Array]) -> str | None:
-    version, _, key = arrays["key"].tobytes().decode("ascii", "replace").partition(" ")
-    return key if version == str(FORMAT) else None
 
 
 @dataclass(frozen=True)
@@ -193,7 +131,7 @@ class History:
     @property
     def head(self) -> str:
         """The commit the history leads up to; empty when there is none."""
-        return (_key(self.arrays) or "").partition(" ")[0]
+        return (arrays.key_of(self.arrays, FORMAT) or "").partition(" ")[0]
 
     @property
     def times(self) -> Array:
@@ -238,9 +176,13 @@ class History:
             out.update(number for _, number in sorted((_distance(line, *span), number) for number, *span in named)[:1])
         return np.array(sorted(out), "<i4")
 
+    def changes(self, file: int) -> list[int]:
+        """The commits that touched a file, newest first."""
+        return self._changes.get(file, [])
+
     def co_changed(self, file: int) -> list[tuple[int, float]]:
         """The files that change together with one, and the share of its changes in which they do: small and recent commits count most."""
-        commits = self._changes.get(file, [])
+        commits = self.changes(file)
         weights = 0.5 ** ((self.times.max(initial=0) - self.times[commits]) / HALF_LIFE)
         shares: defaultdict[int, float] = defaultdict(float)
         for commit, weight in zip(commits, weights, strict=True):
@@ -256,7 +198,7 @@ class History:
     @cached_property
     def _all_strings(self) -> dict[str, Strings]:
         kinds = ("subject", "term", "path", "name")
-        return {what: Strings(self.arrays[f"{what}_text"], self.arrays[f"{what}_text_starts"]) for what in kinds}
+        return {what: arrays.strings_of(self.arrays, what) for what in kinds}
 
     @cached_property
     def _numbers(self) -> Array:

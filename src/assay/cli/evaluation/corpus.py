@@ -37,7 +37,7 @@ def _of_folder(folder: Path) -> Inventory:
     """The symbols of its index, if there is one, and its files."""
     hits = [Hit(path, path=path, doc=path) for path in _files(folder)]
     levels = ["file", "span", "doc"]
-    system = Assay(folder, None, "default")
+    system = Assay(folder)
     try:
         hits += system.inventory().hits
         levels.append("symbol")

@@ -65,7 +65,7 @@ def _existence(info: RunInfo, root: Path, corpus: Path | None) -> Exists:
     from assay.errors import AssayError
     from assay.evaluate.systems.assay import Assay
 
-    system = Assay(root, corpus, info.config.get("profile", "default"))
+    system = Assay(root, corpus)
     known: dict[str, Inventory | None] = {}
 
     def exists(expected: Expected, repository: str) -> bool | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,11 +25,9 @@ from assay.evaluate.mine import (
     sample,
     split,
 )
-from assay.ingest.extract import extract
-from assay.ingest.facts import decode_facts, decode_texts
 from assay.ingest.languages import language_of
-from assay.ingest.parser import ParseTimeout
-from assay.ingest.walk import MAX_BYTES, is_test_path
+from assay.ingest.outline import outline
+from assay.ingest.walk import is_test_path
 
 _SOURCES: dict[str, Callable[..., Mined]] = {
     "history": mine_history,
@@ -38,25 +35,16 @@ _SOURCES: dict[str, Callable[..., Mined]] = {
     "documents": mine_documents,
 }
 _SUFFIXES = (".jsonl", ".ndjson")
-_ANONYMOUS = re.compile(r"(^|\W)\$\d+")
 
 
 def locate(path: str, text: str) -> list[Definition]:
     """The named definitions of a source text, by the same extractor that indexes it."""
-    language = language_of(path)
-    data = text.encode()
-    if language is None or len(data) > MAX_BYTES:
-        return []
-    try:
-        extracted = extract(data, language)
-    except (ParseTimeout, RecursionError):
-        return []
-    symbols, texts = decode_facts(extracted.facts).symbols, decode_texts(extracted.texts).texts
-    test = is_test_path(path)
+    language, test = language_of(path), is_test_path(path)
     return [
-        Definition(fact.symbol, fact.kind, fact.start, fact.end, words.doc, language.name, test or fact.test)
-        for fact, words in zip(symbols, texts, strict=False)  # the last text is the file's own
-        if not _ANONYMOUS.search(fact.symbol)
+        Definition(
+            fact.symbol, fact.kind, fact.start, fact.end, doc, language.name if language else "", test or fact.test
+        )
+        for fact, doc in outline(path, text)
     ]
 
 

@@ -2,61 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterator
 from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 
 from assay.core.golden import Expected, GoldenQuery
+from assay.core.outline import Outline
 from assay.evaluate.mine import message
-from assay.evaluate.mine.definitions import Definition, Locator, Outline
+from assay.evaluate.mine.definitions import Definition, Locator
 from assay.evaluate.mine.git import repository as repository_at
-from assay.evaluate.mine.log import Change, Commit, Hunk, commits, count
+from assay.evaluate.mine.log import Change, Commit, commits, count
 from assay.evaluate.mine.mined import LeftOut, Mined, Options, Progress
 from assay.evaluate.mine.paths import role, tier
+from assay.evaluate.mine.reasons import reason_against
 from assay.git import Blobs
+from assay.patches import Hunk
 
 ID_LENGTH = 12  # of a commit's hash: unique in any history, and not a matter of git's settings
 _REMEMBERED = 256  # outlines: branches share parents
-
-_SCOPE = r"^\W*(?:\w+(?:\([^)]*\))?!?:\s*)?"  # a conventional prefix, `fix(router):`
-_BOT = re.compile(
-    r"\[bot\]|[-_ ]bot\b|\bbot@|dependabot|renovate|github-actions|greenkeeper|pre-commit-ci|snyk|weblate|transifex|mergify"
-    r"|allcontributors|pyup|imgbot|semantic-release",
-    re.I,
-)
-_RELEASE = re.compile(
-    rf"{_SCOPE}(?:bump(?:ed|s|ing)?\b.*(?:version|\bfrom\b|\bto\b|dependenc|\bdeps\b|\d)"
-    r"|(?:prepare|cut|tag|start|begin|next|new|back to)\b.*\b(?:release|version|development)\b"
-    r"|releas(?:e|ed|ing)\s+(?:of\s+|version\s+)?\S*\d+\.\d|(?:set|update|change|increment)\s+(?:the\s+)?version\b"
-    r"|version\s+(?:bump|v?\d)|v?\d+\.\d+(?:\.\d+)?\S*\s*(?:release)?\s*$)",
-    re.I,
-)
-_REVERT = re.compile(rf"{_SCOPE}(?:revert|reapply)\b", re.I)
-_FORMATTING = re.compile(
-    r"^\W*(?:style|lint|clippy|fmt|format)(?:\([^)]*\))?!?:"
-    rf"|{_SCOPE}(?:(?:run|apply|use|fix|ran|appl(?:y|ied)|satisfy|appease|make|cargo|go)\s+)*"
-    r"(?:black|prettier|gofmt|gofumpt|goimports|rustfmt|fmt|isort|ruff|flake8|pylint|eslint|clippy|clang-format|autopep8|yapf|pyupgrade"
-    r"|(?:re)?format(?:ting|ted)?|lint(?:s|ing|er)?|white\s?space|pep\s?8|code style|trailing spaces?)"
-    r"(?:\s+(?:fix(?:es|ed)?|issues?|errors?|warnings?|code|codebase|files?|sources?|everything|all|the|changes|happy|clean-?ups?"
-    r"|(?:with|using|via|by)\s+\S+|on\s+.*))*\W*$",
-    re.I,
-)
-_DEFAULT = re.compile(
-    r"(?:Update|Create|Delete|Rename|Add) \S+\.\w+(?: to \S+)?|Add(?:ed)? files via upload|Initial commit", re.I
-)
-
-# what a commit alone shows: reason → whether it is left out for it
-_LEFT_OUT: dict[str, Callable[[Commit], object]] = {
-    "merge": lambda commit: len(commit.parents) > 1,
-    "bot": lambda commit: _BOT.search(commit.author) or _BOT.search(commit.committer),
-    "release": lambda commit: _RELEASE.search(commit.subject),
-    "revert": lambda commit: _REVERT.search(commit.subject) or "This reverts commit" in commit.message,
-    "formatting": lambda commit: _FORMATTING.search(commit.subject),
-    "default message": lambda commit: _DEFAULT.fullmatch(commit.message),
-}
 
 
 def mine_history(
@@ -94,7 +59,7 @@ class _Parents:
         self._locate, self._blobs = locate, blobs
         self.outline = lru_cache(_REMEMBERED)(self._outline)
 
-    def _outline(self, path: str, blob: str) -> Outline:
+    def _outline(self, path: str, blob: str) -> Outline[Definition]:
         return Outline(self._locate(path, self._blobs.text(blob)))
 
 
@@ -106,7 +71,7 @@ def _query(commit: Commit, parents: _Parents, options: Options) -> GoldenQuery:
     changes = [change for change in changes if outlines[change.path]]
     if not changes:
         raise LeftOut("no source code")
-    touched = [found for change in changes for found in outlines[change.path].touched(_telling(change))]
+    touched = [found for change in changes for found in outlines[change.path].touched(_places(change))]
     symbols = _gold(touched, options)
     files = [change.path for change in changes]
     if options.strip_names:
@@ -126,9 +91,8 @@ def _query(commit: Commit, parents: _Parents, options: Options) -> GoldenQuery:
 
 def _text(commit: Commit, options: Options) -> str:
     """The message without what is not asked for."""
-    for reason, applies in _LEFT_OUT.items():
-        if applies(commit):
-            raise LeftOut(reason)
+    if reason := reason_against(commit, options.include_tests):
+        raise LeftOut(reason)
     text = commit.message if options.keep_trailers else message.without_trailers(commit.message)
     if options.strip_ids:
         text = message.without_ids(text)
@@ -159,6 +123,10 @@ def _changes(commit: Commit, options: Options) -> list[Change]:
 
 def _telling(change: Change) -> list[Hunk]:
     return [hunk for hunk in change.hunks if not hunk.formatting]
+
+
+def _places(change: Change) -> Iterator[tuple[int, int]]:
+    return (place for hunk in _telling(change) for place in hunk.places())
 
 
 def _gold(touched: list[Definition], options: Options) -> list[str]:

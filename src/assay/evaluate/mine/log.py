@@ -14,43 +14,20 @@ from functools import cached_property
 from assay.errors import AssayError
 from assay.evaluate.mine.mined import Options
 from assay.git import Git, unquote
+from assay.patches import OPTIONS, Hunk, read_hunk
 
 # a line that starts with NUL opens a commit; nothing else in a log can
 _FIELDS = ("%H", "%P", "%ct", "%an <%ae>", "%cn <%ce>", "%B")
 _ARGUMENTS = (
     "--format=" + "".join("%x00" + one for one in _FIELDS) + "%x00",
     "--encoding=UTF-8",
-    *("--raw", "--no-abbrev", "--patch", "--unified=0", "--inter-hunk-context=0", "--diff-algorithm=histogram"),
+    *("--raw", "--no-abbrev", *OPTIONS),
     *("--find-renames=50%", "-l400", "--root", "--diff-merges=off", "--relative"),
     *("--no-color", "--no-ext-diff", "--no-textconv", "--submodule=short", "--ignore-submodules=all"),
     *("--no-show-signature", "--no-notes", "--no-mailmap"),
 )
-_RANGE = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_SPACE = re.compile(rb"\s+")
 _FILE = "100"  # how the modes of regular files begin
-
-
-@dataclass(frozen=True, slots=True)
-class Hunk:
-    """A run of changed lines: what stood at `start` of the old text, and what stands there now."""
-
-    start: int  # first removed line; the line before the insertion when nothing is removed
-    removed: tuple[bytes, ...] = ()
-    added: tuple[bytes, ...] = ()
-
-    @property
-    def formatting(self) -> bool:
-        """Whether only white space differs."""
-        return _SPACE.sub(b"", b"".join(self.removed)) == _SPACE.sub(b"", b"".join(self.added))
-
-    def places(self) -> Iterator[tuple[int, int]]:
-        """The old lines it touches, each as a range: removed lines one by one, or both neighbours of an insertion."""
-        if not self.removed:
-            yield self.start, self.start + 1
-        for line, text in enumerate(self.removed, self.start):
-            if text.strip():
-                yield line, line
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +104,8 @@ def read(lines: Iterator[bytes]) -> Iterator[Commit]:
                 commit.changes.append(change)
         elif line.startswith(b"diff --git ") and patched:
             hunks = patched.pop(0).hunks
-        elif line.startswith(b"@@ "):
-            hunks.append(_hunk(line, lines))
+        elif (hunk := read_hunk(line, lines)) is not None:
+            hunks.append(hunk)
     if commit:
         yield commit
 
@@ -147,23 +124,6 @@ def _change(line: bytes) -> tuple[Change, bool, int]:
     exists = old_mode.startswith(_FILE)
     change = Change(unquote(paths[0]), old_blob if exists else "")
     return change, exists or new_mode.startswith(_FILE), 2 if status.startswith("T") else 1
-
-
-def _hunk(line: bytes, lines: Iterator[bytes]) -> Hunk:
-    found = _RANGE.match(line)
-    assert found is not None
-    start, removed, added = (1 if number is None else int(number) for number in found.groups())
-    return Hunk(start, _taken(lines, removed), _taken(lines, added))
-
-
-def _taken(lines: Iterator[bytes], number: int) -> tuple[bytes, ...]:
-    """The next lines of a patch without their sign; git's remark about a missing last newline is none of them."""
-    out: list[bytes] = []
-    while len(out) < number:
-        line = next(lines)
-        if not line.startswith(b"\\"):
-            out.append(line[1:].rstrip(b"\n"))
-    return tuple(out)
 
 
 def _moment(text: str) -> datetime | None:

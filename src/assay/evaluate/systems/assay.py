@@ -7,10 +7,11 @@ fingerprint of the index is part of the run.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,10 +21,12 @@ from assay import __version__
 from assay.core.hits import Hit, Response, Stage
 from assay.evaluate.systems.protocol import Base, SystemDied, finished, folder_of
 from assay.evaluate.verify import Inventory
+from assay.retrieve.configuration import Configuration, load
 from assay.retrieve.engine import Engine, Ranking
+from assay.retrieve.equivalence import EquivalenceClass
 from assay.retrieve.order import highest
-from assay.retrieve.profile import DEFAULT, Profile
-from assay.retrieve.profile import profile as named_profile
+from assay.retrieve.profile import DEFAULT, PROFILES, Profile
+from assay.retrieve.settings import flat, numbers
 from assay.store.index import Index, NoIndex, UnusableIndex
 from assay.store.layout import Home
 
@@ -37,10 +40,11 @@ class _Opened:
     index: Index
     fingerprint: str
     profile: Profile
+    classes: Sequence[EquivalenceClass]
 
     @cached_property
     def engine(self) -> Engine:
-        return Engine(self.index, self.profile)
+        return Engine(self.index, self.profile, self.classes)
 
 
 class Assay(Base):
@@ -48,9 +52,20 @@ class Assay(Base):
 
     concurrent = False
 
-    def __init__(self, root: Path, corpus: Path | None, profile: str, index_dir: Path | None = None) -> None:
-        super().__init__("assay" if profile == DEFAULT else f"assay:{profile}")
-        self._root, self._corpus, self._profile, self._index_dir = root, corpus, named_profile(profile), index_dir
+    def __init__(
+        self,
+        root: Path,
+        corpus: Path | None = None,
+        profile: str = "",
+        index_dir: Path | None = None,
+        configuration: Configuration = Configuration(),  # noqa: B008 (frozen)
+    ) -> None:
+        self._profile = configuration.profile(profile)
+        usual = self._profile.name == configuration.context.profile == DEFAULT
+        super().__init__(
+            "assay" if usual else f"assay:{self._profile.name}"
+        )  # as `--system` names it, whatever is configured
+        self._root, self._corpus, self._index_dir, self._configuration = root, corpus, index_dir, configuration
         self._open: dict[str, _Opened] = {}
 
     def describe(self) -> dict[str, Any]:
@@ -60,7 +75,15 @@ class Assay(Base):
             "version": __version__,
             "cold_start": True,
             "index_fingerprint": self._fingerprint(),
+            **self._settled(),
         }
+
+    def _settled(self) -> dict[str, Any]:
+        """What only assay.toml knows: the numbers of a profile of one's own, and the classes."""
+        settled = flat(numbers(self._profile)) if self._profile.name not in PROFILES else {}
+        if self._configuration.classes:
+            settled["classes"] = [dataclasses.asdict(one) for one in self._configuration.classes]
+        return {"config": settled} if settled else {}
 
     def _fingerprint(self) -> str:
         """Of all that can be searched: the root, or every indexed repository of the corpus."""
@@ -77,7 +100,7 @@ class Assay(Base):
                 index = Index.open(folder, Home.of(folder, self._index_dir))
                 hashes = index.catalogue.connection.execute("SELECT path, hex(hash) FROM files ORDER BY path")
                 fingerprint = _digest(f"{path} {content}" for path, content in hashes)
-                self._open[key] = _Opened(index, fingerprint, self._profile)
+                self._open[key] = _Opened(index, fingerprint, self._profile, self._configuration.classes)
         return self._open[key]
 
     def retrieve(
@@ -138,8 +161,8 @@ def _stages(engine: Engine, ranking: Ranking, best: list[int], k: int) -> tuple[
 
 
 def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> Assay:
-    """`assay` or `assay:PROFILE`."""
-    return Assay(root, corpus, argument or DEFAULT)
+    """`assay` or `assay:PROFILE`, as the root's assay.toml has it; repositories of a corpus have no say."""
+    return Assay(root, corpus, argument, configuration=load(root))
 
 
 def _digest(lines: Any) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from assay.core.packs import Pack
 from assay.retrieve.render.form import Form
 from assay.retrieve.render.json import JSON
@@ -19,4 +21,13 @@ def render(pack: Pack) -> str:
         return form.least(pack)
     last = len(pack.items) - 1
     pieces = [form.piece(packed, last=position == last) for position, packed in enumerate(pack.items)]
-    return form.head(pack) + "".join(pieces) + form.foot(pack)
+    return (
+        form.head(pack) + "".join(_sectioned(pack, form, pieces) if pack.heading.sections else pieces) + form.foot(pack)
+    )
+
+
+def _sectioned(pack: Pack, form: Form, pieces: list[str]) -> Iterator[str]:
+    for section in pack.heading.sections:
+        yield form.opening(section)
+        yield from (piece for packed, piece in zip(pack.items, pieces, strict=True) if packed.section == section.name)
+        yield form.closing(section)

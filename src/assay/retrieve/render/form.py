@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from assay.core.packs import Pack, PackedItem
+from assay.core.packs import Pack, PackedItem, Section
 
 # Nothing that moves a terminal's cursor, and nothing that XML or UTF-8 cannot hold.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -24,10 +24,13 @@ class Form:
     least: Callable[[Pack], str]  # what is written when the budget does not even hold the frame
     writes_tokens: bool = False  # whether items say their tokens
     separator: str = ""  # stands before the line end of every item but the last
+    opening: Callable[[Section], str] = lambda _section: ""  # before the items of a section
+    closing: Callable[[Section], str] = lambda _section: ""
 
     def framed(self, pack: Pack) -> str:
         """The frame alone: what a pack costs before its items."""
-        return self.head(pack) + self.foot(pack)
+        sections = (self.opening(section) + self.closing(section) for section in pack.heading.sections)
+        return self.head(pack) + "".join(sections) + self.foot(pack)
 
     def piece(self, packed: PackedItem, last: bool = False) -> str:
         """One item as it stands among others."""
@@ -52,7 +55,8 @@ def place(packed: PackedItem) -> str:
 def remark(packed: PackedItem) -> str:
     """What is to be said about an item besides its name; empty as a rule."""
     path, _, symbol = packed.within.partition("::")
-    return f"shown in {symbol or path}" if packed.within else packed.note
+    lines = f"shown in {symbol or path}" if packed.within else packed.note
+    return "; ".join(part for part in (packed.why, lines) if part)
 
 
 def statements(pack: Pack) -> list[tuple[str, str]]:
@@ -60,6 +64,7 @@ def statements(pack: Pack) -> list[tuple[str, str]]:
     heading = pack.heading
     said = [
         ("task", heading.task),
+        ("scope", heading.scope),
         ("index", heading.freshness),
         ("found", f"nothing in {heading.searched}" if heading.searched else ""),
         ("nearest names", ", ".join(heading.nearest)),

@@ -20,9 +20,11 @@ def _head(pack: Pack) -> str:
     heading = pack.heading
     optional = {
         "task": heading.task,
+        "scope": heading.scope,
         "freshness": heading.freshness,
         "searched": heading.searched,
         "nearest": heading.nearest,
+        "sections": {section.name: section.said for section in heading.sections},
     }
     known = {
         "tokens": pack.tokens,
@@ -36,7 +38,13 @@ def _head(pack: Pack) -> str:
 
 def _item(packed: PackedItem) -> str:
     item = packed.item
-    optional = {"text": packed.text, "note": packed.note, "within": packed.within}
+    optional = {
+        "section": packed.section,
+        "why": packed.why,
+        "text": packed.text,
+        "note": packed.note,
+        "within": packed.within,
+    }
     known = {
         "id": item.id,
         "symbol": item.symbol,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from assay.core.packs import Pack, PackedItem
+from assay.core.packs import Pack, PackedItem, Section
 from assay.retrieve.render.form import Form, one_line, place, printable, remark, statements
 
 _TICKS = re.compile("`+")
@@ -46,4 +46,16 @@ def _item(packed: PackedItem) -> str:
     return f"{line}\n{fence}{extension[1] if extension else ''}\n{text}\n{fence}\n\n"
 
 
-MARKDOWN = Form("markdown", _head, _item, foot=lambda _pack: "", least=lambda _pack: "")
+def _opening(section: Section) -> str:
+    return f"### {_escaped(section.title)}: {_escaped(section.said)}\n\n"
+
+
+MARKDOWN = Form(
+    "markdown",
+    _head,
+    _item,
+    foot=lambda _pack: "",
+    least=lambda _pack: "",
+    opening=_opening,
+    closing=lambda _section: "\n",
+)

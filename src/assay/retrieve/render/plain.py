@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.core.packs import Pack, PackedItem
+from assay.core.packs import Pack, PackedItem, Section
 from assay.retrieve.render.form import Form, one_line, place, printable, remark, statements
 
 
@@ -22,4 +22,10 @@ def _item(packed: PackedItem) -> str:
     return f"{name_line(packed)}\n" + (f"{printable(packed.text)}\n\n" if packed.text else "")
 
 
-PLAIN = Form("text", _head, _item, foot=lambda _pack: "", least=lambda _pack: "")
+def _opening(section: Section) -> str:
+    return f"== {one_line(section.title)}: {one_line(section.said)}\n"
+
+
+PLAIN = Form(
+    "text", _head, _item, foot=lambda _pack: "", least=lambda _pack: "", opening=_opening, closing=lambda _section: "\n"
+)

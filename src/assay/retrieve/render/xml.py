@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.core.packs import Pack, PackedItem
+from assay.core.packs import Pack, PackedItem, Section
 from assay.retrieve.render.form import Form, left_out, printable, remark
 
 _EMPTY = "<context/>\n"
@@ -26,6 +26,7 @@ def _head(pack: Pack) -> str:
     heading = pack.heading
     known = _attributes(
         task=heading.task,
+        scope=heading.scope,
         tokens=pack.tokens,
         budget=pack.budget,
         fresh="yes" if heading.fresh else "no",
@@ -51,4 +52,16 @@ def _item(packed: PackedItem) -> str:
     return f"<item{known}>\n{_text(packed.text)}\n</item>\n" if packed.text else f"<item{known}/>\n"
 
 
-XML = Form("xml", _head, _item, foot=lambda _pack: "</context>\n", least=lambda _pack: _EMPTY)
+def _opening(section: Section) -> str:
+    return f"<section{_attributes(name=section.name, title=section.title, said=section.said)}>\n"
+
+
+XML = Form(
+    "xml",
+    _head,
+    _item,
+    foot=lambda _pack: "</context>\n",
+    least=lambda _pack: _EMPTY,
+    opening=_opening,
+    closing=lambda _section: "</section>\n",
+)

@@ -1,0 +1,83 @@
+"""`assay config`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+import click
+
+from assay.cli.common import find_root, format_option, print_json
+from assay.retrieve.configuration import NAME, BadConfiguration, Configuration, Setting, load, settings
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+
+
+@click.command("config")
+@click.argument("action", required=False, type=click.Choice(["check"]))
+@click.option(
+    "--root",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The repository. Default: the one around the current folder.",
+)
+@format_option
+def command(action: str | None, root: Path | None, form: str) -> None:
+    """Every setting, its value, and where it comes from: assay.toml at the root, the default, or the base of a profile.
+
+    The text is TOML and can be kept as assay.toml. With the ACTION `check`, only says whether assay.toml is right: every mistake, and
+    exit code 1 when there is one.
+    """
+    where = find_root(root)
+    if action == "check":
+        raise click.exceptions.Exit(_check(where, form))
+    configuration = load(where)
+    rows = settings(configuration)
+    if form == "json":
+        print_json({"file": _file(configuration), "settings": [_json(row) for row in rows]})
+        return
+    click.echo(f"# {configuration.file or f'no {NAME} in {where}: everything has its default'}")
+    for line in _toml(rows):
+        click.echo(line)
+
+
+def _check(root: Path, form: str) -> int:
+    try:
+        configuration, problems = load(root), list[str]()
+    except BadConfiguration as error:
+        configuration, problems = Configuration(root / NAME), error.problems
+    if form == "json":
+        print_json({"file": _file(configuration), "problems": problems})
+    else:
+        fine = f"{configuration.file}: right" if configuration.file else f"no {NAME} in {root}, which is fine"
+        click.echo("\n".join(problems) or fine)
+    return 1 if problems else 0
+
+
+def _file(configuration: Configuration) -> str | None:
+    return str(configuration.file) if configuration.file else None
+
+
+def _json(row: Setting) -> dict[str, object]:
+    return {"name": ".".join((*row.section, row.name)), "value": row.value, "origin": row.origin}
+
+
+def _toml(rows: list[Setting]) -> Iterator[str]:
+    """The settings as TOML; what is built in, and cannot be set under that name, as a comment."""
+    for (section, built_in), group in groupby(rows, key=lambda row: (row.section, row.built_in)):
+        mark = "# " if built_in else ""
+        yield f"\n{mark}[{'.'.join(map(_key, section))}]"
+        for row in group:
+            line = f"{'.'.join(map(_key, row.name.split('.')))} = {_value(row.value)}"
+            yield f"{mark}{line:<40} # {row.origin}"
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _value(name)
+
+
+def _value(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,82 @@
+"""The sections of documents beside an index: brought up to date when a document changed. `collect` is the whole story.
+
+What a document says is a function of its text, so each is read once for all worktrees and branches, through the parse cache.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from assay.ingest.cache import ParseCache
+from assay.ingest.documents.facts import decode_sections
+from assay.ingest.documents.formats import format_of
+from assay.ingest.parse import parse_files
+from assay.ingest.report import Progress
+from assay.ingest.version import extractor_version
+from assay.ingest.walk import Found, Scan, read_source
+from assay.store import sections
+from assay.store.files import content_hash, surely_same
+from assay.store.layout import Home
+from assay.store.sections import Document, Known
+
+
+def collect(root: Path, home: Home, found: Scan, cache: ParseCache, progress: Progress) -> None:
+    """Makes the sections those of the documents there are; touches nothing when none of them changed."""
+    path, indexed_at = home.folder / sections.NAME, time.time_ns()
+    known = known_documents(home.folder)
+    changed = changed_documents(root, found, known)
+    if not changed and path.exists() == bool(found.documents):
+        return
+    if not found.documents:
+        path.unlink(missing_ok=True)
+        return
+    kept = [known.documents[one] for one in found.documents if one not in changed]
+    read = {d.path: d for document in kept if (d := _recalled(document, found.documents[document.path], cache))}
+    waiting = [one for one in sorted(found.documents) if one not in read]
+    progress.start("reading documents", len(waiting))
+    read |= {d.path: d for d in _read(root, [found.documents[one] for one in waiting], cache, progress.advance)}
+    sections.write(path, extractor_version(), [read[one] for one in sorted(read)], indexed_at)
+
+
+def known_documents(folder: Path) -> Known:
+    """The documents whose sections stand in an index's folder as this version reads them."""
+    return sections.known(folder / sections.NAME, extractor_version()) or Known({}, 0)
+
+
+def changed_documents(root: Path, found: Scan, known: Known) -> set[str]:
+    """The documents that are new, gone or different: by stat first, by content where the stat is in doubt."""
+    changed = known.documents.keys() - found.documents.keys()
+    for path, file in found.documents.items():
+        row = known.documents.get(path)
+        if row is None or not (
+            surely_same((row.size, row.mtime), (file.size, file.mtime), known.indexed_at)
+            or _hash(root, path) == row.hash
+        ):
+            changed.add(path)
+    return changed
+
+
+def _hash(root: Path, path: str) -> bytes:
+    source = read_source(root, path, whole=True)
+    return b"" if source.skip or source.problem else content_hash(source.data)
+
+
+def _recalled(document: Document, file: Found, cache: ParseCache) -> Document | None:
+    """A document that did not change, with its sections; None when they must be read again."""
+    form = format_of(document.path)
+    extracted = cache.get(document.hash, form.name) if form and document.hash else None
+    if extracted is None:
+        return None
+    return Document(file.path, file.size, file.mtime, document.hash, decode_sections(extracted))
+
+
+def _read(root: Path, files: list[Found], cache: ParseCache, tick: Callable[[int], None]) -> list[Document]:
+    stats = {file.path: file for file in files}
+    out = []
+    for parsed in parse_files(root, stats, cache, tick):
+        file = stats[parsed.path]
+        found = decode_sections(parsed.extracted) if parsed.extracted else []
+        out.append(Document(file.path, file.size, file.mtime, parsed.digest if parsed.extracted else b"", found))
+    return out

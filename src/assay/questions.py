@@ -1,0 +1,179 @@
+"""The three things a repository can be asked: about a task, about files, about a diff. What needs the engine is imported when it is needed."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from assay.core.packs import Heading, Ranked
+from assay.diff import Base, Change, choose_base, read_changes
+from assay.git import Git
+from assay.store.files import content_hash
+from assay.text.identifiers import nearest
+
+if TYPE_CHECKING:
+    from assay.repository import Repository
+    from assay.retrieve.context import Context
+
+_SUGGESTED = 5  # names, when nothing was found
+_NAMED = 3  # stale files in the line about freshness
+REVIEW_BUDGET = 8_000
+
+
+@dataclass(frozen=True)
+class Question(ABC):
+    """A question with everything its answer depends on. What is None is as assay.toml or the default says."""
+
+    repo: Repository
+    profile: str | None = None
+    format: str | None = None
+    k: int | None = None
+    budget: int | None = None
+
+    @abstractmethod
+    def parts(self) -> Iterable[object]:
+        """What tells this question from others of its kind."""
+
+    @abstractmethod
+    def found(self) -> tuple[Sequence[Ranked], Heading]:
+        """The items, best first, and what to say before them."""
+
+    def answer(self) -> Context:
+        from assay.retrieve.context import Context
+
+        ranked, heading = self.found()
+        form = self.format or self.repo.configuration.context.format
+        return Context.of(ranked[: self.k], self.tokens, self.repo.source, heading, form)
+
+    @property
+    def tokens(self) -> int:
+        return self.repo.configuration.context.budget if self.budget is None else max(self.budget, 0)
+
+    @cached_property
+    def stale(self) -> list[str]:
+        return self.repo.freshness().stale
+
+    def key(self) -> list[object]:
+        """Everything but the state of the repository that decides the answer."""
+        return [type(self).__name__, self.profile, self.format, self.k, self.budget, *self.parts()]
+
+    def freshness(self) -> str:
+        if not self.stale:
+            return "fresh: nothing changed since"
+        names = ", ".join(self.stale[:_NAMED]) + (" …" if len(self.stale) > _NAMED else "")
+        return f"{len(self.stale)} files changed since it was made ({names}); run: assay index"
+
+
+@dataclass(frozen=True)
+class Task(Question):
+    """What does this task need?"""
+
+    task: str = ""
+    session: str = ""
+
+    def parts(self) -> Iterable[object]:
+        return [self.task, self.session]
+
+    def answer(self) -> Context:
+        from assay import learn
+
+        answer = super().answer()
+        given = [packed.item for packed in answer.items]
+        learn.returned(self.repo.index, self.repo.home, self.repo.source, given, self.task, self.session)
+        return answer
+
+    def found(self) -> tuple[Sequence[Ranked], Heading]:
+        most = self.k or self.repo.configuration.context.k
+        ranked = self.repo.rank(self.task, most, profile=self.profile, session=self.session)
+        if ranked:
+            return ranked, Heading(self.task, not self.stale, self.freshness())
+        names = self.repo.index.names()
+        searched = f"{len(names):,} symbols of {len(self.repo.files):,} files"
+        near = tuple(nearest(self.task, names, _SUGGESTED))
+        return ranked, Heading(self.task, not self.stale, self.freshness(), searched, near)
+
+
+@dataclass(frozen=True)
+class Files(Question):
+    """What stands in these files, and who calls it? With a task, in the order of its ranking."""
+
+    files: Sequence[str] = ()
+    task: str = ""
+
+    @cached_property
+    def paths(self) -> list[str]:
+        from assay.paths import indexed_paths
+
+        return indexed_paths(self.files, self.repo.root, self.repo.index)
+
+    def parts(self) -> Iterable[object]:
+        return [self.task, self.paths]
+
+    def found(self) -> tuple[Sequence[Ranked], Heading]:
+        from assay.retrieve.files import for_files
+
+        engine = self.repo.engine(self.profile) if self.task.strip() else None
+        ranked = for_files(self.repo.index, self.paths, engine, self.task)
+        return ranked, Heading(self.task, not self.stale, self.freshness(), scope=f"files {', '.join(self.paths)}")
+
+
+@dataclass(frozen=True)
+class Review(Question):
+    """What does a reviewer of the changes since a base need?"""
+
+    wanted: str = ""  # the base; "" for the most likely one
+
+    @property
+    def tokens(self) -> int:
+        return REVIEW_BUDGET if self.budget is None else max(self.budget, 0)
+
+    @cached_property
+    def git(self) -> Git:
+        return Git(self.repo.root)
+
+    @cached_property
+    def base(self) -> Base:
+        return choose_base(self.git, self.wanted)
+
+    @cached_property
+    def changes(self) -> list[Change]:
+        return read_changes(self.git, self.base.commit)
+
+    def parts(self) -> Iterable[object]:
+        return [self.base, self.changes]
+
+    def found(self) -> tuple[Sequence[Ranked], Heading]:
+        from assay.ingest.outline import removed
+        from assay.retrieve.review import Diff, for_review
+
+        if not self.changes:
+            hint = (
+                "this clone is shallow, so name a BASE after: git fetch --unshallow"
+                if self.git.shallow
+                else "name another BASE"
+            )
+            return [], Heading("", not self.stale, self.freshness(), scope=f"nothing changed since {self.base}; {hint}")
+        before = self._indexed_before()
+        stale = {change.path for change in self.changes} & set(self.stale) & self.repo.files.keys()
+        unsure = frozenset(stale - before)
+        diff = Diff(self.changes, removed(self.git, self.repo.root, self.changes), before, unsure)
+        found = for_review(self.repo.engine(self.profile), diff, max(1.0, self.tokens / REVIEW_BUDGET))
+        said = self.freshness() + (f"; lines of {', '.join(sorted(unsure)[:_NAMED])} may be off" if unsure else "")
+        scope = f"{len(self.changes)} file{'s' * (len(self.changes) > 1)} changed since {self.base}"
+        return found.ranked, Heading("", not self.stale, said, scope=scope, sections=found.sections)
+
+    def _indexed_before(self) -> frozenset[str]:
+        """The changed files that the index still has as they were at the base: their old lines are the ones it knows."""
+        stale = [change for change in self.changes if change.path in self.stale and change.old_blob]
+        if not stale:
+            return frozenset()
+        with self.git.blobs() as blobs:
+            return frozenset(
+                change.path
+                for change in stale
+                if (known := self.repo.files.get(change.before or change.path))
+                and content_hash(blobs.text(change.old_blob).removeprefix("\ufeff").encode()) == known.hash
+            )

@@ -1,0 +1,233 @@
+"""The Python interface: a repository with its index, ready to be asked. The commands ask through it, too.
+
+    with assay.open("path/to/repository", index=True) as repo:
+        print(repo.context("how are sessions signed", budget=20_000).render("markdown"))
+
+What ranks and what parses is imported by the methods that need it: looking up a name stays quick.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from assay.core.items import Item
+from assay.core.learned import NOTHING, Learned
+from assay.core.packs import Ranked
+from assay.errors import AssayError
+from assay.retrieve import impact, names
+from assay.retrieve.impact import Affected
+from assay.root import root_around
+from assay.store.catalogue import FileRow
+from assay.store.index import Index
+from assay.store.layout import Home
+
+if TYPE_CHECKING:
+    from assay.ingest.freshness import Freshness
+    from assay.ingest.report import Progress, Report
+    from assay.retrieve.configuration import Configuration
+    from assay.retrieve.context import Context
+    from assay.retrieve.engine import Engine
+    from assay.retrieve.explain import Explanation
+    from assay.retrieve.source import WorkingTree
+    from assay.retrieve.status import Status
+
+
+def open(path: str | Path = ".", *, index: bool = False, index_dir: str | Path | None = None) -> Repository:
+    """The repository around `path`, found as the command finds it. `index` brings its index up to date first, or builds it."""
+    place = Path(path).resolve()
+    if not place.is_dir():
+        raise AssayError(f"{path}: no such folder")
+    repository = Repository(root_around(place), index_dir)
+    if index:
+        repository.refresh()
+    repository.index  # noqa: B018 (raises NoIndex when there is none)
+    return repository
+
+
+class Repository:
+    """A repository, its configuration and its index, which is opened when it is first asked. Use it in a `with`, or close it."""
+
+    def __init__(self, root: Path, index_dir: str | Path | None = None) -> None:
+        self.root = root
+        self.home = Home.of(root, Path(index_dir).resolve() if index_dir else None)
+        self._index: Index | None = None
+        self._engines: dict[str, Engine] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Repository {self.root}>"
+
+    def close(self) -> None:
+        """Lets go of the index. Asking again opens it again."""
+        if self._index is not None:
+            self._index.close()
+        self._index, self._engines = None, {}
+
+    @property
+    def index(self) -> Index:
+        """The open index. Raises NoIndex when there is none, UnusableIndex when it must be rebuilt."""
+        if self._index is None:
+            self._index = Index.open(self.root, self.home)
+        return self._index
+
+    @property
+    def source(self) -> WorkingTree:
+        """The text of the files as they are now."""
+        from assay.retrieve.source import WorkingTree
+
+        return WorkingTree(self.index)
+
+    @cached_property
+    def configuration(self) -> Configuration:
+        """What its assay.toml says."""
+        from assay.retrieve.configuration import load
+
+        return load(self.root)
+
+    def refresh(self, *, rebuild: bool = False, progress: Progress | None = None) -> Report:
+        """Brings the index up to date and says what was done; what is asked next is asked of the new one."""
+        from assay.ingest.pipeline import index
+
+        report = index(self.root, self.home, rebuild, progress)
+        self.close()
+        self.__dict__.pop("configuration", None)
+        return report
+
+    # tasks
+
+    def context(
+        self,
+        task: str,
+        *,
+        budget: int | None = None,
+        k: int | None = None,
+        profile: str | None = None,
+        format: str | None = None,
+        session: str = "",
+    ) -> Context:
+        """The symbols a task needs, best first, in a budget of tokens. What is not given is as assay.toml or the default says.
+
+        What a session was given lately ranks higher in it; sessions see nothing of each other.
+        """
+        from assay.questions import Task
+
+        return Task(self, profile, format, k, budget, task, session).answer()
+
+    def context_of(
+        self,
+        files: Sequence[str],
+        task: str = "",
+        *,
+        budget: int | None = None,
+        k: int | None = None,
+        profile: str | None = None,
+        format: str | None = None,
+    ) -> Context:
+        """The symbols of files and who calls them; with a task, in the order of its ranking."""
+        from assay.questions import Files
+
+        return Files(self, profile, format, k, budget, files, task).answer()
+
+    def review(
+        self,
+        base: str = "",
+        *,
+        budget: int | None = None,
+        k: int | None = None,
+        profile: str | None = None,
+        format: str | None = None,
+    ) -> Context:
+        """What a reviewer of the changes since a base needs, in 8,000 tokens unless told otherwise. Without a base, the most likely one."""
+        from assay.questions import Review
+
+        return Review(self, profile, format, k, budget, base).answer()
+
+    def rank(self, task: str, k: int = 10, *, profile: str | None = None, session: str = "") -> list[Ranked]:
+        """The best `k` symbols for a task, best first."""
+        if not task.strip():
+            raise AssayError("what is the task? Say in words what you want to understand or change")
+        if k < 1:
+            raise AssayError(f"k must be at least 1, not {k}: it is how many symbols are wanted")
+        return self.engine(profile).ranked(task, k, self._learned(task, session))
+
+    def _learned(self, task: str, session: str) -> Learned:
+        """What use has taught about a task; where it is damaged nothing, and a warning that says so."""
+        from assay import learn
+
+        try:
+            return learn.learned(self.index, self.home, self.source, task, session)
+        except learn.Unusable as error:
+            warnings.warn(str(error), stacklevel=2)
+            return NOTHING
+
+    def why(self, task: str, symbol: str, k: int = 10, *, profile: str | None = None) -> list[Explanation]:
+        """Why each symbol of that name stands where it stands for a task, or where it was lost; the best ranked first."""
+        from assay.retrieve.explain import explain
+
+        engine = self.engine(profile)
+        told = [explain(engine, task, item, k) for item in names.require(self.index, symbol)]
+        return sorted(told, key=lambda one: (one.rank is None, one.rank or 0))
+
+    def engine(self, profile: str | None = None) -> Engine:
+        """What ranks, made once for each profile."""
+        from assay.retrieve.engine import Engine
+
+        chosen = self.configuration.profile(profile)
+        if chosen.name not in self._engines:
+            self._engines[chosen.name] = Engine(self.index, chosen, self.configuration.classes)
+        return self._engines[chosen.name]
+
+    # names and what depends on them
+
+    def symbols(self, pattern: str, *, kind: str | None = None) -> list[Item]:
+        """The symbols that a name, a pattern (`*Handler`) or a part of a name means; none when nothing matches."""
+        return [item for item in names.match(self.index, pattern) if kind in (None, item.kind)]
+
+    def symbol(self, name: str) -> list[Item]:
+        """The symbols a person means by a name, several if it is ambiguous; raises NoSuchSymbol, which offers the nearest."""
+        return names.require(self.index, name)
+
+    def impact(
+        self, symbol: str, *, depth: int = 5, min_confidence: float = 0.1, everything: bool = False
+    ) -> list[Affected]:
+        """Who would notice if a symbol changed: its transitive callers; with `everything` also along types, fields, inheritance."""
+        return impact.impact(self.index, self.symbol(symbol), depth, min_confidence, everything)
+
+    def affected_tests(self, paths: Iterable[str], *, depth: int = 6) -> list[Affected]:
+        """The tests that reach the files, nearest and surest first. Paths are relative to the root."""
+        from assay.paths import indexed_paths
+
+        wanted = indexed_paths(list(paths), self.root, self.index)
+        changed = [item for path in wanted for item in impact.items_in(self.index, path)]
+        return impact.affected_tests(self.index, changed, depth)
+
+    # the index itself
+
+    @property
+    def files(self) -> Mapping[str, FileRow]:
+        """The indexed files by path, each with its language, its lines and whether it is a test."""
+        return self.index.files
+
+    def status(self) -> Status:
+        """The figures of the index."""
+        from assay.retrieve.status import status
+
+        return status(self.index)
+
+    def freshness(self) -> Freshness:
+        """The files that changed since they were indexed."""
+        from assay.ingest.freshness import freshness
+
+        return freshness(self.root, self.index)
