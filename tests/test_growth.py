@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from assay.ingest.dependencies import NAME
 from assay.ingest.file import Sym
 from assay.ingest.parse import AHEAD, BATCH_BYTES, parse_files, worker_count
 from assay.ingest.resolve.guesses import Guesses
+from assay.ingest.walk import Source
 from conftest import Repository
 
 
@@ -72,7 +75,12 @@ def test_files_are_read_as_they_are_parsed_not_all_at_first(
 
     read: list[str] = []
     read_source = parse.read_source
-    monkeypatch.setattr(parse, "read_source", lambda root, path: (read.append(path), read_source(root, path))[1])
+
+    def watch(root: Path, path: str, whole: bool = False) -> Source:
+        read.append(path)
+        return read_source(root, path, whole)
+
+    monkeypatch.setattr(parse, "read_source", watch)
     size = BATCH_BYTES // 2
     paths = [f"m{number:03}.py" for number in range(2 * (AHEAD + 3) * worker_count() + 10)]
     for path in paths:
@@ -82,3 +90,18 @@ def test_files_are_read_as_they_are_parsed_not_all_at_first(
     assert len(read) < len(paths)
     assert sorted(one.path for one in found) == paths[1:]
     assert read == paths
+
+
+def test_what_the_cache_knows_is_given_at_once(repository: Repository) -> None:
+    paths = [f"m{number}.py" for number in range(5)]
+    for path in paths:
+        repository.write(path, f"NAME = '{path}'\n")
+    cache = ParseCache(repository.root / "parses.db")
+    list(parse_files(repository.root, paths, cache, lambda _: None))
+    (repository.root / "m4.py").unlink()
+    found = parse_files(repository.root, paths, cache, lambda _: None)
+    assert next(found).path == "m0.py"
+    repository.write("m4.py", "NAME = 'read when its turn comes'\n")
+    rest = list(found)
+    assert [one.path for one in rest] == paths[1:]
+    assert not rest[-1].skip
