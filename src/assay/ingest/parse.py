@@ -55,46 +55,45 @@ _Result = tuple[_Task, Extracted | str]  # what came of it, or why nothing did
 
 def parse_files(root: Path, paths: Iterable[str], cache: ParseCache, tick: Callable[[int], None]) -> Iterator[Parsed]:
     """Reads and parses files; `tick` is told how many more are done. Large ones should come first: then no core waits at the end."""
-    settled: list[Parsed] = []
     fresh: list[tuple[bytes, str, Extracted]] = []
     size = 0
-    for task, result in _parse_all(_tasks(root, paths, cache, settled)):
+    for one in _parse_all(_tasks(root, paths, cache)):
+        tick(1)
+        if isinstance(one, Parsed):
+            yield one
+            continue
+        task, result = one
         if isinstance(result, str):
-            settled.append(Parsed(task.path, task.digest, None, problem=result))
-        else:
-            settled.append(Parsed(task.path, task.digest, result, task.note))
-            fresh.append((task.digest, task.language, result))
-            size += len(result.facts) + len(result.texts)
-        tick(len(settled))
-        yield from settled
-        settled.clear()
+            yield Parsed(task.path, task.digest, None, problem=result)
+            continue
+        yield Parsed(task.path, task.digest, result, task.note)
+        fresh.append((task.digest, task.language, result))
+        size += len(result.facts) + len(result.texts)
         if size > PUT_BYTES:
             cache.put_all(fresh)
             fresh, size = [], 0
-    tick(len(settled))
-    yield from settled
     cache.put_all(fresh)
 
 
-def _tasks(root: Path, paths: Iterable[str], cache: ParseCache, settled: list[Parsed]) -> Iterator[_Task]:
-    """What has to be parsed; what the cache knows and what cannot be read is settled at once."""
+def _tasks(root: Path, paths: Iterable[str], cache: ParseCache) -> Iterator[_Task | Parsed]:
+    """What has to be parsed; what the cache knows and what cannot be read is done already."""
     for path in paths:
         language = language_of(path) or format_of(path)
         assert language is not None
         source = read_source(root, path, whole=language.name in FORMATS)
         if source.skip or source.problem:
-            settled.append(Parsed(path, b"", None, "", source.skip, source.problem))
+            yield Parsed(path, b"", None, "", source.skip, source.problem)
             continue
         digest = content_hash(source.data)
         known = cache.get(digest, language.name)
         if known is not None:
-            settled.append(Parsed(path, digest, known, source.note))
+            yield Parsed(path, digest, known, source.note)
         else:
             yield _Task(path, language.name, source.data, digest, source.note)
 
 
-def _parse_all(tasks: Iterator[_Task]) -> Iterator[_Result]:
-    """Parses tasks in the order they come: a few in this process, many on all cores."""
+def _parse_all(tasks: Iterator[_Task | Parsed]) -> Iterator[_Result | Parsed]:
+    """Parses tasks in the order they come: a few in this process, many on all cores. What is done is passed on."""
     first: list[_Task] = []
     size = 0
     while size < ALONE_BYTES:
@@ -102,6 +101,9 @@ def _parse_all(tasks: Iterator[_Task]) -> Iterator[_Result]:
         if task is None:
             yield from zip(first, map(_parse_one, first), strict=True)
             return
+        if isinstance(task, Parsed):
+            yield task
+            continue
         first.append(task)
         size += len(task.data)
     batches = _batches(chain(first, tasks))
@@ -116,13 +118,18 @@ def _parse_all(tasks: Iterator[_Task]) -> Iterator[_Result]:
                 yield from zip(batch, map(_parse_isolated, batch), strict=True)
 
 
-def _parse_on_all_cores(batches: Iterator[list[_Task]], waiting: deque[list[_Task]]) -> Iterator[_Result]:
+def _parse_on_all_cores(
+    batches: Iterator[list[_Task] | Parsed], waiting: deque[list[_Task]]
+) -> Iterator[_Result | Parsed]:
     """Keeps all workers busy; `waiting` are the batches that were begun and not given yet."""
     workers = worker_count()
     with ProcessPoolExecutor(workers, mp_context=_context(), initializer=begin_worker) as pool:
         begun: deque[Future[list[Extracted | str]]] = deque()
         try:
             for batch in batches:
+                if isinstance(batch, Parsed):
+                    yield batch
+                    continue
                 waiting.append(batch)
                 begun.append(pool.submit(_parse_batch, batch))
                 if len(begun) > AHEAD * workers:
@@ -164,11 +171,14 @@ def _end_with(sentinel: int) -> None:
     os._exit(1)
 
 
-def _batches(tasks: Iterable[_Task]) -> Iterator[list[_Task]]:
-    """Tasks in batches of some size."""
+def _batches(tasks: Iterable[_Task | Parsed]) -> Iterator[list[_Task] | Parsed]:
+    """Tasks in batches of some size, and between them what is done."""
     batch: list[_Task] = []
     size = 0
     for task in tasks:
+        if isinstance(task, Parsed):
+            yield task
+            continue
         batch.append(task)
         size += len(task.data)
         if size >= BATCH_BYTES:

@@ -36,8 +36,8 @@ class StoredTable(Table):
             self._answers[key] = [Sym(*row)._replace(test=bool(row[8])) for row in rows]
         return self._answers[key]
 
-    def _named(self, name: str) -> list[Sym]:
-        return self._ask("s.name = ?", name)
+    def _named(self, name: str, kin: str) -> list[Sym]:
+        return self._ask("s.name = ? AND s.kin = ?", name, kin)
 
     def _member(self, owner: str, name: str) -> list[Sym]:
         return self._ask("s.owner = ? AND s.owner != '' AND s.name = ?", owner, name)

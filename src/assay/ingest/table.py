@@ -86,9 +86,9 @@ class Table:
     # the questions; each is recorded
 
     def named(self, name: str, kin: str) -> list[Sym]:
-        """Every symbol of this name in languages that see each other."""
+        """Every symbol of this name in languages that see each other. Thousands may share a name: the list is nobody's own."""
         self.reads.add(name)
-        return [s for s in self._named(name) if s.kin == kin]
+        return self._named(name, kin)
 
     def member(self, owner: str, name: str) -> list[Sym]:
         self.reads.add(name)
@@ -114,7 +114,7 @@ class Table:
 
     # where the answers come from; see FullTable and store-backed tables
 
-    def _named(self, name: str) -> list[Sym]:
+    def _named(self, name: str, kin: str) -> list[Sym]:
         raise NotImplementedError
 
     def _member(self, owner: str, name: str) -> list[Sym]:
@@ -132,21 +132,21 @@ class FullTable(Table):
 
     def __init__(self, files: dict[str, File], configs: dict[str, str]) -> None:
         super().__init__(files, files.get, configs)
-        self._by_name: dict[str, list[Sym]] = defaultdict(list)
+        self._by_name: dict[tuple[str, str], list[Sym]] = defaultdict(list)
         self._by_owner: dict[str, dict[str, list[Sym]]] = defaultdict(dict)
         self._by_kin: dict[str, list[Sym]] = defaultdict(list)
         for path in sorted(files):
             file = files[path]
             for index in range(len(file.facts.symbols)):
                 sym = file.sym(index)
-                self._by_name[sym.name].append(sym)
+                self._by_name[sym.name, sym.kin].append(sym)
                 if sym.owner:
                     self._by_owner[sym.owner].setdefault(sym.name, []).append(sym)
                 if sym.kind == "interface":
                     self._by_kin[sym.kin].append(sym)
 
-    def _named(self, name: str) -> list[Sym]:
-        return self._by_name.get(name, [])
+    def _named(self, name: str, kin: str) -> list[Sym]:
+        return self._by_name.get((name, kin), [])
 
     def _member(self, owner: str, name: str) -> list[Sym]:
         members = self._by_owner.get(owner)

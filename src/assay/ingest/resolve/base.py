@@ -109,6 +109,7 @@ class ResolverBase:
     def __init__(self, table: Table) -> None:
         self.table = table
         self.values = Evaluator(table)
+        self._callable_members: dict[tuple[str, str, bool], list[Sym]] = {}  # by name, kin, and whether a test asks
 
     def _start(self, file: File) -> None:
         """Begins a file: nothing asked, nothing found yet."""

@@ -28,25 +28,16 @@ class Guesses(ResolverBase):
         file = self.file
         if name in file.language.common:
             return Outcome(external="." + name, everyday=self._defines(name))
-        all_named = self.table.named(name, file.language.kin)
-        namesakes = [
-            s
-            for s in all_named
-            if s.kind in MEMBERS
-            or (s.kind == "function" and s.owner)
-            or (s.kind == "field" and self._holds_function(s))
-        ]
-        if not source.test:
-            namesakes = [s for s in namesakes if not s.test]
-        if receiver:  # a method that calls its own name on something else passes the call on
+        namesakes = self._members_named(name, source.test)
+        itself = source if source.name == name else None
+        if receiver and itself:  # a method that calls its own name on something else passes the call on
             namesakes = [s for s in namesakes if s != source]
-        namesakes = [s for s in namesakes if self._through_object(s)]
         if not namesakes:
             return Outcome(external="." + name)
         if len(namesakes) > MAX_NAMESAKES:
             return Outcome(unresolved=True)
         roots = self.table.remembered(
-            f"roots:{file.language.kin}:{name}:{source.test}:{source.id if source in all_named else ''}",
+            f"roots:{file.language.kin}:{name}:{source.test}:{itself.id if itself else ''}",
             lambda: self._without_overrides(namesakes),
         )
         hinted = [s for s in roots if named_like(receiver, s)]
@@ -59,6 +50,21 @@ class Guesses(ResolverBase):
             return Outcome(unresolved=True)
         share = BY_NAME / len(roots)
         return Outcome(items=tuple((s, share, "inferred") for s in roots))
+
+    def _members_named(self, name: str, in_test: bool) -> list[Sym]:
+        """What may be called through an object by this name, tests only by tests."""
+        kin = self.file.language.kin
+        named = self.table.named(name, kin)
+        key = (name, kin, in_test)
+        if key not in self._callable_members:  # looked through once: thousands may share a name
+            self._callable_members[key] = [
+                s
+                for s in named
+                if (s.kind in MEMBERS or (s.kind == "function" and s.owner) or (s.kind == "field" and self._holds_function(s)))
+                and (in_test or not s.test)
+                and self._through_object(s)
+            ]  # fmt: skip
+        return self._callable_members[key]
 
     def _defines(self, name: str) -> bool:
         """Whether the repository has a method of this name, outside tests unless a test asks."""
@@ -113,7 +119,7 @@ class Guesses(ResolverBase):
 
     def _unknown(self, name: str) -> Outcome:
         """A name missing where it was looked for: unresolved if the repository has a callable of that name."""
-        callables = [s for s in self.table.named(name, self.file.language.kin) if s.kind in CALLABLE_KINDS]
-        if callables and name not in self.file.language.common:
+        named = self.table.named(name, self.file.language.kin)
+        if name not in self.file.language.common and any(s.kind in CALLABLE_KINDS for s in named):
             return Outcome(unresolved=True)
         return Outcome(external="." + name)
