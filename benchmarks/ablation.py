@@ -46,6 +46,7 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "walk": {"walk": 0.0, "hits": 0.0},
     "HITS": {"hits": 0.0},
     "folder": {"folder": 0.0},
+    "one of each name": {"overload": 1.0, "namesake": 1.0},
     "places and literal names": {"certain": 0.0, "place": 0.0},
 }
 BOTH = {"names": 1.0, "classes": 0.5, "lexical": 1.0}

@@ -160,7 +160,7 @@ def test_a_ranking_says_what_every_score_is_made_of(shop: Repository) -> None:
     assert ranking.parts["direct"][best] == pytest.approx(1.0)
     assert told > direct > 0
     total = sum(values[best] for values in ranking.parts.values())
-    assert ranking.scores[best] == pytest.approx(total * ranking.folder[best])
+    assert ranking.scores[best] == pytest.approx(total * ranking.times["folder"][best])
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_a_weight_of_0_switches_the_walk_hits_and_sharing_off(shop: Repository) 
     assert not ranking.walked.any()
     assert not ranking.shared.any()
     assert "hits" not in ranking.parts
-    assert (ranking.folder == 1).all()
+    assert (ranking.times["folder"] == 1).all()
 
 
 # -- the graph ---------------------------------------------------------------------------------------------------------

@@ -308,7 +308,7 @@ def test_feedback_and_session_add_to_the_score(tables: Repository) -> None:
     useful = engine.rank(task, Learned(feedback={describe.number: 1.0}))
     useless = engine.rank(task, Learned(feedback={describe.number: -1.0})).scores[describe.number]
     near = engine.rank(task, Learned(session={describe.number: 0.5})).scores[describe.number]
-    folder = useful.folder[describe.number]
+    folder = useful.times["folder"][describe.number]
     index.close()
     assert useful.scores[describe.number] - cold == pytest.approx(0.25 * folder, abs=0.01)
     assert cold - useless == pytest.approx(0.05 * folder, abs=0.01)
@@ -392,6 +392,26 @@ def test_noise_is_left_out_and_says_so(tables: Repository) -> None:
     assert {"FakeStore", "FakeStore.save"} <= dropped
     assert dropped.isdisjoint(kept)
     assert noisy[0].item.symbol.startswith("FakeStore")
+
+
+def test_one_overload_stands_for_all(repository: Repository) -> None:
+    overloads = "".join(
+        f"  public void send(String message{', int n' * n}) {{ }}\n".replace("int n, int n", "int n, int m")
+        for n in range(3)
+    )
+    repository.write(
+        "Mail.java", f"public class Mail {{\n{overloads}  public void sendLater(String message) {{ }}\n}}\n"
+    )
+    repository.commit()
+    repository.index()
+    index = repository.open()
+    found = [ranked.item.symbol for ranked in Engine(index, Profile()).ranked("send a message", 3)]
+    flooded = [
+        ranked.item.symbol for ranked in Engine(index, Profile(overload=1.0, namesake=1.0)).ranked("send a message", 3)
+    ]
+    index.close()
+    assert len(set(found)) == 3
+    assert len(set(flooded)) < 3
 
 
 def test_implementors_of_an_interface_are_seeds(repository: Repository) -> None:

@@ -47,7 +47,7 @@ def command(task: str, symbol: str, k: int, profile_name: str | None, repo: Repo
 def _json(one: Explanation) -> dict[str, object]:
     return {
         **as_json(one.item), "rank": one.rank, "score": one.score, "best": one.best, "lost": one.lost, "channels": one.channels,
-        "factors": one.factors, "pointed": one.pointed, "shared": one.shared, "parts": one.parts, "folder": one.folder,
+        "factors": one.factors, "pointed": one.pointed, "shared": one.shared, "parts": one.parts, "times": one.times,
         "words": [dataclasses.asdict(word) for word in one.words], "walk": [dataclasses.asdict(way) for way in one.ways],
     }  # fmt: skip
 
@@ -76,7 +76,13 @@ def _print(one: Explanation) -> None:
         click.echo(f"  {one.score:8.3f}  in all, the sum of")
         for name, value in one.parts.items():
             click.echo(f"  {value:8.3f}    {name}" + (" (share of the best)" if name in ("direct", "walk") else ""))
-        click.echo(f"  {one.folder:8.2f}  times, for its folder")
+        for name, value in one.times.items():
+            if value != 1:
+                click.echo(
+                    f"  {value:8.2f}  times, as one of the folder's best"
+                    if name == "folder"
+                    else f"  {value:8.2f}  times, as another of that name"
+                )
     if one.ways:
         click.echo("  the walk came by")
     for way in one.ways:

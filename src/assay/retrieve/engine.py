@@ -6,6 +6,7 @@ task ──▶ reading ──▶ BM25F × factors ─┬─▶ containers ↔ me
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,7 +33,7 @@ from assay.store.index import Index
 from assay.store.sections import Sections
 
 _NEIGHBOURHOOD = 200  # items of the walk among which HITS is run
-_CHECKED = 100  # of the best that are looked at for noise: more than anybody asks for
+_CHECKED = 100  # of the best that are looked at for overloads and noise: more than anybody asks for
 _FOCUS = 40  # of the best that say which folder the task is about
 
 
@@ -47,8 +48,8 @@ class Ranking:
     pointed: Floats  # what it gained because the task points at it
     shared: Floats  # what it gained from its container and members
     walked: Floats  # where the walk ended
-    parts: dict[str, Floats]  # their sum, times the folder, is the score
-    folder: Floats
+    parts: dict[str, Floats]  # their sum, times all of `times`, is the score
+    times: dict[str, Floats]
     channels: dict[str, Sequence[int]]  # what each channel found, best first
     noise: dict[int, str]  # what was left out, and why
 
@@ -56,7 +57,7 @@ class Ranking:
     def nothing(cls, task: str, size: int) -> Ranking:
         """The ranking of a task that no item has to do with."""
         zeros = np.zeros(size)
-        return cls(task, {}, zeros, {}, zeros, zeros, zeros, {}, np.ones(size), {}, {})
+        return cls(task, {}, zeros, {}, zeros, zeros, zeros, {}, {}, {}, {})
 
     def best(self, k: int) -> list[int]:
         """The numbers of the best items, best first; ties by number."""
@@ -118,12 +119,14 @@ class Engine:
         if learned.feedback or learned.session:
             parts["learned"] = self._by_item(learned.adjustments()) * (self._kinds > 0)
         scores = sum(parts.values(), np.zeros(self._size)).clip(min=0)
-        folder = self._folder_gain(scores)
-        scores *= folder
+        times = {"folder": self._folder_gain(scores)}
+        scores *= times["folder"]
+        times["repeated"] = self._repeated(scores)
+        scores *= times["repeated"]
         self._leave_out_noise(scores, reading, dropped)
         found = {name: channel.items for name, channel in channels.items()} | {"certain": certain}
         return Ranking(
-            task, lexical.rarity, scores, factors, pointed, shared - told, walked.found, parts, folder, found, dropped
+            task, lexical.rarity, scores, factors, pointed, shared - told, walked.found, parts, times, found, dropped
         )
 
     # -- what multiplies, and what is added ----------------------------------------------------------------------------
@@ -234,6 +237,20 @@ class Engine:
         best = highest(scores, _FOCUS)
         mass = added_up(self._folders[best], scores[best], int(self._folders.max(initial=0)) + 1)
         return 1 + self.profile.folder * share_of_best(mass)[self._folders]
+
+    def _repeated(self, scores: Floats) -> Floats:
+        """What the same name again counts, the best standing for all: another overload in the file, or a namesake in another one."""
+        loss = np.ones(self._size)
+        best = highest(scores, _CHECKED).tolist()
+        symbols = self.index.symbols_of(best)
+        before: Counter[tuple[int, str]] = Counter()  # file and name; file 0 for any
+        for number in best:
+            here, anywhere = (int(self._files[number]), symbols[number]), (0, symbols[number])
+            overload, namesake = self.profile.overload ** before[here], self.profile.namesake ** before[anywhere]
+            loss[number] = overload if before[here] else namesake
+            before[here] += 1
+            before[anywhere] += 1
+        return loss
 
     def _leave_out_noise(self, scores: Floats, reading: Reading, dropped: dict[int, str]) -> None:
         if self.profile.noise:

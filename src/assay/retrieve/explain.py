@@ -38,7 +38,7 @@ class Explanation:
     """One item's place for a task. `rank` is None when it was not ranked at all; then `lost` says where it was lost.
 
     The words add up to the factor `lexical`; the product of the factors, with what was gained because the task points at the item and from
-    container and members, is the direct score, whose share of the best is a part; the sum of the parts times `folder` is the score.
+    container and members, is the direct score, whose share of the best is a part; the sum of the parts times all of `times` is the score.
     """
 
     item: Item
@@ -51,7 +51,7 @@ class Explanation:
     pointed: float
     shared: float
     parts: dict[str, float]
-    folder: float
+    times: dict[str, float]
     ways: list[Way]
     lost: str
 
@@ -75,7 +75,7 @@ def explain(engine: Engine, task: str, item: Item, k: int) -> Explanation:
         pointed=float(ranking.pointed[number]),
         shared=float(ranking.shared[number]),
         parts={name: float(values[number]) for name, values in ranking.parts.items()},
-        folder=float(ranking.folder[number]),
+        times={name: float(values[number]) for name, values in ranking.times.items()},
         ways=_ways(engine, ranking, number),
         lost=_lost(ranking, number, rank, k),
     )

@@ -34,7 +34,7 @@ class Profile:
     coverage: float = 0.7  # the share of the task's words found, by rarity
     name_precision: float = 0.3  # the share of the name's words that the task has
     phrase: float = 0.0  # two words that are neighbours in the task are in the name
-    authority: float = 0.5  # how often it is called and referred to
+    authority: float = 0.7  # how often it is called and referred to
     history: float = 0.5  # commits with such messages touched its file
     touched: float = 0.1  # … or the symbol itself
     documents: float = 0.5  # sections of documents that speak of the task name it
@@ -61,13 +61,15 @@ class Profile:
     noise: bool = False  # build output, minified code, stand-ins of tests are left out; `build/` and `Mock` are product code somewhere
     path_seeds: float = 0.0  # the weight of types under the paths the task speaks of
     # the walk
-    walk: float = 1.0  # its part of the final score, the direct score's being 1
+    walk: float = 1.7  # its part of the final score, the direct score's being 1
     restart: float = 0.2
     steps: int = 15
     edge_weights: Mapping[str, float] = field(default_factory=lambda: dict(EDGE_WEIGHTS))
     # after the walk
     hits: float = 0.5  # the part of the adjustment by authorities and hubs
     folder: float = 0.3  # what the folder with most of the best items gains
+    overload: float = 0.25  # what each next overload of a symbol counts; 1 = as much
+    namesake: float = 0.5  # … and each next symbol of the same qualified name in another file
     scoring: str = "shares"  # or "composite"
 
     def backwards(self, edge: str) -> float:
@@ -86,7 +88,7 @@ _SEED = Profile(
     authority=0, history=0, touched=0, documents=0, place=0, test_weight=0.3, kind_weights={},
     channels={"names": 2.0, "lexical": 2.0, "classes": 2.0}, fusion=0, certain=0,
     container_share=0, member_share=0, seeding="fusion", seed_counts=((0, 15), (10_000, 20), (40_000, 25)), implementors=True, noise=True,
-    dense=40_000, focused=True, path_seeds=0.3, steps=20, hits=1.0, folder=0, scoring="composite",
+    dense=40_000, focused=True, path_seeds=0.3, steps=20, walk=1, hits=1.0, folder=0, overload=1, namesake=1, scoring="composite",
 )  # fmt: skip
 
 PROFILES = {
@@ -97,7 +99,7 @@ PROFILES = {
         Profile("no-history", history=0, touched=0),
         Profile(
             "lexical", coverage=0, name_precision=0, authority=0, history=0, touched=0, documents=0, place=0, kind_weights={},
-            channels={}, fusion=0, certain=0, container_share=0, member_share=0, walk=0, hits=0, folder=0,
+            channels={}, fusion=0, certain=0, container_share=0, member_share=0, walk=0, hits=0, folder=0, overload=1, namesake=1,
         ),
         _SEED,
     )

@@ -128,12 +128,18 @@ class Index:
         found = self.items("s.id = ?", (one,))
         return found[0] if found else None
 
+    def symbols_of(self, numbers: Iterable[int]) -> dict[int, str]:
+        """The qualified names of items by their numbers."""
+        return self._column("symbol", numbers)
+
     def ids(self, numbers: Iterable[int]) -> dict[int, str]:
         """The ids of items by their numbers."""
+        return self._column("id", numbers)
+
+    def _column(self, column: str, numbers: Iterable[int]) -> dict[int, str]:
         wanted = sorted(numbers)
-        marks = ", ".join("?" * len(wanted))
-        rows = self.catalogue.connection.execute(f"SELECT number, id FROM symbols WHERE number IN ({marks})", wanted)
-        return dict(rows.fetchall())
+        query = f"SELECT number, {column} FROM symbols WHERE number IN ({', '.join('?' * len(wanted))})"
+        return dict(self.catalogue.connection.execute(query, wanted).fetchall())
 
     def names(self) -> list[str]:
         """Every qualified name, for suggestions."""
