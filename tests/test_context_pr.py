@@ -168,6 +168,16 @@ def test_a_moved_file_says_where_it_was(shop: Repository) -> None:
     assert review(shop)["touched"] == [("money.py::with_tax", "moved from prices.py at 6")]
 
 
+def test_a_moved_file_is_named_where_it_is_now_also_before_it_is_indexed(shop: Repository) -> None:
+    shop.index()
+    shop.git("mv", "prices.py", "money.py")
+    assert review(shop)["touched"] == [("money.py", "moved from prices.py")]
+    edit(shop, "money.py", "amount * 1.2", "amount * 1.3")
+    told = review(shop)
+    assert told["touched"] == [("money.py::with_tax", "moved from prices.py")]
+    assert ("shop.py::Basket.total", "calls with_tax") in told["callers"]
+
+
 @pytest.mark.parametrize("indexed", ["before", "after"])
 def test_a_deleted_symbol_is_named_with_those_who_still_use_it(shop: Repository, indexed: str) -> None:
     shop.index()

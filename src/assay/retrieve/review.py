@@ -5,7 +5,7 @@ and was not changed, and the neighbourhood that a walk from them finds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import NamedTuple, Protocol
 
@@ -131,7 +131,7 @@ def _said(found: Sequence[object], most: int, none: str) -> str:
 
 def _touched(index: Index, change: Change, diff: Diff) -> Iterator[Ranked]:
     """The innermost symbols around changed lines, the file where they are outside of any, and what was deleted."""
-    items = items_in(index, change.path) or items_in(index, change.before)
+    items = items_in(index, change.path) or [_moved(item, change.path) for item in items_in(index, change.before)]
     gone = diff.gone.get(change.path, ())
     if change.status == DELETED:
         symbols = [item for item in items if item.kind not in SPACE_KINDS]
@@ -209,6 +209,11 @@ def _file(path: str, items: Iterable[Item]) -> Item:
     """The file's own item; one made up for a file that the index does not have."""
     own = (item for item in items if not item.symbol)
     return next(own, Item(0, path, "file", path.rpartition("/")[2], "", path, 1, 1, "", "", False))
+
+
+def _moved(item: Item, path: str) -> Item:
+    """An item that the index still has where its file was, at the place where it is now."""
+    return replace(item, id=path + item.id.removeprefix(item.path), path=path)
 
 
 def _deleted(path: str, gone: Gone) -> Item:
