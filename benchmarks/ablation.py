@@ -38,7 +38,8 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "authority": {"authority": 0.0},
     "history": {"history": 0.0, "touched": 0.0},
     "documents": {"documents": 0.0},
-    "tiered names, fused": {"fusion": 0.0},
+    "channels, fused": {"fusion": 0.0},
+    "classes and aliases": {"channels": {"names": 1.0}},
     "kinds": {"kind_weights": {}},
     "tests lowered": {"test_weight": 1.0},
     "containers ↔ members": {"container_share": 0.0, "member_share": 0.0},
@@ -47,18 +48,18 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "folder": {"folder": 0.0},
     "places and literal names": {"certain": 0.0, "place": 0.0},
 }
+BOTH = {"names": 1.0, "classes": 0.5, "lexical": 1.0}
 # what the default leaves out
 EXTRAS: dict[str, dict[str, Any]] = {
     "thesaurus (0.1)": {"thesaurus": 0.1},
     "phrases (0.2)": {"phrase": 0.2},
-    "curated classes and aliases (0.5)": {"channels": {"names": 1.0, "classes": 0.5}},
-    "BM25F as a channel": {"channels": {"names": 1.0, "lexical": 1.0}},
+    "BM25F as a channel": {"channels": BOTH},
     "noise filter": {"noise": True},
     "touched symbols (0.3)": {"touched": 0.3},
-    "seeds by fusion, with implementors": {"seeding": "fusion", "implementors": True, "channels": {"names": 1.0, "lexical": 1.0}},
-    "… and focused": {"seeding": "fusion", "implementors": True, "focused": True, "channels": {"names": 1.0, "lexical": 1.0}},
-    "… and path seeds": {"seeding": "fusion", "implementors": True, "path_seeds": 0.3, "channels": {"names": 1.0, "lexical": 1.0}},
-    "… types first": {"seeding": "fusion", "implementors": True, "dense": 1, "channels": {"names": 1.0, "lexical": 1.0}},
+    "seeds by fusion, with implementors": {"seeding": "fusion", "implementors": True, "channels": BOTH},
+    "… and focused": {"seeding": "fusion", "implementors": True, "focused": True, "channels": BOTH},
+    "… and path seeds": {"seeding": "fusion", "implementors": True, "path_seeds": 0.3, "channels": BOTH},
+    "… types first": {"seeding": "fusion", "implementors": True, "dense": 1, "channels": BOTH},
     "composite score of seed 003": {"scoring": "composite"},
 }  # fmt: skip
 
@@ -96,9 +97,9 @@ def variations() -> Iterator[tuple[str, str, Profile]]:
         yield "off", name, dataclasses.replace(whole, **off)
     for name, off in MECHANISMS.items():
         alone = dataclasses.replace(bare, **{setting: getattr(whole, setting) for setting in off})
-        if name == "tiered names, fused":
+        if name == "channels, fused":
             alone = dataclasses.replace(alone, channels=whole.channels)
-        if alone != bare:
+        if alone != bare and (alone.fusion or "channels" not in off):
             yield "alone", name, alone
     for name, on in EXTRAS.items():
         yield "switched on", name, dataclasses.replace(whole, **on)

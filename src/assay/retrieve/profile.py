@@ -44,7 +44,7 @@ class Profile:
         default_factory=lambda: {"field": 0.3, "variable": 0.3, "constant": 0.3, "property": 0.3}
     )
     # channels: ranked lists of candidates, fused by reciprocal rank; what the first of all lists gains
-    channels: Mapping[str, float] = field(default_factory=lambda: {"names": 1.0})
+    channels: Mapping[str, float] = field(default_factory=lambda: {"names": 1.0, "classes": 0.5})
     fusion: float = 0.5
     certain: float = (
         0.5  # what the task points at (a place in a file, a class of the project) gains, as a share of the best
