@@ -479,3 +479,13 @@ def test_the_examples_of_the_guide_run_as_they_are(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "shop/prices.py:6 function with_tax [changed at 7]" in done.stdout
     assert done.stdout.count("Usually changed together, missing here") == 2
+
+
+def test_a_repository_with_lost_objects_says_which_command_of_git_failed(shop: Repository) -> None:
+    shop.index()
+    lost = shop.git("rev-parse", "main:prices.py").strip()
+    edit(shop, "prices.py", "amount * 1.2", "amount * 1.3")
+    (shop.root / ".git" / "objects" / lost[:2] / lost[2:]).unlink()
+    done = assay(shop.root, "context", "--pr")
+    assert done.code == 2
+    assert "git diff failed: fatal: unable to read" in done.err
