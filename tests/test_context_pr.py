@@ -156,8 +156,8 @@ def test_what_is_not_indexed_is_named_after_the_code(shop: Repository) -> None:
     found = review(shop)["touched"]
     assert found == [
         ("zebra.py::z", "new"),
-        ("README.md", "changed; not in the index"),
-        ("later.py", "new; not in the index"),
+        ("README.md", "changed; no symbols in the index"),
+        ("later.py", "new; no symbols in the index"),
     ]
 
 

@@ -140,7 +140,7 @@ def _touched(index: Index, change: Change, diff: Diff) -> Iterator[Ranked]:
         yield from (_name_only(item, "deleted with its file") for item in symbols)
         return
     if not items:
-        yield _name_only(_file(change.path, items), f"{_status(change)}; not in the index")
+        yield _name_only(_file(change.path, items), f"{_status(change)}; no symbols in the index")
         return
     places = _places(items, change, diff)
     file = _file(change.path, items)
