@@ -8,9 +8,9 @@ demo: .venv/installed
 	$(BIN)/assay index .
 	$(BIN)/assay status || true
 	$(BIN)/assay symbols 'Resolver.*'
-	$(BIN)/assay impact words
-	$(BIN)/assay context 'how is a killed indexer kept from damaging the index' -k 5 --budget 800
-	$(BIN)/assay why 'how is a killed indexer kept from damaging the index' Home.writing
+	$(BIN)/assay impact root_around
+	$(BIN)/assay context 'how does a review find files that usually change together' -k 5 --budget 800
+	$(BIN)/assay why 'how does a review find files that usually change together' review.py::_missing
 	$(BIN)/assay context --files src/assay/root.py --budget 500
 	$(BIN)/assay context --pr HEAD~1 --budget 1500 || true
 	$(BIN)/assay eval verify --golden eval/fixtures
