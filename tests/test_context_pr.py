@@ -243,7 +243,7 @@ def test_an_index_from_before_the_change_is_mapped_by_the_old_lines(shop: Reposi
         "where the new line stands in the old text"
     )
     said = assay(shop.root, "context", "--pr").out
-    assert "1 files changed since it was made (prices.py); run: assay index" in said
+    assert "1 file changed since it was made (prices.py); run: assay index" in said
     assert "may be off" not in said
 
 

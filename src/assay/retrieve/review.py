@@ -22,6 +22,7 @@ from assay.retrieve.impact import Affected, affected_tests, impact, items_in
 from assay.retrieve.order import highest
 from assay.store.history import History
 from assay.store.index import Index
+from assay.text.counting import counted
 
 TOUCHED, CALLERS, TESTS, MISSING, NEIGHBOURS = "touched", "callers", "tests", "missing", "neighbourhood"
 
@@ -102,7 +103,7 @@ def for_review(engine: Engine, diff: Diff, scale: float = 1.0) -> Review:
     }
     files = len({change.path for change in diff.changes})
     sections = (
-        Section(TOUCHED, "Touched", f"{_said(touched, most[TOUCHED], 'nothing')} in {files} file{'s' * (files > 1)}"),
+        Section(TOUCHED, "Touched", f"{_said(touched, most[TOUCHED], 'nothing')} in {counted(files, 'file')}"),
         Section(CALLERS, "Callers", _said(callers, most[CALLERS], "nothing outside the diff calls what it touches")),
         Section(
             TESTS,
