@@ -8,8 +8,11 @@ demo: .venv/installed
 	$(BIN)/assay index .
 	$(BIN)/assay status || true
 	$(BIN)/assay symbols 'Resolver.*'
-	$(BIN)/assay impact words
-	$(BIN)/assay context 'how is a killed indexer kept from damaging the index' -k 5 --budget 800
+	$(BIN)/assay impact root_around
+	$(BIN)/assay context 'how does a review find files that usually change together' -k 5 --budget 800
+	$(BIN)/assay why 'how does a review find files that usually change together' review.py::_missing
+	$(BIN)/assay context --files src/assay/root.py --budget 500
+	$(BIN)/assay context --pr HEAD~1 --budget 1500 || true
 	$(BIN)/assay eval verify --golden eval/fixtures
 	$(BIN)/assay eval run --golden eval/queries.yaml --system assay --matching strict | tail -40
 	$(BIN)/assay eval run --golden eval/queries.yaml --system 'cmd:scripts/grep_words.sh {query} {k}' --matching file | tail -18

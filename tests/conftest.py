@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from assay.ingest.pipeline import index
 from assay.ingest.report import Report
@@ -15,6 +16,10 @@ from assay.store.index import Index
 from assay.store.layout import Home
 
 FIXTURES = Path(__file__).parent / "fixtures"
+
+# laws hold however long a busy machine takes to look for a counterexample
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
 
 
 class Repository:

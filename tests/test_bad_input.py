@@ -406,7 +406,7 @@ def test_starting_afresh_is_said_in_a_line(repository: Repository) -> None:
     assert (done.code, done.err) == (DONE, "")
     assert done.lines[0].startswith("started afresh: ")
     assert "catalogue.db: the index is " in done.lines[0]
-    assert done.lines[1].startswith("indexed 1 files")
+    assert done.lines[1].startswith("indexed 1 file")
     assert assay(repository.root, "symbols", "helper").code == DONE
 
 

@@ -390,7 +390,7 @@ def test_two_at_once_build_one_index(bare: Repository) -> None:
 def test_with_index_it_is_built_without_asking(bare: Repository, command: list[str]) -> None:
     done = assay(bare.root, *command, "--index", stdin=subprocess.DEVNULL)
     assert done.code == 0, done.err
-    assert done.err.startswith("indexed 1 files in ")
+    assert done.err.startswith("indexed 1 file in ")
     assert assay(bare.root, *command, "--index").err == ""  # nothing to do, nothing to say
 
 

@@ -156,8 +156,8 @@ def test_what_is_not_indexed_is_named_after_the_code(shop: Repository) -> None:
     found = review(shop)["touched"]
     assert found == [
         ("zebra.py::z", "new"),
-        ("README.md", "changed; not in the index"),
-        ("later.py", "new; not in the index"),
+        ("README.md", "changed; no symbols in the index"),
+        ("later.py", "new; no symbols in the index"),
     ]
 
 
@@ -166,6 +166,16 @@ def test_a_moved_file_says_where_it_was(shop: Repository) -> None:
     edit(shop, "money.py", "amount * 1.2", "amount * 1.3")
     shop.index()
     assert review(shop)["touched"] == [("money.py::with_tax", "moved from prices.py at 6")]
+
+
+def test_a_moved_file_is_named_where_it_is_now_also_before_it_is_indexed(shop: Repository) -> None:
+    shop.index()
+    shop.git("mv", "prices.py", "money.py")
+    assert review(shop)["touched"] == [("money.py", "moved from prices.py")]
+    edit(shop, "money.py", "amount * 1.2", "amount * 1.3")
+    told = review(shop)
+    assert told["touched"] == [("money.py::with_tax", "moved from prices.py")]
+    assert ("shop.py::Basket.total", "calls with_tax") in told["callers"]
 
 
 @pytest.mark.parametrize("indexed", ["before", "after"])
@@ -233,7 +243,7 @@ def test_an_index_from_before_the_change_is_mapped_by_the_old_lines(shop: Reposi
         "where the new line stands in the old text"
     )
     said = assay(shop.root, "context", "--pr").out
-    assert "1 files changed since it was made (prices.py); run: assay index" in said
+    assert "1 file changed since it was made (prices.py); run: assay index" in said
     assert "may be off" not in said
 
 
@@ -469,3 +479,13 @@ def test_the_examples_of_the_guide_run_as_they_are(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "shop/prices.py:6 function with_tax [changed at 7]" in done.stdout
     assert done.stdout.count("Usually changed together, missing here") == 2
+
+
+def test_a_repository_with_lost_objects_says_which_command_of_git_failed(shop: Repository) -> None:
+    shop.index()
+    lost = shop.git("rev-parse", "main:prices.py").strip()
+    edit(shop, "prices.py", "amount * 1.2", "amount * 1.3")
+    (shop.root / ".git" / "objects" / lost[:2] / lost[2:]).unlink()
+    done = assay(shop.root, "context", "--pr")
+    assert done.code == 2
+    assert "git diff failed: fatal: unable to read" in done.err

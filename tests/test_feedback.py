@@ -421,3 +421,10 @@ def test_the_commands_of_the_guide_work_and_print_what_it_says(shop: Repository)
 def test_the_program_of_the_guide_works(shop: Repository) -> None:
     (program,) = _blocks("python")
     subprocess.run([sys.executable, "-c", program], cwd=shop.root, env=ENVIRONMENT, check=True)
+
+
+def test_the_empty_file_that_a_full_disk_leaves_is_as_good_as_none(shop: Repository) -> None:
+    _file(shop).write_bytes(b"")
+    assert "nothing was learned yet" in _feedback(shop, "list").out
+    _feedback(shop, "useful", "checkout")
+    assert "shop.py::checkout" in _feedback(shop, "list").out

@@ -80,7 +80,7 @@ def test_a_changed_file_changes_the_answer_and_its_freshness(shop: Repository) -
     assert "fresh: nothing changed" in context(shop).out
     doctor(shop)
     shop.write("other.py", "def other():\n    return 1\n")
-    assert "1 files changed since it was made (other.py)" in context(shop).out
+    assert "1 file changed since it was made (other.py)" in context(shop).out
     doctor(shop)
     assert cached(shop), "the same state again"
     shop.write("other.py", "def other():\n    return 2222\n")

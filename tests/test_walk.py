@@ -10,6 +10,7 @@ import pytest
 
 from assay.errors import AssayError
 from assay.ingest.walk import MAX_BYTES, Scan, is_test_path, read_source, scan
+from assay.root import root_around
 from conftest import Repository
 
 CODE = "def f():\n    return 1\n"
@@ -387,3 +388,23 @@ def test_paths_of_tests_are_recognised(path: str) -> None:
 @pytest.mark.parametrize("path", NOT_TESTS)
 def test_paths_that_only_contain_the_word_are_not_tests(path: str) -> None:
     assert not is_test_path(path)
+
+
+@pytest.mark.parametrize("make", [["init", "-q"], ["worktree", "add", "-q"]])
+def test_in_a_repository_inside_an_indexed_one_the_inner_one_is_meant(repository: Repository, make: list[str]) -> None:
+    repository.write("shop.py", "def checkout(): pass\n")
+    repository.commit()
+    repository.index()
+    repository.git(*make, "inner/one")
+    inner = repository.root / "inner" / "one"
+    (inner / "src").mkdir()
+    assert root_around(inner / "src") == inner
+    assert root_around(repository.root / "inner") == repository.root
+
+
+def test_in_a_repository_inside_an_indexed_plain_folder_the_folder_is_meant(tmp_path: Path) -> None:
+    workspace = Repository(tmp_path)
+    workspace.write("one/shop.py", "def checkout(): pass\n")
+    workspace.git("init", "-q", "one")
+    workspace.index()
+    assert root_around(tmp_path / "one") == tmp_path

@@ -6,9 +6,10 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import IO
 
@@ -72,7 +73,8 @@ class Git:
             if failed:
                 complaints.seek(0)
                 said = complaints.read().decode("utf-8", "replace").strip().splitlines()
-                raise AssayError(f"{self.root}: git {arguments[0]} failed: {said[-1] if said else 'no reason given'}")
+                why = said[-1] if said else "no reason given"
+                raise AssayError(f"{self.root}: git {_command_of(arguments)} failed: {why}")
 
     @contextmanager
     def blobs(self) -> Iterator[Blobs]:
@@ -139,6 +141,11 @@ def unquote(path: bytes) -> str:
     if quoted:
         path = quoted.group(1).decode("unicode_escape").encode("latin-1")
     return path.decode("utf-8", "replace")
+
+
+def _command_of(arguments: Sequence[str]) -> str:
+    """What git was told to do, past the settings before it: `diff` of `-c core.quotePath=true diff --raw`."""
+    return next(one for before, one in pairwise(("", *arguments)) if "-c" not in (before, one))
 
 
 def _environment() -> dict[str, str]:

@@ -12,6 +12,7 @@ from assay.core.packs import Heading, Ranked
 from assay.diff import Base, Change, choose_base, read_changes
 from assay.git import Git
 from assay.store.files import content_hash
+from assay.text.counting import counted
 from assay.text.identifiers import nearest
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Question(ABC):
         if not self.stale:
             return "fresh: nothing changed since"
         names = ", ".join(self.stale[:_NAMED]) + (" …" if len(self.stale) > _NAMED else "")
-        return f"{len(self.stale)} files changed since it was made ({names}); run: assay index"
+        return f"{counted(len(self.stale), 'file')} changed since it was made ({names}); run: assay index"
 
 
 @dataclass(frozen=True)
@@ -162,7 +163,7 @@ class Review(Question):
         diff = Diff(self.changes, removed(self.git, self.repo.root, self.changes), before, unsure)
         found = for_review(self.repo.engine(self.profile), diff, max(1.0, self.tokens / REVIEW_BUDGET))
         said = self.freshness() + (f"; lines of {', '.join(sorted(unsure)[:_NAMED])} may be off" if unsure else "")
-        scope = f"{len(self.changes)} file{'s' * (len(self.changes) > 1)} changed since {self.base}"
+        scope = f"{counted(len(self.changes), 'file')} changed since {self.base}"
         return found.ranked, Heading("", not self.stale, said, scope=scope, sections=found.sections)
 
     def _indexed_before(self) -> frozenset[str]:

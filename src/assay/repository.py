@@ -172,12 +172,19 @@ class Repository:
             warnings.warn(str(error), stacklevel=2)
             return NOTHING
 
-    def why(self, task: str, symbol: str, k: int = 10, *, profile: str | None = None) -> list[Explanation]:
-        """Why each symbol of that name stands where it stands for a task, or where it was lost; the best ranked first."""
+    def why(
+        self, task: str, symbol: str, k: int = 10, *, profile: str | None = None, session: str = ""
+    ) -> list[Explanation]:
+        """Why each symbol of that name stands where it stands for a task, or where it was lost; the best ranked first.
+
+        It explains what `context` would answer now, with what was learned from use.
+        """
         from assay.retrieve.explain import explain
 
+        meant = self.symbol(symbol)
         engine = self.engine(profile)
-        told = [explain(engine, task, item, k) for item in names.require(self.index, symbol)]
+        ranking = engine.rank(task, self._learned(task, session))
+        told = [explain(engine, ranking, item, k) for item in meant]
         return sorted(told, key=lambda one: (one.rank is None, one.rank or 0))
 
     def engine(self, profile: str | None = None) -> Engine:

@@ -7,10 +7,17 @@ from pathlib import Path
 
 
 def root_around(place: Path) -> Path:
-    """The nearest folder with an index, at or above `place`; else the repository around it; else the place itself."""
+    """The nearest folder with an index, at or above `place`; else the repository around it; else the place itself.
+
+    The index of a repository has nothing of those inside it (submodules, worktrees): in them, it is not the one that is meant.
+    """
+    inner = None
     for folder in (place, *place.parents):
+        repository = (folder / ".git").exists()
         if (folder / ".assay" / "current").exists():
-            return folder
+            return inner if inner and repository else folder
+        if repository and inner is None:
+            inner = folder
     try:
         done = subprocess.run(
             ["git", "rev-parse", "--show-toplevel"], cwd=place, capture_output=True, text=True, check=False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from assay.cli.opening import repository_options
-from assay.cli.ranking import profile_option
+from assay.cli.ranking import profile_option, session_option
 from assay.cli.several import SeveralValues
 from assay.errors import AssayError
 from assay.questions import REVIEW_BUDGET, Files, Question, Review, Task
@@ -48,12 +48,7 @@ from assay.store.pack_cache import Answer, PackCache, key_of
     show_default="text",
     help="How to print the answer.",
 )
-@click.option(
-    "--session",
-    default="",
-    metavar="NAME",
-    help="Whose questions these are: what a session was given lately ranks higher in it.",
-)
+@session_option
 @click.option("--no-cache", is_flag=True, help="Neither use nor keep answers to the same question.")
 def command(
     task: str,

@@ -19,6 +19,7 @@ from assay.retrieve.source import WorkingTree
 from assay.store.files import decode, read_bytes
 from assay.store.index import Index
 from assay.store.layout import Home
+from assay.text.counting import counted
 from assay.text.identifiers import nearest
 
 _SUGGESTED = 5
@@ -102,7 +103,7 @@ def listing(root: Path | None, index_dir: Path | None, form: str) -> None:
     for row in rows:
         _print(row)
     if expired:
-        click.echo(f"not counted, as the code changed since: {_counted(expired)}")
+        click.echo(f"not counted, as the code changed since: {counted(expired, 'symbol')}")
 
 
 @command.command("forget")
@@ -126,7 +127,7 @@ def forget(symbols: tuple[str, ...], everything: bool, root: Path | None, index_
     elif everything:
         click.echo("forgotten: everything that was learned")
     else:
-        click.echo(f"forgotten: what was learned of {_counted(forgotten)}")
+        click.echo(f"forgotten: what was learned of {counted(forgotten, 'symbol')}")
 
 
 def _index(root: Path | None, index_dir: Path | None) -> tuple[Index, Home]:
@@ -209,7 +210,3 @@ def _print(row: Known) -> None:
     words = ", ".join(f"{word} {count}" for word, count in list(row.words.items())[:_WORDS])
     told = f"{row.useful} useful, {row.not_useful} not" if row.useful or row.not_useful else "words only"
     click.echo(f"{adjustment:+.3f}  {row.item.id}  {told}" + (f"  ({words})" if words else ""))
-
-
-def _counted(symbols: int) -> str:
-    return f"{symbols} symbol{'s' if symbols != 1 else ''}"

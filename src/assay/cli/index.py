@@ -12,6 +12,7 @@ from assay.cli.common import find_root, format_option, home_of, print_json, root
 from assay.cli.progress import Bar
 from assay.ingest.pipeline import index
 from assay.ingest.report import Report
+from assay.text.counting import counted
 
 _SHOWN = 10  # problems printed without --verbose
 
@@ -49,7 +50,7 @@ def _print(report: Report, root: Path, verbose: bool) -> None:
     if report.reason:
         click.echo(f"started afresh: {report.reason}")
     if report.mode == "fresh":
-        click.echo(f"up to date: {report.files} files in {root}")
+        click.echo(f"up to date: {counted(report.files, 'file')} in {root}")
     elif not report.files:
         click.echo(f"nothing to index: no source files in {root}")
     else:
@@ -58,7 +59,7 @@ def _print(report: Report, root: Path, verbose: bool) -> None:
             if report.mode == "full"
             else f" ({report.parsed} changed, {report.removed} removed, {report.resolved} resolved again)"
         )
-        click.echo(f"indexed {report.files} files in {report.seconds:.1f} s{changed}")
+        click.echo(f"indexed {counted(report.files, 'file')} in {report.seconds:.1f} s{changed}")
     counts = Counter(reason.partition(" (")[0] for reason in report.skipped.values())
     if counts:
         listed = "" if verbose else "; --verbose lists them"

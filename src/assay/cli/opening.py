@@ -13,6 +13,7 @@ import click
 from assay.cli.common import find_root, root_options
 from assay.cli.progress import Bar
 from assay.repository import Repository
+from assay.text.counting import counted
 
 
 def repository_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -48,6 +49,6 @@ def _build(repo: Repository) -> None:
     finally:
         bar.close()
     if report.mode != "fresh":
-        click.echo(f"indexed {report.files} files in {report.seconds:.1f} s", err=True)
+        click.echo(f"indexed {counted(report.files, 'file')} in {report.seconds:.1f} s", err=True)
     if report.problems:
         click.echo(f"{len(report.problems)} files could not be read; assay index -v lists them", err=True)

@@ -12,7 +12,15 @@ def profile_option(function: F) -> F:
     return click.option(
         "--profile",
         "profile_name",
-        show_default=DEFAULT,
         metavar="NAME",
-        help=f"How to rank: {', '.join(PROFILES)}, or a profile of assay.toml.",
+        help=f"How to rank: {', '.join(PROFILES)}, or a profile of assay.toml. Default: {DEFAULT}.",
+    )(function)
+
+
+def session_option(function: F) -> F:
+    return click.option(
+        "--session",
+        default="",
+        metavar="NAME",
+        help="Whose questions these are: what a session was given lately ranks higher in it.",
     )(function)

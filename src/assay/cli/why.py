@@ -3,15 +3,45 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import click
 
 from assay.cli.common import format_option, print_json
 from assay.cli.opening import repository_options
-from assay.cli.ranking import profile_option
+from assay.cli.ranking import profile_option, session_option
 from assay.cli.symbols import as_json
 from assay.repository import Repository
 from assay.retrieve.explain import Explanation
+
+_FACTORS = {
+    "coverage": "the share of the task's words that it has, rare ones first",
+    "name": "its name is made of words of the task",
+    "phrase": "words of the task stand in it side by side",
+    "authority": "much of the repository uses it",
+    "history": "commits with words of the task changed its file",
+    "touched": "commits with words of the task changed it",
+    "documents": "documents that speak of the task name it",
+    "place": "the task names its file",
+    "channels": "the task names it, or something like it",
+    "kind": "fields and constants are seldom the answer",
+    "tests": "it is a test, and the task is not about tests",
+}
+_PARTS = {
+    "direct": "the above as a share of the best",
+    "walk": "how often a random walk from the best comes by, as a share of the best",
+    "hits": "linked with others that the walk found",
+    "learned": "feedback, and what the session was given",
+    "blast radius": "how often a random walk from the best comes by",
+    "confidence": "how sure the edges to it are",
+    "recency": "the same for all",
+    "distance": "whether the walk began here",
+}
+_TIMES = {
+    "folder": "much of the answer is in the same one",
+    "repeated": "a better one of the same name stands for it",
+}
+_TOLD = 0.005  # a factor nearer to 1 than this is not worth a line: two digits would say 1.00
 
 
 @click.command("why")
@@ -21,14 +51,17 @@ from assay.retrieve.explain import Explanation
     "-k", type=click.IntRange(min=1), default=10, show_default=True, help="How many results count as the answer."
 )
 @profile_option
+@session_option
 @repository_options
 @format_option
-def command(task: str, symbol: str, k: int, profile_name: str | None, repo: Repository, form: str) -> None:
-    """Why SYMBOL stands where it stands for TASK: every word, every component, the way the walk came.
+def command(
+    task: str, symbol: str, k: int, profile_name: str | None, session: str, repo: Repository, form: str
+) -> None:
+    """Why SYMBOL stands where it stands in what `assay context TASK` answers: what each word, each factor and the graph added.
 
     For a symbol that is not among the first k, the step that lost it. If SYMBOL means several, each is explained.
     """
-    told = repo.why(task, symbol, k, profile=profile_name)
+    told = repo.why(task, symbol, k, profile=profile_name, session=session)
     if form == "json":
         print_json(
             {
@@ -54,36 +87,50 @@ def _json(one: Explanation) -> dict[str, object]:
 
 def _print(one: Explanation) -> None:
     item = one.item
-    place = f"rank {one.rank}, score {one.score:.3f} of {one.best:.3f}" if one.rank else "not ranked"
+    place = f"rank {one.rank}, score {one.score:.3f}; the best has {one.best:.3f}" if one.rank else "not ranked"
     click.echo(f"{item.kind} {item.symbol}  {item.path}:{item.start}\n  {place}")
     if one.lost:
         click.echo(f"  lost: {one.lost}")
-    if one.words:
-        click.echo("  words of the task:")
-        for word in one.words:
-            fields = ", ".join(f"{name} {count}" for name, count in word.fields.items())
-            click.echo(f"    {word.score:6.2f}  {word.term} (rarity {word.rarity:.1f}; {fields})")
-    if one.channels:
-        click.echo("  channels: " + ", ".join(f"{name} {rank}" for name, rank in one.channels.items()))
     if one.factors:
-        click.echo(f"  {one.factors['lexical']:8.2f}  by its words, times")
-        for name, value in one.factors.items():
-            if name != "lexical":
-                click.echo(f"  {value:8.2f}    {name}")
-        if one.pointed:
-            click.echo(f"  {one.pointed:+8.2f}  because the task points at it")
-        click.echo(f"  {one.shared:+8.2f}  from its container and members")
-        click.echo(f"  {one.score:8.3f}  in all, the sum of")
-        for name, value in one.parts.items():
-            click.echo(f"  {value:8.3f}    {name}" + (" (share of the best)" if name in ("direct", "walk") else ""))
-        for name, value in one.times.items():
-            if value != 1:
-                click.echo(
-                    f"  {value:8.2f}  times, as one of the folder's best"
-                    if name == "folder"
-                    else f"  {value:8.2f}  times, as another of that name"
-                )
+        _print_direct(one)
+        _print_score(one)
     if one.ways:
         click.echo("  the walk came by")
     for way in one.ways:
-        click.echo(f"    {way.share:6.0%}  {way.source} ({way.edge})")
+        click.echo(f"      {way.share:6.0%}  {way.source}, {way.edge.replace('_', ' ')} it")
+
+
+def _print_direct(one: Explanation) -> None:
+    """The words, what multiplies them, and what is added."""
+    click.echo("  words of the task, by their stems")
+    for word in one.words:
+        fields = ", ".join(f"{name} {count}" for name, count in word.fields.items())
+        _line("+", word.score, f"{word.term} (rarity {word.rarity:.1f}; {fields})")
+    if not one.words:
+        _line("+", 0.0, "it has none")
+    for name, value in one.factors.items():
+        if one.words and name != "lexical" and abs(value - 1) >= _TOLD:
+            _line("×", value, f"{name}: {_FACTORS.get(name, '')}")
+    if one.pointed:
+        _line("+", one.pointed, "the task points at it")
+    if one.shared:
+        _line("+", one.shared, "from what contains it and what it contains")
+    _line("=", math.prod(one.factors.values()) + one.pointed + one.shared, "")
+    if one.channels:
+        click.echo("    found as " + ", ".join(f"number {rank} by {name}" for name, rank in one.channels.items()))
+
+
+def _print_score(one: Explanation) -> None:
+    """The parts that add up to the score."""
+    click.echo("  score")
+    for name, value in one.parts.items():
+        if value:
+            _line("+", value, f"{name}: {_PARTS.get(name, '')}", 3)
+    for name, value in one.times.items():
+        if abs(value - 1) >= _TOLD:
+            _line("×", value, f"{name}: {_TIMES.get(name, '')}", 3)
+    _line("=", one.score, "", 3)
+
+
+def _line(sign: str, value: float, told: str, digits: int = 2) -> None:
+    click.echo(f"    {sign} {value:6.{digits}f}  {told}".rstrip())

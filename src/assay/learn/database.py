@@ -93,7 +93,7 @@ def remove(path: Path) -> None:
 
 
 def _open(path: Path, write: bool) -> sqlite3.Connection:
-    known = path.exists()
+    known = path.exists() and path.stat().st_size > 0  # a full disk leaves an empty file behind
     connection = sqlite3.connect(
         f"{path.resolve().as_uri()}?mode={_mode(path, write)}" if known or write else ":memory:",
         uri=True, timeout=WAIT, isolation_level=None,

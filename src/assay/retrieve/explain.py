@@ -56,9 +56,8 @@ class Explanation:
     lost: str
 
 
-def explain(engine: Engine, task: str, item: Item, k: int) -> Explanation:
-    """Where an item stands for a task among all others, and why."""
-    ranking = engine.rank(task)
+def explain(engine: Engine, ranking: Ranking, item: Item, k: int) -> Explanation:
+    """Where an item stands in a ranking, and why."""
     number = item.number
     score = float(ranking.scores[number])
     # as in the ranking: higher first, equal ones by number
@@ -69,7 +68,7 @@ def explain(engine: Engine, task: str, item: Item, k: int) -> Explanation:
         rank=rank,
         score=score,
         best=float(ranking.scores.max(initial=0.0)),
-        words=_words(engine, read(task, engine.profile), number),
+        words=_words(engine, read(ranking.task, engine.profile), number),
         channels={name: list(found).index(number) + 1 for name, found in ranking.channels.items() if number in found},
         factors={name: float(values[number]) for name, values in ranking.factors.items()},
         pointed=float(ranking.pointed[number]),

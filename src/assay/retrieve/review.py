@@ -5,7 +5,7 @@ and was not changed, and the neighbourhood that a walk from them finds.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import NamedTuple, Protocol
 
@@ -22,6 +22,7 @@ from assay.retrieve.impact import Affected, affected_tests, impact, items_in
 from assay.retrieve.order import highest
 from assay.store.history import History
 from assay.store.index import Index
+from assay.text.counting import counted
 
 TOUCHED, CALLERS, TESTS, MISSING, NEIGHBOURS = "touched", "callers", "tests", "missing", "neighbourhood"
 
@@ -102,7 +103,7 @@ def for_review(engine: Engine, diff: Diff, scale: float = 1.0) -> Review:
     }
     files = len({change.path for change in diff.changes})
     sections = (
-        Section(TOUCHED, "Touched", f"{_said(touched, most[TOUCHED], 'nothing')} in {files} file{'s' * (files > 1)}"),
+        Section(TOUCHED, "Touched", f"{_said(touched, most[TOUCHED], 'nothing')} in {counted(files, 'file')}"),
         Section(CALLERS, "Callers", _said(callers, most[CALLERS], "nothing outside the diff calls what it touches")),
         Section(
             TESTS,
@@ -131,7 +132,7 @@ def _said(found: Sequence[object], most: int, none: str) -> str:
 
 def _touched(index: Index, change: Change, diff: Diff) -> Iterator[Ranked]:
     """The innermost symbols around changed lines, the file where they are outside of any, and what was deleted."""
-    items = items_in(index, change.path) or items_in(index, change.before)
+    items = items_in(index, change.path) or [_moved(item, change.path) for item in items_in(index, change.before)]
     gone = diff.gone.get(change.path, ())
     if change.status == DELETED:
         symbols = [item for item in items if item.kind not in SPACE_KINDS]
@@ -140,7 +141,7 @@ def _touched(index: Index, change: Change, diff: Diff) -> Iterator[Ranked]:
         yield from (_name_only(item, "deleted with its file") for item in symbols)
         return
     if not items:
-        yield _name_only(_file(change.path, items), f"{_status(change)}; not in the index")
+        yield _name_only(_file(change.path, items), f"{_status(change)}; no symbols in the index")
         return
     places = _places(items, change, diff)
     file = _file(change.path, items)
@@ -209,6 +210,11 @@ def _file(path: str, items: Iterable[Item]) -> Item:
     """The file's own item; one made up for a file that the index does not have."""
     own = (item for item in items if not item.symbol)
     return next(own, Item(0, path, "file", path.rpartition("/")[2], "", path, 1, 1, "", "", False))
+
+
+def _moved(item: Item, path: str) -> Item:
+    """An item that the index still has where its file was, at the place where it is now."""
+    return replace(item, id=path + item.id.removeprefix(item.path), path=path)
 
 
 def _deleted(path: str, gone: Gone) -> Item:

@@ -13,6 +13,7 @@ from assay.store.index import Index
 CHANGED = "changed since it was indexed"
 MISSING = "file is missing"
 OUTSIDE = "outside the root"
+UNKNOWN = "not in the index"
 UNREADABLE = "cannot be read"
 
 
@@ -42,7 +43,9 @@ class WorkingTree:
 
     def _look(self, path: str) -> str:
         known = self._files.get(path)
-        if known is None or not self._inside(os.path.dirname(path)):
+        if known is None:
+            return UNKNOWN
+        if not self._inside(os.path.dirname(path)):
             return OUTSIDE
         try:
             found = os.lstat(f"{self._root}/{path}")
@@ -59,7 +62,7 @@ class WorkingTree:
         """Keeps the file's lines, or says why not. What is shown is what was hashed: a file cannot change in between."""
         known = self._files.get(path)
         if known is None:
-            return OUTSIDE
+            return UNKNOWN
         try:
             data = decode(read_bytes(Path(self._root), path, known.size + 1)).data  # a longer file is another one
         except FileNotFoundError:

@@ -9,7 +9,8 @@ from assay.evaluate.report.markup import Child, Markup, element, join
 from assay.evaluate.report.overview import definitions, figure, warning_list
 from assay.evaluate.report.plots import Change, Effect, difference_bars, forest, slopes, verdict
 from assay.evaluate.report.tables import Column, bounded_rows, filters, framed_table, number_column, table
-from assay.evaluate.report.wording import counted, decimal, exact, known, probability, shortened, signed, whole
+from assay.evaluate.report.wording import decimal, exact, known, probability, shortened, signed, whole
+from assay.text.counting import counted
 
 _KINDS = ("Regression", "Loss", "Win", "Draw")  # in the order of attention
 _SIGNIFICANT = 0.05

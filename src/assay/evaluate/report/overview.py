@@ -9,7 +9,8 @@ from assay.evaluate.report.distributions import latency_bins, rank_bins, unit_bi
 from assay.evaluate.report.markup import Child, Markup, element
 from assay.evaluate.report.plots import Mark, categories, histogram, interval
 from assay.evaluate.report.tables import Column, meter, number_column, table, within
-from assay.evaluate.report.wording import counted, decimal, exact, known, milliseconds, moment, shortened, whole
+from assay.evaluate.report.wording import decimal, exact, known, milliseconds, moment, shortened, whole
+from assay.text.counting import counted
 
 _MEANING = {
     "P": "share of the first {k} results that was expected",

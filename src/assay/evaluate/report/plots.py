@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from assay.evaluate.report.distributions import Bin
 from assay.evaluate.report.markup import Child, Markup, element, join
 from assay.evaluate.report.scales import Scale, power_ticks, round_ticks, tick_text
-from assay.evaluate.report.wording import counted, decimal, shortened, signed
+from assay.evaluate.report.wording import decimal, shortened, signed
+from assay.text.counting import counted
 
 WIDTH = 360
 _LEFT, _RIGHT = 38, 346  # the plot area of a plot with a numeric y axis

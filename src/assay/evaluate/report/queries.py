@@ -9,7 +9,8 @@ from assay.evaluate.report.data import Query, Summary, main_metrics, measured, p
 from assay.evaluate.report.markup import Child, Markup, element, join
 from assay.evaluate.report.outcomes import OUTCOMES, Judged, Outcome
 from assay.evaluate.report.tables import Column, bounded_rows, filters, framed_table, number_column, table
-from assay.evaluate.report.wording import counted, exact, milliseconds, shortened, whole
+from assay.evaluate.report.wording import exact, milliseconds, shortened, whole
+from assay.text.counting import counted
 
 _MOST_TEXT = 2000
 _MOST_NAME = 300

@@ -73,11 +73,6 @@ def moment(created: str) -> Markup:
     return element("time", shown, datetime=created)
 
 
-def counted(number: int, noun: str, plural: str = "") -> str:
-    """`1 query`, `1,204 queries`."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
 def shortened(words: str, most: int) -> str:
     """Long text without its end."""
     return words if len(words) <= most else words[: most - 1].rstrip() + "…"
