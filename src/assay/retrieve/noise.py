@@ -19,8 +19,7 @@ _STAND_INS = ("mock", "fake", "stub")
 _SHORT = 2  # names up to this length look minified, but for these:
 _SHORT_NAMES = frozenset({"id", "ok", "db", "ip", "io", "go", "do"})
 _TEST_WORDS = word_set("""
-test tests testing tested testcase testcases unittest unittests spec specs mock mocks mocking mocked fixture fixtures assert asserts assertion
-assertions stub stubs
+test tests testing tested testcase testcases unittest unittests spec specs fixture fixtures assert asserts assertion assertions
 """)
 _WORD = re.compile(r"\w+")
 _QUOTED = re.compile(r"`[^`\n]{1,300}`|\"[^\"\n]{1,300}\"|(?<!\w)'[^'\n]{1,300}'(?!\w)")
