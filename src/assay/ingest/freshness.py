@@ -43,24 +43,27 @@ class Watch:
         self._root, self._index = root, index
         self._looked_at: list[str] = []
         self._stats: list[Stat] = []
-        self._since = 0  # nothing was looked at yet
+        self._since = 0  # what is kept is not believed
+        self._asked = False
         self._answer = Freshness([])
 
     def freshness(self) -> Freshness:
         now = time.time_ns()
         if not (self._since <= now < self._since + _BELIEVED and _stats(self._looked_at) == self._stats):
-            self._look(now)
+            found = scan(self._root)
+            self._answer = _compared(self._root, self._index, found)
+            if self._asked:  # a command asks once: it need not remember
+                self._remember(found, now)
+        self._asked = True
         return self._answer
 
-    def _look(self, now: int) -> None:
-        found = scan(self._root)
-        self._answer = _compared(self._root, self._index, found)
+    def _remember(self, found: Scan, now: int) -> None:
         base = os.path.join(self._root, "")
-        beside = self._index.folder.parent.parent / sections.NAME
-        self._looked_at = [*(base + path for path in _telling(found)), str(beside)]
+        beside = [str(self._index.folder.parent.parent / sections.NAME)] if found.documents else []
+        self._looked_at = [*(base + path for path in _telling(found)), *beside]
         self._stats = _stats(self._looked_at)
         # what changed only just may have changed while it was looked at, or change again within the same timestamp
-        settled = all(changed < now - RACY_SECONDS * 10**9 for _, changed in self._stats)
+        settled = bool(self._stats) and all(changed < now - RACY_SECONDS * 10**9 for _, changed in self._stats)
         self._since = now if settled else 0
 
 
@@ -82,12 +85,8 @@ def _telling(found: Scan) -> list[str]:
 
 
 def _stats(paths: list[str]) -> list[Stat]:
-    """Size and time of each; zeros of what cannot be looked at."""
-    out = []
-    for path in paths:
-        try:
-            found = os.lstat(path)
-            out.append((found.st_size, found.st_mtime_ns))
-        except OSError:
-            out.append((0, 0))
-    return out
+    """Size and time of each; nothing, which is like nothing before, when one cannot be looked at."""
+    try:
+        return [(found.st_size, found.st_mtime_ns) for found in map(os.lstat, paths)]
+    except OSError:
+        return []
