@@ -174,7 +174,13 @@ def table(result: dict[str, Took | float]) -> str:
     """Markdown: a figure in a row, with its budget."""
     lines = ["| | measured | budget | |", "|---|---|---|---|"]
     for name, value in result.items():
-        shown = f"{value.wall:.0f} ms ({value.user:.0f})" if isinstance(value, Took) else f"{value:,.4g}"
+        shown = (
+            f"{value.wall:.0f} ms ({value.user:.0f})"
+            if isinstance(value, Took)
+            else f"{value:,.0f}"
+            if value > 100
+            else f"{value:.2f}"
+        )
         budget, figure = BUDGETS.get(name), value.wall if isinstance(value, Took) else value
         verdict = "" if budget is None else "kept" if figure <= budget else "MISSED"
         lines.append(f"| {name} | {shown} | {'' if budget is None else f'{budget:g}'} | {verdict} |")
