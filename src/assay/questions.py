@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from assay.core.packs import Heading, Ranked
 from assay.diff import Base, Change, choose_base, read_changes
+from assay.errors import AssayError
 from assay.git import Git
 from assay.store.files import content_hash
 from assay.text.counting import counted
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from assay.retrieve.context import Context
 
 _SUGGESTED = 5  # names, when nothing was found
+_COMPARED = 300  # characters of the task, with every name: more than one has, and a pasted log would take minutes
 _NAMED = 3  # stale files in the line about freshness
 REVIEW_BUDGET = 8_000
 
@@ -33,6 +35,14 @@ class Question(ABC):
     format: str | None = None
     k: int | None = None
     budget: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.k is not None and self.k < 1:
+            raise AssayError(f"k must be at least 1, not {self.k}: it is how many symbols are wanted")
+        if self.budget is not None and self.budget < 0:
+            raise AssayError(
+                f"the budget must be 0 or more, not {self.budget}: it is how many tokens an answer may have"
+            )
 
     @abstractmethod
     def parts(self) -> Iterable[object]:
@@ -51,7 +61,7 @@ class Question(ABC):
 
     @property
     def tokens(self) -> int:
-        return self.repo.configuration.context.budget if self.budget is None else max(self.budget, 0)
+        return self.repo.configuration.context.budget if self.budget is None else self.budget
 
     @cached_property
     def stale(self) -> list[str]:
@@ -93,7 +103,7 @@ class Task(Question):
             return ranked, Heading(self.task, not self.stale, self.freshness())
         names = self.repo.index.names()
         searched = f"{len(names):,} symbols of {len(self.repo.files):,} files"
-        near = tuple(nearest(self.task, names, _SUGGESTED))
+        near = tuple(nearest(self.task[:_COMPARED], names, _SUGGESTED))
         return ranked, Heading(self.task, not self.stale, self.freshness(), searched, near)
 
 
@@ -129,7 +139,7 @@ class Review(Question):
 
     @property
     def tokens(self) -> int:
-        return REVIEW_BUDGET if self.budget is None else max(self.budget, 0)
+        return REVIEW_BUDGET if self.budget is None else self.budget
 
     @cached_property
     def git(self) -> Git:

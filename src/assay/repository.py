@@ -27,7 +27,7 @@ from assay.store.index import Index
 from assay.store.layout import Home
 
 if TYPE_CHECKING:
-    from assay.ingest.freshness import Freshness
+    from assay.ingest.freshness import Freshness, Watch
     from assay.ingest.report import Progress, Report
     from assay.retrieve.configuration import Configuration
     from assay.retrieve.context import Context
@@ -57,6 +57,7 @@ class Repository:
         self.home = Home.of(root, Path(index_dir).resolve() if index_dir else None)
         self._index: Index | None = None
         self._engines: dict[str, Engine] = {}
+        self._watch: Watch | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -73,7 +74,7 @@ class Repository:
         """Lets go of the index. Asking again opens it again."""
         if self._index is not None:
             self._index.close()
-        self._index, self._engines = None, {}
+        self._index, self._watch, self._engines = None, None, {}
 
     @property
     def index(self) -> Index:
@@ -235,6 +236,8 @@ class Repository:
 
     def freshness(self) -> Freshness:
         """The files that changed since they were indexed."""
-        from assay.ingest.freshness import freshness
+        from assay.ingest.freshness import Watch
 
-        return freshness(self.root, self.index)
+        if self._watch is None:
+            self._watch = Watch(self.root, self.index)
+        return self._watch.freshness()

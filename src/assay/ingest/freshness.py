@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from assay.ingest.compare import compare
 from assay.ingest.sections import changed_documents, known_documents
 from assay.ingest.version import index_version
-from assay.ingest.walk import scan
+from assay.ingest.walk import Scan, scan
+from assay.store import sections
+from assay.store.files import RACY_SECONDS
 from assay.store.index import Index
+
+_BELIEVED = 60 * 10**9  # nanoseconds: git's own settings, and what is in folders inside empty ones, show in no stat
+
+Stat = tuple[int, int]  # size and time
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +33,41 @@ class Freshness:
 
 def freshness(root: Path, index: Index) -> Freshness:
     """Compares the tree with an index: by stat, and by content where the stat is in doubt."""
-    found = scan(root)
+    return _compared(root, index, scan(root))
+
+
+class Watch:
+    """An index whose freshness is asked again and again: the answer stays while all that was looked at has the same stat."""
+
+    def __init__(self, root: Path, index: Index) -> None:
+        self._root, self._index = root, index
+        self._looked_at: list[str] = []
+        self._stats: list[Stat] = []
+        self._since = 0  # what is kept is not believed
+        self._asked = False
+        self._answer = Freshness([])
+
+    def freshness(self) -> Freshness:
+        now = time.time_ns()
+        if not (self._since <= now < self._since + _BELIEVED and _stats(self._looked_at) == self._stats):
+            found = scan(self._root)
+            self._answer = _compared(self._root, self._index, found)
+            if self._asked:  # a command asks once: it need not remember
+                self._remember(found, now)
+        self._asked = True
+        return self._answer
+
+    def _remember(self, found: Scan, now: int) -> None:
+        base = os.path.join(self._root, "")
+        beside = [str(self._index.folder.parent.parent / sections.NAME)] if found.documents else []
+        self._looked_at = [*(base + path for path in _telling(found)), *beside]
+        self._stats = _stats(self._looked_at)
+        # what changed only just may have changed while it was looked at, or change again within the same timestamp
+        settled = bool(self._stats) and all(changed < now - RACY_SECONDS * 10**9 for _, changed in self._stats)
+        self._since = now if settled else 0
+
+
+def _compared(root: Path, index: Index, found: Scan) -> Freshness:
     changes = compare(root, found, index)
     documents = changed_documents(root, found, known_documents(index.folder.parent.parent))
     stale = sorted([*changes.changed, *changes.removed, *documents])
@@ -34,3 +76,17 @@ def freshness(root: Path, index: Index) -> Freshness:
     if index.meta.get("version") != index_version():
         stale.append("(indexed by another version of assay)")
     return Freshness(stale)
+
+
+def _telling(found: Scan) -> list[str]:
+    """What another scan could only differ by if the stat of one of these did: folders change when files come and go."""
+    large = [path for path, reason in found.skipped.items() if reason.startswith("large")]
+    return [*found.folders, *found.rules, *large, *found.files, *found.configs, *found.documents]
+
+
+def _stats(paths: list[str]) -> list[Stat]:
+    """Size and time of each; nothing, which is like nothing before, when one cannot be looked at."""
+    try:
+        return [(found.st_size, found.st_mtime_ns) for found in map(os.lstat, paths)]
+    except OSError:
+        return []

@@ -30,6 +30,7 @@ _HEAD = 2_000  # bytes searched for a "generated" marker
 
 CONFIG_NAMES = frozenset({"go.mod", "tsconfig.json", "jsconfig.json", "package.json", "Cargo.toml"})  # see `modules`
 IGNORE_FILE = ".assayignore"
+_RULES = (".gitignore", IGNORE_FILE)
 OWN_FOLDER = ".assay"
 
 _SECRET = re.compile(
@@ -73,6 +74,8 @@ class Scan:
     skipped: dict[str, str] = field(default_factory=dict)  # path → reason
     problems: dict[str, str] = field(default_factory=dict)  # path → what went wrong
     others: int = 0  # files that are none of these
+    folders: set[str] = field(default_factory=set)  # those looked into, "" for the root
+    rules: list[str] = field(default_factory=list)  # files that say what to ignore
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,8 @@ def scan(root: Path) -> Scan:
     ignored = _ignore_rules(root)
     base = os.path.join(root, "")
     for path in _candidates(root, out):
+        if path.endswith(_RULES):
+            out.rules.append(path)
         if not ignored(path):
             _consider(base, path, out)
     return out
@@ -116,11 +121,11 @@ def _candidates(root: Path, out: Scan) -> Iterator[str]:
 
 def _without_symlinks(root: Path, paths: list[str], out: Scan) -> Iterator[str]:
     """Paths below folders. Git still lists what was tracked in a folder that has since become a symlink."""
-    real = {"": True}
+    real, base = {"": True}, os.path.join(root, "")
 
     def is_real(folder: str) -> bool:
         if folder not in real:
-            real[folder] = is_real(folder.rpartition("/")[0]) and not os.path.islink(root / folder)
+            real[folder] = is_real(folder.rpartition("/")[0]) and not os.path.islink(base + folder)
         return real[folder]
 
     for path in paths:
@@ -128,6 +133,7 @@ def _without_symlinks(root: Path, paths: list[str], out: Scan) -> Iterator[str]:
             yield path
         elif language_of(path) is not None:
             out.skipped[path] = "symlink"
+    out.folders.update(real)
 
 
 def _git_files(root: Path) -> list[str] | None:
@@ -150,6 +156,7 @@ def _walk(root: Path, out: Scan) -> Iterator[str]:
     base = os.path.join(root, "")
     while waiting:
         here, rules = waiting.pop()
+        out.folders.add(here)
         try:
             with os.scandir(base + here) as found:
                 entries = sorted(found, key=attrgetter("name"))
