@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from assay.ingest.version import extractor_version
 from assay.ingest.walk import Scan, read_source
+from assay.store import sections
 from assay.store.files import content_hash, surely_same
 from assay.store.index import Index
+from assay.store.sections import Known
 
 
 @dataclass(slots=True)
@@ -54,3 +57,26 @@ def compare(root: Path, found: Scan, previous: Index | None) -> Changes:
     }
     changes.configs = configs != {path: (c.size, c.mtime) for path, c in found.configs.items()}
     return changes
+
+
+def known_documents(folder: Path) -> Known:
+    """The documents whose sections stand in an index's folder as this version reads them."""
+    return sections.known(folder / sections.NAME, extractor_version()) or Known({}, 0)
+
+
+def changed_documents(root: Path, found: Scan, known: Known) -> set[str]:
+    """The documents that are new, gone or different: by stat first, by content where the stat is in doubt."""
+    changed = known.documents.keys() - found.documents.keys()
+    for path, file in found.documents.items():
+        row = known.documents.get(path)
+        if row is None or not (
+            surely_same((row.size, row.mtime), (file.size, file.mtime), known.indexed_at)
+            or _hash(root, path) == row.hash
+        ):
+            changed.add(path)
+    return changed
+
+
+def _hash(root: Path, path: str) -> bytes:
+    source = read_source(root, path, whole=True)
+    return b"" if source.skip or source.problem else content_hash(source.data)

@@ -7,8 +7,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from assay.ingest.compare import compare
-from assay.ingest.sections import changed_documents, known_documents
+from assay.ingest.compare import changed_documents, compare, known_documents
 from assay.ingest.version import index_version
 from assay.ingest.walk import Scan, scan
 from assay.store import sections

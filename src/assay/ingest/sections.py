@@ -10,16 +10,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from assay.ingest.cache import ParseCache
+from assay.ingest.compare import changed_documents, known_documents
 from assay.ingest.documents.facts import decode_sections
 from assay.ingest.documents.formats import format_of
 from assay.ingest.parse import parse_files
 from assay.ingest.report import Progress
 from assay.ingest.version import extractor_version
-from assay.ingest.walk import Found, Scan, read_source
+from assay.ingest.walk import Found, Scan
 from assay.store import sections
-from assay.store.files import content_hash, surely_same
 from assay.store.layout import Home
-from assay.store.sections import Document, Known
+from assay.store.sections import Document
 
 
 def collect(root: Path, home: Home, found: Scan, cache: ParseCache, progress: Progress) -> None:
@@ -38,29 +38,6 @@ def collect(root: Path, home: Home, found: Scan, cache: ParseCache, progress: Pr
     progress.start("reading documents", len(waiting))
     read |= {d.path: d for d in _read(root, [found.documents[one] for one in waiting], cache, progress.advance)}
     sections.write(path, extractor_version(), [read[one] for one in sorted(read)], indexed_at)
-
-
-def known_documents(folder: Path) -> Known:
-    """The documents whose sections stand in an index's folder as this version reads them."""
-    return sections.known(folder / sections.NAME, extractor_version()) or Known({}, 0)
-
-
-def changed_documents(root: Path, found: Scan, known: Known) -> set[str]:
-    """The documents that are new, gone or different: by stat first, by content where the stat is in doubt."""
-    changed = known.documents.keys() - found.documents.keys()
-    for path, file in found.documents.items():
-        row = known.documents.get(path)
-        if row is None or not (
-            surely_same((row.size, row.mtime), (file.size, file.mtime), known.indexed_at)
-            or _hash(root, path) == row.hash
-        ):
-            changed.add(path)
-    return changed
-
-
-def _hash(root: Path, path: str) -> bytes:
-    source = read_source(root, path, whole=True)
-    return b"" if source.skip or source.problem else content_hash(source.data)
 
 
 def _recalled(document: Document, file: Found, cache: ParseCache) -> Document | None:
