@@ -92,7 +92,15 @@ def test_tasks_about_tests(task: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "task", ["use the latest version", "a specific contest", "mock final classes", "attest the token", "why does `test_client` leak", ""]
+    "task",
+    [
+        "use the latest version",
+        "a specific contest",
+        "mock final classes",
+        "attest the token",
+        "why does `test_client` leak",
+        "",
+    ],
 )
 def test_tasks_that_only_look_so(task: str) -> None:
     assert not is_about_tests(task)

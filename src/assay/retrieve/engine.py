@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -20,14 +19,15 @@ from assay.retrieve.channels import Channels, Vectors
 from assay.retrieve.commits import Commits
 from assay.retrieve.documents import symbol_shares
 from assay.retrieve.equivalence import EquivalenceClass
+from assay.retrieve.everything import Everything
 from assay.retrieve.fusion import Channel, K, fuse
 from assay.retrieve.graph import Graph
-from assay.retrieve.lexical import Lexical, name_rarity_of, norms_of, rarity_of, saturated
-from assay.retrieve.order import Floats, Ints, added_up, highest, share_of_best
+from assay.retrieve.lexical import Lexical, norms_of, rarity_of, saturated
+from assay.retrieve.order import Floats, added_up, highest, share_of_best
 from assay.retrieve.profile import Profile
+from assay.retrieve.ranking import Ranking
 from assay.retrieve.reading import Reading, read
 from assay.retrieve.scoring import Walked
-from assay.store.columns import KIND_NAMES
 from assay.store.history import History
 from assay.store.index import Index
 from assay.store.sections import Sections
@@ -35,33 +35,6 @@ from assay.store.sections import Sections
 _NEIGHBOURHOOD = 200  # items of the walk among which HITS is run
 _CHECKED = 100  # of the best that are looked at for overloads and noise: more than anybody asks for
 _FOCUS = 40  # of the best that say which folder the task is about
-
-
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """The order of an index's items for one task, and everything it was made of; arrays are by item number."""
-
-    task: str
-    terms: Mapping[str, float]  # the words searched by, with their rarity here
-    scores: Floats
-    factors: dict[str, Floats]  # their product is the direct score
-    pointed: Floats  # what it gained because the task points at it
-    shared: Floats  # what it gained from its container and members
-    walked: Floats  # where the walk ended
-    parts: dict[str, Floats]  # their sum, times all of `times`, is the score
-    times: dict[str, Floats]
-    channels: dict[str, Sequence[int]]  # what each channel found, best first
-    noise: dict[int, str]  # what was left out, and why
-
-    @classmethod
-    def nothing(cls, task: str, size: int) -> Ranking:
-        """The ranking of a task that no item has to do with."""
-        zeros = np.zeros(size)
-        return cls(task, {}, zeros, {}, zeros, zeros, zeros, {}, {}, {}, {})
-
-    def best(self, k: int) -> list[int]:
-        """The numbers of the best items, best first; ties by number."""
-        return [int(number) for number in highest(self.scores, k)]
 
 
 class Engine:
@@ -72,13 +45,13 @@ class Engine:
     ) -> None:
         self.index, self.profile = index, profile
         self._words = index.postings
-        self._size = len(self._words.lengths)
+        self._all = Everything(index, profile)
         self._norms = norms_of(self._words, profile)
         self._channels = Channels(index, lambda: self.graph, classes, vectors)
 
     @cached_property
     def graph(self) -> Graph:
-        return Graph(self.index.edges, self._size, self.profile)
+        return Graph(self.index.edges, self._all.size, self.profile)
 
     @cached_property
     def _history(self) -> History:
@@ -105,8 +78,8 @@ class Engine:
             or learned.vocabulary
             or any(channel.items for channel in channels.values())
         ):
-            return Ranking.nothing(task, self._size)
-        tests = np.ones(self._size) if reading.about_tests else self._tests
+            return Ranking.nothing(task, self._all.size)
+        tests = np.ones(self._all.size) if reading.about_tests else self._all.tests
         kinds = self._kinds_for(reading)
         factors = self._factors(reading, lexical, channels, places) | {"kind": kinds, "tests": tests}
         direct = np.prod(list(factors.values()), axis=0)
@@ -117,8 +90,8 @@ class Engine:
         walked = self._walk(_SEEDING[profile.seeding](self, reading, shared, channels, dropped))
         parts = _SCORING[profile.scoring](self, shared, walked, kinds * tests)
         if learned.feedback or learned.session:
-            parts["learned"] = self._by_item(learned.adjustments()) * (self._kinds > 0)
-        scores = sum(parts.values(), np.zeros(self._size)).clip(min=0)
+            parts["learned"] = self._all.by_item(learned.adjustments()) * (self._all.kinds > 0)
+        scores = sum(parts.values(), np.zeros(self._all.size)).clip(min=0)
         times = {"folder": self._folder_gain(scores)}
         scores *= times["folder"]
         times["repeated"] = self._repeated(scores)
@@ -138,13 +111,16 @@ class Engine:
         profile = self.profile
         commits = Commits(self._history, reading.terms) if profile.history or profile.touched else None
         gains: dict[str, tuple[float, Callable[[], Floats]]] = {
-            "name": (profile.name_precision, lambda: lexical.name_precision(self._name_rarity)),
+            "name": (profile.name_precision, lambda: lexical.name_precision(self._all.name_rarity)),
             "phrase": (profile.phrase, lambda: lexical.has_phrase(reading.phrases)),
-            "authority": (profile.authority, lambda: self._uses),
-            "history": (profile.history, lambda: self._by_file(commits.files() if commits else {})),
-            "touched": (profile.touched, lambda: self._by_item(commits.symbols() if commits else {})),
-            "documents": (profile.documents, lambda: self._by_item(symbol_shares(self._sections, reading.terms))),
-            "place": (profile.place, lambda: self._by_file({int(self._files[number]): 1.0 for number in places})),
+            "authority": (profile.authority, lambda: self.graph.uses),
+            "history": (profile.history, lambda: self._all.by_file(commits.files() if commits else {})),
+            "touched": (profile.touched, lambda: self._all.by_item(commits.symbols() if commits else {})),
+            "documents": (profile.documents, lambda: self._all.by_item(symbol_shares(self._sections, reading.terms))),
+            "place": (
+                profile.place,
+                lambda: self._all.by_file({int(self._all.files[number]): 1.0 for number in places}),
+            ),
             "channels": (profile.fusion, lambda: self._fused(channels)),
         }
         factors = {"lexical": lexical.score}
@@ -155,14 +131,14 @@ class Engine:
     def _kinds_for(self, reading: Reading) -> Floats:
         """The weight of each item's kind, which does not count against what the task calls by its name."""
         if not self.profile.kind_weights:
-            return self._kinds
-        kinds = self._kinds.copy()
+            return self._all.kinds
+        kinds = self._all.kinds.copy()
         kinds[self._channels.called(reading)] = 1.0
         return kinds
 
     def _fused(self, channels: Mapping[str, Channel]) -> Floats:
         """The fused channels; 1 for what is first in a single channel of weight 1."""
-        return self._by_item({one.number: one.score * (K + 1) for one in fuse(channels)})
+        return self._all.by_item({one.number: one.score * (K + 1) for one in fuse(channels)})
 
     def _pointed_at(self, direct: Floats, certain: Sequence[int], learned: Learned) -> Floats:
         """What the task points at gains a share of the best score, the first most, and what its words led to before as far as that is sure.
@@ -172,25 +148,14 @@ class Engine:
         gain = self.profile.certain * (float(direct.max()) or 1.0)
         gains = {one.number: one.weight * gain * K / (K + rank) for rank, one in enumerate(learned.vocabulary)}
         gains |= {number: gain * K / (K + rank) for rank, number in enumerate(certain)}
-        return self._by_item(gains) * (self._kinds > 0)
-
-    def _by_item(self, shares: Mapping[int, float]) -> Floats:
-        values = np.zeros(self._size)
-        values[list(shares)] = list(shares.values())
-        return values
-
-    def _by_file(self, shares: Mapping[int, float]) -> Floats:
-        """Values of files, given to all that is in them."""
-        files = np.zeros(int(self._files.max(initial=0)) + 1)
-        files[list(shares)] = list(shares.values())
-        return np.asarray(files[self._files], dtype=np.float64)
+        return self._all.by_item(gains) * (self._all.kinds > 0)
 
     # -- seeds, walk and score -----------------------------------------------------------------------------------------
 
     def _seeds_by_score(
         self, reading: Reading, direct: Floats, channels: Mapping[str, Channel], dropped: dict[int, str]
     ) -> Floats:
-        return seeds.from_scores(direct, self.profile.seeds(self._size))
+        return seeds.from_scores(direct, self.profile.seeds(self._all.size))
 
     def _seeds_by_fusion(
         self, reading: Reading, direct: Floats, channels: Mapping[str, Channel], dropped: dict[int, str]
@@ -203,12 +168,12 @@ class Engine:
             candidates += [number for number in found.tolist() if number not in candidates]
         dropped |= self._noisy(candidates, reading)
         candidates = [number for number in candidates if number not in dropped]
-        if profile.dense and self._size > profile.dense:
+        if profile.dense and self._all.size > profile.dense:
             items = self.index.numbered(candidates)
             candidates = seeds.types_first(candidates, {number: item.kind for number, item in items.items()})
         if profile.focused:
-            candidates = seeds.largest_folder_first(candidates, self._folders)
-        chosen = seeds.by_rank(candidates, self._size, profile.seeds(self._size))
+            candidates = seeds.largest_folder_first(candidates, self._all.folders)
+        chosen = seeds.by_rank(candidates, self._all.size, profile.seeds(self._all.size))
         if profile.path_seeds:
             beside = self._channels.paths(reading)
             chosen[beside] = np.maximum(chosen[beside], profile.path_seeds)
@@ -217,9 +182,9 @@ class Engine:
     def _walk(self, chosen: Floats) -> Walked:
         profile = self.profile
         if not profile.walk:
-            return Walked(np.zeros(self._size), chosen, np.zeros(self._size))
-        found = self.graph.walk(chosen, profile.restart, profile.steps) * (self._kinds > 0)
-        adjustment = self.graph.adjustment(found, chosen, _NEIGHBOURHOOD) if profile.hits else np.zeros(self._size)
+            return Walked(np.zeros(self._all.size), chosen, np.zeros(self._all.size))
+        found = self.graph.walk(chosen, profile.restart, profile.steps) * (self._all.kinds > 0)
+        adjustment = self.graph.adjustment(found, chosen, _NEIGHBOURHOOD) if profile.hits else np.zeros(self._all.size)
         return Walked(found, chosen, adjustment)
 
     def _shares(self, direct: Floats, walked: Walked, lowered_by: Floats) -> dict[str, Floats]:
@@ -227,25 +192,25 @@ class Engine:
         return scoring.shares(direct, lowered, self.profile.walk, self.profile.hits)
 
     def _composite(self, direct: Floats, walked: Walked, lowered_by: Floats) -> dict[str, Floats]:
-        parts = scoring.composite(walked, self._confidence, self.profile.hits)
+        parts = scoring.composite(walked, self.graph.confidence, self.profile.hits)
         return {name: values * lowered_by for name, values in parts.items()}
 
     def _folder_gain(self, scores: Floats) -> Floats:
         """What each item gains by how much of the best stands in the same folder."""
         if not self.profile.folder:
-            return np.ones(self._size)
+            return np.ones(self._all.size)
         best = highest(scores, _FOCUS)
-        mass = added_up(self._folders[best], scores[best], int(self._folders.max(initial=0)) + 1)
-        return 1 + self.profile.folder * share_of_best(mass)[self._folders]
+        mass = added_up(self._all.folders[best], scores[best], int(self._all.folders.max(initial=0)) + 1)
+        return 1 + self.profile.folder * share_of_best(mass)[self._all.folders]
 
     def _repeated(self, scores: Floats) -> Floats:
         """What the same name again counts, the best standing for all: another overload in the file, or a namesake in another one."""
-        loss = np.ones(self._size)
+        loss = np.ones(self._all.size)
         best = highest(scores, _CHECKED).tolist()
         symbols = self.index.symbols_of(best)
         before: Counter[tuple[int, str]] = Counter()  # file and name; file 0 for any
         for number in best:
-            here, anywhere = (int(self._files[number]), symbols[number]), (0, symbols[number])
+            here, anywhere = (int(self._all.files[number]), symbols[number]), (0, symbols[number])
             overload, namesake = self.profile.overload ** before[here], self.profile.namesake ** before[anywhere]
             loss[number] = overload if before[here] else namesake
             before[here] += 1
@@ -263,45 +228,6 @@ class Engine:
             return {}
         reasons = {n: noise.reason(item, reading.about_tests) for n, item in self.index.numbered(numbers).items()}
         return {number: reason for number, reason in reasons.items() if reason}
-
-    # -- what is known of every item -----------------------------------------------------------------------------------
-
-    @cached_property
-    def _files(self) -> Ints:
-        """The number of the file each item is in."""
-        return np.asarray(self.index.columns.file, np.int64)
-
-    @cached_property
-    def _folders(self) -> Ints:
-        """A number for the folder each item is in."""
-        known: dict[str, int] = {}
-        folders = np.zeros(int(self._files.max(initial=0)) + 1, np.int64)
-        for path, row in self.index.files.items():
-            folders[row.number] = known.setdefault(path.rpartition("/")[0], len(known))
-        return np.asarray(folders[self._files])
-
-    @cached_property
-    def _kinds(self) -> Floats:
-        """The weight of each item's kind. Files are not retrieved themselves: their symbols are."""
-        weights = [self.profile.kind_weights.get(kind, 1.0) if kind not in ("", "file") else 0.0 for kind in KIND_NAMES]
-        return np.array(weights)[self.index.columns.kind]
-
-    @cached_property
-    def _tests(self) -> Floats:
-        """The weight of what belongs to tests."""
-        return np.where(self.index.columns.test, self.profile.test_weight, 1.0)
-
-    @cached_property
-    def _name_rarity(self) -> Floats:
-        return name_rarity_of(self._words)
-
-    @cached_property
-    def _uses(self) -> Floats:
-        return self.graph.uses
-
-    @cached_property
-    def _confidence(self) -> Floats:
-        return self.graph.confidence
 
     # -- what explaining and packing ask -------------------------------------------------------------------------------
 

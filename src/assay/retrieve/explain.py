@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from assay.core.items import Item
-from assay.retrieve.engine import Engine, Ranking
+from assay.retrieve.engine import Engine
+from assay.retrieve.ranking import Ranking
 from assay.retrieve.reading import Reading, read
 from assay.store.postings import FIELDS
 

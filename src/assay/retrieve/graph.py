@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from assay.core.edges import EDGE_NAMES, EDGE_TYPES
@@ -56,13 +58,13 @@ class Graph:
             self.size,
         )
 
-    @property
+    @cached_property
     def uses(self) -> Floats:
         """How often each item is used, logarithmic, from 0 to 1."""
         counts = np.log1p(np.bincount(self._target[self._uses], minlength=self.size))
         return np.asarray(counts / max(counts.max(initial=0.0), 1e-9), dtype=np.float64)
 
-    @property
+    @cached_property
     def confidence(self) -> Floats:
         """The confidence of the surest edge to each item."""
         surest = np.zeros(self.size)

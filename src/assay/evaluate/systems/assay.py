@@ -22,10 +22,11 @@ from assay.core.hits import Hit, Response, Stage
 from assay.evaluate.systems.protocol import Base, SystemDied, finished, folder_of
 from assay.evaluate.verify import Inventory
 from assay.retrieve.configuration import Configuration, load
-from assay.retrieve.engine import Engine, Ranking
+from assay.retrieve.engine import Engine
 from assay.retrieve.equivalence import EquivalenceClass
 from assay.retrieve.order import highest
 from assay.retrieve.profile import DEFAULT, PROFILES, Profile
+from assay.retrieve.ranking import Ranking
 from assay.retrieve.settings import flat, numbers
 from assay.store.index import Index, NoIndex, UnusableIndex
 from assay.store.layout import Home
