@@ -89,11 +89,12 @@ class Task(Question):
         return [self.task, self.session]
 
     def answer(self) -> Context:
-        from assay import learn
-
         answer = super().answer()
-        given = [packed.item for packed in answer.items]
-        learn.returned(self.repo.index, self.repo.home, self.repo.source, given, self.task, self.session)
+        if self.session:
+            from assay import learn
+
+            given = [packed.item for packed in answer.items]
+            learn.returned(self.repo.index, self.repo.home, self.repo.source, given, self.task, self.session)
         return answer
 
     def found(self) -> tuple[Sequence[Ranked], Heading]:

@@ -24,7 +24,7 @@ from assay.retrieve.impact import Affected
 from assay.root import root_around
 from assay.store.catalogue import FileRow
 from assay.store.index import Index
-from assay.store.layout import Home
+from assay.store.layout import LEARNED, Home
 
 if TYPE_CHECKING:
     from assay.ingest.freshness import Freshness, Watch
@@ -165,6 +165,8 @@ class Repository:
 
     def _learned(self, task: str, session: str) -> Learned:
         """What use has taught about a task; where it is damaged nothing, and a warning that says so."""
+        if not (self.home.folder / LEARNED).exists():
+            return NOTHING
         from assay import learn
 
         try:

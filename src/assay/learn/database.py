@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from assay.errors import AssayError
-from assay.store.layout import Home
+from assay.store.layout import LEARNED, Home
 
-NAME = "learned.db"
 SCHEMA_VERSION = 1
 WAIT = 5.0  # seconds to wait for another writer
 
@@ -50,7 +49,7 @@ class CannotWrite(AssayError):
 
 
 def path_in(home: Home) -> Path:
-    return home.folder / NAME
+    return home.folder / LEARNED
 
 
 @contextlib.contextmanager

@@ -24,6 +24,7 @@ from assay.errors import AssayError
 
 FOLDER = ".assay"
 SEAL = "seal.json"
+LEARNED = "learned.db"  # what use has taught; beside the generations, and of none of them
 KEEP = 2  # generations kept: the current one, and the last for readers that are just opening it
 
 # numpy reports a disk that is full without a number
