@@ -15,6 +15,7 @@ from posixpath import splitext
 from typing import NamedTuple
 
 from assay.core.items import TYPE_KINDS
+from assay.text.identifiers import words
 
 _SEPARATOR = re.compile(r"::|#|/")
 _LAST = "\U0010ffff"  # sorts behind every continuation of a prefix
@@ -43,7 +44,10 @@ class NameTable:
         self._spellings: dict[str, list[str]] = defaultdict(list)
         for (name,) in connection.execute("SELECT DISTINCT name FROM symbols ORDER BY name"):
             self._spellings[name.lower()].append(name)
-        self._names = sorted(self._spellings)
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return sorted(self._spellings)
 
     def exact(self, keyword: str) -> Iterator[Row]:
         """Symbols called so, whatever the case; `Type.name` and `package.module.name` must agree with all they say."""
@@ -73,7 +77,9 @@ class NameTable:
 
     def squeezed(self, name: str) -> Iterator[Row]:
         """Symbols whose name is the same but for case and underscores: `parse_config`, `parseConfig`, `ParseConfig`."""
-        return self._called(self._squeezed.get(squeeze(name), ()))
+        plain, joined = squeeze(name), "_".join(words(name))
+        spelled = dict.fromkeys(f"{private}{one}" for one in (joined, plain) for private in ("", "_", "__"))
+        return self._called([found for one in spelled for found in self._spellings.get(one, ())])
 
     def _called(self, spellings: Sequence[str]) -> Iterator[Row]:
         return self._select(f"name IN ({_marks(spellings)})", spellings, _PREFERENCE)
@@ -123,13 +129,6 @@ class NameTable:
         for line in self._text.split("\n"):
             starts.append(starts[-1] + len(line) + 1)
         return starts
-
-    @cached_property
-    def _squeezed(self) -> dict[str, list[str]]:
-        names: dict[str, list[str]] = defaultdict(list)
-        for name, spellings in self._spellings.items():
-            names[squeeze(name)] += spellings
-        return names
 
 
 def squeeze(name: str) -> str:
