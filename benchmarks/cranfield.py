@@ -20,11 +20,11 @@ from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
+import bm25
 import numpy as np
 from bm25 import Bags
 from numpy.typing import NDArray
 
-import bm25
 from assay.embed import Candidate, Nearest, embed_all, embedder, reranker
 from assay.evaluate.metrics import dicts
 from assay.evaluate.statistics import paired
