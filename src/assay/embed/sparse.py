@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.embed.vectors import Vectors
-
-_GATHERED = 1 << 24  # numbers gathered at a time: 64 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +23,11 @@ class Sparse:
     width: int
 
     def __matmul__(self, dense: NDArray[np.floating]) -> Vectors:
-        """The product with a dense matrix, block by block. A row's sum never depends on the rows beside it."""
+        """The product with a dense matrix. Row by row, which beats gathering in blocks, and no row depends on those beside it."""
         out = np.zeros((len(self.starts) - 1, dense.shape[1]), np.float32)
-        filled = np.flatnonzero(np.diff(self.starts))
-        starts = self.starts[:-1][filled]
-        limit = max(1, _GATHERED // dense.shape[1])
-        first = 0
-        while first < len(filled):
-            last = max(first + 1, int(np.searchsorted(starts, starts[first] + limit)))
-            stop = starts[last] if last < len(filled) else self.starts[-1]
-            part = slice(starts[first], stop)
-            rows = dense[self.columns[part]].astype(np.float32) * self.values[part, None]
-            out[filled[first:last]] = np.add.reduceat(rows, starts[first:last] - starts[first], axis=0)
-            first = last
+        for row, (first, last) in enumerate(pairwise(self.starts.tolist())):
+            if last > first:
+                out[row] = self.values[first:last] @ dense[self.columns[first:last]]
         return out
 
     def transposed(self) -> Sparse:
