@@ -117,8 +117,8 @@ def test_a_trained_table_is_kept_with_the_vectors_and_used_on_while_it_fits(tmp_
     assert again.name == first.name
     assert np.array_equal(again.embed(CORPUS), first.embed(CORPUS))
     assert embedder("lsa", [*corpus[1:], "one text is new"], store).name == first.name
-    assert embedder("lsa", corpus[: len(corpus) // 2], store).name != first.name
     assert embedder("lsa", corpus + [f"more {place}" for place in range(20)], store).name != first.name
+    assert embedder("lsa", corpus[: len(corpus) // 2], store).name != first.name
 
 
 def test_a_damaged_table_is_trained_again(tmp_path: Path) -> None:
@@ -470,10 +470,11 @@ def test_the_key_is_read_from_the_named_variable_and_stands_in_no_name_or_error(
         made.embed(["a"])
 
 
+@pytest.mark.parametrize("status", [302, 307])
 def test_a_redirect_is_not_followed_as_it_would_carry_the_key_away(
-    model_server: ModelServer, pauses: list[float]
+    model_server: ModelServer, pauses: list[float], status: int
 ) -> None:
-    model_server.script = [Reply(status=307, headers={"Location": "http://elsewhere.invalid/"})]
+    model_server.script = [Reply(status=status, headers={"Location": "http://elsewhere.invalid/"})]
     with pytest.raises(AssayError, match=r"points to http://elsewhere\.invalid/"):
         client(model_server, pauses).embed(["a"])
 
@@ -513,3 +514,13 @@ def test_what_was_embedded_before_a_failure_is_kept_and_not_asked_for_again(
     rows = embed_all(made, texts, store)
     assert [text for body in model_server.asked for text in body["input"]] == texts[10:]
     assert np.allclose(rows, made.embed(texts))
+
+
+def test_the_example_of_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    guide = (Path(__file__).parents[1] / "docs/guides/embedders.md").read_text("utf-8")
+    example = guide.split("```python\n")[1].split("```")[0]
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(example, names)
+    assert names["rows"].tolist() == [1, 0]
+    assert len(names["again"]) == 2

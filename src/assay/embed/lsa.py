@@ -97,7 +97,7 @@ def train(texts: Sequence[str], dimensions: int = DIMENSIONS) -> Lsa:
 
 
 def _directions(matrix: Sparse, rank: int) -> Vectors:
-    """The first right singular vectors as columns, by randomised subspace iteration; the sign of each is settled."""
+    """The first right singular vectors as columns, by randomised subspace iteration."""
     if rank == 0:
         return np.zeros((matrix.width, 1), np.float32)
     turned = matrix.transposed()
@@ -107,9 +107,7 @@ def _directions(matrix: Sparse, rank: int) -> Vectors:
     for _ in range(_PASSES):
         basis = np.linalg.qr(turned @ np.linalg.qr(matrix @ basis)[0])[0]
     small = np.linalg.svd(matrix @ basis, full_matrices=False)[2]
-    found = basis @ small[:rank].T
-    largest = found[np.abs(found).argmax(axis=0), np.arange(found.shape[1])]
-    return np.asarray(found * np.where(largest < 0, -1, 1), np.float32)
+    return np.asarray(basis @ small[:rank].T, np.float32)
 
 
 def _unit_rows(counts: Sparse, rarity: Vectors) -> Sparse:

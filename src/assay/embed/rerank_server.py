@@ -39,13 +39,12 @@ class ServerReranker:
 
 def _scores(answer: Any, count: int) -> Scores:
     """The scores of an answer by document; every document must have one."""
-    rows = answer["results"]
     scores = np.full(count, np.nan)
-    for row in rows:
+    for row in answer["results"]:
         place = row["index"]
         if type(place) is not int or not 0 <= place < count:
             raise ValueError("an index of no document")
         scores[place] = float(row["relevance_score"])
-    if len(rows) != count or not np.isfinite(scores).all():
+    if not np.isfinite(scores).all():
         raise ValueError("not one score for each document")
     return scores
