@@ -24,8 +24,8 @@ from assay.store.files import content_hash
 from assay.text.terms import terms
 
 DIMENSIONS = 200  # from 150 to 250 Cranfield ranks alike, with 100 and 400 worse
-MOST_TEXTS = 20_000  # trained on an even sample of these: more texts hardly move the picture
-MOST_TERMS = 50_000  # the most frequent
+MOST_TEXTS = 10_000  # trained on an even sample of so many, so that training has a bound
+MOST_TERMS = 30_000  # the most frequent
 KEPT = 0.8  # a trained table is used on while this share of its texts is still there, and the corpus did not outgrow it
 
 _VERSION = 1
