@@ -1,0 +1,208 @@
+"""Asking a model server: JSON over HTTP by the standard library, with limits, patience, and errors that say what to do."""
+
+from __future__ import annotations
+
+import email.utils
+import http.client
+import ipaddress
+import json
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit, urlunsplit
+from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Request, build_opener
+
+from assay.errors import AssayError
+
+TIMEOUT = 60.0  # seconds for one answer: a busy server on a processor needs tens
+ATTEMPTS = 6
+FIRST_PAUSE = 0.5  # seconds; each further pause is twice the one before
+LONGEST_PAUSE = 60.0  # what a server may ask us to wait, and no more
+BODY_LIMIT = 256 << 20  # bytes of an answer
+
+_AGAIN = frozenset({408, 429, 500, 502, 503, 504})  # passing trouble, by the meaning of the codes
+_COMPLAINT = 1 << 12  # bytes of an error page that are read
+_SHOWN = 300  # characters of it that are shown
+_CHUNK = 1 << 16
+
+
+class ServerFailed(AssayError):
+    """The server could not be asked, or answered with something that is no answer."""
+
+
+class _Passing(Exception):
+    """Trouble that may be over the next time; `pause` is what the server asked for."""
+
+    def __init__(self, what: str, pause: float | None = None) -> None:
+        super().__init__(what)
+        self.pause = pause
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    """A redirect would carry the key to wherever it points."""
+
+    def redirect_request(self, *arguments: Any, **named: Any) -> None:
+        return None
+
+
+@dataclass(frozen=True)
+class Server:
+    """An address that takes JSON, the model to ask it for, and the name of the variable that holds its key."""
+
+    url: str
+    model: str = ""
+    key_variable: str = ""
+    timeout: float = TIMEOUT
+    sleep: Callable[[float], None] = time.sleep
+
+    @property
+    def name(self) -> str:
+        return f"{self.url}#{self.model}" if self.model else self.url
+
+    def ask(self, body: dict[str, Any]) -> Any:
+        """The answer to a body, asked again while the trouble may pass."""
+        request = self._request(body)
+        opener = _opener(urlsplit(self.url).hostname or "")
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                return self._parsed(_fetch(opener, request, self.timeout))
+            except _Passing as trouble:
+                pause = FIRST_PAUSE * 2 ** (attempt - 1) if trouble.pause is None else trouble.pause
+                if attempt == ATTEMPTS or pause > LONGEST_PAUSE:
+                    wait = f"; it asks to wait {pause:.0f} s" if pause > LONGEST_PAUSE else ""
+                    tried = f" ({attempt} attempts)" if attempt > 1 else ""
+                    raise self._failed(f"{trouble}{wait}{tried}. Try again later: what was done is kept") from None
+                self.sleep(pause)
+            except HTTPError as error:
+                raise self._refused(error) from None
+        raise AssertionError("unreachable")
+
+    def _request(self, body: dict[str, Any]) -> Request:
+        headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "assay"}
+        if self.key_variable:
+            headers["Authorization"] = f"Bearer {self._key()}"
+        named = {"model": self.model, **body} if self.model else body
+        return Request(self.url, json.dumps(named).encode(), headers)
+
+    def _key(self) -> str:
+        """Read when needed and never kept."""
+        key = os.environ.get(self.key_variable, "").strip()
+        if not key:
+            raise self._failed(f"the environment variable {self.key_variable}, which is to hold its key, is not set")
+        if not (key.isascii() and key.isprintable()):
+            raise self._failed(f"the environment variable {self.key_variable} holds no key that can be sent")
+        return key
+
+    def _parsed(self, body: bytes) -> Any:
+        try:
+            return json.loads(body)
+        except (ValueError, RecursionError):
+            raise self._failed(f"the answer is not JSON: {_shown(body)!r}") from None
+
+    def _refused(self, error: HTTPError) -> ServerFailed:
+        with error:
+            said = _shown(error.read(_COMPLAINT))
+        hint = _HINTS.get(error.code, "")
+        if error.code in (401, 403):
+            hint = (
+                f"the key in {self.key_variable} is refused"
+                if self.key_variable
+                else "it wants a key: name its environment variable"
+            )
+        if 300 <= error.code < 400:
+            hint = f"it points to {error.headers.get('Location', 'another address')}: write that address"
+        return self._failed("; ".join(filter(None, (f"HTTP {error.code} {error.reason}", hint, said))))
+
+    def _failed(self, what: str) -> ServerFailed:
+        return ServerFailed(f"{self.name}: {what}")
+
+
+_HINTS = {
+    404: "no such address or model there",
+    413: "the texts are too long for it",
+    400: "it does not accept the request",
+}
+
+
+def server(argument: str, path: str, key_variable: str = "") -> Server:
+    """A server from `URL[#MODEL]`; `path`, such as embeddings, is added where the address stops before it."""
+    url, _, model = argument.partition("#")
+    try:
+        address = urlsplit(url)
+        host, port = address.hostname, address.port
+    except ValueError as error:
+        raise AssayError(f"'{url}' is no address: {error}") from None
+    if not host or port == 0 or address.scheme not in ("http", "https"):
+        raise AssayError(f"'{url}' is no address; write for example http://127.0.0.1:8080/v1#MODEL")
+    if address.username is not None:
+        raise AssayError("an address may not hold a password; name the environment variable of the key instead")
+    base = address.path.rstrip("/") or "/v1"
+    whole = base if base.endswith(f"/{path}") else f"{base}/{path}"
+    return Server(urlunsplit(address._replace(path=whole)), model, key_variable)
+
+
+def _fetch(opener: OpenerDirector, request: Request, timeout: float) -> bytes:
+    """The body of an answer. Whatever may pass is _Passing; what the server refuses is an HTTPError."""
+    deadline = time.monotonic() + timeout
+    try:
+        with opener.open(request, timeout=timeout) as reply:
+            return _read(reply, deadline)
+    except HTTPError as error:
+        if error.code not in _AGAIN:
+            raise
+        with error:
+            raise _Passing(
+                f"HTTP {error.code} {error.reason}", _retry_after(error.headers.get("Retry-After"))
+            ) from None
+    except URLError as error:
+        if isinstance(error.reason, TimeoutError):
+            raise _Passing(f"no answer within {timeout:g} s") from None
+        raise _Passing(f"cannot be reached: {error.reason}") from None
+    except TimeoutError:
+        raise _Passing(f"no answer within {timeout:g} s") from None
+    except (http.client.HTTPException, OSError) as error:
+        raise _Passing(f"the connection broke ({type(error).__name__})") from None
+
+
+def _read(reply: http.client.HTTPResponse, deadline: float) -> bytes:
+    """The whole body, unless it is too large, comes too slowly or stops short."""
+    body = bytearray()
+    expected = reply.length
+    while chunk := reply.read1(_CHUNK):
+        body += chunk
+        if len(body) > BODY_LIMIT:
+            raise ServerFailed(f"{reply.url}: sent more than {BODY_LIMIT >> 20} MB")
+        if time.monotonic() > deadline:
+            raise TimeoutError
+    if expected is not None and len(body) < expected:
+        raise http.client.IncompleteRead(bytes(body))
+    return bytes(body)
+
+
+def _retry_after(value: str | None) -> float | None:
+    """Seconds, from seconds or a date; None for anything else."""
+    if value is None:
+        return None
+    if value.strip().isdecimal():
+        return float(value)
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _opener(host: str) -> OpenerDirector:
+    """Goes through the environment's proxies, but never to reach this very machine."""
+    try:
+        here = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        here = host == "localhost" or host.endswith(".localhost")
+    return build_opener(ProxyHandler({}) if here else ProxyHandler(), _NoRedirect())
+
+
+def _shown(body: bytes) -> str:
+    """The beginning of what a server said, on one line."""
+    return " ".join(body[:_COMPLAINT].decode("utf-8", "replace").split())[:_SHOWN]

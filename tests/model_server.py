@@ -1,0 +1,83 @@
+"""A model server on loopback, real HTTP: it answers as asked to, and as badly as asked to."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+DROP = object()  # close the connection without an answer
+CUT = object()  # announce more than is sent
+
+
+@dataclass
+class Reply:
+    """What to send once: a status, headers, and a body (an object to be sent as JSON, bytes, DROP or CUT)."""
+
+    body: Any = b""
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class ModelServer:
+    """`script` is used up first, reply by reply; then `answer` is called with the path and the body."""
+
+    answer: Callable[[str, dict[str, Any]], Any]
+    script: list[Reply] = field(default_factory=list)
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    url: str = ""
+
+
+@contextlib.contextmanager
+def serving(answer: Callable[[str, dict[str, Any]], Any]) -> Iterator[ModelServer]:
+    """A server for the time of the block."""
+    state = ModelServer(answer)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            state.asked.append(body)
+            state.paths.append(self.path)
+            state.headers.append(dict(self.headers))
+            reply = state.script.pop(0) if state.script else Reply(state.answer(self.path, body))
+            if reply.body is DROP:
+                self.connection.close()
+                return
+            data = (
+                reply.body
+                if isinstance(reply.body, bytes)
+                else b"{"
+                if reply.body is CUT
+                else json.dumps(reply.body).encode()
+            )
+            self.send_response(reply.status)
+            for name, value in reply.headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(data) + (100 if reply.body is CUT else 0)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *arguments: Any) -> None:
+            pass
+
+        def handle(self) -> None:
+            with contextlib.suppress(OSError, ValueError):
+                super().handle()
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    state.url = f"http://127.0.0.1:{server.server_port}/v1"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield state
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
