@@ -111,12 +111,16 @@ def resident(repositories: Sequence[Repository], tasks: Sequence[str], rounds: i
 def command(root: Path, task: str, *options: str) -> Took:
     """One `assay context` in a process of its own."""
     wall, user = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    subprocess.run(
+    done = subprocess.run(
         [sys.executable, "-m", "assay", "context", *options, "--", task],
         cwd=root,
         stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
         check=False,
     )
+    if done.returncode not in (0, 1):  # 1: nothing found
+        raise SystemExit(f"assay context failed: {done.stderr.strip()}")
     return Took(
         (time.perf_counter() - wall) * 1000, (resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - user) * 1000
     )
