@@ -218,11 +218,12 @@ def test_an_unchanged_document_is_not_read_again(shop: Repository, monkeypatch: 
     asked: list[str] = []
 
     def noted(root: Path, path: str, whole: bool = False) -> Source:
-        asked.append(path)
+        if whole:  # documents; code is read in parts
+            asked.append(path)
         return read_source(root, path, whole)
 
     monkeypatch.setattr("assay.ingest.parse.read_source", noted)
-    monkeypatch.setattr("assay.ingest.sections.read_source", noted)
+    monkeypatch.setattr("assay.ingest.compare.read_source", noted)
     shop.index()
     assert asked == []
     shop.write("docs/other.md", "Use `Cart.clear`.\n")
