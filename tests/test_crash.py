@@ -50,6 +50,11 @@ def many(repository: Repository) -> Repository:
     return repository
 
 
+def _heeds_ctrl_c() -> None:
+    """As in a terminal, also where the tests run in the background and inherit that Ctrl-C is ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.fixture
 def start() -> Iterator[Start]:
     """Starts real indexers, each the leader of a process group as in a terminal. None outlives the test."""
@@ -59,7 +64,14 @@ def start() -> Iterator[Start]:
         command = [*COMMAND, "index", ".", *arguments]
         pipe = subprocess.PIPE
         process = subprocess.Popen(
-            command, cwd=repository.root, env=ENVIRONMENT, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+            command,
+            cwd=repository.root,
+            env=ENVIRONMENT,
+            stdout=pipe,
+            stderr=pipe,
+            text=True,
+            start_new_session=True,
+            preexec_fn=_heeds_ctrl_c,
         )
         groups.append(process.pid)
         return process
