@@ -13,7 +13,7 @@ import numpy as np
 
 from assay.core.edges import EDGE_TYPES
 from assay.core.items import DATA_KINDS, SPACE_KINDS, Item, item_id
-from assay.core.outline import Outline
+from assay.core.outline import Outline, Spanned
 from assay.core.packs import BODY, NAME, SIGNATURE, Ranked, Section
 from assay.diff import ADDED, DELETED, MOVED, Change
 from assay.patches import Hunk
@@ -44,19 +44,13 @@ _INVERSE = {row.name: row.reverse for row in EDGE_TYPES.values()} | {
 }
 
 
-class Gone(Protocol):
+class Gone(Spanned, Protocol):
     """A definition of the old text that the new one does not have."""
 
     @property
     def symbol(self) -> str: ...
     @property
     def name(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def start(self) -> int: ...
-    @property
-    def end(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
