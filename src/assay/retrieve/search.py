@@ -36,9 +36,8 @@ class Weights:
     # heading, path, text of passages: the weight of a field, and how much its length counts
     fields: tuple[float, ...] = (2.0, 0.5, 1.0)
     lengths: tuple[float, ...] = (0.5, 0.3, 0.75)
-    saturation: float = 1.2
-    coverage: float = 0.5  # how much the share of the query's words that is found counts
-    code: float = 0.6  # what a definition counts, a passage being 1
+    saturation: float = 1.5
+    code: float = 1.0  # what a definition counts, a passage being 1
 
 
 class Search:
@@ -75,11 +74,10 @@ class Search:
         return reader.read(ranking[:k])
 
     def scores(self, words: Mapping[str, int]) -> Floats:
-        """BM25F of every candidate, more for those that have more of the words."""
+        """BM25F of every candidate."""
         items, passages, weights = self.index.postings, self.passages, self.weights
         first = len(passages)
-        scores, covered = np.zeros(first + len(items.lengths)), np.zeros(first + len(items.lengths))
-        total = 0.0
+        scores = np.zeros(first + len(items.lengths))
         for word, times in words.items():
             having, counts = passages.having(word)
             named, item_counts = items.get(word)
@@ -88,15 +86,11 @@ class Search:
                 frequency = (counts * np.array(weights.fields) / self._norms[having]).sum(axis=1)
                 worth = frequency * (weights.saturation + 1) / (weights.saturation + frequency)
                 scores[having] += times * rarity * worth
-                covered[having] += rarity
             if len(named):
                 worth = saturated(item_counts, self._item_norms[named], self._profile)
                 scores[first + named] += times * rarity * worth
-                covered[first + named] += rarity
-            total += rarity if len(having) or len(named) else 0.0
         scores[first:] *= self._item_weights
-        share = covered / max(total, 1e-9)
-        return np.asarray(scores * (1 - weights.coverage + weights.coverage * share), dtype=np.float64)
+        return scores
 
     @cached_property
     def _norms(self) -> Floats:
