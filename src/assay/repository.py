@@ -244,8 +244,8 @@ class Repository:
 
     def searched(self, chunker: str | None = None) -> str:
         """What a search looks at, in words."""
-        search = self.searcher(chunker)
-        return f"{len(search.passages):,} passages of {len(search.passages.paths):,} documents and {len(self.files):,} files of code"
+        definitions = len(self.index.postings.numbers) - len(self.files)  # a file is an item, too
+        return f"{len(self.searcher(chunker).passages):,} passages and {definitions:,} definitions"
 
     def _known_languages(self, languages: Sequence[str], search: Search) -> tuple[str, ...]:
         from assay.retrieve.settings import known

@@ -95,7 +95,7 @@ def command(
         results = [as_json(rank, one) for rank, one in enumerate(found, 1)]
         print_json({"query": query, "chunker": chunker, "fresh": not stale, "results": results})
     else:
-        _print(found, repo)
+        _print(found, repo, chunker)
         if stale:
             click.echo(f"{len(stale)} files changed since they were indexed; run: assay index", err=True)
     raise click.exceptions.Exit(0 if found else 1)
@@ -111,10 +111,10 @@ def as_json(rank: int, one: Found) -> dict[str, object]:
     return {name: value for name, value in told.items() if value or name not in ("page", "headings", "symbol")}
 
 
-def _print(found: list[Found], repo: Repository) -> None:
+def _print(found: list[Found], repo: Repository, chunker: str) -> None:
     """One result after the other; words of the query stand out in a terminal."""
     if not found:
-        click.echo(f"nothing found among {repo.searched()}")
+        click.echo(f"nothing found among {repo.searched(chunker)}")
     for number, one in enumerate(found):
         if number:
             click.echo()

@@ -37,7 +37,7 @@ class Weights:
     fields: tuple[float, ...] = (2.0, 0.5, 1.0)
     lengths: tuple[float, ...] = (0.5, 0.3, 0.75)
     saturation: float = 1.5
-    code: float = 1.0  # what a definition counts, a passage being 1
+    code: float = 1.1  # what a definition counts, a passage being 1
 
 
 class Search:

@@ -15,13 +15,15 @@ _BLOCK = frozenset(
      "form", "figure", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "body", "head", "title"]
 )  # fmt: skip
 _HEADING = re.compile("h[1-6]")
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.S)
 _SIGNS = "¶#§ \t"  # what generators put behind headings to link to them
 
 
 def open_document(data: bytes) -> Opened:
     """The text of a page and the lines of the file it comes from."""
     reader = _Reader()
-    reader.feed(data.decode().replace("\r\n", "\n"))
+    # comments are blanked first: the parser takes quadratic time over those that never end
+    reader.feed(_COMMENT.sub(lambda found: "\n" * found[0].count("\n"), data.decode().replace("\r\n", "\n")))
     reader.close()
     reader.end_line()
     return Opened(
@@ -88,7 +90,8 @@ class _Reader(HTMLParser):
 
     def end_line(self, blank: bool = False) -> None:
         line = self._line.rstrip() if self._preformatted else " ".join(self._line.split())
-        if line:
+        inside = self._preformatted and len(self.lines) - 1 in self.code  # blank lines of code belong to it
+        if line or (inside and not blank):
             if self._preformatted:
                 self.code.add(len(self.lines))
             self._put(line)
