@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -407,3 +410,35 @@ def test_bad_options_of_the_command_are_explained(station: Repository) -> None:
         done = assay(station.root, "search", "pumps", *arguments)
         assert done.code == 2
         assert done.err.strip()
+
+
+# the guide
+
+
+def test_the_examples_of_the_guide_run_as_they_are(tmp_path: Path) -> None:
+    guide = (Path(__file__).parents[1] / "docs/guides/search.md").read_text("utf-8")
+    blocks = re.findall(r"^```sh\n(.*?)^```$", guide, re.S | re.M)
+    program, work = tmp_path / "bin" / "assay", tmp_path / "work"
+    program.parent.mkdir()
+    work.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {" ".join(shlex.quote(part) for part in COMMAND)} "$@"\n')
+    program.chmod(0o755)
+    environment = ENVIRONMENT | {"PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}"}
+    script = "set -e\n" + "\n".join(blocks)
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=work, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("docs/guide.md:7-9  Waterworks > Emergencies") >= 2
+    assert "docs/contact.html:1-2  Contact" in done.stdout
+    assert "docs/news.md:1-2  News" in done.stdout
+
+
+def test_the_python_of_the_guide_runs(
+    station: Repository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    guide = (Path(__file__).parents[1] / "docs/guides/search.md").read_text("utf-8")
+    (block,) = re.findall(r"^```python\n(.*?)^```$", guide, re.S | re.M)
+    monkeypatch.chdir(station.root)
+    exec(block, {"assay": package})
+    assert "docs/guide.md:5-7 Waterworks > Starting" in capsys.readouterr().out
