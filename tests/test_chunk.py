@@ -93,6 +93,15 @@ def test_sections_are_passages_and_an_empty_one_goes_with_the_next() -> None:
     assert source[chunks[1].start : chunks[1].end] == chunks[1].text
 
 
+def test_a_long_section_is_divided_evenly_and_leaves_no_scrap_at_its_end() -> None:
+    source = "# Guide\n\n" + "A paragraph of some words that fill a line.\n\n" * 12 + "The end.\n"
+    text = as_text(FORMATS["markdown"].open(source.encode()))
+    whole = tokens.count(text.whole)
+    costs = [tokens.count(text.whole[start:end]) for start, end in by_structure(text, whole - 4, 0)]
+    assert len(costs) == 2
+    assert max(costs) < 1.3 * min(costs)
+
+
 def test_a_definition_is_a_passage_and_a_long_one_is_cut_where_another_begins() -> None:
     method = ["    def method(self):", "        return compute(self.value, self.other, self.third)", ""]
     lines = ["class Long:", '    """Says what it is."""', "", *method * 6, "def short():", "    return 1"]

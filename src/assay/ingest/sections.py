@@ -85,7 +85,7 @@ def _read(root: Path, files: list[Found], cache: ParseCache, tick: Callable[[int
     out = []
     for parsed in parse_files(root, stats, cache, tick):
         file = stats[parsed.path]
-        facts = DocumentFacts(problem=parsed.skip or parsed.problem)
+        facts = DocumentFacts(problem=parsed.skip or f"unreadable ({parsed.problem})")
         if parsed.extracted:
             facts = decode_document(parsed.extracted)
         out.append(_document(file, parsed.digest if parsed.extracted else b"", facts))

@@ -31,10 +31,12 @@ class Filters:
 
 def admitted(index: Index, passages: Passages, filters: Filters) -> NDArray[np.bool_]:
     """Whether each candidate is admitted: passages first, then items by number."""
+    size = len(index.postings.lengths)
+    if filters == Filters():
+        return np.ones(len(passages) + size, bool)
     documents = [
         _fits(path, language, filters) for path, language in zip(passages.paths, passages.languages, strict=True)
     ]
-    size = len(index.postings.lengths)
     files = np.zeros(max((row.number for row in index.files.values()), default=0) + 1, bool)
     if filters.code:
         for row in index.files.values():

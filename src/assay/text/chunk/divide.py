@@ -5,12 +5,14 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from math import ceil
 from typing import NamedTuple
 
 from assay.text import tokens
 from assay.text.chunk.text import Span, Text
 
 Cuts = Sequence[int]  # lines before which a text may be cut, in order
+_LITTLE = 0.1  # of an even share
 
 
 class _Piece(NamedTuple):
@@ -38,13 +40,16 @@ def _divide(text: Text, low: int, high: int, levels: Sequence[Cuts], limit: int)
         return list(_windows(text.whole, whole.start, whole.end, limit))
     cuts = levels[0][bisect_right(levels[0], low) : bisect_left(levels[0], high)]
     parts = pairwise([low, *cuts, high])
-    return _joined((piece for part in parts for piece in _divide(text, *part, levels[1:] or levels, limit)), limit)
+    pieces = [piece for part in parts for piece in _divide(text, *part, levels[1:] or levels, limit)]
+    return _joined(pieces, limit, whole.cost / ceil(whole.cost / limit))
 
 
-def _joined(pieces: Iterable[_Piece], limit: int) -> list[_Piece]:
+def _joined(pieces: Iterable[_Piece], limit: int, even: float) -> list[_Piece]:
+    """Neighbours as one, as near as can be to an even share of the whole, so that little is left over at the end; what is little joins if it fits."""
     out: list[_Piece] = []
     for piece in pieces:
-        if out and out[-1].cost + piece.cost <= limit:
+        wanted = out and (out[-1].cost + piece.cost / 2 <= even or piece.cost < even * _LITTLE)
+        if wanted and out[-1].cost + piece.cost <= limit:
             out[-1] = _Piece(out[-1].start, piece.end, out[-1].cost + piece.cost)
         else:
             out.append(piece)
