@@ -226,6 +226,12 @@ def test_a_format_whose_library_is_missing_is_passed_over_and_says_what_to_insta
     assert repository.index().skipped == {}
 
 
+def test_a_folder_of_documents_alone_is_indexed_and_says_so(repository: Repository) -> None:
+    repository.write("notes.md", "# Pumps\n\nStart them first.\n")
+    done = assay(repository.root, "index")
+    assert (done.code, done.lines[0].startswith("indexed 1 documents in")) == (0, True)
+
+
 def test_a_document_above_the_limit_of_its_format_is_passed_over(repository: Repository) -> None:
     repository.write("long.txt", "word " * 500_000)
     repository.write("long.md", "word " * 300_000)

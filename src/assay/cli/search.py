@@ -118,7 +118,8 @@ def _print(found: list[Found], repo: Repository, chunker: str) -> None:
     for number, one in enumerate(found):
         if number:
             click.echo()
-        click.echo(f"{click.style(one.place, fg='cyan')}  {click.style(one.title, bold=True)}".rstrip())
+        title = f"  {click.style(one.title, bold=True)}" if one.title else ""
+        click.echo(click.style(one.place, fg="cyan") + title)
         for line in one.snippet():
             click.echo(
                 "    "

@@ -50,6 +50,7 @@ def index(root: Path, home: Home, rebuild: bool = False, progress: Progress | No
             cache.close()
             if previous is not None:
                 previous.close()
+    report.documents = len(found.documents)
     report.seconds = time.monotonic() - started
     return report
 
