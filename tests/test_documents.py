@@ -7,17 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.ingest.documents import split as splitting
-from assay.ingest.documents.facts import decode_sections, extract_sections
+from assay.ingest.documents.facts import decode_document, extract_sections
 from assay.ingest.documents.formats import FORMATS, format_of
 from assay.ingest.documents.mentions import read
+from assay.ingest.documents.opened import lines_of
 from assay.ingest.documents.prose import is_prose
-from assay.ingest.documents.split import lines_of, split
+from assay.ingest.documents.split import split
 from assay.text.terms import terms
+
+TEXTS = ("markdown", "rst", "asciidoc", "text")  # formats that are read as they are
 
 
 def _sections(form: str, text: str) -> list[tuple[str, int, int]]:
     """Headings joined, first and last line of every section."""
-    return [(" > ".join(span.headings), span.first, span.last) for span in split(lines_of(text), FORMATS[form])]
+    return [(" > ".join(span.headings), span.first, span.last) for span in split(FORMATS[form].open(text.encode()))]
 
 
 def _headings(form: str, text: str) -> list[str]:
@@ -31,7 +34,9 @@ def _headings(form: str, text: str) -> list[str]:
     ("path", "form"),
     [
         ("README.md", "markdown"), ("a/B.MARKDOWN", "markdown"), ("x.mdx", "markdown"), ("docs/index.rst", "rst"), ("x.adoc", "asciidoc"),
-        ("x.asciidoc", "asciidoc"), ("notes.txt", "text"), ("README", None), ("md", None), ("docs/.md", None), ("a.md/x.py", None), ("x.html", None),
+        ("x.asciidoc", "asciidoc"), ("notes.txt", "text"), ("README", None), ("md", None), ("docs/.md", None), ("a.md/x.py", None),
+        ("x.html", "html"),
+        ("x.css", None),
     ],
 )  # fmt: skip
 def test_documents_are_known_by_the_ending_of_their_name(path: str, form: str | None) -> None:
@@ -108,11 +113,11 @@ def test_asciidoc_is_split_at_its_headings() -> None:
 
 
 def test_a_document_without_headings_is_one_section() -> None:
-    assert [_sections(form, "some\n\ntext\n") for form in FORMATS] == [[("", 1, 3)]] * len(FORMATS)
+    assert [_sections(form, "some\n\ntext\n") for form in TEXTS] == [[("", 1, 3)]] * len(TEXTS)
 
 
 def test_an_empty_document_has_no_sections() -> None:
-    assert [_sections(form, "") for form in FORMATS] == [[]] * len(FORMATS)
+    assert [_sections(form, "") for form in TEXTS] == [[]] * len(TEXTS)
 
 
 def test_a_long_section_is_split_where_a_paragraph_begins() -> None:
@@ -130,7 +135,7 @@ def test_a_long_section_is_split_where_a_paragraph_begins() -> None:
     assert [piece.count("```") % 2 for piece in pieces] == [0] * 4
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", TEXTS)
 @given(
     lines=st.lists(
         st.sampled_from(
@@ -143,13 +148,13 @@ def test_a_long_section_is_split_where_a_paragraph_begins() -> None:
 )  # fmt: skip
 def test_every_line_belongs_to_exactly_one_section(form: str, lines: list[str]) -> None:
     counted = lines_of("\n".join(lines))
-    spans = split(counted, FORMATS[form])
+    spans = split(FORMATS[form].open("\n".join(lines).encode()))
     assert [line for span in spans for line in range(span.first, span.last + 1)] == list(range(1, len(counted) + 1))
     assert all(span.first <= span.last for span in spans)
     assert all("\n" not in heading for span in spans for heading in span.headings)
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", TEXTS)
 def test_a_huge_line_and_many_lines_are_read_in_no_time(form: str) -> None:
     for text in (
         "=" * 500_000,
@@ -168,7 +173,7 @@ def test_a_huge_line_and_many_lines_are_read_in_no_time(form: str) -> None:
 
 def test_the_words_of_headings_count_more_and_for_all_below_them() -> None:
     text = b"# Routing\n\n## Rules\n\nEvery rule has an endpoint.\n"
-    sections = decode_sections(extract_sections(text, FORMATS["markdown"]))
+    sections = decode_document(extract_sections(text, FORMATS["markdown"])).sections
     (routing,), (rule,), (endpoint,) = terms("routing"), terms("rules"), terms("endpoint")
     assert sections[1].terms[rule] > sections[1].terms[routing] > sections[1].terms[endpoint] == 1
 
@@ -214,7 +219,7 @@ def test_translations_and_data_are_not_prose() -> None:
         True,
         True,
     ]
-    assert decode_sections(extract_sections(spanish.encode(), FORMATS["markdown"])) == []
+    assert decode_document(extract_sections(spanish.encode(), FORMATS["markdown"])).sections == []
 
 
 def test_code_does_not_make_a_guide_foreign() -> None:

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from assay.ingest.documents.formats import Format
 from assay.ingest.freshness import freshness
-from assay.ingest.walk import Source, read_source
+from assay.ingest.walk import Source, read_document
 from assay.retrieve.documents import section_scores, symbol_shares
 from assay.retrieve.engine import Engine
 from assay.retrieve.profile import Profile
@@ -217,13 +218,12 @@ def test_an_unchanged_document_is_not_read_again(shop: Repository, monkeypatch: 
     shop.index()
     asked: list[str] = []
 
-    def noted(root: Path, path: str, whole: bool = False) -> Source:
-        if whole:  # documents; code is read in parts
-            asked.append(path)
-        return read_source(root, path, whole)
+    def noted(root: Path, path: str, form: Format) -> Source:
+        asked.append(path)
+        return read_document(root, path, form)
 
-    monkeypatch.setattr("assay.ingest.parse.read_source", noted)
-    monkeypatch.setattr("assay.ingest.compare.read_source", noted)
+    monkeypatch.setattr("assay.ingest.parse.read_document", noted)
+    monkeypatch.setattr("assay.ingest.compare.read_document", noted)
     shop.index()
     assert asked == []
     shop.write("docs/other.md", "Use `Cart.clear`.\n")

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from assay.retrieve.context import Context
     from assay.retrieve.engine import Engine
     from assay.retrieve.explain import Explanation
+    from assay.retrieve.found import Found
+    from assay.retrieve.fusion import Channel
+    from assay.retrieve.search import Rerank, Search
     from assay.retrieve.source import WorkingTree
     from assay.retrieve.status import Status
 
@@ -58,6 +61,7 @@ class Repository:
         self._index: Index | None = None
         self._engines: dict[str, Engine] = {}
         self._watch: Watch | None = None
+        self._searches: dict[str, Search] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -74,7 +78,7 @@ class Repository:
         """Lets go of the index. Asking again opens it again."""
         if self._index is not None:
             self._index.close()
-        self._index, self._watch, self._engines = None, None, {}
+        self._index, self._watch, self._engines, self._searches = None, None, {}, {}
 
     @property
     def index(self) -> Index:
@@ -198,6 +202,66 @@ class Repository:
         if chosen.name not in self._engines:
             self._engines[chosen.name] = Engine(self.index, chosen, self.configuration.classes)
         return self._engines[chosen.name]
+
+    # passages
+
+    def search(
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        paths: Sequence[str] = (),
+        languages: Sequence[str] = (),
+        kinds: Sequence[str] = (),
+        since: str | None = None,
+        documents: bool = True,
+        code: bool = True,
+        chunker: str | None = None,
+        vectors: Mapping[str, Channel] | None = None,
+        rerank: Rerank | None = None,
+        progress: Progress | None = None,
+    ) -> list[Found]:
+        """The best `k` passages of documents and definitions of code for a query, best first. What is empty confines nothing.
+
+        `since` is a date or a commit. `vectors` are other rankings of the numbers of `searcher`, fused with the lexical one; `rerank` reorders.
+        """
+        from assay.retrieve.filters import Filters
+        from assay.since import changed_since
+
+        if not query.strip():
+            raise AssayError("what is sought? Give some words")
+        if k < 1:
+            raise AssayError(f"k must be at least 1, not {k}: it is how many results are wanted")
+        search = self.searcher(chunker, progress=progress)
+        everything = {*self.files, *search.passages.paths}
+        changed = changed_since(self.root, since, everything) if since else None
+        filters = Filters(
+            tuple(paths), self._known_languages(languages, search), tuple(kinds), changed, documents, code
+        )
+        return search.ranked(query, k, filters, vectors, rerank)
+
+    def searcher(self, chunker: str | None = None, *, progress: Progress | None = None) -> Search:
+        """What searches passages by a chunker, which are made when they are first asked for."""
+        from assay.ingest.passages import prepare
+        from assay.retrieve.search import Search
+        from assay.text import chunk
+
+        chosen = chunk.parse(chunker) if chunker else chunk.DEFAULT
+        if str(chosen) not in self._searches:
+            index = self.index  # says so when there is none
+            self._searches[str(chosen)] = Search(index, prepare(self.root, self.home, chosen, progress))
+        return self._searches[str(chosen)]
+
+    def searched(self, chunker: str | None = None) -> str:
+        """What a search looks at, in words."""
+        definitions = len(self.index.postings.numbers) - len(self.files)  # a file is an item, too
+        return f"{len(self.searcher(chunker).passages):,} passages and {definitions:,} definitions"
+
+    def _known_languages(self, languages: Sequence[str], search: Search) -> tuple[str, ...]:
+        from assay.retrieve.settings import known
+
+        there = {*search.passages.languages, *(row.language for row in self.files.values())}
+        return tuple(known("language", one.lower(), there, "this index") for one in languages)
 
     # names and what depends on them
 

@@ -17,6 +17,7 @@ COMMANDS = {
     "index": ("assay.cli.index", "Bring the index of a repository up to date."),
     "status": ("assay.cli.status", "What is indexed, how well calls were resolved, and whether it is fresh."),
     "context": ("assay.cli.context", "The symbols a task needs, best first, packed into a budget of tokens."),
+    "search": ("assay.cli.search", "Passages of documents and definitions of code for a query, with places to cite."),
     "why": ("assay.cli.why", "Why a symbol stands where it stands for a task, or where it was lost."),
     "symbols": ("assay.cli.symbols", "List symbols by name or pattern."),
     "impact": ("assay.cli.impact", "Who would notice if a symbol changed: its transitive callers."),

@@ -51,6 +51,10 @@ def _print(report: Report, root: Path, verbose: bool) -> None:
         click.echo(f"started afresh: {report.reason}")
     if report.mode == "fresh":
         click.echo(f"up to date: {counted(report.files, 'file')} in {root}")
+    elif not report.files and report.documents:
+        click.echo(
+            f"indexed {counted(report.documents, 'document')} in {report.seconds:.1f} s; no source files in {root}"
+        )
     elif not report.files:
         click.echo(f"nothing to index: no source files in {root}")
     else:

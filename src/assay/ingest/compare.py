@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from assay.ingest.documents.formats import format_of
 from assay.ingest.version import extractor_version
-from assay.ingest.walk import Scan, read_source
+from assay.ingest.walk import Scan, read_document, read_source
 from assay.store import sections
 from assay.store.files import content_hash, surely_same
 from assay.store.index import Index
@@ -78,5 +79,7 @@ def changed_documents(root: Path, found: Scan, known: Known) -> set[str]:
 
 
 def _hash(root: Path, path: str) -> bytes:
-    source = read_source(root, path, whole=True)
+    form = format_of(path)
+    assert form is not None
+    source = read_document(root, path, form)
     return b"" if source.skip or source.problem else content_hash(source.data)

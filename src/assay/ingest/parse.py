@@ -16,14 +16,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from assay.ingest.cache import ParseCache
-from assay.ingest.documents.facts import extract_sections
+from assay.ingest.documents.facts import extract_passages, extract_sections
 from assay.ingest.documents.formats import FORMATS, format_of
+from assay.ingest.documents.opened import TooSlow, in_time
 from assay.ingest.extract import extract
 from assay.ingest.facts import Extracted
 from assay.ingest.languages import by_name, language_of
 from assay.ingest.parser import ParseTimeout
-from assay.ingest.walk import read_source
+from assay.ingest.walk import read_document, read_source
 from assay.store.files import content_hash
+from assay.text import chunk
+from assay.text.chunk import Chunker
 
 ALONE_BYTES = 400_000  # less than this is parsed in this process: starting others would take longer
 BATCH_BYTES = 200_000  # handed to a worker at once
@@ -44,7 +47,7 @@ class Parsed(NamedTuple):
 
 class _Task(NamedTuple):
     path: str
-    language: str  # or the format of a document
+    language: str  # or the format of a document; to divide it into passages, with a slash and the identity of the chunker behind it
     data: bytes
     digest: bytes
     note: str
@@ -53,11 +56,16 @@ class _Task(NamedTuple):
 _Result = tuple[_Task, Extracted | str]  # what came of it, or why nothing did
 
 
-def parse_files(root: Path, paths: Iterable[str], cache: ParseCache, tick: Callable[[int], None]) -> Iterator[Parsed]:
-    """Reads and parses files; `tick` is told how many more are done. Large ones should come first: then no core waits at the end."""
+def parse_files(
+    root: Path, paths: Iterable[str], cache: ParseCache, tick: Callable[[int], None], chunker: Chunker | None = None
+) -> Iterator[Parsed]:
+    """Reads and parses files; `tick` is told how many more are done. Large ones should come first: then no core waits at the end.
+
+    With a chunker documents are divided into passages instead of sections.
+    """
     fresh: list[tuple[bytes, str, Extracted]] = []
     size = 0
-    for one in _parse_all(_tasks(root, paths, cache)):
+    for one in _parse_all(_tasks(root, paths, cache, chunker)):
         tick(1)
         if isinstance(one, Parsed):
             yield one
@@ -75,21 +83,23 @@ def parse_files(root: Path, paths: Iterable[str], cache: ParseCache, tick: Calla
     cache.put_all(fresh)
 
 
-def _tasks(root: Path, paths: Iterable[str], cache: ParseCache) -> Iterator[_Task | Parsed]:
+def _tasks(root: Path, paths: Iterable[str], cache: ParseCache, chunker: Chunker | None) -> Iterator[_Task | Parsed]:
     """What has to be parsed; what the cache knows and what cannot be read is done already."""
     for path in paths:
-        language = language_of(path) or format_of(path)
+        form = format_of(path)
+        language = language_of(path) or form
         assert language is not None
-        source = read_source(root, path, whole=language.name in FORMATS)
+        source = read_document(root, path, form) if language is form else read_source(root, path)
+        wanted = f"{language.name}/{chunker.identity}" if chunker else language.name
         if source.skip or source.problem:
             yield Parsed(path, b"", None, "", source.skip, source.problem)
             continue
         digest = content_hash(source.data)
-        known = cache.get(digest, language.name)
+        known = cache.get(digest, wanted)
         if known is not None:
             yield Parsed(path, digest, known, source.note)
         else:
-            yield _Task(path, language.name, source.data, digest, source.note)
+            yield _Task(path, wanted, source.data, digest, source.note)
 
 
 def _parse_all(tasks: Iterator[_Task | Parsed]) -> Iterator[_Result | Parsed]:
@@ -194,9 +204,15 @@ def _parse_batch(tasks: list[_Task]) -> list[Extracted | str]:
 
 def _parse_one(task: _Task) -> Extracted | str:
     try:
-        form = FORMATS.get(task.language)
-        return extract_sections(task.data, form) if form else extract(task.data, by_name()[task.language])
-    except ParseTimeout:
+        name, _, chunker = task.language.partition("/")
+        form = FORMATS.get(name)
+        if form is None:
+            return extract(task.data, by_name()[name])
+        with in_time():
+            if chunker:
+                return extract_passages(task.data, form, chunk.parse(chunker.partition("@")[0]))
+            return extract_sections(task.data, form)
+    except (ParseTimeout, TooSlow):
         return "takes too long to parse"
     except (RecursionError, MemoryError) as error:
         return f"cannot be parsed: {type(error).__name__}"

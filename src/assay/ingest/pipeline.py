@@ -44,12 +44,13 @@ def index(root: Path, home: Home, rebuild: bool = False, progress: Progress | No
             if report is None:
                 report = build(root, home, found, cache, progress, known_imports(previous))
                 report.reason = "a rebuild was asked for" if rebuild else reason
-            collect(root, home, found, cache, progress)
+            report.skipped |= collect(root, home, found, cache, progress)
             remember(root, home, progress)
         finally:
             cache.close()
             if previous is not None:
                 previous.close()
+    report.documents = len(found.documents)
     report.seconds = time.monotonic() - started
     return report
 

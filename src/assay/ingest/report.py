@@ -19,6 +19,7 @@ class Report:
 
     mode: str  # "full", "update" or "fresh": nothing had changed
     files: int = 0
+    documents: int = 0
     parsed: int = 0
     resolved: int = 0
     removed: int = 0

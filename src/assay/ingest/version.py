@@ -24,8 +24,13 @@ _EXTRACTION = (
     "conventions.py",
     "documents/facts.py",
     "documents/formats.py",
+    "documents/docx.py",
+    "documents/html.py",
     "documents/mentions.py",
+    "documents/notebook.py",
+    "documents/opened.py",
     "documents/outline.py",
+    "documents/pdf.py",
     "documents/prose.py",
     "documents/split.py",
 )
@@ -67,6 +72,8 @@ def extractor_version() -> str:
         [
             *(_HERE / name for name in _EXTRACTION),
             *_words(),
+            _TEXT / "tokens.py",
+            *sorted((_TEXT / "chunk").glob("*.py")),
             languages / "__init__.py",
             *sorted(languages.glob("*.scm")),
         ]

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.errors import AssayError
-from assay.ingest.documents.formats import format_of
+from assay.ingest.documents.formats import Format, format_of
 from assay.ingest.languages import language_of
 from assay.store.files import decode, read_bytes
 
@@ -214,8 +214,9 @@ def _consider(base: str, path: str, out: Scan) -> None:
         return
     name = path.rpartition("/")[2]
     config = name in CONFIG_NAMES
+    form = None if config or language_of(path) is not None else format_of(path)
     document = not config and language_of(path) is None
-    if document and format_of(path) is None:
+    if document and form is None:
         out.others += 1
         if _SECRET.search(name):
             out.skipped[path] = "secret"
@@ -226,6 +227,7 @@ def _consider(base: str, path: str, out: Scan) -> None:
         else "vendored" if _VENDORED.search(path)
         else "minified" if named and _MINIFIED.search(name)
         else "generated" if named and _GENERATED_NAME.search(name)
+        else form.missing if form
         else ""
     )  # fmt: skip
     if reason:
@@ -243,7 +245,7 @@ def _consider(base: str, path: str, out: Scan) -> None:
     elif not stat.S_ISREG(info.st_mode):
         if not stat.S_ISDIR(info.st_mode):
             out.skipped[path] = "not a regular file"
-    elif info.st_size > MAX_BYTES:
+    elif info.st_size > (form.most_bytes if form else MAX_BYTES):
         out.skipped[path] = f"large ({info.st_size / 1e6:.1f} MB)"
     else:
         found = Found(path, info.st_size, info.st_mtime_ns)
@@ -252,15 +254,24 @@ def _consider(base: str, path: str, out: Scan) -> None:
 
 def read_source(root: Path, path: str, whole: bool = False) -> Source:
     """A file's text, or why there is none. Never raises for a bad file. `whole`: also what looks minified or generated."""
+    found = _read(root, path, MAX_BYTES)
+    return found if found.skip or found.problem else _decoded(found.data, whole)
+
+
+def read_document(root: Path, path: str, form: Format) -> Source:
+    """A document's text, however it came about; of formats that are no text its bytes."""
+    found = _read(root, path, form.most_bytes)
+    return found if found.skip or found.problem or form.binary else _decoded(found.data, whole=True)
+
+
+def _read(root: Path, path: str, most: int) -> Source:
     try:
-        data = read_bytes(root, path, MAX_BYTES + 1)
+        data = read_bytes(root, path, most + 1)
     except (FileNotFoundError, NotADirectoryError):
         return Source(b"", skip="vanished")
     except OSError as error:
         return Source(b"", problem=f"cannot be read: {error.strerror or error}")
-    if len(data) > MAX_BYTES:
-        return Source(b"", skip="large")
-    return _decoded(data, whole)
+    return Source(data) if len(data) <= most else Source(b"", skip="large")
 
 
 def read_config(root: Path, path: str) -> str:

@@ -6,6 +6,8 @@ For what stands beside the generations of an index because it changes at other t
 from __future__ import annotations
 
 import bisect
+import io
+import mmap
 import os
 import zipfile
 import zlib
@@ -27,7 +29,7 @@ class Strings:
     """Many strings as one piece of text and where each begins."""
 
     def __init__(self, text: Array, starts: Array) -> None:
-        self._text, self._starts = text.tobytes(), starts
+        self._text, self._starts = np.ascontiguousarray(text).data, starts
 
     def __len__(self) -> int:
         return len(self._starts) - 1
@@ -42,7 +44,7 @@ class Strings:
         return place if place < len(self) and self._bytes(place) == wanted else -1
 
     def _bytes(self, number: int) -> bytes:
-        return self._text[self._starts[number] : self._starts[number + 1]]
+        return bytes(self._text[int(self._starts[number]) : int(self._starts[number + 1])])
 
 
 def strings(what: str, values: Iterable[str]) -> dict[str, Array]:
@@ -97,3 +99,33 @@ def load(path: Path, version: int, what: str) -> dict[str, Array]:
     except (OSError, EOFError, KeyError, ValueError, zlib.error, zipfile.BadZipFile, NotImplementedError) as error:
         reason = (str(error) or type(error).__name__).splitlines()[0]
     raise UnusableIndex(f"{path}: {what} cannot be used ({reason}). Write it again with: assay index")
+
+
+def mapped(path: Path, version: int, what: str) -> dict[str, Array]:
+    """All arrays of a file without reading more of it than is used. The file may be replaced meanwhile; damage inside an array goes unnoticed."""
+    try:
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+            memory = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            arrays = {info.filename.removesuffix(".npy"): _member(memory, info) for info in archive.infolist()}
+        if key_of(arrays, version) is not None:
+            return arrays
+        reason = "of another version"
+    except FileNotFoundError:
+        raise
+    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+    raise UnusableIndex(f"{path}: {what} cannot be used ({reason}). Delete it, and it will be made again")
+
+
+def _member(memory: memoryview, info: zipfile.ZipInfo) -> Array:
+    """One array of a zip file that was not compressed, where it stands."""
+    if info.compress_type != zipfile.ZIP_STORED:
+        raise ValueError("compressed")
+    names = sum(
+        int.from_bytes(memory[info.header_offset + at : info.header_offset + at + 2], "little") for at in (26, 28)
+    )
+    start = info.header_offset + 30 + names  # behind the member's own header
+    head = io.BytesIO(memory[start : start + 256])
+    np.lib.format.read_magic(head)
+    shape, _, kind = np.lib.format.read_array_header_1_0(head)
+    return np.frombuffer(memory, kind, int(np.prod(shape)), start + head.tell()).reshape(shape)

@@ -22,7 +22,7 @@ from assay.store.arrays import Array, Strings
 from assay.store.index import Index, UnusableIndex
 
 NAME = "sections.npz"
-FORMAT = 1  # of the arrays below
+FORMAT = 2  # of the arrays below
 MOST_NAMESAKES = 8  # definitions of a name; one that more have names none of them
 _MOST_ROWS = 200  # definitions looked at for a qualified name
 _UNREAD = bytes(16)  # instead of a content hash
@@ -48,6 +48,7 @@ class Document:
     mtime: int
     hash: bytes = b""
     sections: Sequence[SectionFacts] = ()
+    problem: str = ""  # why nothing was read
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +83,10 @@ def known(path: Path, key: str) -> Known | None:
     if arrays.key_of(found, FORMAT) != key:
         return None
     paths, sizes, times = arrays.strings_of(found, "path"), found["sizes"].tolist(), found["mtimes"].tolist()
-    hashes = [bytes(one) for one in found["hashes"]]
+    hashes, problems = [bytes(one) for one in found["hashes"]], arrays.strings_of(found, "problem")
     rows = [
-        Document(paths[n], sizes[n], times[n], hashes[n] if hashes[n] != _UNREAD else b"") for n in range(len(paths))
+        Document(paths[n], sizes[n], times[n], hashes[n] if hashes[n] != _UNREAD else b"", (), problems[n])
+        for n in range(len(paths))
     ]
     return Known({row.path: row for row in rows}, int(found["indexed_at"][0]))
 
@@ -115,6 +117,7 @@ def _arrays(key: str, documents: Sequence[Document], indexed_at: int) -> dict[st
         "names": np.array([names[name] for s in sections for name in s.names], "<i4"),
         "name_starts": arrays.starts(s.names for s in sections),
         **arrays.strings("path", (d.path for d in documents)),
+        **arrays.strings("problem", (d.problem for d in documents)),
         **arrays.strings("heading", ("\n".join(s.headings) for s in sections)),
         **arrays.strings("term", vocabulary),
         **arrays.strings("name", names),

@@ -61,9 +61,16 @@ _RULE = re.compile(r"([!-/:-@\[-`{-~])\1+[ \t]*$")
 _SHORTEST = 4  # characters: a shorter line under a longer title is text
 
 
+# what an indented literal block follows: a directive for code, or a paragraph that ends with two colons
+_LITERAL = re.compile(
+    r"[ \t]*(?:\.\. (?:code-block|code|sourcecode|parsed-literal|literalinclude|doctest|testcode|productionlist)::.*"
+    r"|(?!\.\.[ \t]).*::)[ \t]*$"
+)
+
+
 def restructured(lines: Sequence[str], start: int) -> Outline:
     """A title underlined with any punctuation, perhaps overlined, too; the style that comes first is the highest. Plain text is read the same way."""
-    out, levels = Outline(), dict[tuple[str, bool], int]()
+    out, levels = Outline(code=_literal_blocks(lines, start)), dict[tuple[str, bool], int]()
     for number in range(start + 1, len(lines)):
         rule, title = lines[number].rstrip(), lines[number - 1].rstrip()
         if not rule or not _RULE.match(rule) or not title or _RULE.match(title):
@@ -75,6 +82,29 @@ def restructured(lines: Sequence[str], start: int) -> Outline:
             level = levels.setdefault((rule[0], over), len(levels) + 1)
             out.headings.append(Heading(at, level, title.strip()))
     return out
+
+
+def _literal_blocks(lines: Sequence[str], start: int) -> set[int]:
+    """The lines of blocks that are indented deeper than what announces them, blank ones inside included."""
+    code: set[int] = set()
+    number = start
+    while number < len(lines):
+        if not _LITERAL.match(lines[number]):
+            number += 1
+            continue
+        depth, first = _indent(lines[number]), number + 1
+        last = number = first
+        while number < len(lines) and (not lines[number].strip() or _indent(lines[number]) > depth):
+            number += 1
+            last = number if lines[number - 1].strip() else last
+        while first < last and not lines[first].strip():
+            first += 1
+        code.update(range(first, last))
+    return code
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 _SIGNS = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*)$")

@@ -1,66 +1,67 @@
-"""A document's lines → sections: every line belongs to exactly one."""
+"""A document → sections: every line belongs to exactly one."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from assay.ingest.documents.formats import Format
+from assay.ingest.documents.opened import Opened
+from assay.text.chunk import Part, Text
 
 LONG = 6_000  # characters after which a section is split at the next paragraph
-_FRONT = {"---": ("---", "..."), "+++": ("+++",)}  # how front matter begins, and how it ends
-_MOST_FRONT = 200  # lines of front matter; a rule that is never closed is no front matter
-_TITLE = re.compile(r"""title\s*[:=]\s*["']?(.*?)["']?\s*$""")
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where a section stands: the headings above it, outermost first, and its first and last line, from 1."""
+    """Where a section stands: the headings above it, outermost first, and its first and last line of the text, from 1."""
 
     headings: tuple[str, ...]
     first: int
     last: int
 
 
-def lines_of(text: str) -> list[str]:
-    """The lines of a text, as they are counted everywhere; the end of the last line begins no other."""
-    lines = text.replace("\r\n", "\n").split("\n")
-    return lines if lines[-1] else lines[:-1]
+def split(document: Opened) -> list[Span]:
+    """The sections of a document in order, long ones in pieces."""
+    lines, parts = document.lines, parts_of(document)
+    ends = [*(part.line for part in parts[1:]), len(lines)]
+    return (
+        []
+        if not lines
+        else [
+            Span(part.headings, first + 1, last)
+            for part, end in zip(parts, ends, strict=True)
+            for first, last in _pieces(lines, part.line, end, document.outline.code)
+        ]
+    )
 
 
-def split(lines: Sequence[str], form: Format) -> list[Span]:
-    """The sections of a document in order. What stands before the first heading is one of its own, unless it is blank."""
-    if not lines:
+def parts_of(document: Opened) -> list[Part]:
+    """Where sections begin. What stands before the first heading is one of its own, unless it is blank."""
+    if not document.lines:
         return []
-    title, start = _front_matter(lines)
-    outline = form.outline(lines, start)
-    base = (title,) if title else ()
-    starts: list[tuple[int, tuple[str, ...]]] = [(0, base)]
+    base = (document.title,) if document.title else ()
+    parts = [Part(0, base)]
     above: list[tuple[int, str]] = []
-    for heading in outline.headings:
+    for heading in document.outline.headings:
         above = [(level, text) for level, text in above if level < heading.level] + [(heading.level, heading.title)]
-        starts.append((heading.line, base + tuple(text for _, text in above if text)))
-    if len(starts) > 1 and not any(line.strip() for line in lines[start : starts[1][0]]):
-        starts[:2] = [(0, starts[1][1])]
-    ends = [at for at, _ in starts[1:]] + [len(lines)]
-    return [
-        Span(headings, first + 1, last)
-        for (at, headings), end in zip(starts, ends, strict=True)
-        for first, last in _pieces(lines, at, end, outline.code)
-    ]
+        part = Part(heading.line, base + tuple(text for _, text in above if text))
+        if parts[-1].line == heading.line:  # two bookmarks of one page
+            parts.pop()
+        parts.append(part)
+    if len(parts) > 1 and not any(line.strip() for line in document.lines[document.start : parts[1].line]):
+        parts[:2] = [Part(0, parts[1].headings)]
+    return parts
 
 
-def _front_matter(lines: Sequence[str]) -> tuple[str, int]:
-    """The title that front matter gives, and the line after it."""
-    closing = _FRONT.get(lines[0].rstrip())
-    title = ""
-    for number in range(1, min(len(lines), _MOST_FRONT)) if closing else ():
-        if closing and lines[number].rstrip() in closing:
-            return title, number + 1
-        if not title and (found := _TITLE.match(lines[number])):
-            title = found[1]
-    return "", 0
+def as_text(document: Opened) -> Text:
+    """A document as chunkers read it."""
+    return Text(
+        document.lines,
+        tuple(parts_of(document)) or (Part(0),),
+        document.outline.code,
+        document.pages,
+        document.numbers,
+    )
 
 
 def _pieces(lines: Sequence[str], start: int, end: int, code: set[int]) -> Iterator[tuple[int, int]]:

@@ -1,0 +1,116 @@
+"""Searching: passages of documents and definitions of code in one ranked list. `Search.ranked` reads top to bottom as the algorithm.
+
+Both are scored with BM25F, each over its own fields, with one rarity of words over all of them: so their scores can be compared. Candidates share one
+numbering: passages first, then the items of the index behind them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from assay.retrieve.filters import Filters, admitted
+from assay.retrieve.found import Found, Reader
+from assay.retrieve.fusion import Channel, fuse
+from assay.retrieve.lexical import norms_of, query_terms, rarity_of, saturated
+from assay.retrieve.order import Floats, highest
+from assay.retrieve.profile import Profile
+from assay.store.columns import KIND_NAMES
+from assay.store.index import Index
+from assay.store.passages import Passages
+
+Rerank = Callable[[str, Sequence[Found]], Sequence[Found]]
+
+LEXICAL = "lexical"
+_CANDIDATES = 200  # of each ranking that are fused, or shown to a reranker
+_LONGEST = 2_000  # characters of a query that are looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The numbers of the lexical ranking."""
+
+    # heading, path, text of passages: the weight of a field, and how much its length counts
+    fields: tuple[float, ...] = (2.0, 0.5, 1.0)
+    lengths: tuple[float, ...] = (0.5, 0.3, 0.75)
+    saturation: float = 1.5
+    code: float = 1.1  # what a definition counts, a passage being 1
+
+
+class Search:
+    """An index and passages, ready to be searched again and again."""
+
+    def __init__(self, index: Index, passages: Passages, weights: Weights = Weights()) -> None:  # noqa: B008 (frozen)
+        self.index, self.passages, self.weights = index, passages, weights
+        self._profile = Profile()
+
+    def ranked(
+        self,
+        query: str,
+        k: int = 10,
+        filters: Filters = Filters(),  # noqa: B008 (frozen)
+        vectors: Mapping[str, Channel] | None = None,
+        rerank: Rerank | None = None,
+    ) -> list[Found]:
+        """The best `k` for a query, best first. Other rankings of the same numbers are fused with the lexical one; a reranker has the last word."""
+        words = query_terms(query[:_LONGEST], 1)
+        allowed = admitted(self.index, self.passages, filters)
+        scores = np.where(allowed, self.scores(words), 0.0)
+        best = highest(scores, max(k, _CANDIDATES)).tolist()
+        ranking = [(number, float(scores[number])) for number in best]
+        if vectors:
+            others = {
+                name: Channel(channel.weight, [n for n in channel.items if allowed[n]][:_CANDIDATES])
+                for name, channel in vectors.items()
+            }
+            fused = fuse({LEXICAL: Channel(1.0, best[:_CANDIDATES]), **others})
+            ranking = [(one.number, one.score) for one in fused]
+        reader = Reader(self.index, self.passages, frozenset(words))
+        if rerank:
+            return list(rerank(query, reader.read(ranking[: max(k, _CANDIDATES)])))[:k]
+        return reader.read(ranking[:k])
+
+    def scores(self, words: Mapping[str, int]) -> Floats:
+        """BM25F of every candidate."""
+        items, passages, weights = self.index.postings, self.passages, self.weights
+        first = len(passages)
+        scores = np.zeros(first + len(items.lengths))
+        for word, times in words.items():
+            having, counts = passages.having(word)
+            named, item_counts = items.get(word)
+            rarity = rarity_of(first + len(items.numbers), len(having) + len(named))
+            if len(having):
+                frequency = (counts * np.array(weights.fields) / self._norms[having]).sum(axis=1)
+                worth = frequency * (weights.saturation + 1) / (weights.saturation + frequency)
+                scores[having] += times * rarity * worth
+            if len(named):
+                worth = saturated(item_counts, self._item_norms[named], self._profile)
+                scores[first + named] += times * rarity * worth
+        scores[first:] *= self._item_weights
+        return scores
+
+    @cached_property
+    def _norms(self) -> Floats:
+        lengths = self.passages.lengths.astype(np.float64)
+        average = lengths.mean(axis=0) if len(lengths) else np.ones(lengths.shape[1])
+        share = np.array(self.weights.lengths)
+        return np.asarray(1 - share + share * lengths / np.maximum(average, 1e-9), dtype=np.float64)
+
+    @cached_property
+    def _item_norms(self) -> Floats:
+        return norms_of(self.index.postings, self._profile)
+
+    @cached_property
+    def _item_weights(self) -> Floats:
+        """What each item counts for what it is: data and tests less than definitions, files by themselves nothing."""
+        kinds = np.array(
+            [0.0 if kind in ("", "file") else self._profile.kind_weights.get(kind, 1.0) for kind in KIND_NAMES]
+        )
+        columns = self.index.columns
+        weights = np.zeros(len(self.index.postings.lengths))
+        size = min(len(weights), len(columns))
+        weights[:size] = kinds[columns.kind[:size]] * np.where(columns.test[:size], self._profile.test_weight, 1.0)
+        return weights * self.weights.code

@@ -1,0 +1,444 @@
+"""Searching passages and definitions: what is found, in what order, confined to what, shown how, and kept up to date."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import assay as package
+import documents
+from assay.errors import AssayError
+from assay.repository import Repository as Opened
+from assay.retrieve.filters import _matches
+from assay.retrieve.found import Found
+from assay.retrieve.fusion import Channel
+from assay.store import passages
+from assay.store.index import NoIndex
+from assay.store.passages import Passages
+from assay.text.terms import terms
+from command import COMMAND, ENVIRONMENT, assay
+from conftest import Repository
+
+PUMPS = """\
+def start_pumps(station):
+    \"\"\"Starts the pumps of a station, one after the other.\"\"\"
+    for pump in station.pumps:
+        pump.start()
+
+
+class Valve:
+    \"\"\"A valve that opens and closes.\"\"\"
+
+    def open(self):
+        self.state = "open"
+"""
+GUIDE = """\
+# Waterworks
+
+Welcome to the manual of the station. It is read from the first page to the last by everybody who works here, once.
+
+## Starting
+
+Pumps must be started before any valve is opened, or the pipe bursts. Use `start_pumps` for it and wait for the pressure.
+
+## Emergencies
+
+When a pipe bursts, close the valve nearest to it and call the plumber, whose number is written on the wall.
+"""
+
+
+@pytest.fixture
+def station(repository: Repository) -> Repository:
+    repository.write("src/pumps.py", PUMPS)
+    repository.write("docs/guide.md", GUIDE)
+    repository.write("docs/manual.pdf", documents.pdf("Contents of this book", "The turbine is greased on Mondays."))
+    repository.commit()
+    repository.index()
+    return repository
+
+
+@pytest.fixture
+def opened(station: Repository) -> Iterator[Opened]:
+    with package.open(station.root) as repo:
+        yield repo
+
+
+def _places(found: list[Found]) -> list[str]:
+    return [one.place for one in found]
+
+
+# what is found
+
+
+def test_documents_and_code_stand_in_one_list_with_places_to_cite(opened: Opened) -> None:
+    found = opened.search("start the pumps")
+    assert {one.kind for one in found} >= {"passage", "function"}
+    function = next(one for one in found if one.kind == "function")
+    assert (function.id, function.place, function.title) == (
+        "src/pumps.py::start_pumps",
+        "src/pumps.py:1-4",
+        "function start_pumps",
+    )
+    passage = next(one for one in found if one.kind == "passage")
+    assert (passage.place, passage.title) == ("docs/guide.md:5-7", "Waterworks > Starting")
+    assert "before any valve is opened" in passage.text
+    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+
+
+def test_a_page_is_cited_where_there_are_pages(opened: Opened) -> None:
+    (found,) = opened.search("when is the turbine greased", 1)
+    assert (found.place, found.page, found.language) == ("docs/manual.pdf, page 2", 2, "pdf")
+
+
+def test_a_rare_word_counts_more_than_a_common_one(opened: Opened) -> None:
+    assert opened.search("valve plumber", 1)[0].title == "Waterworks > Emergencies"
+
+
+def test_words_of_the_heading_count_more_than_those_of_the_text(repository: Repository) -> None:
+    filler = "Sentences that say nothing in particular but are long enough to stand by themselves as one passage. "
+    repository.write("a.md", f"# Apples\n\n{filler}\n\n# Pears\n\n{filler} Apples are mentioned.\n")
+    with package.open(repository.root, index=True) as repo:
+        assert [one.title for one in repo.search("apples")] == ["Apples", "Pears"]
+
+
+def test_nothing_is_found_for_words_nobody_uses(opened: Opened) -> None:
+    assert opened.search("zebra") == []
+    assert opened.search("the of and") == []
+
+
+def test_of_a_long_definition_the_lines_that_say_most_are_cited(repository: Repository) -> None:
+    methods = "".join(
+        f"    def step_{n}(self):\n        return self.machine.advance({n}, 'ordinary words here')\n\n"
+        for n in range(80)
+    )
+    repository.write("a.py", f"class Machine:\n{methods}    def last(self):\n        return 'turbine grease'\n")
+    with package.open(repository.root, index=True) as repo:
+        found = next(one for one in repo.search("Machine turbine grease") if one.symbol == "Machine")
+    assert found.start > 200
+    assert "turbine grease" in found.text
+
+
+def test_a_file_that_changed_is_shown_by_what_was_indexed(station: Repository) -> None:
+    station.write("src/pumps.py", "# all gone\n")
+    with package.open(station.root) as repo:
+        found = next(one for one in repo.search("start pumps") if one.kind == "function")
+    assert "Starts the pumps of a station" in found.text
+
+
+def test_questions_that_cannot_be_answered_are_refused(
+    opened: Opened, repository: Repository, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    for arguments, said in (
+        ({"query": " "}, "some words"),
+        ({"query": "x", "k": 0}, "at least 1"),
+        ({"query": "x", "chunker": "no"}, "no chunker"),
+    ):
+        with pytest.raises(AssayError, match=said):
+            opened.search(**arguments)  # type: ignore[arg-type]
+    with pytest.raises(AssayError, match="python"):
+        opened.search("x", languages=["pyton"])
+    with pytest.raises(NoIndex):
+        Opened(tmp_path_factory.mktemp("empty")).search("x")
+
+
+def test_a_huge_or_odd_query_is_answered(opened: Opened) -> None:
+    for query in ("pump " * 100_000, "\0\x1b[31m", "🙂", "'\"; DROP TABLE", "((((", "\ud800"):
+        opened.search(query)
+
+
+def test_a_repository_without_documents_or_without_code_is_searched(repository: Repository) -> None:
+    repository.write("a.py", "def pump():\n    return 1\n")
+    with package.open(repository.root, index=True) as repo:
+        assert [one.symbol for one in repo.search("pump")] == ["pump"]
+    (repository.root / "a.py").unlink()
+    repository.write("a.md", "# Pump\n\nText.\n")
+    with package.open(repository.root, index=True) as repo:
+        assert [one.title for one in repo.search("pump")] == ["Pump"]
+
+
+# confined
+
+
+def test_a_search_is_confined_by_path_language_kind_and_source(opened: Opened) -> None:
+    query = "pumps valve turbine"
+    everything = opened.search(query)
+    assert {one.path for one in everything} == {"src/pumps.py", "docs/guide.md", "docs/manual.pdf"}
+    for filters, paths in (
+        ({"paths": ["src/"]}, {"src/pumps.py"}),
+        ({"paths": ["*.md", "src/*"]}, {"docs/guide.md", "src/pumps.py"}),
+        ({"paths": ["nowhere/"]}, set()),
+        ({"languages": ["python"]}, {"src/pumps.py"}),
+        ({"languages": ["PDF", "markdown"]}, {"docs/guide.md", "docs/manual.pdf"}),
+        ({"kinds": ["passage"]}, {"docs/guide.md", "docs/manual.pdf"}),
+        ({"kinds": ["class"]}, {"src/pumps.py"}),
+        ({"code": False}, {"docs/guide.md", "docs/manual.pdf"}),
+        ({"documents": False}, {"src/pumps.py"}),
+    ):
+        found = opened.search(query, **filters)  # type: ignore[arg-type]
+        assert {one.path for one in found} == paths, filters
+        kept = {one.id: one.score for one in everything}
+        assert all(
+            one.score == kept[one.id] for one in found
+        )  # filters choose, they do not change what a result is worth
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "matches"),
+    [
+        ("docs/", "docs/a/b.md", True), ("docs", "docs/a.md", True), ("docs/*", "docs/a/b.md", True), ("docs/**/*.md", "docs/a/b.md", True),
+        ("**/*.md", "a.md", True), ("*.md", "docs/a.md", True), ("./docs/a.md", "docs/a.md", True), ("docs", "docs2/a.md", False),
+        ("*.md", "a.mdx", False), ("a.md", "docs/a.md", False),
+    ],
+)  # fmt: skip
+def test_patterns_of_paths_mean_what_people_expect(pattern: str, path: str, matches: bool) -> None:
+    assert _matches(path, pattern) is matches
+
+
+def test_only_files_changed_since_a_commit_or_a_day(station: Repository) -> None:
+    station.git("tag", "v1")
+    station.write("docs/news.md", "# News\n\nThe pumps are new.\n")
+    station.commit()
+    station.write("docs/draft.md", "# Draft\n\nPumps again.\n")
+    station.index()
+    with package.open(station.root) as repo:
+        assert {one.path for one in repo.search("pumps", since="v1")} == {"docs/news.md", "docs/draft.md"}
+        assert {one.path for one in repo.search("pumps", since="HEAD")} == {"docs/draft.md"}
+        assert len({one.path for one in repo.search("pumps", since="2001-01-01")}) == 4
+        for when in ("2026-13-40", "nonsense", "--all"):
+            with pytest.raises(AssayError, match="--since"):
+                repo.search("pumps", since=when)
+
+
+def test_outside_git_the_time_of_a_file_counts(station: Repository) -> None:
+    subprocess.run(["rm", "-rf", ".git"], cwd=station.root, check=True)
+    os.utime(station.root / "docs/guide.md", (1, 1))
+    station.index()
+    with package.open(station.root) as repo:
+        assert "docs/guide.md" not in {one.path for one in repo.search("pumps", since="2001-01-01")}
+        with pytest.raises(AssayError, match="not under git"):
+            repo.search("pumps", since="v1")
+
+
+# other rankings
+
+
+def test_another_ranking_is_fused_and_a_reranker_has_the_last_word(opened: Opened) -> None:
+    search = opened.searcher()
+    turbine = next(n for n in range(len(search.passages)) if "turbine" in search.passages[n].text)
+    assert "docs/manual.pdf, page 2" not in _places(opened.search("start the pumps"))
+    fused = opened.search("start the pumps", vectors={"vectors": Channel(1.0, [turbine])})
+    assert "docs/manual.pdf, page 2" in _places(fused)
+    confined = opened.search("start the pumps", vectors={"vectors": Channel(1.0, [turbine])}, paths=["src/"])
+    assert {one.path for one in confined} == {"src/pumps.py"}
+    ordered = opened.search("pumps valve", 2, rerank=lambda query, found: sorted(found, key=lambda one: one.id))
+    assert [one.id for one in ordered] == sorted(one.id for one in opened.search("pumps valve"))[:2]
+
+
+# kept up to date
+
+
+def test_passages_follow_the_documents_when_those_are_indexed_again(station: Repository) -> None:
+    def titles() -> list[str]:
+        with package.open(station.root) as repo:
+            return [one.title for one in repo.search("plumber", documents=True, code=False)]
+
+    assert titles() == ["Waterworks > Emergencies"]
+    station.write("docs/guide.md", GUIDE.replace("plumber", "engineer"))
+    station.write("docs/other.md", "# Numbers\n\nThe plumber has none.\n")
+    station.index()
+    assert titles() == ["Numbers"]
+    (station.root / "docs/other.md").unlink()
+    station.index()
+    assert titles() == []
+
+
+def test_a_document_that_did_not_change_is_not_divided_again(
+    station: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with package.open(station.root) as repo:
+        repo.search("pumps")
+    station.write("docs/other.md", "# Other\n\nPumps.\n")
+    station.index()
+    divided: list[bytes] = []
+    from assay.ingest import parse
+
+    original = parse.extract_passages
+    monkeypatch.setattr(parse, "extract_passages", lambda data, *rest: divided.append(data) or original(data, *rest))
+    with package.open(station.root) as repo:
+        repo.search("pumps")
+        repo.search("valve")
+    assert divided == [b"# Other\n\nPumps.\n"]
+
+
+def test_damaged_passages_are_made_again(station: Repository) -> None:
+    with package.open(station.root) as repo:
+        before = _places(repo.search("pumps"))
+    (path,) = station.home.folder.glob("passages-*.npz")
+    for damage in (b"", b"PK nothing", path.read_bytes()[:300]):
+        path.write_bytes(damage)
+        with package.open(station.root) as repo:
+            assert _places(repo.search("pumps")) == before
+
+
+def test_two_searches_at_once_make_the_passages_once(station: Repository) -> None:
+    command = [*COMMAND, "search", "pumps", "--format", "json"]
+    running = [
+        subprocess.Popen(command, cwd=station.root, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    printed = [one.communicate(timeout=120)[0] for one in running]
+    assert len(set(printed)) == 1
+    assert all(one.returncode == 0 for one in running)
+
+
+def test_each_chunker_has_passages_of_its_own(opened: Opened) -> None:
+    whole, small = (opened.search("plumber", 1, chunker=spec)[0] for spec in ("structure:512", "tokens:32:8"))
+    assert whole.id != small.id
+    assert len(small.text) < len(whole.text)
+    assert opened.searcher("tokens:32:8") is opened.searcher("tokens:32:8")
+
+
+# the arrays
+
+
+def test_passages_are_stored_as_they_were_read(station: Repository) -> None:
+    with package.open(station.root) as repo:
+        stored = repo.searcher().passages
+    found = [stored[number] for number in range(len(stored))]
+    assert [one.path for one in found] == sorted(one.path for one in found)
+    for one in found:
+        if one.language == "markdown":
+            assert GUIDE[one.start : one.end] == one.text
+            assert GUIDE.split("\n")[one.first - 1 : one.last] == one.text.split("\n")
+    for word in terms("pumps valve guide starting turbine"):
+        numbers, counts = stored.having(word)
+        expected = {
+            one.number: [
+                terms(" ".join(one.headings)).count(word),
+                terms(one.path).count(word),
+                terms(one.text).count(word),
+            ]
+            for one in found
+        }
+        assert {n: row.tolist() for n, row in zip(numbers.tolist(), counts, strict=True)} == {
+            n: row for n, row in expected.items() if any(row)
+        }
+    assert stored.lengths[:, 2].tolist() == [len(terms(one.text)) for one in found]
+    assert np.array_equal(stored.documents, np.sort(stored.documents))
+
+
+def test_no_passages_at_all_can_be_stored(tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("none") / "passages.npz"
+    passages.write(path, "key", "structure:512@1", [])
+    stored = Passages.open(path)
+    assert len(stored) == 0
+    assert [len(values) for values in stored.having("x")] == [0, 0]
+    assert passages.key_at(path) == "key"
+
+
+# the command
+
+
+def test_the_command_prints_places_and_lines_and_plain_text_when_piped(station: Repository) -> None:
+    done = assay(station.root, "search", "what to do when a pipe bursts")
+    assert done.code == 0
+    assert done.lines[0].startswith("docs/guide.md:9-11  Waterworks > Emergencies")
+    assert "When a pipe bursts, close the valve nearest to it" in done.out
+    assert "\x1b" not in done.out
+
+
+def test_words_stand_out_in_a_terminal() -> None:
+    found = Found(
+        "i",
+        "passage",
+        "a.md",
+        "markdown",
+        1,
+        1,
+        0,
+        (),
+        "",
+        1.0,
+        "Pumps are pumping.\nNo.",
+        "a.md:1-1",
+        frozenset(terms("pump")),
+    )
+    assert found.marked("Two pumps, pumping_it.") == [
+        ("Two ", False),
+        ("pumps", True),
+        (", ", False),
+        ("pumping_it", True),
+        (".", False),
+    ]
+    assert found.snippet(1) == ["Pumps are pumping."]
+
+
+def test_the_json_of_a_search_is_stable(station: Repository) -> None:
+    answer = assay(station.root, "search", "start pumps valve", "--format", "json", "-k", "2").json
+    assert {"query": "start pumps valve", "chunker": "structure:512", "fresh": True}.items() <= answer.items()
+    for rank, one in enumerate(answer["results"], 1):
+        assert one["rank"] == rank
+        wanted = {"rank", "id", "kind", "path", "language", "start", "end", "citation", "score", "text"}
+        assert set(one) == wanted | ({"headings"} if one["kind"] == "passage" else {"symbol"})
+    page = assay(station.root, "search", "turbine", "--format", "json", "--documents-only").json["results"][0]
+    assert (page["page"], page["citation"]) == (2, "docs/manual.pdf, page 2")
+
+
+def test_the_command_says_when_nothing_was_found_and_when_the_index_is_old(station: Repository) -> None:
+    done = assay(station.root, "search", "zebra")
+    assert (done.code, done.out) == (1, "nothing found among 5 passages and 4 definitions\n")
+    station.write("docs/guide.md", "# Other\n")
+    assert "1 files changed since they were indexed" in assay(station.root, "search", "pumps").err
+
+
+def test_bad_options_of_the_command_are_explained(station: Repository) -> None:
+    for arguments in (
+        ["--documents-only", "--code-only"],
+        ["--language", "klingon"],
+        ["--chunker", "tokens:1"],
+        ["--since", "yesterday"],
+        ["--kind", "opera"],
+        ["-k", "0"],
+    ):
+        done = assay(station.root, "search", "pumps", *arguments)
+        assert done.code == 2
+        assert done.err.strip()
+
+
+# the guide
+
+
+def test_the_examples_of_the_guide_run_as_they_are(tmp_path: Path) -> None:
+    guide = (Path(__file__).parents[1] / "docs/guides/search.md").read_text("utf-8")
+    blocks = re.findall(r"^```sh\n(.*?)^```$", guide, re.S | re.M)
+    program, work = tmp_path / "bin" / "assay", tmp_path / "work"
+    program.parent.mkdir()
+    work.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {" ".join(shlex.quote(part) for part in COMMAND)} "$@"\n')
+    program.chmod(0o755)
+    environment = ENVIRONMENT | {"PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}"}
+    script = "set -e\n" + "\n".join(blocks)
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=work, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("docs/guide.md:7-9  Waterworks > Emergencies") >= 2
+    assert "docs/contact.html:1-2  Contact" in done.stdout
+    assert "docs/news.md:1-2  News" in done.stdout
+
+
+def test_the_python_of_the_guide_runs(
+    station: Repository, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    guide = (Path(__file__).parents[1] / "docs/guides/search.md").read_text("utf-8")
+    (block,) = re.findall(r"^```python\n(.*?)^```$", guide, re.S | re.M)
+    monkeypatch.chdir(station.root)
+    exec(block, {"assay": package})
+    assert "docs/guide.md:5-7 Waterworks > Starting" in capsys.readouterr().out
