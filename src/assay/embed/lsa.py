@@ -24,11 +24,15 @@ from assay.store.files import content_hash
 from assay.text.terms import terms
 
 DIMENSIONS = 200  # from 150 to 250 Cranfield ranks alike, with 100 and 400 worse
+FEWEST, TEXTS_EACH = (
+    32,
+    4,
+)  # dimensions of a small corpus: with one for each text nothing but the words themselves would be near
 MOST_TEXTS = 10_000  # trained on an even sample of so many, so that training has a bound
 MOST_TERMS = 30_000  # the most frequent
 KEPT = 0.8  # a trained table is used on while this share of its texts is still there, and the corpus did not outgrow it
 
-_VERSION = 1
+_VERSION = 2
 _SPARE = 20  # columns beyond the wanted that make the random projection sharp
 _PASSES = 6  # power iterations: with 4 Cranfield loses 0.003, with 8 it gains nothing
 _SEED = 0
@@ -92,7 +96,8 @@ def train(texts: Sequence[str], dimensions: int = DIMENSIONS) -> Lsa:
     counts = counted(bags, {term: place for place, term in enumerate(vocabulary)})
     rarity = np.log(max(len(texts), 1) / np.maximum(np.bincount(counts.columns, minlength=counts.width), 1))
     matrix = _unit_rows(counts, rarity.astype(np.float32))
-    directions = _directions(matrix, min(dimensions, *_shape(matrix)))
+    rank = min(dimensions, max(FEWEST, len(texts) // TEXTS_EACH))
+    directions = _directions(matrix, min(rank, *_shape(matrix)))
     return Lsa(tuple(vocabulary), (directions * rarity[:, None]).astype(np.float16), _hashes(texts))
 
 
