@@ -1,4 +1,4 @@
-"""The steps a walker can take: every edge in both directions, laid out so that those from one item stand beside each other."""
+"""The steps a walker can take: every edge in both directions, where the index has it. Nothing is laid out anew: most items no walker ever sees."""
 
 from __future__ import annotations
 
@@ -12,47 +12,63 @@ from assay.retrieve.order import Floats, Ints, added_up
 
 
 class Direction(NamedTuple):
-    """Edges in one direction, ordered by where they start."""
+    """Edges in one direction, ordered by where they start; `types` are codes."""
 
     starts: Ints
     ends: Ints
     types: Ints
-    weights: Floats
+    confidence: NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Every edge in both directions, those that leave an item beside each other, and the share of a walker each takes."""
+    """Every edge in both directions. What the steps from an item weigh together is worked out when a walker first comes there."""
 
-    starts: Ints  # by item: where its steps begin; one more than there are items
+    first: Ints  # by item, in two columns: where its steps along edges begin, and where those against them
+    counts: Ints  # likewise: how many there are
     ends: Ints
-    types: Ints  # codes of edge types; the second half stands for steps against an edge
-    shares: Floats
-    dead_end: NDArray[np.bool_]  # by item: no step leads on from it
+    types: Ints  # each direction has codes of its own
+    confidence: NDArray[np.float32]
+    weights: Floats  # by type
+    _leaving: Floats  # by item: what its steps weigh together; NaN before that is known
 
     @classmethod
-    def of(cls, forwards: Direction, backwards: Direction, size: int) -> Steps:
+    def of(cls, along: Direction, against: Direction, weights: Floats, size: int) -> Steps:
         """Joins two directions, each ordered by where its steps start."""
-        both = [np.searchsorted(one.starts, np.arange(size + 1)) for one in (forwards, backwards)]
-        starts = both[0] + both[1]
-        total = len(forwards.starts) + len(backwards.starts)
-        ends, types, shares = np.empty(total, np.int64), np.empty(total, np.int64), np.empty(total)
-        # a step's place: where its item's steps begin, those against edges after those along them, and how many come before it
-        for one, own, before in ((forwards, both[0], 0), (backwards, both[1], np.diff(both[0]))):
-            first = starts[:-1] - own[:-1] + before
-            places = np.arange(len(one.starts)) + first[one.starts]
-            ends[places], types[places], shares[places] = one.ends, one.types, one.weights
-        leaving = added_up(np.repeat(np.arange(size), np.diff(starts)), shares, size)
-        shares /= np.repeat(np.where(leaving > 0, leaving, 1.0), np.diff(starts))
-        return cls(starts, ends, types, shares, leaving == 0)
+        counts = np.stack([np.bincount(one.starts, minlength=size) for one in (along, against)], axis=1)
+        first = np.cumsum(counts, axis=0) - counts + np.array([0, len(along.starts)])
+        ends, types = np.concatenate([along.ends, against.ends]), np.concatenate([along.types, against.types])
+        confidence = np.concatenate([along.confidence, against.confidence])
+        return cls(first, counts, ends, types, confidence, weights, np.full(size, np.nan))
 
-    def of_item(self, number: int) -> slice:
-        return slice(int(self.starts[number]), int(self.starts[number + 1]))
+    def of_items(self, items: Ints) -> Ints:
+        """The places of all steps from some items: of one item after the other, those along edges first."""
+        return _ranges(self.first[items].ravel(), self.counts[items].ravel())
+
+    def along(self, items: Ints) -> tuple[Ints, Ints]:
+        """The steps along edges from some items: for each the item, and the place of the step."""
+        counts = self.counts[items, 0]
+        return np.repeat(items, counts), _ranges(self.first[items, 0], counts)
+
+    def weighing(self, places: Ints) -> Floats:
+        return np.asarray(self.weights[self.types[places]] * self.confidence[places], dtype=np.float64)
+
+    def leaving(self, items: Ints) -> Floats:
+        """What the steps from each of some items weigh together; 0 where none leads on."""
+        new = items[np.isnan(self._leaving[items])]
+        if len(new):
+            owners = np.repeat(np.arange(len(new)), self.counts[new].sum(axis=1))
+            self._leaving[new] = added_up(owners, self.weighing(self.of_items(new)), len(new))
+        return self._leaving[items]
 
     def moved(self, items: Ints, walkers: Floats, size: int) -> Floats:
-        """Where the walkers of some items are one step later."""
-        first, counts = self.starts[items], self.starts[items + 1] - self.starts[items]
-        # the places of all steps from the items, one range after the other
-        places = np.arange(int(counts.sum())) + np.repeat(first - np.concatenate(([0], counts.cumsum()[:-1])), counts)
-        weights = np.repeat(walkers, counts) * self.shares[places]
-        return added_up(self.ends[places], weights, size)
+        """Where the walkers of some items, none of them a dead end, are one step later."""
+        counts, places = self.counts[items].sum(axis=1), self.of_items(items)
+        shares = self.weighing(places) / np.repeat(self.leaving(items), counts)
+        return added_up(self.ends[places], np.repeat(walkers, counts) * shares, size)
+
+
+def _ranges(first: Ints, counts: Ints) -> Ints:
+    """Whole numbers from each `first`, so many as `counts` says, one range after the other."""
+    before = counts.cumsum() - counts
+    return np.asarray(np.arange(int(counts.sum())) + np.repeat(first - before, counts))
