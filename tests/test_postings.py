@@ -16,6 +16,7 @@ from assay.ingest import facts as F
 from assay.ingest import version
 from assay.ingest.words import count_words, place_words
 from assay.store import postings as P
+from assay.store.mapped import hold
 from assay.store.postings import FIELDS, Postings
 from assay.text.identifiers import words
 from assay.text.terms import stem, terms
@@ -115,7 +116,7 @@ def _expected(item: Item) -> list[Counter[str]]:
 def _written(words: Postings) -> Postings:
     with tempfile.TemporaryDirectory() as folder:
         digest = words.write(Path(folder))
-        opened = Postings.open(Path(folder))
+        opened = Postings.open(hold(Path(folder)))
         assert opened.digest == digest
         return opened
 

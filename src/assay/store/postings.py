@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from assay.store.mapped import Held, array_of
+
 FIELDS = ("name", "qualifier", "path", "signature", "doc", "identifiers", "literals")
 NAME, QUALIFIER, PATH, SIGNATURE, DOC, IDENTIFIERS, LITERALS = range(len(FIELDS))
 
@@ -94,8 +96,8 @@ class Postings:
         self.lengths = lengths  # by item number; zero in all fields where there is no such item
 
     @classmethod
-    def open(cls, folder: Path) -> Postings:
-        return cls(*(np.load(folder / name, mmap_mode="r") for name in FILES))
+    def open(cls, held: Held) -> Postings:
+        return cls(*(array_of(held, name) for name in FILES))
 
     def write(self, folder: Path) -> str:
         """Writes them for `open`. Returns what tells them from damaged ones."""
