@@ -17,6 +17,7 @@ from assay.text.counting import counted
 from assay.text.identifiers import nearest
 
 if TYPE_CHECKING:
+    from assay.ingest.freshness import Look
     from assay.repository import Repository
     from assay.retrieve.context import Context
 
@@ -64,8 +65,13 @@ class Question(ABC):
         return self.repo.configuration.context.budget if self.budget is None else self.budget
 
     @cached_property
+    def look(self) -> Look:
+        """The files as they are when this is asked."""
+        return self.repo.look()
+
+    @property
     def stale(self) -> list[str]:
-        return self.repo.freshness().stale
+        return self.look.freshness.stale
 
     def key(self) -> list[object]:
         """Everything but the state of the repository that decides the answer."""

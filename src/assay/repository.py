@@ -27,7 +27,7 @@ from assay.store.index import Index
 from assay.store.layout import LEARNED, Home
 
 if TYPE_CHECKING:
-    from assay.ingest.freshness import Freshness, Watch
+    from assay.ingest.freshness import Freshness, Look, Watch
     from assay.ingest.report import Progress, Report
     from assay.retrieve.configuration import Configuration
     from assay.retrieve.context import Context
@@ -302,8 +302,12 @@ class Repository:
 
     def freshness(self) -> Freshness:
         """The files that changed since they were indexed."""
+        return self.look().freshness
+
+    def look(self) -> Look:
+        """The files as they are now; the same look as before where it would say the same."""
         from assay.ingest.freshness import Watch
 
         if self._watch is None:
             self._watch = Watch(self.root, self.index)
-        return self._watch.freshness()
+        return self._watch.look()

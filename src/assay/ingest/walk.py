@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from assay.errors import AssayError
 from assay.ingest.documents.formats import Format, format_of
@@ -55,8 +55,7 @@ _TEST_PATH = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """A source file and its stat, which tells whether it changed without reading it."""
 
     path: str

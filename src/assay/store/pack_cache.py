@@ -69,15 +69,15 @@ class PackCache(DiskCache):
         self.write(f"DELETE FROM packs WHERE key NOT IN ({_KEPT})", [(MOST_ENTRIES, MOST_BYTES)])
 
 
-def key_of(index: Index, changed: Iterable[str], question: Iterable[object]) -> bytes:
-    """What an answer depends on: this code, the index and what is kept beside it, the project's settings, the files that are not as
-    they were indexed, and the question."""
+def key_of(index: Index, state: str, question: Iterable[object]) -> bytes:
+    """What an answer depends on: this code, the index and what is kept beside it, the project's settings, the state of its files, and
+    the question."""
     parts = [
         _code(),
         f"{index.folder.name} {index.meta.get('indexed_at')} {_stat(index.folder / catalogue.NAME)}",
         *(f"{path.name} {_stat(path)}" for path in _beside(index)),
         _stat(index.root / _SETTINGS),
-        *(f"{path} {_stat(index.root / path)}" for path in changed),
+        state,
         *(repr(one) for one in question),
     ]
     return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -17,11 +17,11 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from assay.store import arrays
+from assay.store import arrays, layout
 from assay.store.arrays import Array, Strings
 from assay.store.index import Index, UnusableIndex
 
-NAME = "sections.npz"
+NAME = layout.SECTIONS
 FORMAT = 2  # of the arrays below
 MOST_NAMESAKES = 8  # definitions of a name; one that more have names none of them
 _MOST_ROWS = 200  # definitions looked at for a qualified name
