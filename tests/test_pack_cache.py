@@ -159,7 +159,7 @@ def test_every_file_of_the_package_counts_as_code(tmp_path: Path, monkeypatch: p
     for text in ("a = 1\n", "a = 12\n"):
         (tmp_path / "retrieve" / "engine.py").write_text(text)
         seen.add(pack_cache._code.__wrapped__())
-    (tmp_path / "retrieve" / "classes.toml").write_text("")
+    (tmp_path / "retrieve" / "classes.json").write_text("")
     seen.add(pack_cache._code.__wrapped__())
     assert len(seen) == 3
 

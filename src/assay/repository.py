@@ -17,16 +17,15 @@ from typing import TYPE_CHECKING, Self
 
 from assay.core.items import Item
 from assay.core.learned import NOTHING, Learned
-from assay.core.packs import Ranked
 from assay.errors import AssayError
-from assay.retrieve import impact, names
-from assay.retrieve.impact import Affected
+from assay.retrieve import names
 from assay.root import root_around
 from assay.store.catalogue import FileRow
 from assay.store.index import Index
 from assay.store.layout import LEARNED, Home
 
 if TYPE_CHECKING:
+    from assay.core.packs import Ranked
     from assay.ingest.freshness import Freshness, Look, Watch
     from assay.ingest.report import Progress, Report
     from assay.retrieve.configuration import Configuration
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from assay.retrieve.explain import Explanation
     from assay.retrieve.found import Found
     from assay.retrieve.fusion import Channel
+    from assay.retrieve.impact import Affected
     from assay.retrieve.search import Rerank, Search
     from assay.retrieve.source import WorkingTree
     from assay.retrieve.status import Status
@@ -277,11 +277,14 @@ class Repository:
         self, symbol: str, *, depth: int = 5, min_confidence: float = 0.1, everything: bool = False
     ) -> list[Affected]:
         """Who would notice if a symbol changed: its transitive callers; with `everything` also along types, fields, inheritance."""
+        from assay.retrieve import impact
+
         return impact.impact(self.index, self.symbol(symbol), depth, min_confidence, everything)
 
     def affected_tests(self, paths: Iterable[str], *, depth: int = 6) -> list[Affected]:
         """The tests that reach the files, nearest and surest first. Paths are relative to the root."""
         from assay.paths import indexed_paths
+        from assay.retrieve import impact
 
         wanted = indexed_paths(list(paths), self.root, self.index)
         changed = [item for path in wanted for item in impact.items_in(self.index, path)]

@@ -8,13 +8,13 @@ import numpy as np
 
 from assay.core.edges import EDGE_NAMES, EDGE_TYPES
 from assay.retrieve import hits
-from assay.retrieve.order import Floats, Ints, added_up, highest
+from assay.retrieve.order import Floats, Ints, added_up, different, highest
 from assay.retrieve.profile import Profile
 from assay.retrieve.steps import Direction, Steps
 from assay.store.edges import Edges
 
 _USES = ("calls", "references", "type_hint_of", "extends", "implements")  # what makes something an authority
-_IS_USE = np.isin(EDGE_NAMES, _USES)  # by code
+_IS_USE = np.array([name in _USES for name in EDGE_NAMES])  # by code
 _STABLE = 10  # the walk ends when the best so many stay the same
 _STABLE_STEPS = 2  # … for so many steps
 _FAINT = (
@@ -65,12 +65,12 @@ class Graph:
     def neighbours(self, number: int, edge: str) -> Ints:
         """The items that an edge of a type leads to from an item, and from which it leads there."""
         steps = self._steps.of_items(np.array([number]))
-        return np.unique(self._steps.ends[steps][self._steps.types[steps] % len(EDGE_NAMES) == EDGE_TYPES[edge].code])
+        return different(self._steps.ends[steps][self._steps.types[steps] % len(EDGE_NAMES) == EDGE_TYPES[edge].code])
 
     def sources(self, targets: Ints, edge: str) -> Ints:
         """The items from which an edge of a type leads to one of some targets."""
         steps = self._steps.of_items(targets)
-        return np.unique(self._steps.ends[steps][self._steps.types[steps] == EDGE_TYPES[edge].code + len(EDGE_NAMES)])
+        return different(self._steps.ends[steps][self._steps.types[steps] == EDGE_TYPES[edge].code + len(EDGE_NAMES)])
 
     def walk(self, seeds: Floats, restart: float, steps: int) -> Floats:
         """Where a walker is found who starts at the seeds, follows edges by weight and goes back with probability `restart`.

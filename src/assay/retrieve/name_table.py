@@ -10,7 +10,6 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from posixpath import splitext
 from typing import NamedTuple
 
 from assay.core.items import TYPE_KINDS
@@ -106,10 +105,15 @@ class NameTable:
 
     @cached_property
     def _segments(self) -> dict[str, list[int]]:
+        """The files under every folder and file name, with and without its ending."""
         files: dict[str, list[int]] = defaultdict(list)
+        above: dict[str, set[str]] = {}  # the names of folders, by the whole path of the innermost
         for file, path in self._paths.items():
-            parts = path.lower().split("/")
-            for segment in {*parts, splitext(parts[-1])[0]}:
+            folder, _, name = path.lower().rpartition("/")
+            if folder not in above:
+                above[folder] = set(folder.split("/")) if folder else set()
+            stem = name.rpartition(".")[0]
+            for segment in above[folder] | {name, stem if stem.strip(".") else name}:
                 files[segment].append(file)
         return files
 

@@ -92,7 +92,7 @@ def _beside(index: Index) -> list[Path]:
 @cache
 def _code() -> str:
     """Changes with any file of this package: an answer of other code is no answer."""
-    return repr([(path.name, _stat(path)) for path in sorted(_PACKAGE.rglob("*")) if path.suffix in (".py", ".toml")])
+    return repr([(path.name, _stat(path)) for path in sorted(_PACKAGE.rglob("*")) if path.suffix in (".py", ".json")])
 
 
 def _stat(path: Path) -> str:
