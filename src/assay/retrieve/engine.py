@@ -22,7 +22,7 @@ from assay.retrieve.equivalence import EquivalenceClass
 from assay.retrieve.everything import Everything
 from assay.retrieve.fusion import Channel, K, fuse
 from assay.retrieve.graph import Graph
-from assay.retrieve.lexical import Lexical, norms_of, rarity_of, saturated
+from assay.retrieve.lexical import Lexical, Norms, rarity_of, saturated
 from assay.retrieve.order import Floats, added_up, highest, share_of_best
 from assay.retrieve.profile import Profile
 from assay.retrieve.ranking import Ranking
@@ -46,7 +46,7 @@ class Engine:
         self.index, self.profile = index, profile
         self._words = index.postings
         self._all = Everything(index, profile)
-        self._norms = norms_of(self._words, profile)
+        self._norms = Norms(self._words, profile)
         self._channels = Channels(index, lambda: self.graph, classes, vectors)
 
     @cached_property
@@ -238,7 +238,7 @@ class Engine:
         if not len(here):
             return 0.0, 0.0, []
         rarity = rarity_of(len(self._words.numbers), len(items))
-        score = rarity * float(saturated(here, self._norms[[number]], self.profile)[0])
+        score = rarity * float(saturated(here, self._norms[np.array([number])], self.profile)[0])
         return rarity, score, here[0].tolist()
 
     def ranked(self, task: str, k: int, learned: Learned = NOTHING) -> list[Ranked]:

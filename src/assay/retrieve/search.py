@@ -15,7 +15,7 @@ import numpy as np
 from assay.retrieve.filters import Filters, admitted
 from assay.retrieve.found import Found, Reader
 from assay.retrieve.fusion import Channel, fuse
-from assay.retrieve.lexical import norms_of, query_terms, rarity_of, saturated
+from assay.retrieve.lexical import Norms, query_terms, rarity_of, saturated
 from assay.retrieve.order import Floats, highest
 from assay.retrieve.profile import Profile
 from assay.store.columns import KIND_NAMES
@@ -100,8 +100,8 @@ class Search:
         return np.asarray(1 - share + share * lengths / np.maximum(average, 1e-9), dtype=np.float64)
 
     @cached_property
-    def _item_norms(self) -> Floats:
-        return norms_of(self.index.postings, self._profile)
+    def _item_norms(self) -> Norms:
+        return Norms(self.index.postings, self._profile)
 
     @cached_property
     def _item_weights(self) -> Floats:

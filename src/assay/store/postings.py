@@ -135,7 +135,8 @@ class Postings:
     def having(self, field: int) -> tuple[Array, Array]:
         """The term's place and the item of every row whose term is in a field: a glance at all rows that copies few."""
         rows = np.flatnonzero(self._counts[:, field])
-        return np.searchsorted(self._starts["row"], rows, "right") - 1, self._items[rows]
+        firsts = np.searchsorted(rows, self._starts["row"])  # of each term, among the rows found
+        return np.repeat(np.arange(len(self)), np.diff(firsts)), self._items[rows]
 
     def terms_like(self, prefix: str) -> list[str]:
         """The terms that begin so."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
 from assay.store import arrays, layout
@@ -29,7 +29,7 @@ _UNREAD = bytes(16)  # instead of a content hash
 _PART = re.compile(r"[^\w]+")
 
 
-class SectionFacts(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class SectionFacts(NamedTuple):
     """What is read from one section: the headings above it, outermost first, its lines from 1, its terms, the names it mentions."""
 
     headings: tuple[str, ...]
