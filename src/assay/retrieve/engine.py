@@ -6,6 +6,7 @@ task ──▶ reading ──▶ BM25F × factors ─┬─▶ containers ↔ me
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -82,7 +83,7 @@ class Engine:
         tests = np.ones(self._all.size) if reading.about_tests else self._all.tests
         kinds = self._kinds_for(reading)
         factors = self._factors(reading, lexical, channels, places) | {"kind": kinds, "tests": tests}
-        direct = np.prod(list(factors.values()), axis=0)
+        direct: Floats = math.prod(factors.values(), start=np.ones(1))
         pointed = self._pointed_at(direct, certain, learned)
         told = direct + pointed
         shared = self.graph.shared(told, profile.container_share, profile.member_share) * kinds

@@ -82,15 +82,16 @@ class Graph:
             return np.zeros(self.size)
         home = seeds / total
         found = home.copy()
+        likely = np.flatnonzero(found > _FAINT)
         best: Ints = np.empty(0, np.int64)
         unchanged = 0
         for _ in range(steps):
-            active = np.flatnonzero(found > _FAINT)
-            active = active[self._steps.leaving(active) > 0]
+            active = likely[self._steps.lead_on(likely)]
             walkers = found[active]
             moved = self._steps.moved(active, walkers, self.size)
             found = (1 - restart) * (moved + (1 - walkers.sum()) * home) + restart * home
-            now = highest(found, _STABLE)
+            likely = np.flatnonzero(found > _FAINT)
+            now = likely[highest(found[likely], _STABLE)] if len(likely) >= _STABLE else highest(found, _STABLE)
             unchanged = unchanged + 1 if np.array_equal(now, best) else 0
             best = now
             if unchanged >= _STABLE_STEPS:
@@ -102,8 +103,9 @@ class Graph:
         back = self._steps.of_items(np.array([number]))  # every step from it is one to it, taken the other way
         sources = self._steps.ends[back]
         types = (self._steps.types[back].astype(np.int64) + len(EDGE_NAMES)) % (2 * len(EDGE_NAMES))
-        weights, leaving = self._steps.weights[types] * self._steps.confidence[back], self._steps.leaving(sources)
-        flow = found[sources] * (weights / np.where(leaving > 0, leaving, 1.0))
+        onwards = self._steps.lead_on(sources)
+        weights = self._steps.weights[types] * self._steps.confidence[back]
+        flow = np.where(onwards, found[sources] * (weights / np.where(onwards, self._steps.leaving[sources], 1.0)), 0.0)
         order = np.lexsort((types, sources, -flow))
         whole = flow.sum()
         return [(int(sources[at]), _edge_name(int(types[at])), float(flow[at] / whole)) for at in order if flow[at] > 0]

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from assay.retrieve.order import Floats, Ints, added_up
 
+_NOTHING = 1e-300  # instead of 0, to divide by
+
 
 class Direction(NamedTuple):
     """Edges in one direction, ordered by where they start; `types` are codes."""
@@ -22,7 +24,7 @@ class Direction(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Every edge in both directions. What the steps from an item weigh together is worked out when a walker first comes there."""
+    """Every edge in both directions. What share of the walkers takes each is worked out for an item when one first comes there."""
 
     first: Ints  # by item, in two columns: where its steps along edges begin, and where those against them
     counts: Ints  # likewise: how many there are
@@ -30,7 +32,8 @@ class Steps:
     types: Ints  # each direction has codes of its own
     confidence: NDArray[np.float32]
     weights: Floats  # by type
-    _leaving: Floats  # by item: what its steps weigh together; NaN before that is known
+    leaving: Floats  # by item: what its steps weigh together; NaN until a walker came there
+    shares: Floats  # by step: the share of the walkers that takes it; filled in with the item's
 
     @classmethod
     def of(cls, along: Direction, against: Direction, weights: Floats, size: int) -> Steps:
@@ -39,7 +42,7 @@ class Steps:
         first = np.cumsum(counts, axis=0) - counts + np.array([0, len(along.starts)])
         ends, types = np.concatenate([along.ends, against.ends]), np.concatenate([along.types, against.types])
         confidence = np.concatenate([along.confidence, against.confidence])
-        return cls(first, counts, ends, types, confidence, weights, np.full(size, np.nan))
+        return cls(first, counts, ends, types, confidence, weights, np.full(size, np.nan), np.empty(len(ends)))
 
     def of_items(self, items: Ints) -> Ints:
         """The places of all steps from some items: of one item after the other, those along edges first."""
@@ -50,22 +53,22 @@ class Steps:
         counts = self.counts[items, 0]
         return np.repeat(items, counts), _ranges(self.first[items, 0], counts)
 
-    def weighing(self, places: Ints) -> Floats:
-        return np.asarray(self.weights[self.types[places]] * self.confidence[places], dtype=np.float64)
-
-    def leaving(self, items: Ints) -> Floats:
-        """What the steps from each of some items weigh together; 0 where none leads on."""
-        new = items[np.isnan(self._leaving[items])]
+    def lead_on(self, items: Ints) -> NDArray[np.bool_]:
+        """Whether any step leads on from each of some items. Works out the shares of those that are asked about for the first time."""
+        new = items[np.isnan(self.leaving[items])]
         if len(new):
-            owners = np.repeat(np.arange(len(new)), self.counts[new].sum(axis=1))
-            self._leaving[new] = added_up(owners, self.weighing(self.of_items(new)), len(new))
-        return self._leaving[items]
+            places, counts = self.of_items(new), self.counts[new].sum(axis=1)
+            weights = self.weights[self.types[places]] * self.confidence[places]
+            self.leaving[new] = added_up(np.repeat(np.arange(len(new)), counts), weights, len(new))
+            self.shares[places] = weights / np.repeat(np.maximum(self.leaving[new], _NOTHING), counts)
+        return np.asarray(self.leaving[items] > 0)
 
     def moved(self, items: Ints, walkers: Floats, size: int) -> Floats:
-        """Where the walkers of some items, none of them a dead end, are one step later."""
-        counts, places = self.counts[items].sum(axis=1), self.of_items(items)
-        shares = self.weighing(places) / np.repeat(self.leaving(items), counts)
-        return added_up(self.ends[places], np.repeat(walkers, counts) * shares, size)
+        """Where the walkers of some items, from all of which steps lead on, are one step later."""
+        places = self.of_items(items)
+        return added_up(
+            self.ends[places], np.repeat(walkers, self.counts[items].sum(axis=1)) * self.shares[places], size
+        )
 
 
 def _ranges(first: Ints, counts: Ints) -> Ints:
