@@ -27,6 +27,7 @@ from assay.store.layout import LEARNED, Home
 if TYPE_CHECKING:
     from assay.core.packs import Ranked
     from assay.ingest.freshness import Freshness, Look, Watch
+    from assay.ingest.listing import Listing
     from assay.ingest.report import Progress, Report
     from assay.retrieve.configuration import Configuration
     from assay.retrieve.context import Context
@@ -61,6 +62,7 @@ class Repository:
         self._index: Index | None = None
         self._engines: dict[str, Engine] = {}
         self._watch: Watch | None = None
+        self._listing: Listing | None = None
         self._searches: dict[str, Search] = {}
 
     def __enter__(self) -> Self:
@@ -307,10 +309,16 @@ class Repository:
         """The files that changed since they were indexed."""
         return self.look().freshness
 
+    def look_ahead(self) -> None:
+        """Has git list the files for the first look, while this process imports what it needs."""
+        from assay.ingest.listing import Listing
+
+        self._listing = Listing(self.root)
+
     def look(self) -> Look:
         """The files as they are now; the same look as before where it would say the same."""
         from assay.ingest.freshness import Watch
 
         if self._watch is None:
-            self._watch = Watch(self.root, self.index)
+            self._watch, self._listing = Watch(self.root, self.index, self._listing), None
         return self._watch.look()

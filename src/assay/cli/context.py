@@ -68,6 +68,7 @@ def command(
     Exit code 1 when nothing was found or nothing changed.
     """
     _check(task, files, base)
+    repo.look_ahead()
     settings = (repo, profile_name, form, k, budget)
     asked: Question
     if base is not None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import time
+from array import array
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 
 from assay.ingest.compare import changed_documents, compare, known_documents
+from assay.ingest.listing import Listing
 from assay.ingest.version import index_version, word_files
 from assay.ingest.walk import Scan, scan
 from assay.store.files import RACY_SECONDS
@@ -35,10 +38,10 @@ class Freshness:
 class Look:
     """One look at a tree: its files as they are, and what that means for an index."""
 
-    def __init__(self, root: Path, index: Index) -> None:
+    def __init__(self, root: Path, index: Index, listing: Listing | None = None) -> None:
         self._root, self._index = root, index
         self.at = time.time_ns()
-        self.found = scan(root)
+        self.found = scan(root, listing)
 
     @cached_property
     def freshness(self) -> Freshness:
@@ -52,8 +55,10 @@ class Look:
         files = [*found.files.values(), *found.configs.values(), *found.documents.values()]
         if not all(_is_settled(file.mtime, self.at) for file in files):
             return ""
-        told = [*map(tuple, files), *_stats([str(path) for path in word_files()])]
-        return blake2b(repr(told).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        stats = [*(file[1:] for file in files), *_stats([str(path) for path in word_files()])]
+        told = blake2b("\0".join([file.path for file in files]).encode("utf-8", "surrogatepass"), digest_size=16)
+        told.update(array("q", chain.from_iterable(stats)).tobytes())
+        return told.hexdigest()
 
 
 def freshness(root: Path, index: Index) -> Freshness:
@@ -62,10 +67,13 @@ def freshness(root: Path, index: Index) -> Freshness:
 
 
 class Watch:
-    """An index whose freshness is asked again and again: a look holds while all that was looked at has the same stat."""
+    """An index whose freshness is asked again and again: a look holds while all that was looked at has the same stat.
 
-    def __init__(self, root: Path, index: Index) -> None:
-        self._root, self._index = root, index
+    The first look takes a listing of the files that was begun before.
+    """
+
+    def __init__(self, root: Path, index: Index, listing: Listing | None = None) -> None:
+        self._root, self._index, self._listing = root, index, listing
         self._last: Look | None = None
         self._looked_at: list[str] = []
         self._stats: list[Stat] = []
@@ -79,7 +87,7 @@ class Watch:
         believed = self._since <= now < self._since + _BELIEVED and _stats(self._looked_at) == self._stats
         if self._last is None or not believed:
             asked_before = self._last is not None
-            self._last = Look(self._root, self._index)
+            self._last, self._listing = Look(self._root, self._index, self._listing), None
             if asked_before:  # a command asks once: it need not remember
                 self._remember(self._last.found, now)
         return self._last

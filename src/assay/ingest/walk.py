@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import re
 import stat
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from assay.errors import AssayError
 from assay.ingest.documents.formats import Format, format_of
 from assay.ingest.languages import language_of
+from assay.ingest.listing import Listing
 from assay.store.files import decode, read_bytes
 
 if TYPE_CHECKING:
@@ -98,52 +99,46 @@ def check_root(root: Path) -> None:
         raise AssayError(f"{root}: not a folder; give the folder that contains it")
 
 
-def scan(root: Path) -> Scan:
-    """Walks the tree below `root`."""
+def scan(root: Path, listing: Listing | None = None) -> Scan:
+    """Walks the tree below `root`. A listing of it that was begun before need not be begun now."""
     check_root(root)
     out = Scan()
     ignored = _ignore_rules(root)
     base = os.path.join(root, "")
-    for path in _candidates(root, out):
+    listed = (listing or Listing(root)).paths()
+    is_real = _real_folders(base) if listed is not None else _every_one
+    out.folders |= _folders(listed or ())
+    for path in listed if listed is not None else _walk(root, out):
         if path.endswith(_RULES):
             out.rules.append(path)
         if not ignored(path):
-            _consider(base, path, out)
+            _consider(base, path, out, is_real)
     return out
 
 
-def _candidates(root: Path, out: Scan) -> Iterator[str]:
-    listed = _git_files(root)
-    return _without_symlinks(root, listed, out) if listed is not None else _walk(root, out)
+def _every_one(_folder: str) -> bool:
+    return True
 
 
-def _without_symlinks(root: Path, paths: list[str], out: Scan) -> Iterator[str]:
-    """Paths below folders. Git still lists what was tracked in a folder that has since become a symlink."""
-    real, base = {"": True}, os.path.join(root, "")
+def _folders(paths: Iterable[str]) -> set[str]:
+    """The folders that hold some paths, and those that hold them, up to the root."""
+    found = {"", *(path.rpartition("/")[0] for path in paths)}
+    above = found
+    while above := {folder.rpartition("/")[0] for folder in above} - found:
+        found |= above
+    return found
+
+
+def _real_folders(base: str) -> Callable[[str], bool]:
+    """Whether a folder that git lists is one. Git still lists what was tracked in a folder that has since become a symlink."""
+    real = {"": True}
 
     def is_real(folder: str) -> bool:
         if folder not in real:
             real[folder] = is_real(folder.rpartition("/")[0]) and not os.path.islink(base + folder)
         return real[folder]
 
-    for path in paths:
-        if is_real(path.rpartition("/")[0]):
-            yield path
-        elif language_of(path) is not None:
-            out.skipped[path] = "symlink"
-    out.folders.update(real)
-
-
-def _git_files(root: Path) -> list[str] | None:
-    """Paths relative to `root`, or None where git does not answer for it."""
-    command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"]
-    try:
-        done = subprocess.run(command, capture_output=True, check=False)
-    except OSError:
-        return None
-    if done.returncode != 0:
-        return None
-    return sorted(os.fsdecode(raw) for raw in done.stdout.split(b"\0") if raw)
+    return is_real
 
 
 def _walk(root: Path, out: Scan) -> Iterator[str]:
@@ -202,32 +197,52 @@ def _lines(path: Path) -> list[str]:
         return []
 
 
-def _consider(base: str, path: str, out: Scan) -> None:
+class _Named(NamedTuple):
+    """What the name of a file tells: what it is, and why it is passed over."""
+
+    config: bool
+    form: Format | None  # of a document
+    source: bool
+    reason: str
+
+
+@lru_cache(maxsize=1 << 14)  # names come again, and so do scans
+def _named(name: str) -> _Named:
+    config = name in CONFIG_NAMES
+    source = not config and language_of(name) is not None
+    form = None if config or source else format_of(name)
+    suspect = _PASSED_OVER.search(name)
+    reason = (
+        "secret" if suspect and _SECRET.search(name)
+        else "minified" if suspect and re.search(_MINIFIED, name)
+        else "generated" if suspect and re.search(_GENERATED_NAME, name, re.I)
+        else ""
+    )  # fmt: skip
+    return _Named(config, form, source, reason)
+
+
+def _consider(base: str, path: str, out: Scan, is_real: Callable[[str], bool]) -> None:
     """Files one path under what it is. `base` is the root with a separator at its end: joining paths properly is slow."""
     if path.startswith(OWN_FOLDER + "/"):
         return
+    folder, _, name = path.rpartition("/")
+    config, form, source, reason = _named(name)
     if not path.isprintable() and path != (shown := os.fsencode(path).decode("utf-8", "replace")):
-        if language_of(path) is not None:
+        if language_of(name) is not None:
             out.problems[shown] = "its name is not valid UTF-8"
         return
-    *folders, name = path.split("/")
-    config = name in CONFIG_NAMES
-    document = not config and language_of(name) is None
-    form = format_of(path) if document else None
-    if document and form is None:
+    if not (config or source or form):
         out.others += 1
-        if _SECRET.search(name):
-            out.skipped[path] = "secret"
+        if reason == "secret":
+            out.skipped[path] = reason
         return
-    named = _PASSED_OVER.search(name)
-    reason = (
-        "secret" if named and _SECRET.search(name)
-        else "vendored" if not _VENDORED.isdisjoint(folders)
-        else "minified" if named and re.search(_MINIFIED, name)
-        else "generated" if named and re.search(_GENERATED_NAME, name, re.I)
-        else form.missing if form
-        else ""
-    )  # fmt: skip
+    if not is_real(folder):
+        if source:
+            out.skipped[path] = "symlink"
+        return
+    if reason != "secret" and not _VENDORED.isdisjoint(folder.split("/")):
+        reason = "vendored"
+    reason = reason or (form.missing if form else "")
     if reason:
         out.skipped[path] = reason
         return
@@ -247,7 +262,7 @@ def _consider(base: str, path: str, out: Scan) -> None:
         out.skipped[path] = f"large ({info.st_size / 1e6:.1f} MB)"
     else:
         found = Found(path, info.st_size, info.st_mtime_ns)
-        (out.configs if config else out.documents if document else out.files)[path] = found
+        (out.configs if config else out.documents if form else out.files)[path] = found
 
 
 def read_source(root: Path, path: str, whole: bool = False) -> Source:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -92,7 +93,16 @@ def _beside(index: Index) -> list[Path]:
 @cache
 def _code() -> str:
     """Changes with any file of this package: an answer of other code is no answer."""
-    return repr([(path.name, _stat(path)) for path in sorted(_PACKAGE.rglob("*")) if path.suffix in (".py", ".json")])
+    return repr(sorted(_files(str(_PACKAGE))))
+
+
+def _files(folder: str) -> Iterator[tuple[str, int, int]]:
+    for entry in os.scandir(folder):
+        if entry.name.endswith((".py", ".json")):
+            found = entry.stat()
+            yield entry.path, found.st_size, found.st_mtime_ns
+        elif entry.is_dir() and entry.name != "__pycache__":
+            yield from _files(entry.path)
 
 
 def _stat(path: Path) -> str:

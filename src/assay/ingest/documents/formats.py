@@ -72,4 +72,4 @@ _BY_ENDING = {ending: form for form in FORMATS.values() for ending in form.endin
 def format_of(path: str) -> Format | None:
     """The format of a document by the ending of its name; None for what is no document."""
     name, dot, ending = path.rpartition(".")
-    return _BY_ENDING.get(f".{ending.lower()}") if dot and not name.endswith("/") else None
+    return _BY_ENDING.get(f".{ending.lower()}") if dot and name and not name.endswith("/") else None
