@@ -27,18 +27,24 @@ class Graph:
 
     def __init__(self, edges: Edges, size: int, profile: Profile) -> None:
         self.size = size
-        fields = [np.ascontiguousarray(edges.all[name]) for name in ("source", "target", "type", "confidence")]
-        inside = fields[1] > 0
-        by_target = edges.by_target[np.count_nonzero(~inside) :]  # the targets outside come first
-        self._source, self._target, self._type, self._confidence = (values[inside] for values in fields)
-        source, target, kind, confidence = (values[by_target] for values in fields)
+        source, target, kind, confidence = (
+            np.ascontiguousarray(edges.all[name]) for name in ("source", "target", "type", "confidence")
+        )
+        inside = np.flatnonzero(target > 0)
+        by_target = edges.by_target[len(target) - len(inside) :].astype(np.intp)  # the targets outside come first
+        self._source, self._target, self._type = source[inside], target[inside], kind[inside]
+        self._confidence = confidence[inside]
         self._steps = Steps.of(
-            Direction(self._source, self._target, self._type, self._confidence),
-            Direction(target, source, kind + np.uint8(len(EDGE_NAMES)), confidence),
-            np.array(
-                [*(profile.edge_weights.get(name, 0.0) for name in EDGE_NAMES), *map(profile.backwards, EDGE_NAMES)]
+            Direction(np.bincount(self._source, minlength=size), self._target, self._type, self._confidence),
+            Direction(
+                np.bincount(self._target, minlength=size),
+                source[by_target],
+                kind[by_target] + np.uint8(len(EDGE_NAMES)),
+                confidence[by_target],
             ),
-            size,
+            np.array(
+                [profile.edge_weights.get(name, 0.0) for name in EDGE_NAMES] + [*map(profile.backwards, EDGE_NAMES)]
+            ),
         )
 
     @cached_property

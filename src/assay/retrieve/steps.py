@@ -14,9 +14,9 @@ _NOTHING = 1e-300  # instead of 0, to divide by
 
 
 class Direction(NamedTuple):
-    """Edges in one direction, ordered by where they start; `types` are codes."""
+    """Edges in one direction, ordered by the item where they start, and how many start at each; `types` are codes."""
 
-    starts: Ints
+    counts: Ints
     ends: Ints
     types: Ints
     confidence: NDArray[np.float32]
@@ -36,13 +36,14 @@ class Steps:
     shares: Floats  # by step: the share of the walkers that takes it; filled in with the item's
 
     @classmethod
-    def of(cls, along: Direction, against: Direction, weights: Floats, size: int) -> Steps:
-        """Joins two directions, each ordered by where its steps start."""
-        counts = np.stack([np.bincount(one.starts, minlength=size) for one in (along, against)], axis=1)
-        first = np.cumsum(counts, axis=0) - counts + np.array([0, len(along.starts)])
+    def of(cls, along: Direction, against: Direction, weights: Floats) -> Steps:
+        """Joins two directions."""
+        counts = np.stack([along.counts, against.counts], axis=1)
+        first = np.stack([one.counts.cumsum() - one.counts for one in (along, against)], axis=1)
+        first[:, 1] += len(along.ends)
         ends, types = np.concatenate([along.ends, against.ends]), np.concatenate([along.types, against.types])
         confidence = np.concatenate([along.confidence, against.confidence])
-        return cls(first, counts, ends, types, confidence, weights, np.full(size, np.nan), np.empty(len(ends)))
+        return cls(first, counts, ends, types, confidence, weights, np.full(len(first), np.nan), np.empty(len(ends)))
 
     def of_items(self, items: Ints) -> Ints:
         """The places of all steps from some items: of one item after the other, those along edges first."""
