@@ -65,6 +65,27 @@ def test_the_same_question_is_answered_from_the_cache_with_the_same_bytes_and_co
     assert cached(shop)
 
 
+def imported(shop: Repository, *arguments: str) -> set[str]:
+    """The packages that a command imports."""
+    done = subprocess.run(
+        [*COMMAND, "context", *arguments],
+        cwd=shop.root,
+        env={**ENVIRONMENT, "PYTHONPROFILEIMPORTTIME": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+
+
+def test_a_remembered_answer_needs_nothing_that_counts_or_parses(shop: Repository) -> None:
+    context(shop)
+    assert not imported(shop, TASK) & {"numpy", "msgspec", "tomllib", "tree_sitter", "assay.retrieve.engine"}
+    ranking = imported(shop, TASK, "--no-cache")
+    assert {"numpy", "assay.retrieve.engine"} <= ranking, "the others are what takes time and is not needed"
+    assert not ranking & {"numpy.ma", "msgspec", "tomllib", "tree_sitter", "snowballstemmer", "assay.ingest.parse"}
+
+
 @pytest.mark.parametrize(
     "other",
     [
