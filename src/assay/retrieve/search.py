@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from assay.retrieve.filters import Filters, admitted
 from assay.retrieve.found import Found, Reader, Scored
-from assay.retrieve.lexical import norms_of, query_terms, rarity_of, saturated
+from assay.retrieve.lexical import Norms, query_terms, rarity_of, saturated
 from assay.retrieve.order import Floats, Ints, highest, share_of_best
 from assay.retrieve.profile import Profile
 from assay.store.columns import KIND_NAMES
@@ -131,8 +131,8 @@ class Search:
         return np.asarray(1 - share + share * lengths / np.maximum(average, 1e-9), dtype=np.float64)
 
     @cached_property
-    def _item_norms(self) -> Floats:
-        return norms_of(self.index.postings, self._profile)
+    def _item_norms(self) -> Norms:
+        return Norms(self.index.postings, self._profile)
 
     @cached_property
     def _item_weights(self) -> Floats:
