@@ -97,6 +97,21 @@ def test_a_pdf_is_read_page_by_page_with_its_bookmarks() -> None:
     ]
 
 
+def test_what_is_repeated_on_every_page_of_a_pdf_is_no_text_of_it() -> None:
+    pages = [
+        f"Manual of pumps\nChapter {n}: {said}\nOpen it.\nPage {n}"
+        for n, said in enumerate(("Pump", "Valve", "Hose"), 1)
+    ]
+    assert [one.text for one in _passages("pdf", documents.pdf(*pages))] == [
+        f"Chapter {n}: {said}\nOpen it." for n, said in enumerate(("Pump", "Valve", "Hose"), 1)
+    ]
+
+
+def test_a_table_of_contents_in_a_pdf_is_no_text_of_it() -> None:
+    data = documents.pdf("Contents\nPumps . . . . . . . 2\nValves.......... iv", "Pumps\nStart them first...")
+    assert [one.text for one in _passages("pdf", data)] == ["Contents", "Pumps\nStart them first..."]
+
+
 def test_two_bookmarks_of_one_page_divide_it() -> None:
     data = documents.pdf(f"One\n{SAID}\nTwo\n{SAID}", bookmarks=(("One", 0), ("Two", 0)))
     assert [(one.headings, one.page) for one in _passages("pdf", data)] == [(("One",), 1), (("Two",), 1)]
@@ -229,7 +244,7 @@ def test_a_format_whose_library_is_missing_is_passed_over_and_says_what_to_insta
 def test_a_folder_of_documents_alone_is_indexed_and_says_so(repository: Repository) -> None:
     repository.write("notes.md", "# Pumps\n\nStart them first.\n")
     done = assay(repository.root, "index")
-    assert (done.code, done.lines[0].startswith("indexed 1 documents in")) == (0, True)
+    assert (done.code, done.lines[0].startswith("indexed 1 document in")) == (0, True)
 
 
 def test_a_document_above_the_limit_of_its_format_is_passed_over(repository: Repository) -> None:

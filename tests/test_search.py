@@ -271,7 +271,9 @@ def test_what_no_word_found_must_be_half_as_near_as_the_nearest(opened: Opened) 
 
 def test_the_embedder_in_use_finds_what_is_said_in_other_words(station: Repository) -> None:
     for number in range(6):
-        station.write(f"docs/engine-{number}.md", f"# Engine {number}\n\nThe motor and the engine turn part {number}.\n")
+        station.write(
+            f"docs/engine-{number}.md", f"# Engine {number}\n\nThe motor and the engine turn part {number}.\n"
+        )
     station.write("docs/last.md", "# Last\n\nOnly the motor is told of here, part by part.\n")
     station.index()
     with package.open(station.root) as repo:
