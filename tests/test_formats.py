@@ -103,7 +103,7 @@ def test_what_is_repeated_on_every_page_of_a_pdf_is_no_text_of_it() -> None:
         for n, said in enumerate(("Pump", "Valve", "Hose"), 1)
     ]
     assert [one.text for one in _passages("pdf", documents.pdf(*pages))] == [
-        f"Chapter {n}: {said}\nOpen it." for n, said in enumerate(("Pump", "Valve", "Hose"), 1)
+        f"Chapter {n}: {said}\nOpen the {said}." for n, said in enumerate(("Pump", "Valve", "Hose"), 1)
     ]
 
 
