@@ -99,7 +99,7 @@ def test_a_pdf_is_read_page_by_page_with_its_bookmarks() -> None:
 
 def test_what_is_repeated_on_every_page_of_a_pdf_is_no_text_of_it() -> None:
     pages = [
-        f"Manual of pumps\nChapter {n}: {said}\nOpen it.\nPage {n}"
+        f"Manual of pumps\nChapter {n}: {said}\nOpen the {said}.\nPage {n}"
         for n, said in enumerate(("Pump", "Valve", "Hose"), 1)
     ]
     assert [one.text for one in _passages("pdf", documents.pdf(*pages))] == [
