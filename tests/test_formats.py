@@ -112,6 +112,12 @@ def test_a_table_of_contents_in_a_pdf_is_no_text_of_it() -> None:
     assert [one.text for one in _passages("pdf", data)] == ["Contents", "Pumps\nStart them first..."]
 
 
+def test_a_pdf_without_bookmarks_has_the_headings_that_are_numbered() -> None:
+    text = "1.1 Pumps\nStart them first, as in\n7.3 Anywhere else\n1. Open it.\n1.2. Valves\n1.1 Never goes back\n2.0 bar\n1.3 is enough."
+    document = FORMATS["pdf"].open(documents.pdf(text))
+    assert [heading.title for heading in document.outline.headings] == ["1.1 Pumps", "1.2. Valves"]
+
+
 def test_two_bookmarks_of_one_page_divide_it() -> None:
     data = documents.pdf(f"One\n{SAID}\nTwo\n{SAID}", bookmarks=(("One", 0), ("Two", 0)))
     assert [(one.headings, one.page) for one in _passages("pdf", data)] == [(("One",), 1), (("Two",), 1)]

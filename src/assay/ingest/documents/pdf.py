@@ -1,4 +1,4 @@
-"""PDF → its text, page by page, with its bookmarks as headings. Needs pypdfium2."""
+"""PDF → its text, page by page, with its bookmarks as headings, else with those that are numbered. Needs pypdfium2."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ _LEADERS = re.compile(
     r"(?:\. ?){4,}\s*[\divxlc, ]*$"
 )  # `Pumps . . . . . 12`: a line of a table of contents, or of an index
 _NUMBER = re.compile(r"\d+|\b[ivxlc]+\b")
+_GAP = 3  # chapters without sections in between, and one more
+_NUMBERED = re.compile(
+    r"(\d{1,2}(?:\.\d{1,2}){1,4})\.?\s+([A-Z/].{1,70}[^\s.,;])$"
+)  # `2.1 Node shapes`; `1. First` is as often an item of a list
 
 
 def open_document(data: bytes) -> Opened:
@@ -44,8 +48,8 @@ def open_document(data: bytes) -> Opened:
     for page in _without_repeated(texts):
         pages.append(len(lines))
         lines += [*page, ""]
-    headings = sorted(_headings(bookmarks, lines, pages), key=lambda heading: heading.line)
-    return Opened(lines, Outline(headings), pages=tuple(pages))
+    headings = _headings(bookmarks, lines, pages) if bookmarks else _numbered(lines)
+    return Opened(lines, Outline(sorted(headings, key=lambda heading: heading.line)), pages=tuple(pages))
 
 
 def _texts(document: Any) -> list[list[str]]:
@@ -97,6 +101,17 @@ def _headings(bookmarks: Sequence[tuple[int, str, int]], lines: list[str], pages
         if 0 <= page < len(pages):
             fitting = (n for n in range(pages[page], ends[page]) if _same(lines[n], title))
             yield Heading(next(fitting, pages[page]), level, title)
+
+
+def _numbered(lines: Sequence[str]) -> Iterator[Heading]:
+    """Lines that begin with numbers such as 2.1, as long as they go on counting."""
+    last = (0,)
+    for at, line in enumerate(lines):
+        if found := _NUMBERED.match(line.strip()):
+            number = tuple(map(int, found[1].split(".")))
+            if last < number and number[0] <= last[0] + _GAP:
+                last = number
+                yield Heading(at, len(number), line.strip())
 
 
 def _same(line: str, title: str) -> bool:
