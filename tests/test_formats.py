@@ -84,6 +84,27 @@ def test_broken_html_is_read_as_far_as_it_goes(data: bytes) -> None:
         assert isinstance(FORMATS["html"].open(data), Opened)
 
 
+def test_navigation_is_left_out_wherever_it_stands() -> None:
+    menu = "<ul><li>1. <a href=a>Pumps</a></li><li>2. <a href=b>Valves</a></li><li><p><a href=c>Hoses</a></p></li></ul>"
+    text = (
+        "<p>See <a href=a>pumps</a> and <a href=b>valves</a>.<ul><li><a href=a>Pumps</a><li><a href=b>Valves</a></ul>"
+    )
+    document = FORMATS["html"].open(
+        f"<h1><a href=x>Guide</a></h1>{menu}<h2>Parts</h2>\n{text}<pre>start()</pre>{menu}".encode()
+    )
+    assert [line for line in document.lines if line] == [
+        "Guide", "Parts", "See pumps and valves.", "Pumps", "Valves", "start()",
+    ]  # fmt: skip
+    assert [document.lines[one.line] for one in document.outline.headings] == ["Guide", "Parts"]
+    assert [document.lines[n] for n in document.outline.code] == ["start()"]
+    assert document.number(document.lines.index("See pumps and valves.")) == 2
+
+
+def test_what_is_around_the_text_by_its_role_is_left_out() -> None:
+    page = b"<div role=navigation><div><h3>Menu</h3></div>Next</div><div role=main><div>Start</div> them.</div><p role=search>Go</p><p>End"
+    assert [line for line in FORMATS["html"].open(page).lines if line] == ["Start", "them.", "End"]
+
+
 # PDF
 
 

@@ -105,7 +105,7 @@ def _headings(bookmarks: Sequence[tuple[int, str, int]], lines: list[str], pages
 
 def _numbered(lines: Sequence[str]) -> Iterator[Heading]:
     """Lines that begin with numbers such as 2.1, as long as they go on counting."""
-    last = (0,)
+    last: tuple[int, ...] = (0,)
     for at, line in enumerate(lines):
         if found := _NUMBERED.match(line.strip()):
             number = tuple(map(int, found[1].split(".")))
