@@ -133,6 +133,11 @@ def test_a_table_of_contents_in_a_pdf_is_no_text_of_it() -> None:
     assert [one.text for one in _passages("pdf", data)] == ["Contents", "Pumps\nStart them first..."]
 
 
+def test_a_damaged_page_of_a_pdf_does_not_hide_the_others() -> None:
+    data = documents.pdf("Pumps", "Valves").replace(b"/Type /Page /Parent", b"/Type /Nope /Parent", 1)
+    assert [(one.page, one.text) for one in _passages("pdf", data)] == [(2, "Valves")]
+
+
 def test_a_pdf_without_bookmarks_has_the_headings_that_are_numbered() -> None:
     text = "1.1 Pumps\nStart them first, as in\n7.3 Anywhere else\n1. Open it.\n1.2. Valves\n1.1 Never goes back\n2.0 bar\n1.3 is enough."
     document = FORMATS["pdf"].open(documents.pdf(text))

@@ -37,8 +37,6 @@ def open_document(data: bytes) -> Opened:
     try:
         texts = _texts(document)
         bookmarks = list(_bookmarks(document))
-    except pypdfium2.PdfiumError as error:
-        raise Unreadable(f"damaged PDF ({error})") from None
     finally:
         document.close()
     if not any(line.strip() for page in texts for line in page):
@@ -58,14 +56,26 @@ def _texts(document: Any) -> list[list[str]]:
         raise Unreadable(f"large PDF ({len(document):,} pages)")
     texts: list[list[str]] = []
     size = 0
-    for page in document:
-        text = page.get_textpage().get_text_bounded().replace("\0", "")
-        page.close()
+    for number in range(len(document)):
+        text = _text(document, number)
         size += len(text)
         if size > _MOST_CHARACTERS:
             raise Unreadable(f"large PDF (more than {_MOST_CHARACTERS:,} characters of text)")
-        texts.append(text.encode("utf-8", "replace").decode().replace("\r\n", "\n").split("\n"))
+        texts.append(text.split("\n"))
     return texts
+
+
+def _text(document: Any, number: int) -> str:
+    """What stands on a page; nothing if it is damaged, for the others may not be."""
+    import pypdfium2
+
+    try:
+        page = document[number]
+        text: str = page.get_textpage().get_text_bounded()
+        page.close()
+    except pypdfium2.PdfiumError:
+        return ""
+    return text.replace("\0", "").encode("utf-8", "replace").decode().replace("\r\n", "\n")
 
 
 def _without_repeated(texts: Sequence[list[str]]) -> Iterator[list[str]]:
