@@ -20,16 +20,21 @@ from assay.text.terms import terms
 Counts = NDArray[Any]  # of whole numbers
 
 _WORD = re.compile(r"[^\W_]+")
-# words that say nothing about what is sought; the last are what people want done, not what they want it done to
-_STOP = frozenset(
+# words that say nothing about what is sought
+COMMON = frozenset(
     _WORD.findall(
         """
         a an and are as at be by can do does for from has have how i if in into is it its not of on or that the this to we what when
         where which with you they their there these those was were will would should could than then so such via per each any all some
         other more most also only between about through over after before during without within against up out no nor
-        add implement create fix support new make update remove refactor change use using allow ensure handle trace explain understand
-        find show need
+        make use using need
         """
+    )
+)
+# in a task also what people want done, which is not what they want it done to
+_STOP = COMMON | frozenset(
+    _WORD.findall(
+        "add implement create fix support new update remove refactor change allow ensure handle trace explain understand find show"
     )
 )
 

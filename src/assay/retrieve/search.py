@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from assay.retrieve.filters import Filters, admitted
 from assay.retrieve.found import Found, Reader, Scored
-from assay.retrieve.lexical import Norms, query_terms, rarity_of, saturated
+from assay.retrieve.lexical import Norms, rarity_of, saturated
 from assay.retrieve.order import Floats, Ints, highest, share_of_best
 from assay.retrieve.profile import Profile
+from assay.retrieve.question import question_terms
 from assay.store.columns import KIND_NAMES
 from assay.store.index import Index
 from assay.store.passages import Passages
@@ -62,7 +63,7 @@ class Search:
         rerank: Rerank | None = None,
     ) -> list[Found]:
         """The best `k` for a query, best first."""
-        words = query_terms(query[:_LONGEST], 1)
+        words = question_terms(query[:_LONGEST])
         allowed = admitted(self.index, self.passages, filters)
         scores = np.where(allowed, self.scores(words), 0.0)
         best = highest(scores, max(k, _CANDIDATES))

@@ -113,7 +113,7 @@ class SearchSystem(Base):
 
 
 def _hit(one: Found) -> Hit:
-    return Hit(one.id, one.symbol, one.path, one.path, one.start, one.end, round(one.score, 6))
+    return Hit(one.id, one.symbol, one.path, one.path, one.start, one.end, round(one.score, 6), page=one.page)
 
 
 def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> SearchSystem:

@@ -63,7 +63,9 @@ FORMATS = {
         Format("html", (".html", ".htm", ".xhtml"), partial(_opened, module="html"), most_bytes=5_000_000),
         Format("notebook", (".ipynb",), partial(_opened, module="notebook"), most_bytes=_PACKED_BYTES),
         Format("docx", (".docx",), partial(_opened, module="docx"), most_bytes=_PACKED_BYTES, binary=True),
-        Format("pdf", (".pdf",), partial(_opened, module="pdf"), most_bytes=_PACKED_BYTES, binary=True, needs="pypdf"),
+        Format(
+            "pdf", (".pdf",), partial(_opened, module="pdf"), most_bytes=_PACKED_BYTES, binary=True, needs="pypdfium2"
+        ),
     )
 }
 _BY_ENDING = {ending: form for form in FORMATS.values() for ending in form.endings}
