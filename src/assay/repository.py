@@ -9,7 +9,7 @@ What ranks and what parses is imported by the methods that need it: looking up a
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -27,6 +27,7 @@ from assay.store.index import Index
 from assay.store.layout import LEARNED, Home
 
 if TYPE_CHECKING:
+    from assay.answer import Reply
     from assay.ingest.freshness import Freshness, Watch
     from assay.ingest.report import Progress, Report
     from assay.retrieve.configuration import Configuration
@@ -239,6 +240,42 @@ class Repository:
             tuple(paths), self._known_languages(languages, search), tuple(kinds), changed, documents, code
         )
         return search.ranked(query, k, filters, vectors, rerank)
+
+    def ask(
+        self,
+        question: str,
+        *,
+        paths: Sequence[str] = (),
+        languages: Sequence[str] = (),
+        kinds: Sequence[str] = (),
+        since: str | None = None,
+        documents: bool = True,
+        code: bool = True,
+        threshold: float | None = None,
+        model: str | None = None,
+        progress: Progress | None = None,
+        show: Callable[[str], None] | None = None,
+    ) -> Reply:
+        """An answer with citations, or a refusal when it is less sure than `threshold`; confined as `search` is.
+
+        It is made of excerpts unless a `model` (URL#NAME) writes it; `show` is then called with what it writes, bit by bit.
+        """
+        from assay import answer
+        from assay.answer.chat import chat
+
+        if not question.strip():
+            raise AssayError("what is the question? Ask in words")
+        settled = self.configuration.ask
+        found = self.search(
+            question, answer.PASSAGES, paths=paths, languages=languages, kinds=kinds, since=since, documents=documents,
+            code=code, progress=progress,
+        )  # fmt: skip
+        asked = answer.question(question, self.searcher())
+        limit = settled.threshold if threshold is None else threshold
+        writer = model or settled.model
+        if not writer:
+            return answer.extract(asked, found, self.searched(), limit)
+        return answer.write(asked, found, self.searched(), limit, chat(writer, settled.model_key_variable), show)
 
     def searcher(self, chunker: str | None = None, *, progress: Progress | None = None) -> Search:
         """What searches passages by a chunker, which are made when they are first asked for."""

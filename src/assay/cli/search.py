@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from assay.cli.common import format_option, print_json
+from assay.cli.filters import FilterOptions, filter_options
 from assay.cli.opening import repository_options
 from assay.cli.progress import Bar
-from assay.core.items import KINDS
-from assay.errors import AssayError
 from assay.repository import Repository
 from assay.retrieve.found import Found
 from assay.text.chunk import DEFAULT
+from assay.text.printable import printable
 
 _WIDEST = 160  # characters of a line that is shown
 
@@ -20,33 +20,7 @@ _WIDEST = 160  # characters of a line that is shown
 @click.argument("query")
 @repository_options
 @click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="At most so many results.")
-@click.option(
-    "--path",
-    "paths",
-    multiple=True,
-    metavar="GLOB",
-    help="Only files that match: docs/, '*.md', src/app.py. May be repeated.",
-)
-@click.option(
-    "--language",
-    "languages",
-    multiple=True,
-    metavar="NAME",
-    help="Only this language, or format of documents: python, markdown, pdf, … May be repeated.",
-)
-@click.option(
-    "--kind",
-    "kinds",
-    multiple=True,
-    type=click.Choice(["passage", *sorted(KINDS - {"file"})]),
-    metavar="KIND",
-    help="Only passages of documents (passage), or definitions of a kind: function, class, … May be repeated.",
-)
-@click.option(
-    "--since", metavar="WHEN", help="Only files changed since a date (2026-11-01) or a commit (v1.2), committed or not."
-)
-@click.option("--documents-only", is_flag=True, help="Only passages of documents.")
-@click.option("--code-only", is_flag=True, help="Only definitions of code.")
+@filter_options
 @click.option(
     "--chunker",
     default=str(DEFAULT),
@@ -59,12 +33,7 @@ def command(
     query: str,
     repo: Repository,
     k: int,
-    paths: tuple[str, ...],
-    languages: tuple[str, ...],
-    kinds: tuple[str, ...],
-    since: str | None,
-    documents_only: bool,
-    code_only: bool,
+    filters: FilterOptions,
     chunker: str,
     form: str,
 ) -> None:
@@ -72,22 +41,9 @@ def command(
 
     Exit code 1 when nothing was found.
     """
-    if documents_only and code_only:
-        raise AssayError("--documents-only and --code-only leave nothing to search; give one of them")
     bar = Bar()
     try:
-        found = repo.search(
-            query,
-            k,
-            paths=paths,
-            languages=languages,
-            kinds=kinds,
-            since=since,
-            documents=not code_only,
-            code=not documents_only,
-            chunker=chunker,
-            progress=bar,
-        )
+        found = repo.search(query, k, **filters, chunker=chunker, progress=bar)
     finally:
         bar.close()
     stale = repo.freshness().stale
@@ -130,5 +86,5 @@ def _print(found: list[Found], repo: Repository, chunker: str) -> None:
 
 
 def _shown(line: str) -> str:
-    printable = "".join(sign if sign.isprintable() or sign == "\t" else "\ufffd" for sign in line.rstrip())
-    return printable if len(printable) <= _WIDEST else printable[: _WIDEST - 1] + "…"
+    safe = printable(line.rstrip())
+    return safe if len(safe) <= _WIDEST else safe[: _WIDEST - 1] + "…"

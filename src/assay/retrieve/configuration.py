@@ -1,6 +1,7 @@
 """The configuration of a repository: `assay.toml` at its root, checked as a whole. What it does not say has its default.
 
 [context]                      what `assay context` does when no option says otherwise
+[ask]                          the same for `assay ask`: when to refuse, and who writes
 [profile.NAME]                 a ranking of one's own: base = "default", and any of its numbers
 [classes.CONCEPT]              phrases people use here, and the names the code has for them
 """
@@ -23,7 +24,7 @@ from assay.retrieve.settings import BASE, flat, from_table, known, numbers
 
 NAME = "assay.toml"
 BUILT_IN = "built in"
-_SECTIONS = ("context", "profile", "classes")
+_SECTIONS = ("context", "ask", "profile", "classes")
 _LEAST = {"budget": 0, "k": 1}
 _PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")  # how tomllib ends its messages
 
@@ -39,11 +40,21 @@ class ContextSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class AskSettings:
+    """How questions are answered where nothing else is asked for."""
+
+    threshold: float = 0.5  # of confidence, below which the answer is a refusal
+    model: str = ""  # URL#NAME of who writes; empty: excerpts
+    model_key_variable: str = ""  # the environment variable with its key
+
+
+@dataclass(frozen=True, slots=True)
 class Configuration:
     """What a repository has settled. `file` is None when it has no file; `given` is what stands in it."""
 
     file: Path | None = None
     context: ContextSettings = ContextSettings()
+    ask: AskSettings = AskSettings()
     profiles: Mapping[str, Profile] = field(default_factory=lambda: PROFILES)  # the built-in ones and its own
     classes: tuple[EquivalenceClass, ...] = ()
     given: Mapping[str, Any] = field(default_factory=dict)
@@ -87,11 +98,12 @@ def load(root: Path) -> Configuration:
     profiles = {**PROFILES, **_right(own, lambda name, rows: from_table(name, rows, str(path)), problems)}
     names = {**profiles, **own}  # a profile with a mistake in it is still one that can be named
     context = _right(sections.get("context", {}), lambda key, value: _setting(path, key, value, names), problems)
+    ask = _right(sections.get("ask", {}), lambda key, value: _of_ask(f"{path}: [ask]", key, value), problems)
     rows = sections.get("classes", {})
     classes = _right(rows, lambda concept, row: user_classes({concept: row}, str(path))[0], problems)
     if problems:
         raise BadConfiguration(problems)
-    return Configuration(path, ContextSettings(**context), profiles, tuple(classes.values()), table)
+    return Configuration(path, ContextSettings(**context), AskSettings(**ask), profiles, tuple(classes.values()), table)
 
 
 def _right(rows: Mapping[str, Any], read: Callable[[str, Any], Any], problems: list[str]) -> dict[str, Any]:
@@ -144,10 +156,23 @@ def _setting(path: Path, key: str, value: Any, profiles: Collection[str]) -> Any
     return value
 
 
+def _of_ask(where: str, key: str, value: Any) -> Any:
+    """One setting of [ask], if it is what it should be."""
+    settings = dataclasses.asdict(AskSettings())
+    if isinstance(settings[known("setting", key, settings, where)], str):
+        if not isinstance(value, str):
+            raise AssayError(f"{where} {key} must be text, not {value!r}")
+        return value
+    if type(value) not in (int, float) or not 0 <= value <= 1:
+        raise AssayError(f"{where} {key} must be a number from 0 to 1, not {value!r}")
+    return float(value)
+
+
 def settings(configuration: Configuration) -> list[Setting]:
-    """Everything that is settled: the settings of [context], the profile in use, one's own profiles and classes."""
+    """Everything that is settled: the settings of [context] and [ask], the profile in use, one's own profiles and classes."""
     given, context = configuration.given, configuration.context
     rows = _settings(("context",), dataclasses.asdict(context), given.get("context", {}), "default")
+    rows += _settings(("ask",), dataclasses.asdict(configuration.ask), given.get("ask", {}), "default")
     own = given.get("profile", {})
     for name in dict.fromkeys((context.profile, *own)):
         table = own.get(name, {})
