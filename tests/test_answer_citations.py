@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -26,7 +28,20 @@ def test_citations_of_numbers_nobody_gave_are_dropped_with_the_blank_before_them
 
 
 @pytest.mark.parametrize(
-    "prose", ["see [1]", "see #1", "see [# 1]", "see [#1 ]", "see [#01]", "see [#0]", "see [#one]", "see (#1)", "[#-1]", "[#1234567]", r"\[#1]"]
+    "prose",
+    [
+        "see [1]",
+        "see #1",
+        "see [# 1]",
+        "see [#1 ]",
+        "see [#01]",
+        "see [#0]",
+        "see [#one]",
+        "see (#1)",
+        "[#-1]",
+        "[#1234567]",
+        r"\[#1]",
+    ],
 )
 def test_what_only_looks_like_a_citation_is_prose(prose: str) -> None:
     assert _read(prose) == (prose, [], [])
@@ -79,7 +94,7 @@ _TEXTS = st.lists(
 def test_in_what_bits_a_text_comes_makes_no_difference(text: str, cuts: list[int]) -> None:
     citations = Citations(KNOWN)
     places = sorted({min(cut, len(text)) for cut in cuts} | {0, len(text)})
-    shown = "".join(citations.feed(text[start:end]) for start, end in zip(places, places[1:], strict=False))
+    shown = "".join(citations.feed(text[start:end]) for start, end in pairwise(places))
     shown += citations.finish()
     assert (shown, citations.used, citations.dropped) == _read(text)
 

@@ -30,7 +30,9 @@ The number of the plumber is written on the wall.
 
 @pytest.fixture
 def station(repository: Repository) -> Repository:
-    repository.write("src/pumps.py", 'def start_pumps(station):\n    """Starts the pumps of a station."""\n    station.start()\n')
+    repository.write(
+        "src/pumps.py", 'def start_pumps(station):\n    """Starts the pumps of a station."""\n    station.start()\n'
+    )
     repository.write("docs/guide.md", GUIDE)
     repository.write("docs/manual.pdf", documents.pdf("Contents of this book", "The turbine is greased on Mondays."))
     repository.commit()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isnan
+
 import click
 
 from assay.cli.common import format_option, print_json
@@ -10,46 +12,62 @@ from assay.cli.opening import repository_options
 from assay.cli.progress import Bar
 from assay.repository import Repository
 from assay.retrieve.found import Found
-from assay.text.chunk import DEFAULT
 from assay.text.printable import printable
 
+_OPTIONAL = ("page", "headings", "symbol", "vector")
 _WIDEST = 160  # characters of a line that is shown
 
 
 @click.command("search")
 @click.argument("query")
 @repository_options
-@click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="At most so many results.")
+@click.option(
+    "-k", type=click.IntRange(min=1), help="At most so many results. Default: 10, or k of [search] in assay.toml."
+)
 @filter_options
 @click.option(
     "--chunker",
-    default=str(DEFAULT),
-    show_default=True,
     metavar="SPEC",
-    help="How documents are divided: structure:TOKENS or tokens:TOKENS:OVERLAP. Another one is made when it is first used.",
+    help="How documents are divided: structure:512, tokens:1024:128. Another one is made when it is first used.",
+)
+@click.option(
+    "--embedder",
+    metavar="SPEC",
+    help="What finds the same in other words: lsa, wordllama, folder:PATH, openai:URL#MODEL, or none. Default: lsa.",
+)
+@click.option(
+    "--reranker",
+    metavar="SPEC",
+    help="What reads the best once more: features, folder:PATH, rerank:URL#MODEL, or none. Default: none.",
 )
 @format_option
 def command(
     query: str,
     repo: Repository,
-    k: int,
+    k: int | None,
     filters: FilterOptions,
-    chunker: str,
+    chunker: str | None,
+    embedder: str | None,
+    reranker: str | None,
     form: str,
 ) -> None:
     """Passages of documents and definitions of code that answer QUERY, best first, with the places to cite.
 
     Exit code 1 when nothing was found.
     """
+    settings = repo.configuration.search.but(chunker=chunker, embedder=embedder, reranker=reranker, k=k)
     bar = Bar()
     try:
-        found = repo.search(query, k, **filters, chunker=chunker, progress=bar)
+        found = repo.search(
+            query, settings.k, **filters, chunker=chunker, embedder=embedder, reranker=reranker, progress=bar
+        )
     finally:
         bar.close()
     stale = repo.freshness().stale
     if form == "json":
         results = [as_json(rank, one) for rank, one in enumerate(found, 1)]
-        print_json({"query": query, "chunker": chunker, "fresh": not stale, "results": results})
+        used = {"chunker": settings.chunker, "embedder": settings.embedder, "reranker": settings.reranker}
+        print_json({"query": query, **used, "fresh": not stale, "results": results})
     else:
         _print(found, repo, chunker)
         if stale:
@@ -62,12 +80,13 @@ def as_json(rank: int, one: Found) -> dict[str, object]:
     told = {
         "rank": rank, "id": one.id, "kind": one.kind, "path": one.path, "language": one.language, "start": one.start, "end": one.end,
         "page": one.page, "headings": list(one.headings), "symbol": one.symbol, "citation": one.place,
-        "score": round(one.score, 6), "text": one.text,
+        "score": round(one.score, 6), "lexical": round(one.lexical, 6), "vector": None if isnan(one.vector) else round(one.vector, 6),
+        "text": one.text,
     }  # fmt: skip
-    return {name: value for name, value in told.items() if value or name not in ("page", "headings", "symbol")}
+    return {name: value for name, value in told.items() if value or name not in _OPTIONAL}
 
 
-def _print(found: list[Found], repo: Repository, chunker: str) -> None:
+def _print(found: list[Found], repo: Repository, chunker: str | None) -> None:
     """One result after the other; words of the query stand out in a terminal."""
     if not found:
         click.echo(f"nothing found among {repo.searched(chunker)}")
