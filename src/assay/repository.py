@@ -28,7 +28,7 @@ from assay.store.layout import LEARNED, Home
 from assay.text.counting import counted
 
 if TYPE_CHECKING:
-    from assay.answer import Reply
+    from assay.answer.reply import Reply
     from assay.ingest.freshness import Freshness, Watch
     from assay.ingest.report import Progress, Report
     from assay.retrieve.configuration import Configuration, SearchSettings
@@ -259,22 +259,23 @@ class Repository:
 
         It is made of excerpts unless a `model` (URL#NAME) writes it; `show` is then called with what it writes, bit by bit.
         """
-        from assay import answer
+        from assay.answer.answering import PASSAGES, extract, write
         from assay.answer.chat import chat
+        from assay.answer.question import understood
 
         if not question.strip():
             raise AssayError("what is the question? Ask in words")
         settled = self.configuration.ask
         found = self.search(
-            question, answer.PASSAGES, paths=paths, languages=languages, kinds=kinds, since=since, documents=documents,
+            question, PASSAGES, paths=paths, languages=languages, kinds=kinds, since=since, documents=documents,
             code=code, progress=progress,
         )  # fmt: skip
-        asked = answer.question(question, self.searcher().search)
+        asked = understood(question, self.searcher().search)
         limit = settled.threshold if threshold is None else threshold
         writer = model or settled.model
         if not writer:
-            return answer.extract(asked, found, self.searched(), limit)
-        return answer.write(asked, found, self.searched(), limit, chat(writer, settled.model_key_variable), show)
+            return extract(asked, found, self.searched(), limit)
+        return write(asked, found, self.searched(), limit, chat(writer, settled.model_key_variable), show)
 
     def searcher(
         self,

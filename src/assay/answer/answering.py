@@ -8,7 +8,7 @@ from assay.answer import extractive
 from assay.answer.chat import Chat
 from assay.answer.citations import Citations
 from assay.answer.confidence import confidence
-from assay.answer.excerpts import excerpts
+from assay.answer.excerpts import choose
 from assay.answer.prompt import REFUSED, messages
 from assay.answer.question import Question
 from assay.answer.refusal import refusal
@@ -25,8 +25,8 @@ _DECLINED = "The model finds no answer in the passages it was given."
 def extract(question: Question, found: Sequence[Found], corpus: str, threshold: float) -> Reply:
     """An answer of excerpts, or a refusal where that is less sure than the threshold."""
     searched = Searched(corpus, tuple(dict.fromkeys(one.place for one in found)), question.unseen)
-    chosen = excerpts(question, found)
-    sure = confidence(question, found, chosen)
+    chosen = choose(question, found)
+    sure = confidence(question, found)
     if sure < threshold or not chosen:
         return Reply(question.text, refusal(searched), False, sure, threshold, (), searched)
     text, sources = extractive.said(chosen)

@@ -45,7 +45,7 @@ class Excerpt:
         return first.label.line if self.label else first.first, max(unit.last for unit in self.units)
 
 
-def excerpts(question: Question, found: Sequence[Found]) -> list[Excerpt]:
+def choose(question: Question, found: Sequence[Found]) -> list[Excerpt]:
     """The excerpts that answer best, in reading order: the best one's document first. Near-duplicates and what is much worse are left out."""
     ranked = sorted(_candidates(question, found[:_PASSAGES]), key=lambda one: -one.worth)
     chosen: list[Excerpt] = []

@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+
+import numpy as np
 
 from assay.retrieve.lexical import rarity_of
 from assay.retrieve.search import Search
 from assay.retrieve.vocabulary import word_set
 from assay.text.terms import terms
 
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"[^\W_]+(?:[-_][^\W_]+)*")
+_LOOKED_AT = 500  # passages that are read to see whether parts stand together
 # what every question has, whatever it is about
 _ASKING = word_set("""
 a about actually after again all also always am an and another any anybody anyone anything are as at be because been before being best better between
@@ -22,24 +25,19 @@ itself just know least less let like long look looks lot made make makes many ma
 no nor not nothing now of off often on once one ones only or other others otherwise our out over own per please possible rather really same say see
 several shall she should since so some somebody someone something still such sure take takes tell than that the their them then there these they
 thing things this those though through to together too try trying two under until up us use used useful uses using very via want wanted wants was way
-ways we well were what when where whether which while who whole whom whose why will with within without work works would yes yet you your
+ways we well zero three four five six seven eight nine ten eleven twelve fifteen twenty hundred thousand first second third last were what when where whether which while who whole whom whose why will with within without work works would yes yet you your
 d ll m re s t ve don doesn didn isn aren wasn won can't
 """)
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of a question as it was written, its terms, and how many of the corpus's texts have them."""
+    """One word of a question as it was written, its terms, and how many texts of the corpus have it."""
 
     written: str
     terms: tuple[str, ...]
-    frequency: int  # of the rarest of its terms
+    frequency: int
     rarity: float
-    named: bool  # written like a name: with a capital inside the sentence, digits, underscores
-
-    @property
-    def seen(self) -> bool:
-        return self.frequency > 0
 
 
 @dataclass(frozen=True)
@@ -57,29 +55,30 @@ class Question:
     @property
     def unseen(self) -> tuple[str, ...]:
         """The words that nothing in the corpus has."""
-        return tuple(word.written for word in self.words if not word.seen)
+        return tuple(word.written for word in self.words if not word.frequency)
 
 
-def question(text: str, search: Search) -> Question:
+def understood(text: str, search: Search) -> Question:
     """A question as the corpus behind a search understands it."""
     total = len(search.passages) + len(search.index.postings.numbers)
     words: dict[tuple[str, ...], Word] = {}
-    opening = True
-    for found in _WORD.finditer(text):
-        written = found[0]
-        first, opening = opening, False
-        opening = text[found.end() : found.end() + 2].strip() in (".", "?", "!", ":")
-        if written.lower() in _ASKING:
-            continue
+    for written in _WORD.findall(text):
         stems = tuple(term for term in terms(written) if term not in _ASKING)
-        if not stems or stems in words:
+        if written.lower() in _ASKING or not stems or stems in words:
             continue
-        frequency = min(_frequency(term, search) for term in stems)
-        named = (written != written.lower() and not first) or any(sign.isdigit() or sign == "_" for sign in written)
-        words[stems] = Word(written, stems, frequency, rarity_of(total, frequency), named)
+        frequency = _frequency(written, search)
+        words[stems] = Word(written, stems, frequency, rarity_of(total, frequency))
     return Question(text, tuple(words.values()))
 
 
-def _frequency(term: str, search: Search) -> int:
-    """How many passages and definitions have a term."""
-    return len(search.passages.having(term)[0]) + len(search.index.postings.get(term)[0])
+def _frequency(written: str, search: Search) -> int:
+    """How many passages and definitions have a word. Parts of one that is composed (WebSocket, time-ordered) must stand together."""
+    parts = terms(written)
+    passages, items = (
+        reduce(np.intersect1d, (having(part)[0] for part in parts)) for having in (search.passages.having, search.index.postings.get)
+    )
+    if len(parts) == 1:
+        return len(passages) + len(items)
+    joined = "[- ]?".join(map(re.escape, written.split("-")))
+    together = re.compile(rf"(?<![^\W_]){joined}", re.IGNORECASE)
+    return len(items) + sum(bool(together.search(search.passages[number].text)) for number in passages[:_LOOKED_AT].tolist())
