@@ -25,7 +25,6 @@ from assay.root import root_around
 from assay.store.catalogue import FileRow
 from assay.store.index import Index
 from assay.store.layout import LEARNED, Home
-from assay.text.counting import counted
 
 if TYPE_CHECKING:
     from assay.answer.reply import Reply
@@ -259,23 +258,16 @@ class Repository:
 
         It is made of excerpts unless a `model` (URL#NAME) writes it; `show` is then called with what it writes, bit by bit.
         """
-        from assay.answer.answering import PASSAGES, extract, write
-        from assay.answer.chat import chat
-        from assay.answer.question import understood
+        from assay.answer.answering import PASSAGES, answered
 
         if not question.strip():
             raise AssayError("what is the question? Ask in words")
-        settled = self.configuration.ask
         found = self.search(
             question, PASSAGES, paths=paths, languages=languages, kinds=kinds, since=since, documents=documents,
             code=code, progress=progress,
         )  # fmt: skip
-        asked = understood(question, self.searcher().search)
-        limit = settled.threshold if threshold is None else threshold
-        writer = model or settled.model
-        if not writer:
-            return extract(asked, found, self.searched(), limit)
-        return write(asked, found, self.searched(), limit, chat(writer, settled.model_key_variable), show)
+        settings = self.configuration.ask.but(threshold=threshold, model=model)
+        return answered(question, found, self.searcher().search, settings, show)
 
     def searcher(
         self,
@@ -296,9 +288,7 @@ class Repository:
 
     def searched(self, chunker: str | None = None) -> str:
         """What a search looks at, in words."""
-        definitions = len(self.index.postings.numbers) - len(self.files)  # a file is an item, too
-        passages = self.searcher(chunker).search.passages
-        return f"{counted(len(passages), 'passage')} and {counted(definitions, 'definition')}"
+        return self.searcher(chunker).search.extent
 
     def _known_languages(self, languages: Sequence[str], passages: Passages) -> tuple[str, ...]:
         from assay.retrieve.settings import known

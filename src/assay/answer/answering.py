@@ -5,21 +5,38 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from assay.answer import extractive
-from assay.answer.chat import Chat
+from assay.answer.chat import Chat, chat
 from assay.answer.citations import Citations
 from assay.answer.confidence import confidence
 from assay.answer.excerpts import choose
 from assay.answer.prompt import REFUSED, messages
-from assay.answer.question import Question
+from assay.answer.question import Question, understood
 from assay.answer.refusal import refusal
 from assay.answer.reply import Reply, Searched, source
+from assay.retrieve.configuration import AskSettings
 from assay.retrieve.found import Found
+from assay.retrieve.search import Search
 from assay.text.printable import printable
 
 PASSAGES = 10  # that are looked at for an answer
 _READ = 6  # of them that a model is given
 _UNGROUNDED = "The model's answer cites none of the passages it was given, so it is left out."
 _DECLINED = "The model finds no answer in the passages it was given."
+
+
+def answered(
+    text: str,
+    found: Sequence[Found],
+    search: Search,
+    settings: AskSettings,
+    show: Callable[[str], None] | None = None,
+) -> Reply:
+    """The reply to a question, as it is settled."""
+    question = understood(text, search)
+    if not settings.model:
+        return extract(question, found, search.extent, settings.threshold)
+    model = chat(settings.model, settings.model_key_variable)
+    return write(question, found, search.extent, settings.threshold, model, show)
 
 
 def extract(question: Question, found: Sequence[Found], corpus: str, threshold: float) -> Reply:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from assay.answer.question import Question
-from assay.answer.units import Unit, units
+from assay.answer.units import CODE, Unit, units
 from assay.retrieve.filters import PASSAGE
 from assay.retrieve.found import Found
 from assay.text.terms import terms
@@ -66,6 +66,8 @@ def _candidates(question: Question, found: Sequence[Found]) -> Iterator[Excerpt]
         if not pieces:
             continue
         start, worth = _best(question.weights, one, pieces)
+        if start and pieces[start].kind == CODE:
+            start -= 1  # what introduces it
         advantage = 1 - _BEHIND * rank
         kind = 1.0 if one.kind == PASSAGE else _CODE_WORTH
         yield Excerpt(one, tuple(pieces[start:]), worth * advantage * kind)

@@ -24,7 +24,7 @@ def said(chosen: Sequence[Excerpt]) -> tuple[str, tuple[Source, ...]]:
 
 
 def _paragraph(one: Excerpt, citation: str) -> str:
-    """Sentences run on, everything else has lines of its own; the citation ends the last line of prose."""
+    """Sentences run on, everything else has lines of its own; every paragraph ends with the citation; code that comes first has it above."""
     blocks: list[str] = []
     before: Unit | None = None
     for unit in one.units:
@@ -40,8 +40,5 @@ def _paragraph(one: Excerpt, citation: str) -> str:
         before = unit
     if one.label and one.label not in blocks[0]:
         blocks[:1] = [f"{one.label}:", blocks[0]] if one.units[0].kind in (CODE, ROW) else [f"{one.label}: {blocks[0]}"]
-    prose = [at for at, block in enumerate(blocks) if not block.startswith(_NO_PROSE)]
-    if not prose:
-        return "\n\n".join([*blocks, citation])
-    blocks[prose[-1]] += f" {citation}"
-    return "\n\n".join(blocks)
+    cited = [block if block.startswith(_NO_PROSE) else f"{block} {citation}" for block in blocks]
+    return "\n\n".join([citation, *cited] if blocks[0].startswith(_NO_PROSE) else cited)

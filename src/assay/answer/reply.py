@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from assay.retrieve.found import Found
-
-_MARK = re.compile(r"\[#(\d+)\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +20,7 @@ class Source:
     headings: tuple[str, ...]
     place: str  # for people: `docs/guide.md:12-14`, `manual.pdf, page 3`
     text: str
+    language: str  # or the format of its document
 
     @property
     def title(self) -> str:
@@ -61,7 +59,7 @@ def source(number: int, found: Found, first: int, last: int, text: str) -> Sourc
         start, end = found.start + first, found.start + last
         place = place if found.page else f"{found.path}:{start}" + (f"-{end}" if end > start else "")
     headings = found.headings or ((found.title,) if found.symbol else ())
-    return Source(number, found.id, found.path, start, end, found.page, headings, place, text)
+    return Source(number, found.id, found.path, start, end, found.page, headings, place, text, found.language)
 
 
 _TEXT_OF_ITS_OWN = frozenset({"html"})  # its lines are not those of the file: the passage's lines are cited

@@ -67,6 +67,10 @@ class AskSettings:
     model: str = ""  # URL#NAME of who writes; empty: excerpts
     model_key_variable: str = ""  # the environment variable with its key
 
+    def but(self, **said: Any) -> AskSettings:
+        """With what is said instead; None says nothing."""
+        return dataclasses.replace(self, **{name: value for name, value in said.items() if value is not None})
+
 
 _SEARCH = dataclasses.asdict(SearchSettings())
 _ASK = dataclasses.asdict(AskSettings())
@@ -185,12 +189,21 @@ def _setting(path: Path, key: str, value: Any, profiles: Collection[str]) -> Any
 
 def search_settings(said: Mapping[str, str]) -> dict[str, Any]:
     """Settings of a search that were written as text, by name; a wrong one is an error that offers the nearest."""
-    where = "search"
+    return _read_text("search", _SEARCH, said)
+
+
+def ask_settings(said: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The same of an answer: those of the search behind it, and its own."""
+    read = _read_text("ask", _SEARCH | _ASK, said)
+    return {name: read[name] for name in read if name in _SEARCH}, {name: read[name] for name in read if name in _ASK}
+
+
+def _read_text(where: str, defaults: Mapping[str, Any], said: Mapping[str, str]) -> dict[str, Any]:
     read: dict[str, Any] = {}
     for name, text in said.items():
-        default = _SEARCH[known("setting", name, _SEARCH, where)]
+        default = defaults[known("setting", name, defaults, where)]
         try:
-            read[name] = _fitting(where, _SEARCH, name, type(default)(text))
+            read[name] = _fitting(where, defaults, name, type(default)(text))
         except ValueError:
             raise AssayError(f"{where}: {name} must be a number, not {text!r}") from None
     return read
