@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from assay.answer.question import Question
 from assay.answer.units import CODE, Unit, units
@@ -11,17 +12,18 @@ from assay.retrieve.filters import PASSAGE
 from assay.retrieve.found import Found
 from assay.text.terms import terms
 
-_PASSAGES = 5  # the best so many are read
-_MOST = 3  # excerpts of an answer
-_UNITS = (4, 2, 2)  # sentences of the first, second, third excerpt
-_WORDS = (90, 60, 60)
-_LABEL = 0.8  # what a word of the term above counts, one of the sentence itself being 1
-_HEADING = 0.5
-_FURTHER = 0.75  # of the best excerpt's worth that another one must have
-_WINDOW = 3  # units that are looked at together
+_PASSAGES = 8  # the best so many are read
+_SENTENCES = (4, 2, 2)  # of the first, second and third excerpt
+_WORDS = 90  # of an excerpt
+_CODE = 12  # lines of code in an excerpt
+_WINDOW = 2  # units that are looked at together
 _LONGER = 0.02  # what each unit more must bring
-_BEHIND = 0.06  # what each rank costs
-_CODE_WORTH = 0.8  # of a definition: it does what a document explains
+_LABEL = 1.0  # what a word of the term above counts, one of the sentence itself being 1
+_HEADING = 0.7
+_PHRASE = 0.1  # what it is worth to have the question's words beside each other
+_BEHIND = 0.03  # what each rank costs
+_DEFINITION = 0.8  # what code is worth: it does what a document explains
+_FURTHER = 0.6  # of the best excerpt's worth that another one must have
 _SAME = 0.8  # of the words in common: says the same
 
 
@@ -31,7 +33,7 @@ class Excerpt:
 
     found: Found
     units: tuple[Unit, ...]
-    worth: float  # the share of the question, by rarity, that it and what stands above it speak of
+    worth: float  # about the share of the question, by rarity, that it and what stands above it speak of
 
     @property
     def label(self) -> str:
@@ -45,52 +47,54 @@ class Excerpt:
         return first.label.line if self.label else first.first, max(unit.last for unit in self.units)
 
 
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A passage's units, where to begin reading them, and what that is worth."""
+
+    found: Found
+    pieces: Sequence[Unit]
+    start: int
+    worth: float
+
+
 def choose(question: Question, found: Sequence[Found]) -> list[Excerpt]:
     """The excerpts that answer best, in reading order: the best one's document first. Near-duplicates and what is much worse are left out."""
     ranked = sorted(_candidates(question, found[:_PASSAGES]), key=lambda one: -one.worth)
     chosen: list[Excerpt] = []
     for one in ranked:
-        if len(chosen) == _MOST or one.worth < _FURTHER * ranked[0].worth:
+        if len(chosen) == len(_SENTENCES) or one.worth < _FURTHER * ranked[0].worth:
             break
-        short = _cut(one, len(chosen))
-        if not any(_alike(short, other) for other in chosen):
-            chosen.append(short)
+        excerpt = _excerpt(one, _SENTENCES[len(chosen)])
+        if not any(_alike(excerpt, other) for other in chosen):
+            chosen.append(excerpt)
     documents = list(dict.fromkeys(one.found.path for one in chosen))
     return sorted(chosen, key=lambda one: (documents.index(one.found.path), one.found.start, one.units[0].first))
 
 
-def _candidates(question: Question, found: Sequence[Found]) -> Iterator[Excerpt]:
-    """The best excerpt of each passage; a passage that was ranked higher has an advantage."""
+def _candidates(question: Question, found: Sequence[Found]) -> Iterator[_Candidate]:
+    """The best place of each passage; a passage that was ranked higher has an advantage."""
     for rank, one in enumerate(found):
         pieces = units(one.text, code=one.kind != PASSAGE)
-        if not pieces:
-            continue
-        start, worth = _best(question.weights, one, pieces)
-        if start and pieces[start].kind == CODE:
-            start -= 1  # what introduces it
-        advantage = 1 - _BEHIND * rank
-        kind = 1.0 if one.kind == PASSAGE else _CODE_WORTH
-        yield Excerpt(one, tuple(pieces[start:]), worth * advantage * kind)
+        if pieces:
+            start, worth = _best(question, one, pieces)
+            kind = 1.0 if one.kind == PASSAGE else _DEFINITION
+            yield _Candidate(one, pieces, start, worth * kind * (1 - _BEHIND * rank))
 
 
-def _best(weights: Mapping[str, float], found: Found, pieces: Sequence[Unit]) -> tuple[int, float]:
+def _best(question: Question, found: Found, pieces: Sequence[Unit]) -> tuple[int, float]:
     """Where to begin reading, and what the units from there are worth."""
     above = frozenset(terms(" ".join(found.headings)))
-    said = [frozenset(terms(unit.text)) for unit in pieces]
-    labels = [frozenset(terms(unit.label.text)) for unit in pieces]
+    said = [terms(unit.text) for unit in pieces]
     best, start = -1.0, 0
     for at in range(len(pieces)):
-        inside: frozenset[str] = frozenset()
-        under: frozenset[str] = frozenset()
-        for length in range(1, _WINDOW + 1):
-            if at + length > len(pieces):
-                break
-            inside |= said[at + length - 1]
-            under |= labels[at + length - 1]
-            worth = covered(weights, inside, under, above) - _LONGER * (length - 1)
+        for end in range(at + 1, min(at + _WINDOW, len(pieces)) + 1):
+            inside = [term for some in said[at:end] for term in some]
+            under = {term for unit in pieces[at:end] for term in terms(unit.label.text)}
+            worth = covered(question.weights, set(inside), under, above) - _LONGER * (end - at - 1)
+            worth += _PHRASE * len(question.pairs & set(pairwise(inside))) / max(1, len(question.pairs))
             if worth > best + 1e-9:
                 best, start = worth, at
-    return start, best
+    return start - (start > 0 and pieces[start].kind == CODE), best  # with the sentence that introduces code
 
 
 def covered(
@@ -107,15 +111,28 @@ def covered(
     return worth / total
 
 
-def _cut(one: Excerpt, nth: int) -> Excerpt:
-    """An excerpt as long as the nth of an answer may be; the first unit stays, whatever its length."""
-    kept, words = [one.units[0]], len(one.units[0].text.split())
-    for unit in one.units[1 : _UNITS[nth]]:
-        words += len(unit.text.split())
-        if words > _WORDS[nth] or unit.label.text != kept[0].label.text:
-            break
-        kept.append(unit)
-    return Excerpt(one.found, tuple(kept), one.worth)
+def _excerpt(one: _Candidate, most: int) -> Excerpt:
+    """So many sentences from where reading begins, and the code between them; where the passage ends too soon, some before."""
+    label = one.pieces[one.start].label.text
+    first, last = one.start, one.start + 1
+    while last < len(one.pieces) and _fits(one.pieces[first : last + 1], label, most):
+        last += 1
+    while first and last == len(one.pieces) and _fits(one.pieces[first - 1 : last], label, most):
+        first -= 1
+    return Excerpt(one.found, tuple(one.pieces[first:last]), one.worth)
+
+
+def _fits(pieces: Sequence[Unit], label: str, most: int) -> bool:
+    """Whether units can be said together: all of one label, not too many, not too long."""
+    prose = [unit for unit in pieces if unit.kind != CODE]
+    code = sum(unit.last - unit.first + 1 for unit in pieces if unit.kind == CODE)
+    words = sum(len(unit.text.split()) for unit in prose)
+    return (
+        pieces[0].label.text == pieces[-1].label.text == label
+        and len(prose) <= most
+        and words <= _WORDS
+        and code <= _CODE
+    )
 
 
 def _alike(one: Excerpt, other: Excerpt) -> bool:

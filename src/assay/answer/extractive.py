@@ -2,43 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from assay.answer.excerpts import Excerpt
 from assay.answer.reply import Source, source
-from assay.answer.units import CODE, ITEM, ROW, Unit
+from assay.answer.units import CODE, SENTENCE, Unit
 
-_FENCE = "```"
-_NO_PROSE = (_FENCE, "~~~", "|")  # what begins so cannot hold a citation
+_FENCES = ("```", "~~~")
 
 
 def said(chosen: Sequence[Excerpt]) -> tuple[str, tuple[Source, ...]]:
     """The text of an answer in Markdown, and the sources it cites, numbered from 1."""
-    paragraphs, sources = [], []
+    paragraphs: list[str] = []
+    sources: list[Source] = []
     for number, one in enumerate(chosen, 1):
         first, last = one.lines
         lines = one.found.text.split("\n")[first : last + 1]
         sources.append(source(number, one.found, first, last, "\n".join(lines)))
-        paragraphs.append(_paragraph(one, f"[#{number}]"))
+        paragraphs += _paragraphs(one, f"[#{number}]")
     return "\n\n".join(paragraphs), tuple(sources)
 
 
-def _paragraph(one: Excerpt, citation: str) -> str:
-    """Sentences run on, everything else has lines of its own; every paragraph ends with the citation; code that comes first has it above."""
-    blocks: list[str] = []
-    before: Unit | None = None
-    for unit in one.units:
-        if unit.kind == CODE:
-            fence = _FENCE if _FENCE not in unit.text else "~~~"
-            blocks.append(f"{fence}\n{unit.text}\n{fence}")
-        elif before is not None and before.kind == unit.kind and unit.kind in (ITEM, ROW):
-            blocks[-1] += f"\n{unit.text}"
-        elif before is not None and before.kind == unit.kind and before.block == unit.block:
-            blocks[-1] += f" {unit.text}"
+def _paragraphs(one: Excerpt, citation: str) -> Iterator[str]:
+    """Every paragraph ends with the citation, the first begins with the term it explains. Code and tables have their citation above them."""
+    label = f"{one.label}: " if one.label and one.label not in one.units[0].text else ""
+    cited = False
+    for (kind, _), group in groupby(
+        one.units, key=lambda unit: (unit.kind, unit.block if unit.kind == SENTENCE else 0)
+    ):
+        text = _joined(kind, list(group))
+        if kind == CODE or text.startswith("|"):
+            if not cited:
+                yield f"{label}{citation}"
+            yield text
         else:
-            blocks.append(unit.text)
-        before = unit
-    if one.label and one.label not in blocks[0]:
-        blocks[:1] = [f"{one.label}:", blocks[0]] if one.units[0].kind in (CODE, ROW) else [f"{one.label}: {blocks[0]}"]
-    cited = [block if block.startswith(_NO_PROSE) else f"{block} {citation}" for block in blocks]
-    return "\n\n".join([citation, *cited] if blocks[0].startswith(_NO_PROSE) else cited)
+            yield f"{'' if cited else label}{text} {citation}"
+        cited = True
+
+
+def _joined(kind: str, units: Sequence[Unit]) -> str:
+    """Sentences run on, items and rows have lines of their own, code is fenced."""
+    if kind == SENTENCE:
+        return " ".join(unit.text for unit in units)
+    if kind != CODE:
+        return "\n".join(unit.text for unit in units)
+    code = "\n\n".join(unit.text for unit in units)
+    fence = next((fence for fence in _FENCES if fence not in code), "`" * 8)
+    return f"{fence}\n{code}\n{fence}"

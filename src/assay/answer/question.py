@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
+from itertools import pairwise
 
 import numpy as np
 
@@ -39,6 +40,11 @@ class Question:
     def weights(self) -> Mapping[str, float]:
         """What each term is worth: its rarity."""
         return {term: word.rarity for word in self.words for term in word.terms}
+
+    @cached_property
+    def pairs(self) -> frozenset[tuple[str, str]]:
+        """The terms that stand beside each other in it, common ones too."""
+        return frozenset(pairwise(terms(self.text)))
 
     @property
     def unseen(self) -> tuple[str, ...]:
