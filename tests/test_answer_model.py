@@ -261,7 +261,7 @@ def test_a_model_that_falls_silent_is_given_up(model: ModelServer) -> None:
     model.script = [Reply(Stream(["Close", " it"], pause=30.0))]
     events = impatient.stream({})
     assert next(events)["choices"][0]["delta"]["content"] == "Close"
-    with pytest.raises(model_client.StreamBroke, match="nothing more came within 0.3 s"):
+    with pytest.raises(model_client.StreamBroke, match=r"nothing more came within 0\.3 s"):
         next(events)
 
 

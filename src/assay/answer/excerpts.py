@@ -58,7 +58,7 @@ class _Candidate:
 
 
 def choose(question: Question, found: Sequence[Found]) -> list[Excerpt]:
-    """The excerpts that answer best, in reading order: the best one's document first. Near-duplicates and what is much worse are left out."""
+    """The excerpts that answer best: the best, then the others in the order of their documents. Near-duplicates and what is much worse are left out."""
     ranked = sorted(_candidates(question, found[:_PASSAGES]), key=lambda one: -one.worth)
     chosen: list[Excerpt] = []
     for one in ranked:
@@ -67,8 +67,9 @@ def choose(question: Question, found: Sequence[Found]) -> list[Excerpt]:
         excerpt = _excerpt(one, _SENTENCES[len(chosen)])
         if not any(_alike(excerpt, other) for other in chosen):
             chosen.append(excerpt)
-    documents = list(dict.fromkeys(one.found.path for one in chosen))
-    return sorted(chosen, key=lambda one: (documents.index(one.found.path), one.found.start, one.units[0].first))
+    documents = [one.found.path for one in chosen]
+    further = sorted(chosen[1:], key=lambda one: (documents.index(one.found.path), one.found.start))
+    return [*chosen[:1], *further]
 
 
 def _candidates(question: Question, found: Sequence[Found]) -> Iterator[_Candidate]:
@@ -112,12 +113,13 @@ def covered(
 
 
 def _excerpt(one: _Candidate, most: int) -> Excerpt:
-    """So many sentences from where reading begins, and the code between them; where the passage ends too soon, some before."""
+    """So many sentences from where reading begins, and the code between them; if there is room, what its paragraph says before."""
     label = one.pieces[one.start].label.text
     first, last = one.start, one.start + 1
     while last < len(one.pieces) and _fits(one.pieces[first : last + 1], label, most):
         last += 1
-    while first and last == len(one.pieces) and _fits(one.pieces[first - 1 : last], label, most):
+    block = one.pieces[first].block
+    while first and one.pieces[first - 1].block == block and _fits(one.pieces[first - 1 : last], label, most):
         first -= 1
     return Excerpt(one.found, tuple(one.pieces[first:last]), one.worth)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-_END = re.compile(r"[.!?][\"'”’)\]*_`]*(?=\s+[\"'“‘(\[*_`:]*[^\W_a-z]|\s*$)")  # the next word has no small letter
+_END = re.compile(
+    r"[.!?][\"'”’)\]*_`]*(?=\s+(?:[\"'“‘(\[*_:]*[^\W_a-z]|[*`])|\s*$)"
+)  # the next begins with a capital, a digit or markup
 _SHORT = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|approx|fig|no|nr|mr|mrs|dr|st|al|[A-Za-z])\.$", re.IGNORECASE)
 
 
