@@ -58,7 +58,7 @@ class _Candidate:
 
 
 def choose(question: Question, found: Sequence[Found]) -> list[Excerpt]:
-    """The excerpts that answer best: the best, then the others in the order of their documents. Near-duplicates and what is much worse are left out."""
+    """The excerpts that answer best: the best, then the others as their documents have them. Near-duplicates and what is much worse are left out."""
     ranked = sorted(_candidates(question, found[:_PASSAGES]), key=lambda one: -one.worth)
     chosen: list[Excerpt] = []
     for one in ranked:
