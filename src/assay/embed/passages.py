@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.embed.cached import embed_all
-from assay.embed.embedders import embedder
+from assay.embed.embedders import Known, embedder
 from assay.embed.nearest import Nearest
 from assay.embed.vectors import Embedder, Vectors
 from assay.store import arrays, passages, vectors
@@ -66,10 +66,15 @@ def prepare(
     key = f"{passages.key_at(passages.path_of(home.folder, chunker))} {spec}"
     store = VectorStore(home.folder / vectors.NAME)
     texts = _Texts(divided)
-    known = _known(path, key)
-    chosen = embedder(spec, texts, store, root, key_variable, known.model if known else "")
-    if known and known.model == chosen.name and len(known.rows) == len(texts):
-        return Meaning(chosen, known.rows, store)
+    stored = _stored(path, key)
+    if stored is not None:
+        known, rows = stored
+        chosen = embedder(spec, texts, store, root, key_variable, known)
+        if chosen.name == known.name:
+            return Meaning(chosen, rows, store)
+    if progress:
+        progress.start("learning words", 1)
+    chosen = embedder(spec, texts, store, root, key_variable)
     rows = _embedded(chosen, texts, store, progress)
     with home.writing():
         made = {"key": arrays.key(FORMAT, key), "vectors": rows, **arrays.strings("model", [chosen.name])}
@@ -77,22 +82,16 @@ def prepare(
     return Meaning(chosen, rows, store)
 
 
-class _Known(NamedTuple):
-    """What a file has: the name of the embedder, and a row for each passage."""
-
-    model: str
-    rows: Vectors
-
-
-def _known(path: Path, key: str) -> _Known | None:
-    """The vectors of a file; None when there are none, or none that were made from this."""
+def _stored(path: Path, key: str) -> tuple[Known, Vectors] | None:
+    """The vectors of a file and who made them; None when there are none, or none that were made from this."""
     try:
         found = arrays.mapped(path, FORMAT, "the file of vectors")
     except (OSError, UnusableIndex):
         return None
     if arrays.key_of(found, FORMAT) != key:
         return None
-    return _Known(arrays.strings_of(found, "model")[0], found["vectors"])
+    rows = found["vectors"]
+    return Known(arrays.strings_of(found, "model")[0], rows.shape[1]), rows
 
 
 def _embedded(chosen: Embedder, texts: Sequence[str], store: VectorStore, progress: Progress | None) -> Vectors:
