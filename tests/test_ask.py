@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +16,7 @@ import assay as package
 import documents
 from assay.answer.resolving import resolves
 from assay.repository import Repository as Opened
-from command import assay
+from command import COMMAND, ENVIRONMENT, assay
 from conftest import Repository
 
 GUIDE = """\
@@ -137,7 +140,7 @@ def test_filters_confine_what_is_answered_from(opened: Opened) -> None:
     assert {one.path for one in reply.sources} == {"src/pumps.py"}
     nothing = opened.ask("start the pumps", paths=["nowhere/"], threshold=0.0)
     assert not nothing.grounded
-    assert "fewer filters" in nothing.text
+    assert "fewer of them" in nothing.text
 
 
 def test_the_threshold_is_settled_in_assay_toml_and_overridden_by_the_option(station: Repository) -> None:
@@ -224,10 +227,52 @@ def test_eval_threshold_shows_the_curve_and_says_when_a_set_is_too_small(station
     done = assay(station.root, "eval", "threshold", "--golden", golden)
     assert done.code == 0, done.err
     assert "ask on " in done.lines[0]
-    assert "keep it: only 1 questions of one kind: too few to tell; 8 are the least" in done.out
+    assert "keep it: the set has only 1 question to refuse: too few to tell, 8 are the least" in done.out
     told = assay(station.root, "eval", "threshold", "--golden", golden, "--format", "json").json
     assert (told["answerable"], told["to_refuse"], len(told["curve"])) == (2, 1, 21)
     golden.write_text(GOLDEN.splitlines()[0])
     alone = assay(station.root, "eval", "threshold", "--golden", golden)
     assert alone.code == 2
     assert "both kinds are needed" in alone.err
+
+
+# the guide
+
+
+def _guide(language: str) -> list[str]:
+    guide = (Path(__file__).parents[1] / "docs/guides/ask.md").read_text("utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", guide, re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture
+def waterworks(tmp_path: Path) -> tuple[Path, dict[str, str]]:
+    """The folder that the guide makes, and an environment in which `assay` is a command."""
+    program, work = tmp_path / "bin" / "assay", tmp_path / "work"
+    program.parent.mkdir()
+    work.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {" ".join(shlex.quote(part) for part in COMMAND)} "$@"\n')
+    program.chmod(0o755)
+    return work, ENVIRONMENT | {"PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}"}
+
+
+def test_the_guide_runs_and_prints_what_it_shows(
+    waterworks: tuple[Path, dict[str, str]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    work, environment = waterworks
+
+    def run(script: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", "-c", script], cwd=work, env=environment, capture_output=True, text=True, check=False
+        )
+
+    first, *others = _guide("sh")
+    assert run(f"set -e\n{first}").returncode == 0
+    for shown in re.split(r"^\$ ", _guide("console")[0], flags=re.MULTILINE)[1:]:
+        command, _, printed = shown.partition("\n")
+        assert run(command).stdout == printed
+    done = run("set -e\n" + "\n".join(others))
+    assert done.returncode == 0, done.stderr
+    monkeypatch.chdir(work)
+    (block,) = _guide("python")
+    exec(block, {"assay": package})
+    assert capsys.readouterr().out.startswith("True True\n1 docs/guide.md:9 When a pipe bursts")

@@ -19,7 +19,7 @@ def refusal(searched: Searched, why: str = NOTHING_SAYS) -> str:
             "Try other words for it, or read those places; assay search shows more of them, and --threshold 0 answers all the same."
         )
     else:
-        lines.append("Try other words for it, or fewer filters.")
+        lines.append("Try other words for it; if there are filters, fewer of them.")
     return "\n".join(lines)
 
 

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from assay.text.counting import counted
+
 FEWEST = 8  # questions of either kind; below, one of them moves the figure by more than any threshold
+_KINDS = ((False, "answer"), (True, "refuse"))
 _STEPS = 20  # thresholds that are shown
 _NORMAL = 1.96  # standard errors to either side of a 95 % interval
 
@@ -65,9 +68,10 @@ def curve(judged: Sequence[Judged]) -> list[Point]:
 def advise(judged: Sequence[Judged], used: float) -> Advice:
     """The best threshold, in the middle of where it makes no difference; the one in use where no other is surely better."""
     now = at(used, judged)
-    few = min(sum(one.refuse == kind for one in judged) for kind in (True, False))
+    few, kind = min((sum(one.refuse == refuse for one in judged), name) for refuse, name in _KINDS)
     if few < FEWEST:
-        return Advice(now, now, False, f"only {few} questions of one kind: too few to tell; {FEWEST} are the least")
+        why = f"the set has only {counted(few, 'question')} to {kind}: too few to tell, {FEWEST} are the least"
+        return Advice(now, now, False, why)
     points = [at(threshold, judged) for threshold in _between(judged)]
     best = max(points, key=lambda point: (point.balanced, -abs(point.threshold - used)))
     if best.balanced <= now.balanced:
