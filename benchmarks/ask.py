@@ -35,7 +35,7 @@ HEAD = (
     "corpus", "questions", "to refuse", "Success@5", "answered", "refused", "balanced", "citation_coverage", "support",
     "must_contain said", "words",
 )  # fmt: skip
-RIDGE = 0.005  # keeps weights finite where a set can be told apart without a mistake
+RIDGE = 0.05  # of standardised signs: with less, the corpora left out came out worse
 STEPS = 100  # of Newton's method, which needs about ten
 
 
@@ -87,14 +87,19 @@ def fit(sets: list[tuple[Floats, Floats]]) -> Floats:
     """Weights of the signs by logistic regression (Newton's method)."""
     signs_of, answer = np.concatenate([s for s, _ in sets]), np.concatenate([a for _, a in sets])
     shares = np.concatenate([np.where(a == 1, 0.5 / max(1, a.sum()), 0.5 / max(1, (1 - a).sum())) for _, a in sets])
-    weights = np.zeros(signs_of.shape[1])
+    middle, spread = signs_of.mean(axis=0), signs_of.std(axis=0)
+    middle[0], spread[0] = 0.0, 1.0  # the constant
+    standard = (signs_of - middle) / spread
+    weights = np.zeros(len(spread))
     ridge = RIDGE * len(sets) * np.diag([0.0, 1.0, 1.0])
     for _ in range(STEPS):
-        chance = 1 / (1 + np.exp(-signs_of @ weights))
-        slope = signs_of.T @ (shares * (answer - chance)) - ridge @ weights
-        bend = (signs_of * (shares * chance * (1 - chance))[:, None]).T @ signs_of + ridge
+        chance = 1 / (1 + np.exp(-standard @ weights))
+        slope = standard.T @ (shares * (answer - chance)) - ridge @ weights
+        bend = (standard * (shares * chance * (1 - chance))[:, None]).T @ standard + ridge
         weights = weights + np.linalg.solve(bend, slope)
-    return weights
+    raw = weights / spread
+    raw[0] -= (raw * middle).sum()
+    return np.asarray(raw)
 
 
 def shares(weights: Floats, signs_of: Floats, answer: Floats) -> str:

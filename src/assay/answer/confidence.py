@@ -23,7 +23,7 @@ class Signs:
     match: float  # the best passage's score for its words, a word found once being worth about 1
 
 
-UNSEEN, MATCH, BASE = -6.0, 2.0, -0.7  # what the signs are worth, as log odds
+UNSEEN, MATCH, BASE = -5.0, 1.4, -0.3  # what the signs are worth, as log odds
 
 
 def signs(question: Question, found: Sequence[Found]) -> Signs:
