@@ -134,3 +134,13 @@ def test_any_text_has_units_within_its_lines_and_in_order(parts: list[str]) -> N
     assert [unit.first for unit in found] == sorted(unit.first for unit in found)
     for unit in found:
         assert "".join(unit.text.split()) in "".join("".join(lines[unit.first : unit.last + 1]).split())
+
+
+def test_a_heading_of_the_passage_is_no_sentence_of_it() -> None:
+    found = units("3.3.1 Recycling rules\nIf one is shorter, it is recycled.", ("Vectors", "Recycling rules"))
+    assert [(unit.text, unit.first) for unit in found] == [("If one is shorter, it is recycled.", 1)]
+
+
+def test_what_never_ends_is_divided_by_its_lines() -> None:
+    table = "\n".join(f"row{number} with some words and no end of a sentence" for number in range(12))
+    assert [(unit.first, unit.last) for unit in units(table)] == [(number, number) for number in range(12)]

@@ -75,7 +75,7 @@ def choose(question: Question, found: Sequence[Found]) -> list[Excerpt]:
 def _candidates(question: Question, found: Sequence[Found]) -> Iterator[_Candidate]:
     """The best place of each passage; a passage that was ranked higher has an advantage."""
     for rank, one in enumerate(found):
-        pieces = units(one.text, code=one.kind != PASSAGE)
+        pieces = units(one.text, one.headings, code=one.kind != PASSAGE)
         if pieces:
             start, worth = _best(question, one, pieces)
             kind = 1.0 if one.kind == PASSAGE else _DEFINITION
@@ -121,6 +121,8 @@ def _excerpt(one: _Candidate, most: int) -> Excerpt:
     block = one.pieces[first].block
     while first and one.pieces[first - 1].block == block and _fits(one.pieces[first - 1 : last], label, most):
         first -= 1
+    if last - first > 1 and one.pieces[last - 1].text.endswith(":"):
+        last -= 1  # it announces what is not said
     return Excerpt(one.found, tuple(one.pieces[first:last]), one.worth)
 
 

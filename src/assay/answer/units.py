@@ -6,8 +6,10 @@ Markdown, reStructuredText and AsciiDoc are read by the same few rules; text tha
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import NamedTuple
 
 from assay.text.sentences import sentences
@@ -15,6 +17,7 @@ from assay.text.sentences import sentences
 SENTENCE, ITEM, ROW, CODE = "sentence", "item", "row", "code"
 _LONGEST_CODE = 10  # lines of a block that are said at once; longer ones are divided
 _LONGEST_ITEM = 60  # words of a list item that stays whole
+_LONGEST_SENTENCE = 80  # words of a sentence; longer ones are none
 
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,}|-{4,}$|\.{4,}$)")  # Markdown, and the listing and literal blocks of AsciiDoc
 _HEADING = re.compile(r"^(#{1,6}|={1,6})\s+\S")
@@ -22,6 +25,7 @@ _RULE = re.compile(
     r"^\s*([=\-~^\"'`#*+.:_])\1{2,}\s*$|^\s*\|?[\s:|+=-]*-{2,}[\s:|+=-]*$"
 )  # underlines, and lines inside tables
 _ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|\(?[a-z][.)]|#\.)\s+\S")
+_NUMBERING = re.compile(r"^\s*(?:\d+(?:\.\d+)*\.?\s)?")
 _ROW = re.compile(r"^\s*\|.*\|\s*$")
 _DIRECTIVE = re.compile(r"^\s*\.\. +(?:([\w:+-]+)::(?:\s+(.*))?|_[^:]+:.*|\|.*|.*)$")
 _LITERAL = re.compile(r"\s+::\s*$|^::\s*$|(?<=:):\s*$")  # announces the code below, and says nothing
@@ -102,12 +106,21 @@ class _Line:
         return not self.text.strip()
 
 
-def units(text: str, code: bool = False) -> list[Unit]:
-    """The units of a passage in reading order; `code` says that all of it is a program."""
-    lines = [_Line(number, line.expandtabs(4)) for number, line in enumerate(text.split("\n"))]
+def units(text: str, headings: Sequence[str] = (), code: bool = False) -> list[Unit]:
+    """The units of a passage in reading order, without its headings; `code` says that all of it is a program."""
+    titles = {_bare(heading) for heading in headings}
+    lines = [
+        _Line(number, "" if _bare(line) in titles else line.expandtabs(4))
+        for number, line in enumerate(text.split("\n"))
+    ]
     if code:
         return [unit for block, part in enumerate(_parts(lines)) for unit in _code(part, block, NO_LABEL)]
     return list(_Reading(lines).units())
+
+
+def _bare(line: str) -> str:
+    """A line without marks and numbers, to tell a heading by: of a PDF it is a line as any other."""
+    return _NUMBERING.sub("", line).strip(" #=*_").lower() or "\0"
 
 
 class _Reading:
@@ -245,17 +258,18 @@ class _Reading:
 
 
 def _prose(lines: Sequence[_Line], block: int, label: Label) -> Iterator[Unit]:
-    """The sentences of a paragraph, each with the lines it runs over."""
+    """The sentences of a paragraph, each with the lines it runs over; what never ends (a table of a PDF) is divided where its lines end."""
     parts = [line.text.strip() for line in lines]
     said = " ".join(parts)
-    starts, at = [], 0
-    for part in parts:
-        starts.append(at)
-        at += len(part) + 1
+    starts = list(accumulate((len(part) + 1 for part in parts), initial=0))[:-1]
     for start, end in sentences(said):
-        first = max(place for place, begins in enumerate(starts) if begins <= start)
-        last = max(place for place, begins in enumerate(starts) if begins < end)
-        yield Unit(SENTENCE, said[start:end], lines[first].number, lines[last].number, block, label)
+        ends = [end]
+        if len(said[start:end].split()) > _LONGEST_SENTENCE:
+            ends = [*(begins for begins in starts if start < begins < end), end]
+        for until in ends:
+            first, last = bisect_right(starts, start) - 1, bisect_left(starts, until) - 1
+            yield Unit(SENTENCE, said[start:until].strip(), lines[first].number, lines[last].number, block, label)
+            start = until
 
 
 def _code(lines: Sequence[_Line], block: int, label: Label) -> Iterator[Unit]:

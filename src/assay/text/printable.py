@@ -8,6 +8,7 @@ import unicodedata
 _SUSPECT = re.compile(r"[^\n\t -~]")
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # control, format (also of direction), surrogates, odd line ends
 _JOINERS = "\u200c\u200d"  # letters of some scripts and emoji need them
+_INVISIBLE = "\r\u00ad\u200b\u2060\ufeff"  # ends of lines, soft hyphens, marks of nothing
 
 
 def printable(text: str) -> str:
@@ -17,6 +18,6 @@ def printable(text: str) -> str:
 
 def _safe(found: re.Match[str]) -> str:
     sign = found[0]
-    if sign == "\r":
+    if sign in _INVISIBLE:
         return ""
     return "\ufffd" if unicodedata.category(sign) in _UNSAFE and sign not in _JOINERS else sign
