@@ -199,8 +199,7 @@ def test_an_answer_that_breaks_off_is_kept_and_said_to_be_broken(station: Reposi
         (Stream(["Close it [#1].", b"data: {broken\n\n"]), "not JSON: '{broken'"),
         (Stream(["Close it [#1].", b'data: {"error": {"message": "out of memory"}}\n\n']), "out of memory"),
         (Stream(["Close it [#1]."], reason="length"), "stopped at its limit of length"),
-        (Stream([]), "the answer is empty"),
-        (Stream([], done=False, reason="", chunked=False), "ended without [DONE]"),
+        (Stream(["Close it [#1].", b'data: {"id": 1}\n\n']), "not that of a chat"),
     ],
 )
 def test_each_kind_of_broken_stream_has_its_line(
@@ -211,6 +210,24 @@ def test_each_kind_of_broken_stream_has_its_line(
     assert done.code == 2
     assert said in done.err
     assert said in done.json["problem"]
+
+
+@pytest.mark.parametrize(
+    ("stream", "said"),
+    [
+        (Stream([]), "the answer is empty"),
+        (Stream([], done=False, reason="", chunked=False), "ended without [DONE]"),
+        (Stream([b"data: nonsense\n\n"]), "not JSON"),
+        (Stream([b'data: {"error": "no such model"}\n\n']), "no such model"),
+    ],
+)
+def test_a_stream_without_a_word_is_an_error(
+    station: Repository, model: ModelServer, stream: Stream, said: str
+) -> None:
+    model.answer = lambda path, body: stream
+    done = _ask(station, model)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
 
 
 def test_a_stream_that_ends_with_a_reason_needs_no_done(station: Repository, model: ModelServer) -> None:

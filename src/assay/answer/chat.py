@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.answer.prompt import Message
-from assay.embed.server import Server, ServerFailed, StreamBroke, server
+from assay.embed.server import Server, ServerFailed, server
 
 _TEMPERATURE = 0.0  # the same question should get the same answer
 _CUT = "the model stopped at its limit of length"
@@ -21,20 +21,22 @@ class Chat:
     problem: str = ""
 
     def text(self, messages: Sequence[Message]) -> Iterator[str]:
-        """The answer, bit by bit. ServerFailed before the first bit; later trouble ends it and stands in `problem`."""
-        finished, anything = "", False
+        """The answer, bit by bit. ServerFailed when nothing comes; trouble after the first bit ends it and stands in `problem`."""
+        finished, begun = "", False
         try:
             for event in self.server.stream({"messages": list(messages), "stream": True, "temperature": _TEMPERATURE}):
                 bit, reason = self._read(event)
                 finished = reason or finished
                 if bit:
-                    anything = True
+                    begun = True
                     yield bit
-        except StreamBroke as trouble:
+        except ServerFailed as trouble:
+            if not begun:
+                raise
             if not finished:
                 self.problem = str(trouble)
-        if not anything and not self.problem:
-            self.problem = f"{self.server.name}: the answer is empty"
+        if not begun:
+            raise ServerFailed(f"{self.server.name}: the answer is empty")
         if finished == "length":
             self.problem = f"{self.server.name}: {_CUT}"
 
@@ -43,7 +45,7 @@ class Chat:
         if isinstance(event, dict) and event.get("error"):
             said = event["error"]
             what = said.get("message", said) if isinstance(said, dict) else said
-            raise StreamBroke(f"{self.server.name}: {' '.join(str(what).split())[:300]}")
+            raise ServerFailed(f"{self.server.name}: {' '.join(str(what).split())[:300]}")
         try:
             choices = event["choices"]
             if not choices:

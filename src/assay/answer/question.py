@@ -16,6 +16,7 @@ from assay.text.common import COMMON
 from assay.text.terms import terms
 
 _WORD = re.compile(r"[^\W_]+(?:[-_][^\W_]+)*")
+_LONGEST = 2_000  # characters of a question that are looked at, as in a search
 _LOOKED_AT = 500  # passages that are read to see whether parts stand together
 
 
@@ -56,7 +57,7 @@ def understood(text: str, search: Search) -> Question:
     """A question as the corpus behind a search understands it."""
     total = len(search.passages) + len(search.index.postings.numbers)
     words: dict[tuple[str, ...], Word] = {}
-    for written in _WORD.findall(text):
+    for written in _WORD.findall(text[:_LONGEST]):
         stems = tuple(term for term in terms(written) if term not in COMMON)
         if written.lower() in COMMON or not stems or stems in words:
             continue
