@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.answer.answering import extract
-from assay.answer.confidence import confidence
+from assay.answer.confidence import Signs, confidence, signs
 from assay.answer.excerpts import choose
 from assay.answer.question import Question, Word
 from assay.evaluate.threshold import Judged, advise, at, curve
@@ -73,6 +73,31 @@ def test_the_best_excerpt_comes_first_and_the_others_as_their_document_has_them(
     assert [one.found.start for one in chosen] == [20, 3, 9]
 
 
+def test_what_is_much_worse_than_the_best_is_left_out() -> None:
+    best, faint = _found("The lead pipe bursts."), _found("Some tube of lead.", path="docs/b.md")
+    assert [one.found for one in choose(_question("?", lead=4, pipe=1, bursts=1), [faint, best])] == [best]
+
+
+def test_an_excerpt_does_not_end_with_what_announces_something_unsaid() -> None:
+    (excerpt,) = choose(PIPE, [_found("The pipe bursts. One waits. Two run. Do this:\n\n- shout\n- wave")])
+    assert [unit.text for unit in excerpt.units] == ["The pipe bursts.", "One waits.", "Two run."]
+
+
+def test_an_excerpt_has_few_sentences_and_little_code() -> None:
+    prose = " ".join(f"The pipe bursts {word}." for word in ("twice", "often", "daily", "again", "slowly", "late"))
+    (excerpt,) = choose(PIPE, [_found(prose)])
+    assert len(excerpt.units) == 4
+    code = "\n\n".join("\n".join(f"step_{part}_{row}()" for row in range(8)) for part in range(4))
+    (excerpt,) = choose(PIPE, [_found(f"When the pipe bursts:\n\n```\n{code}\n```")])
+    assert [unit.last - unit.first + 1 for unit in excerpt.units] == [1, 8]
+
+
+def test_a_term_is_named_once() -> None:
+    text = ".. data:: VALVE\n\n    The pipe bursts.\n\n    Default: none."
+    reply = extract(PIPE, [_found(text)], "", 0.0)
+    assert reply.text == "VALVE: The pipe bursts. [#1]\n\nDefault: none. [#1]"
+
+
 def test_a_term_is_said_with_what_explains_it_and_cited_from_its_line() -> None:
     text = ".. data:: VALVE_LIMIT\n\n    How far a pipe may burst."
     reply = extract(_question("?", pipe=1, burst=1), [_found(text, start=11, end=13)], "1 passage", 0.0)
@@ -107,6 +132,11 @@ def test_words_that_nobody_here_uses_lower_confidence() -> None:
 def test_a_better_match_never_lowers_confidence(one: float, other: float) -> None:
     low, high = sorted((one, other))
     assert confidence(PIPE, [_found("x", low)]) <= confidence(PIPE, [_found("x", high)])
+
+
+def test_the_signs_are_shares_of_the_words_by_rarity() -> None:
+    asked = _question("?", pipe=1, kubernetes=0)  # of rarity 5 and 6
+    assert signs(asked, [_found("x", 2.2), _found("y", 5.5)]) == Signs(6 / 11, 5.5 / 11)
 
 
 def test_nothing_found_and_nothing_asked_give_no_confidence() -> None:
@@ -163,6 +193,7 @@ def test_no_change_is_advised_without_a_gain_or_for_a_gain_that_may_be_chance() 
 
 
 def test_a_small_set_tells_nothing() -> None:
+    assert advise([Judged(0.9, False)] * 30 + [Judged(0.6, True)] * 8, 0.5).change
     advice = advise([Judged(0.9, False)] * 30 + [Judged(0.95, True)] * 7, 0.5)
     assert not advice.change
     assert advice.why == "the set has only 7 questions to refuse: too few to tell, 8 are the least"

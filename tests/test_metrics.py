@@ -133,6 +133,9 @@ CITED = (Citation("c", True, "Close the valve and call the plumber.", 1), Citati
         ("Pumps start slowly: [#4]\n\n```\nvalve.close() [#1]\n```", 0.5),
         ("Close the valve [#7].", 0.0),
         ("So it is.", None),  # says nothing
+        ("Close the red valve [#1].", 0.0),  # two words of three
+        ("Close the valve, call the plumber quickly [#1].", 1.0),  # four of five
+        ("Close the valve [#1]. Call the plumber.", 1.0),  # the one before
     ],
 )
 def test_support_is_the_share_of_sentences_whose_words_stand_in_what_they_cite(text: str, value: float | None) -> None:
