@@ -66,7 +66,7 @@ def _gone(pid: int) -> bool:
     [
         (
             "cdm:rg {query}",
-            "unknown kind of system 'cdm'; a system is one of assay, search, cmd, http, https, python, trec",
+            "unknown kind of system 'cdm'; a system is one of assay, search, ask, cmd, http, https, python, trec",
         ),
         ("pyhton:a:b", "Did you mean python:"),
         ("", "unknown kind of system ''"),

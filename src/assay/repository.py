@@ -9,7 +9,7 @@ What ranks and what parses is imported by the methods that need it: looking up a
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -23,9 +23,9 @@ from assay.root import root_around
 from assay.store.catalogue import FileRow
 from assay.store.index import Index
 from assay.store.layout import LEARNED, Home
-from assay.text.counting import counted
 
 if TYPE_CHECKING:
+    from assay.answer.reply import Reply
     from assay.core.packs import Ranked
     from assay.ingest.freshness import Freshness, Look, Watch
     from assay.ingest.listing import Listing
@@ -241,6 +241,36 @@ class Repository:
         spoken = self._known_languages(languages, passages)
         return searcher.ranked(query, k, Filters(tuple(paths), spoken, tuple(kinds), changed, documents, code))
 
+    def ask(
+        self,
+        question: str,
+        *,
+        paths: Sequence[str] = (),
+        languages: Sequence[str] = (),
+        kinds: Sequence[str] = (),
+        since: str | None = None,
+        documents: bool = True,
+        code: bool = True,
+        threshold: float | None = None,
+        model: str | None = None,
+        progress: Progress | None = None,
+        show: Callable[[str], None] | None = None,
+    ) -> Reply:
+        """An answer with citations, or a refusal when it is less sure than `threshold`; confined as `search` is.
+
+        It is made of excerpts unless a `model` (URL#NAME) writes it; `show` is then called with what it writes, bit by bit.
+        """
+        from assay.answer.answering import PASSAGES, answered
+
+        if not question.strip():
+            raise AssayError("what is the question? Ask in words")
+        found = self.search(
+            question, PASSAGES, paths=paths, languages=languages, kinds=kinds, since=since, documents=documents,
+            code=code, progress=progress,
+        )  # fmt: skip
+        settings = self.configuration.ask.but(threshold=threshold, model=model)
+        return answered(question, found, self.searcher().search, settings, show)
+
     def searcher(
         self,
         chunker: str | None = None,
@@ -260,9 +290,7 @@ class Repository:
 
     def searched(self, chunker: str | None = None) -> str:
         """What a search looks at, in words."""
-        definitions = len(self.index.postings.numbers) - len(self.files)  # a file is an item, too
-        passages = self.searcher(chunker).search.passages
-        return f"{counted(len(passages), 'passage')} and {counted(definitions, 'definition')}"
+        return self.searcher(chunker).search.extent
 
     def _known_languages(self, languages: Sequence[str], passages: Passages) -> tuple[str, ...]:
         from assay.retrieve.settings import known

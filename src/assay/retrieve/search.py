@@ -22,6 +22,7 @@ from assay.retrieve.question import question_terms
 from assay.store.columns import KIND_NAMES
 from assay.store.index import Index
 from assay.store.passages import Passages
+from assay.text.counting import counted
 
 Bools = NDArray[np.bool_]
 
@@ -99,6 +100,12 @@ class Search:
             Scored(int(numbers[place]), float(blended[place]), float(scores[numbers[place]]), float(cosine[place]))
             for place in highest(blended, len(numbers))
         ]
+
+    @property
+    def extent(self) -> str:
+        """What is searched, in words."""
+        definitions = len(self.index.postings.numbers) - len(self.index.files)  # a file is an item, too
+        return f"{counted(len(self.passages), 'passage')} and {counted(definitions, 'definition')}"
 
     def rarity(self, word: str) -> float:
         """How rare a word is among all candidates."""

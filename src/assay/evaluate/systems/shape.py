@@ -270,15 +270,27 @@ def _answer(value: Mapping[str, Any]) -> Answer | None:
         text=text or "",
         citations=tuple(_citation(one, position) for position, one in enumerate(citations or (), 1)),
         grounded=not refused if grounded is None else grounded,
+        confidence=_confidence(facts.get("confidence")),
     )
 
 
 def _citation(value: object, position: int) -> Citation:
-    """One citation: an id, or an object that has one and may say whether it resolved."""
+    """One citation: an id, or an object that has one and may say whether it resolved, what it cites, and as which number."""
     try:
-        return Citation(hit(value).id, _flag(value, "resolved") if isinstance(value, Mapping) else None)
+        if not isinstance(value, Mapping):
+            return Citation(hit(value).id)
+        text, number = value.get("text"), value.get("n")
+        return Citation(
+            hit(value).id, _flag(value, "resolved"), text if isinstance(text, str) else "", number if type(number) is int else 0
+        )  # fmt: skip
     except SystemFailed as error:
         raise SystemFailed(f"citation {position}: {error}") from None
+
+
+def _confidence(value: object) -> float | None:
+    """How sure the system says it is; words such as "high" say nothing that can be compared."""
+    said = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    return said if math.isfinite(said) else None
 
 
 def _stages(value: Mapping[str, Any]) -> tuple[Stage, ...]:
