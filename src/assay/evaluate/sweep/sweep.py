@@ -1,0 +1,103 @@
+"""A sweep from configurations to files: `run` is the whole story."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+from assay.core.golden import GoldenSet
+from assay.evaluate.difficulty import Difficulty
+from assay.evaluate.files import write_text
+from assay.evaluate.run import Plan
+from assay.evaluate.runs import RunStore
+from assay.evaluate.summary import clusters_of
+from assay.evaluate.sweep import shapes
+from assay.evaluate.sweep.asking import Task, ask_all
+from assay.evaluate.sweep.grid import Configuration
+from assay.evaluate.sweep.measured import Measured, difficulties, read
+from assay.evaluate.sweep.naming import names
+from assay.evaluate.sweep.verdict import Verdict, judge
+
+
+class Progress(Protocol):
+    """What is shown while a sweep works."""
+
+    def start(self, stage: str, total: int) -> None: ...
+    def advance(self, count: int = 1) -> None: ...
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep after it ended."""
+
+    golden: GoldenSet
+    measured: Sequence[Measured]
+    verdict: Verdict
+    difficulties: Sequence[Difficulty]
+    stages: Mapping[str, Any] = field(default_factory=dict)  # what was divided and embedded
+
+    @cached_property
+    def named(self) -> dict[str, Measured]:
+        return {one.name: one for one in self.measured}
+
+    @property
+    def id(self) -> str:
+        """The same for the same configurations of the same system on the same golden set."""
+        facts = [self.golden.digest, self.measured[0].info.matching, self.measured[0].info.k]
+        facts += [(one.configuration.spec, one.info.index_fingerprint) for one in self.measured]
+        return hashlib.sha256(repr(facts).encode()).hexdigest()[:10]
+
+    @property
+    def work(self) -> dict[str, Any]:
+        """What this command did, and what had been done before."""
+        queries = len(self.golden.queries) * len(self.measured)
+        asked = sum(one.asked for one in self.measured)
+        return {
+            "configurations": len(self.measured),
+            "finished_before": sum(not one.asked for one in self.measured),
+            "resumed": sum(one.resumed for one in self.measured),
+            "queries_asked": asked,
+            "queries_answered_before": queries - asked,
+            **self.stages,
+        }
+
+
+def run(
+    configurations: Sequence[Configuration],
+    golden: GoldenSet,
+    plan: Plan,
+    root: Path,
+    runs: Path,
+    progress: Progress,
+    *,
+    corpus: Path | None = None,
+    jobs: int = 1,
+    limit: float = 100.0,
+    timeout: float = 60.0,
+    fresh: bool = False,
+) -> Sweep:
+    """Shared stages once, then a run for each configuration, then what they amount to."""
+    named = dict(zip(names(configurations), configurations, strict=True))
+    tasks = [Task(name, one.spec, golden, plan, root, runs, corpus, timeout, fresh) for name, one in named.items()]
+    progress.start("asking", len(tasks) * len(golden.queries))
+    asked = ask_all(tasks, jobs, progress.advance)
+    with RunStore.open(runs) as store:
+        measured = read(store, golden, named, asked)
+    return Sweep(golden, measured, judge(measured, limit, clusters_of(golden.queries)), difficulties(measured))
+
+
+def save(sweep: Sweep, folder: Path) -> tuple[dict[str, Any], list[Path]]:
+    """The comparison as JSON, and the files that hold it: it, and a report for each configuration."""
+    report = {"sweep_id": sweep.id} | shapes.comparison(
+        sweep.measured, sweep.golden, sweep.difficulties, sweep.verdict, sweep.work
+    )
+    files = {folder / "comparison.json": report}
+    files |= {folder / f"{one['config']['name']}.json": one for one in report["reports"]}
+    for path, content in files.items():
+        write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    return report, [folder / "comparison.json"]
