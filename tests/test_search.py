@@ -6,7 +6,8 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import isnan, nan
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +15,14 @@ import pytest
 
 import assay as package
 import documents
+from assay.embed import Role, Vectors
+from assay.embed.lsa import Lsa
 from assay.errors import AssayError
 from assay.repository import Repository as Opened
-from assay.retrieve.filters import _matches
+from assay.retrieve.filters import Filters, _matches
 from assay.retrieve.found import Found
-from assay.retrieve.fusion import Channel
+from assay.retrieve.order import Floats, Ints
+from assay.retrieve.search import Near
 from assay.store import passages
 from assay.store.index import NoIndex
 from assay.store.passages import Passages
@@ -229,16 +233,104 @@ def test_outside_git_the_time_of_a_file_counts(station: Repository) -> None:
 # other rankings
 
 
-def test_another_ranking_is_fused_and_a_reranker_has_the_last_word(opened: Opened) -> None:
-    search = opened.searcher()
+def _near(*found: tuple[int, float]) -> Near:
+    """A meaning that knows only these passages, by number and cosine."""
+
+    def near(query: str, count: int, besides: Ints, among: Ints | None) -> tuple[Ints, Floats]:
+        kept = [(number, cosine) for number, cosine in found if among is None or number in among]
+        return np.array([number for number, _ in kept], np.int64), np.array([cosine for _, cosine in kept])
+
+    return near
+
+
+def test_what_is_near_in_meaning_joins_what_the_words_found(opened: Opened) -> None:
+    search = opened.searcher(embedder="none").search
     turbine = next(n for n in range(len(search.passages)) if "turbine" in search.passages[n].text)
-    assert "docs/manual.pdf, page 2" not in _places(opened.search("start the pumps"))
-    fused = opened.search("start the pumps", vectors={"vectors": Channel(1.0, [turbine])})
-    assert "docs/manual.pdf, page 2" in _places(fused)
-    confined = opened.search("start the pumps", vectors={"vectors": Channel(1.0, [turbine])}, paths=["src/"])
+    page = "docs/manual.pdf, page 2"
+    words = search.ranked("start the pumps")
+    assert page not in _places(words)
+    blended = search.ranked("start the pumps", near=_near((turbine, 0.8)))
+    joined = blended[_places(blended).index(page)]
+    assert (joined.vector, joined.lexical, joined.score) == (0.8, 0.0, 0.5)
+    best = next(one for one in blended if one.id == words[0].id)
+    assert isnan(best.vector)
+    assert best.score == 1.0, "what has no vector is judged by its words alone"
+    confined = search.ranked("start the pumps", filters=Filters(paths=("src/",)), near=_near((turbine, 0.8)))
     assert {one.path for one in confined} == {"src/pumps.py"}
-    ordered = opened.search("pumps valve", 2, rerank=lambda query, found: sorted(found, key=lambda one: one.id))
-    assert [one.id for one in ordered] == sorted(one.id for one in opened.search("pumps valve"))[:2]
+
+
+def test_what_no_word_found_must_be_half_as_near_as_the_nearest(opened: Opened) -> None:
+    search = opened.searcher(embedder="none").search
+    turbine = next(n for n in range(len(search.passages)) if "turbine" in search.passages[n].text)
+    plumber = next(n for n in range(len(search.passages)) if "plumber" in search.passages[n].text)
+    far, near = search.passages[turbine].id, search.passages[plumber].id
+    for cosine, expected in ((0.39, {near}), (0.41, {near, far})):
+        found = search.ranked("zyzzyva", near=_near((plumber, 0.8), (turbine, cosine)))
+        assert {one.id for one in found} == expected
+
+
+def test_the_embedder_in_use_finds_what_is_said_in_other_words(station: Repository) -> None:
+    for number in range(6):
+        station.write(f"docs/engine-{number}.md", f"# Engine {number}\n\nThe motor and the engine turn part {number}.\n")
+    station.write("docs/last.md", "# Last\n\nOnly the motor is told of here, part by part.\n")
+    station.index()
+    with package.open(station.root) as repo:
+        assert "docs/last.md" not in {one.path for one in repo.search("engine", embedder="none")}
+        found = {one.path: one for one in repo.search("engine")}
+        assert found["docs/last.md"].lexical == 0.0
+        assert found["docs/last.md"].vector > 0
+
+
+def test_a_reranker_has_the_last_word(opened: Opened) -> None:
+    def backwards(query: str, found: Sequence[Found]) -> list[Found]:
+        return sorted(found, key=lambda one: one.id)
+
+    search = opened.searcher().search
+    ordered = search.ranked("pumps valve", 2, rerank=backwards)
+    assert [one.id for one in ordered] == sorted(one.id for one in search.ranked("pumps valve", 50))[:2]
+    judged = opened.search("pumps valve", reranker="features")
+    assert [one.score for one in judged] == sorted((one.score for one in judged), reverse=True)
+
+
+def test_vectors_are_made_once_and_follow_the_passages(station: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    embedded: list[str] = []
+    embed = Lsa.embed
+
+    def noted(self: Lsa, texts: Sequence[str], role: Role = "passage") -> Vectors:
+        embedded.extend(texts if role == "passage" else ())
+        return embed(self, texts, role)
+
+    monkeypatch.setattr(Lsa, "embed", noted)
+
+    def searched() -> int:
+        embedded.clear()
+        with package.open(station.root) as repo:
+            repo.search("pumps")
+        return len(embedded)
+
+    assert searched() > 3
+    assert searched() == 0
+    station.write("docs/other.md", "# Numbers\n\nThe plumber has none.\n")
+    station.index()
+    assert searched() >= 1, "a small corpus that grew is trained anew; a large one embeds what is new"
+    (station.root / ".assay" / "vectors.db").unlink()
+    assert searched() > 3
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        (["--embedder", "bert"], "unknown embedder 'bert'. Three ways to get an embedder"),
+        (["--embedder", "folder:nowhere"], "nowhere"),
+        (["--reranker", "best"], "unknown reranker 'best'. Three ways to get a reranker"),
+    ],
+)
+def test_a_model_that_is_missing_is_an_error_that_says_how_to_get_one(
+    station: Repository, option: list[str], said: str
+) -> None:
+    answer = assay(station.root, "search", "pumps", *option)
+    assert answer.code == 2
+    assert said in answer.err
 
 
 # kept up to date
@@ -247,7 +339,7 @@ def test_another_ranking_is_fused_and_a_reranker_has_the_last_word(opened: Opene
 def test_passages_follow_the_documents_when_those_are_indexed_again(station: Repository) -> None:
     def titles() -> list[str]:
         with package.open(station.root) as repo:
-            return [one.title for one in repo.search("plumber", documents=True, code=False)]
+            return [one.title for one in repo.search("plumber", code=False, embedder="none")]
 
     assert titles() == ["Waterworks > Emergencies"]
     station.write("docs/guide.md", GUIDE.replace("plumber", "engineer"))
@@ -310,7 +402,7 @@ def test_each_chunker_has_passages_of_its_own(opened: Opened) -> None:
 
 def test_passages_are_stored_as_they_were_read(station: Repository) -> None:
     with package.open(station.root) as repo:
-        stored = repo.searcher().passages
+        stored = repo.searcher().search.passages
     found = [stored[number] for number in range(len(stored))]
     assert [one.path for one in found] == sorted(one.path for one in found)
     for one in found:
@@ -366,6 +458,8 @@ def test_words_stand_out_in_a_terminal() -> None:
         (),
         "",
         1.0,
+        1.0,
+        nan,
         "Pumps are pumping.\nNo.",
         "a.md:1-1",
         frozenset(terms("pump")),
@@ -382,11 +476,12 @@ def test_words_stand_out_in_a_terminal() -> None:
 
 def test_the_json_of_a_search_is_stable(station: Repository) -> None:
     answer = assay(station.root, "search", "start pumps valve", "--format", "json", "-k", "2").json
-    assert {"query": "start pumps valve", "chunker": "structure:512", "fresh": True}.items() <= answer.items()
+    used = {"chunker": "structure:512", "embedder": "lsa", "reranker": "none"}
+    assert {"query": "start pumps valve", **used, "fresh": True}.items() <= answer.items()
     for rank, one in enumerate(answer["results"], 1):
         assert one["rank"] == rank
-        wanted = {"rank", "id", "kind", "path", "language", "start", "end", "citation", "score", "text"}
-        assert set(one) == wanted | ({"headings"} if one["kind"] == "passage" else {"symbol"})
+        wanted = {"rank", "id", "kind", "path", "language", "start", "end", "citation", "score", "lexical", "text"}
+        assert set(one) == wanted | ({"headings", "vector"} if one["kind"] == "passage" else {"symbol"})
     page = assay(station.root, "search", "turbine", "--format", "json", "--documents-only").json["results"][0]
     assert (page["page"], page["citation"]) == (2, "docs/manual.pdf, page 2")
 

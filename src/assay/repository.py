@@ -25,19 +25,20 @@ from assay.root import root_around
 from assay.store.catalogue import FileRow
 from assay.store.index import Index
 from assay.store.layout import LEARNED, Home
+from assay.text.counting import counted
 
 if TYPE_CHECKING:
     from assay.ingest.freshness import Freshness, Watch
     from assay.ingest.report import Progress, Report
-    from assay.retrieve.configuration import Configuration
+    from assay.retrieve.configuration import Configuration, SearchSettings
     from assay.retrieve.context import Context
     from assay.retrieve.engine import Engine
     from assay.retrieve.explain import Explanation
     from assay.retrieve.found import Found
-    from assay.retrieve.fusion import Channel
-    from assay.retrieve.search import Rerank, Search
     from assay.retrieve.source import WorkingTree
     from assay.retrieve.status import Status
+    from assay.searching import Searcher
+    from assay.store.passages import Passages
 
 
 def open(path: str | Path = ".", *, index: bool = False, index_dir: str | Path | None = None) -> Repository:
@@ -61,7 +62,7 @@ class Repository:
         self._index: Index | None = None
         self._engines: dict[str, Engine] = {}
         self._watch: Watch | None = None
-        self._searches: dict[str, Search] = {}
+        self._searchers: dict[SearchSettings, Searcher] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -78,7 +79,7 @@ class Repository:
         """Lets go of the index. Asking again opens it again."""
         if self._index is not None:
             self._index.close()
-        self._index, self._watch, self._engines, self._searches = None, None, {}, {}
+        self._index, self._watch, self._engines, self._searchers = None, None, {}, {}
 
     @property
     def index(self) -> Index:
@@ -217,13 +218,13 @@ class Repository:
         documents: bool = True,
         code: bool = True,
         chunker: str | None = None,
-        vectors: Mapping[str, Channel] | None = None,
-        rerank: Rerank | None = None,
+        embedder: str | None = None,
+        reranker: str | None = None,
         progress: Progress | None = None,
     ) -> list[Found]:
         """The best `k` passages of documents and definitions of code for a query, best first. What is empty confines nothing.
 
-        `since` is a date or a commit. `vectors` are other rankings of the numbers of `searcher`, fused with the lexical one; `rerank` reorders.
+        `since` is a date or a commit. How passages are divided, embedded and judged again is settled in assay.toml unless it is said here.
         """
         from assay.retrieve.filters import Filters
         from assay.since import changed_since
@@ -232,35 +233,39 @@ class Repository:
             raise AssayError("what is sought? Give some words")
         if k < 1:
             raise AssayError(f"k must be at least 1, not {k}: it is how many results are wanted")
-        search = self.searcher(chunker, progress=progress)
-        everything = {*self.files, *search.passages.paths}
-        changed = changed_since(self.root, since, everything) if since else None
-        filters = Filters(
-            tuple(paths), self._known_languages(languages, search), tuple(kinds), changed, documents, code
-        )
-        return search.ranked(query, k, filters, vectors, rerank)
+        searcher = self.searcher(chunker, embedder, reranker, progress=progress)
+        passages = searcher.search.passages
+        changed = changed_since(self.root, since, {*self.files, *passages.paths}) if since else None
+        spoken = self._known_languages(languages, passages)
+        return searcher.ranked(query, k, Filters(tuple(paths), spoken, tuple(kinds), changed, documents, code))
 
-    def searcher(self, chunker: str | None = None, *, progress: Progress | None = None) -> Search:
-        """What searches passages by a chunker, which are made when they are first asked for."""
-        from assay.ingest.passages import prepare
-        from assay.retrieve.search import Search
-        from assay.text import chunk
+    def searcher(
+        self,
+        chunker: str | None = None,
+        embedder: str | None = None,
+        reranker: str | None = None,
+        *,
+        progress: Progress | None = None,
+    ) -> Searcher:
+        """What searches passages, as assay.toml has it unless it is said here. What it needs is made when it is first asked for."""
+        from assay.searching import prepare
 
-        chosen = chunk.parse(chunker) if chunker else chunk.DEFAULT
-        if str(chosen) not in self._searches:
+        chosen = self.configuration.search.but(chunker=chunker, embedder=embedder, reranker=reranker)
+        if chosen not in self._searchers:
             index = self.index  # says so when there is none
-            self._searches[str(chosen)] = Search(index, prepare(self.root, self.home, chosen, progress))
-        return self._searches[str(chosen)]
+            self._searchers[chosen] = prepare(self.root, self.home, index, chosen, progress)
+        return self._searchers[chosen]
 
     def searched(self, chunker: str | None = None) -> str:
         """What a search looks at, in words."""
         definitions = len(self.index.postings.numbers) - len(self.files)  # a file is an item, too
-        return f"{len(self.searcher(chunker).passages):,} passages and {definitions:,} definitions"
+        passages = self.searcher(chunker).search.passages
+        return f"{counted(len(passages), 'passage')} and {counted(definitions, 'definition')}"
 
-    def _known_languages(self, languages: Sequence[str], search: Search) -> tuple[str, ...]:
+    def _known_languages(self, languages: Sequence[str], passages: Passages) -> tuple[str, ...]:
         from assay.retrieve.settings import known
 
-        there = {*search.passages.languages, *(row.language for row in self.files.values())}
+        there = {*passages.languages, *(row.language for row in self.files.values())}
         return tuple(known("language", one.lower(), there, "this index") for one in languages)
 
     # names and what depends on them

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isnan
+
 import click
 
 from assay.cli.common import format_option, print_json
@@ -11,15 +13,17 @@ from assay.core.items import KINDS
 from assay.errors import AssayError
 from assay.repository import Repository
 from assay.retrieve.found import Found
-from assay.text.chunk import DEFAULT
 
+_OPTIONAL = ("page", "headings", "symbol", "vector")
 _WIDEST = 160  # characters of a line that is shown
 
 
 @click.command("search")
 @click.argument("query")
 @repository_options
-@click.option("-k", type=click.IntRange(min=1), default=10, show_default=True, help="At most so many results.")
+@click.option(
+    "-k", type=click.IntRange(min=1), help="At most so many results. Default: 10, or k of [search] in assay.toml."
+)
 @click.option(
     "--path",
     "paths",
@@ -49,23 +53,33 @@ _WIDEST = 160  # characters of a line that is shown
 @click.option("--code-only", is_flag=True, help="Only definitions of code.")
 @click.option(
     "--chunker",
-    default=str(DEFAULT),
-    show_default=True,
     metavar="SPEC",
-    help="How documents are divided: structure:TOKENS or tokens:TOKENS:OVERLAP. Another one is made when it is first used.",
+    help="How documents are divided: structure:512, tokens:1024:128. Another one is made when it is first used.",
+)
+@click.option(
+    "--embedder",
+    metavar="SPEC",
+    help="What finds the same in other words: lsa, wordllama, folder:PATH, openai:URL#MODEL, or none. Default: lsa.",
+)
+@click.option(
+    "--reranker",
+    metavar="SPEC",
+    help="What reads the best once more: features, folder:PATH, rerank:URL#MODEL, or none. Default: none.",
 )
 @format_option
 def command(
     query: str,
     repo: Repository,
-    k: int,
+    k: int | None,
     paths: tuple[str, ...],
     languages: tuple[str, ...],
     kinds: tuple[str, ...],
     since: str | None,
     documents_only: bool,
     code_only: bool,
-    chunker: str,
+    chunker: str | None,
+    embedder: str | None,
+    reranker: str | None,
     form: str,
 ) -> None:
     """Passages of documents and definitions of code that answer QUERY, best first, with the places to cite.
@@ -74,11 +88,12 @@ def command(
     """
     if documents_only and code_only:
         raise AssayError("--documents-only and --code-only leave nothing to search; give one of them")
+    settings = repo.configuration.search.but(chunker=chunker, embedder=embedder, reranker=reranker, k=k)
     bar = Bar()
     try:
         found = repo.search(
             query,
-            k,
+            settings.k,
             paths=paths,
             languages=languages,
             kinds=kinds,
@@ -86,6 +101,8 @@ def command(
             documents=not code_only,
             code=not documents_only,
             chunker=chunker,
+            embedder=embedder,
+            reranker=reranker,
             progress=bar,
         )
     finally:
@@ -93,7 +110,8 @@ def command(
     stale = repo.freshness().stale
     if form == "json":
         results = [as_json(rank, one) for rank, one in enumerate(found, 1)]
-        print_json({"query": query, "chunker": chunker, "fresh": not stale, "results": results})
+        used = {"chunker": settings.chunker, "embedder": settings.embedder, "reranker": settings.reranker}
+        print_json({"query": query, **used, "fresh": not stale, "results": results})
     else:
         _print(found, repo, chunker)
         if stale:
@@ -106,12 +124,13 @@ def as_json(rank: int, one: Found) -> dict[str, object]:
     told = {
         "rank": rank, "id": one.id, "kind": one.kind, "path": one.path, "language": one.language, "start": one.start, "end": one.end,
         "page": one.page, "headings": list(one.headings), "symbol": one.symbol, "citation": one.place,
-        "score": round(one.score, 6), "text": one.text,
+        "score": round(one.score, 6), "lexical": round(one.lexical, 6), "vector": None if isnan(one.vector) else round(one.vector, 6),
+        "text": one.text,
     }  # fmt: skip
-    return {name: value for name, value in told.items() if value or name not in ("page", "headings", "symbol")}
+    return {name: value for name, value in told.items() if value or name not in _OPTIONAL}
 
 
-def _print(found: list[Found], repo: Repository, chunker: str) -> None:
+def _print(found: list[Found], repo: Repository, chunker: str | None) -> None:
     """One result after the other; words of the query stand out in a terminal."""
     if not found:
         click.echo(f"nothing found among {repo.searched(chunker)}")

@@ -29,6 +29,7 @@ class Wanted:
     store: VectorStore | None
     root: Path
     key_variable: str
+    known: str
 
 
 def embedder(
@@ -37,14 +38,15 @@ def embedder(
     store: VectorStore | None = None,
     root: Path | None = None,
     key_variable: str = "",
+    known: str = "",
 ) -> Embedder:
     """The embedder that a spec names. `corpus` is what `lsa` is trained on, `store` keeps what it learned; paths start at `root`;
-    `key_variable` names the environment variable that holds a server's key."""
+    `key_variable` names the environment variable that holds a server's key. Of a table whose name is `known` the corpus is not compared."""
     kind, _, argument = spec.strip().partition(":")
     make = _KINDS.get(kind)
     if make is None:
         raise AssayError(f"unknown embedder '{spec}'. {WAYS}")
-    return make(Wanted(argument, corpus, store, root or Path.cwd(), key_variable))
+    return make(Wanted(argument, corpus, store, root or Path.cwd(), key_variable, known))
 
 
 def _lsa(wanted: Wanted) -> Embedder:
@@ -59,7 +61,7 @@ def _lsa(wanted: Wanted) -> Embedder:
             known = lsa.restored(state)
         except (ValueError, KeyError, OSError, EOFError):
             continue
-        if known.fits(wanted.corpus):
+        if known.name == wanted.known or (not wanted.known and known.fits(wanted.corpus)):
             return known
         older.append(known.name)
     trained = lsa.train(wanted.corpus)

@@ -1,6 +1,7 @@
 """The configuration of a repository: `assay.toml` at its root, checked as a whole. What it does not say has its default.
 
 [context]                      what `assay context` does when no option says otherwise
+[search]                       the same for `assay search`: how documents are divided, embedded and judged again
 [profile.NAME]                 a ranking of one's own: base = "default", and any of its numbers
 [classes.CONCEPT]              phrases people use here, and the names the code has for them
 """
@@ -20,11 +21,13 @@ from assay.retrieve.equivalence import EquivalenceClass, user_classes
 from assay.retrieve.profile import DEFAULT, PROFILES, Profile
 from assay.retrieve.render import FORMS
 from assay.retrieve.settings import BASE, flat, from_table, known, numbers
+from assay.text.chunk import DEFAULT as CHUNKER
 
 NAME = "assay.toml"
 BUILT_IN = "built in"
-_SECTIONS = ("context", "profile", "classes")
+_SECTIONS = ("context", "search", "profile", "classes")
 _LEAST = {"budget": 0, "k": 1}
+NONE = "none"  # an embedder or a reranker that is not wanted
 _PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")  # how tomllib ends its messages
 
 
@@ -39,11 +42,32 @@ class ContextSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchSettings:
+    """How passages are searched where nothing else is asked for."""
+
+    k: int = 10
+    chunker: str = str(CHUNKER)
+    embedder: str = "lsa"  # `none`, or a spec of assay.embed
+    reranker: str = NONE
+    vectors: float = 0.5  # what nearness in meaning counts, all being 1
+    embedder_key_variable: str = ""  # the environment variable with the key of a server
+    reranker_key_variable: str = ""
+
+    def but(self, **said: Any) -> SearchSettings:
+        """With what is said instead; None says nothing."""
+        return dataclasses.replace(self, **{name: value for name, value in said.items() if value is not None})
+
+
+_SEARCH = dataclasses.asdict(SearchSettings())
+
+
+@dataclass(frozen=True, slots=True)
 class Configuration:
     """What a repository has settled. `file` is None when it has no file; `given` is what stands in it."""
 
     file: Path | None = None
     context: ContextSettings = ContextSettings()
+    search: SearchSettings = SearchSettings()
     profiles: Mapping[str, Profile] = field(default_factory=lambda: PROFILES)  # the built-in ones and its own
     classes: tuple[EquivalenceClass, ...] = ()
     given: Mapping[str, Any] = field(default_factory=dict)
@@ -89,9 +113,12 @@ def load(root: Path) -> Configuration:
     context = _right(sections.get("context", {}), lambda key, value: _setting(path, key, value, names), problems)
     rows = sections.get("classes", {})
     classes = _right(rows, lambda concept, row: user_classes({concept: row}, str(path))[0], problems)
+    search = _right(sections.get("search", {}), lambda key, value: _of_search(path, key, value), problems)
     if problems:
         raise BadConfiguration(problems)
-    return Configuration(path, ContextSettings(**context), profiles, tuple(classes.values()), table)
+    return Configuration(
+        path, ContextSettings(**context), SearchSettings(**search), profiles, tuple(classes.values()), table
+    )
 
 
 def _right(rows: Mapping[str, Any], read: Callable[[str, Any], Any], problems: list[str]) -> dict[str, Any]:
@@ -138,6 +165,41 @@ def _setting(path: Path, key: str, value: Any, profiles: Collection[str]) -> Any
     settings = dataclasses.asdict(ContextSettings())
     if isinstance(settings[known("setting", key, settings, where)], str):
         return known(key, value, {"profile": profiles, "format": FORMS}[key], where)
+    return _whole(where, key, value)
+
+
+def _of_search(path: Path, key: str, value: Any) -> Any:
+    """One setting of [search], if it is what it should be; what specs mean is said where they are used."""
+    return _searched(f"{path}: [search]", key, value)
+
+
+def search_settings(said: Mapping[str, str]) -> dict[str, Any]:
+    """Settings of a search that were written as text, by name; a wrong one is an error that offers the nearest."""
+    where = "search"
+    read: dict[str, Any] = {}
+    for name, text in said.items():
+        default = _SEARCH[known("setting", name, _SEARCH, where)]
+        try:
+            read[name] = _searched(where, name, type(default)(text))
+        except ValueError:
+            raise AssayError(f"{where}: {name} must be a number, not {text!r}") from None
+    return read
+
+
+def _searched(where: str, key: str, value: Any) -> Any:
+    default = _SEARCH[known("setting", key, _SEARCH, where)]
+    if isinstance(default, int):
+        return _whole(where, key, value)
+    if isinstance(default, float):
+        if type(value) not in (int, float) or not 0 <= value <= 1:
+            raise AssayError(f"{where} {key} must be a number from 0 to 1, not {value!r}")
+        return float(value)
+    if not isinstance(value, str) or (default and not value.strip()):
+        raise AssayError(f'{where} {key} must be text, for example "{default or "MY_KEY"}", not {value!r}')
+    return value
+
+
+def _whole(where: str, key: str, value: Any) -> int:
     least = _LEAST[key]
     if type(value) is not int or value < least:
         raise AssayError(f"{where} {key} must be a whole number of at least {least}, not {value!r}")
@@ -145,9 +207,10 @@ def _setting(path: Path, key: str, value: Any, profiles: Collection[str]) -> Any
 
 
 def settings(configuration: Configuration) -> list[Setting]:
-    """Everything that is settled: the settings of [context], the profile in use, one's own profiles and classes."""
+    """Everything that is settled: the settings of [context] and [search], the profile in use, one's own profiles and classes."""
     given, context = configuration.given, configuration.context
     rows = _settings(("context",), dataclasses.asdict(context), given.get("context", {}), "default")
+    rows += _settings(("search",), dataclasses.asdict(configuration.search), given.get("search", {}), "default")
     own = given.get("profile", {})
     for name in dict.fromkeys((context.profile, *own)):
         table = own.get(name, {})

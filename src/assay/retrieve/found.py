@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import nan
+from typing import NamedTuple
 
 from assay.core.items import Item
 from assay.core.passages import Passage
@@ -18,6 +20,15 @@ from assay.text.terms import terms
 _WORD = re.compile(r"\w+")
 _CODE = Chunker("symbols")  # how definitions that are too long to read are divided
 _SNIPPET_LINES = 4
+
+
+class Scored(NamedTuple):
+    """A candidate, the score it is ranked by, and what that came from: BM25F of its words, the cosine of its meaning (NaN: it has no vector)."""
+
+    number: int
+    score: float
+    lexical: float
+    vector: float = nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +45,8 @@ class Found:
     headings: tuple[str, ...]
     symbol: str
     score: float
+    lexical: float  # BM25F of its words
+    vector: float  # the cosine of its meaning; NaN when it has no vector
     text: str
     place: str  # for people: `docs/guide.md:12-40`, `manual.pdf, page 3`
     words: frozenset[str]  # the terms it was searched by
@@ -67,23 +80,23 @@ class Reader:
         self._index, self._passages, self._words = index, passages, words
         self._tree = WorkingTree(index)
 
-    def read(self, ranking: Sequence[tuple[int, float]]) -> list[Found]:
+    def read(self, ranking: Sequence[Scored]) -> list[Found]:
         first = len(self._passages)
-        items = self._index.numbered(number - first for number, _ in ranking if number >= first)
+        items = self._index.numbered(one.number - first for one in ranking if one.number >= first)
         return [
-            self._passage(self._passages[number], score)
-            if number < first
-            else self._definition(items[number - first], score)
-            for number, score in ranking
+            self._passage(self._passages[one.number], one)
+            if one.number < first
+            else self._definition(items[one.number - first], one)
+            for one in ranking
         ]
 
-    def _passage(self, one: Passage, score: float) -> Found:
+    def _passage(self, one: Passage, scored: Scored) -> Found:
         return Found(
-            one.id, PASSAGE, one.path, one.language, one.first, one.last, one.page, one.headings, "", score, one.text,
+            one.id, PASSAGE, one.path, one.language, one.first, one.last, one.page, one.headings, "", *scored[1:], one.text,
             one.place, self._words,
         )  # fmt: skip
 
-    def _definition(self, item: Item, score: float) -> Found:
+    def _definition(self, item: Item, scored: Scored) -> Found:
         text, start, end = self._tree.text(item), item.start, item.end
         if text:
             chunk = self._best(item, text)
@@ -92,7 +105,7 @@ class Reader:
             text = "\n".join(filter(None, (item.signature, item.doc)))
         language = self._index.files[item.path].language
         return Found(
-            item.id, item.kind, item.path, language, start, end, 0, (), item.symbol, score, text,
+            item.id, item.kind, item.path, language, start, end, 0, (), item.symbol, *scored[1:], text,
             f"{item.path}:{start}-{end}", self._words,
         )  # fmt: skip
 

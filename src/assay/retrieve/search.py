@@ -1,7 +1,7 @@
 """Searching: passages of documents and definitions of code in one ranked list. `Search.ranked` reads top to bottom as the algorithm.
 
-Both are scored with BM25F, each over its own fields, with one rarity of words over all of them: so their scores can be compared. Candidates share one
-numbering: passages first, then the items of the index behind them.
+Both are scored with BM25F, each over its own fields, with one rarity of words over all of them: so their scores can be compared. Passages near in
+meaning join them, by vectors; a reranker has the last word. Candidates share one numbering: passages first, then the items of the index behind them.
 """
 
 from __future__ import annotations
@@ -11,21 +11,26 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assay.retrieve.filters import Filters, admitted
-from assay.retrieve.found import Found, Reader
-from assay.retrieve.fusion import Channel, fuse
+from assay.retrieve.found import Found, Reader, Scored
 from assay.retrieve.lexical import norms_of, query_terms, rarity_of, saturated
-from assay.retrieve.order import Floats, highest
+from assay.retrieve.order import Floats, Ints, highest, share_of_best
 from assay.retrieve.profile import Profile
 from assay.store.columns import KIND_NAMES
 from assay.store.index import Index
 from assay.store.passages import Passages
 
+Bools = NDArray[np.bool_]
+
+# the passages nearest to a query and their cosines: how many, which others besides, and among which (None: all)
+Near = Callable[[str, int, Ints, Ints | None], tuple[Ints, Floats]]
 Rerank = Callable[[str, Sequence[Found]], Sequence[Found]]
 
-LEXICAL = "lexical"
-_CANDIDATES = 200  # of each ranking that are fused, or shown to a reranker
+_CANDIDATES = 200  # of each ranking that are blended
+_RERANKED = 50  # that a reranker reads, or as many as are wanted
+_NEAR_ENOUGH = 0.5  # what no word found must be so near, as a share of the nearest
 _LONGEST = 2_000  # characters of a query that are looked at
 
 
@@ -38,6 +43,7 @@ class Weights:
     lengths: tuple[float, ...] = (0.5, 0.3, 0.75)
     saturation: float = 1.5
     code: float = 1.1  # what a definition counts, a passage being 1
+    vectors: float = 0.5  # what nearness in meaning counts, all being 1
 
 
 class Search:
@@ -52,26 +58,51 @@ class Search:
         query: str,
         k: int = 10,
         filters: Filters = Filters(),  # noqa: B008 (frozen)
-        vectors: Mapping[str, Channel] | None = None,
+        near: Near | None = None,
         rerank: Rerank | None = None,
     ) -> list[Found]:
-        """The best `k` for a query, best first. Other rankings of the same numbers are fused with the lexical one; a reranker has the last word."""
+        """The best `k` for a query, best first."""
         words = query_terms(query[:_LONGEST], 1)
         allowed = admitted(self.index, self.passages, filters)
         scores = np.where(allowed, self.scores(words), 0.0)
-        best = highest(scores, max(k, _CANDIDATES)).tolist()
-        ranking = [(number, float(scores[number])) for number in best]
-        if vectors:
-            others = {
-                name: Channel(channel.weight, [n for n in channel.items if allowed[n]][:_CANDIDATES])
-                for name, channel in vectors.items()
-            }
-            fused = fuse({LEXICAL: Channel(1.0, best[:_CANDIDATES]), **others})
-            ranking = [(one.number, one.score) for one in fused]
+        best = highest(scores, max(k, _CANDIDATES))
+        if near and words:
+            ranking = self._blended(scores, best, *self._nearest(query, best, allowed, near))
+        else:
+            ranking = [Scored(int(number), float(scores[number]), float(scores[number])) for number in best]
         reader = Reader(self.index, self.passages, frozenset(words))
         if rerank:
-            return list(rerank(query, reader.read(ranking[: max(k, _CANDIDATES)])))[:k]
+            return list(rerank(query, reader.read(ranking[: max(k, _RERANKED)])))[:k]
         return reader.read(ranking[:k])
+
+    def _nearest(self, query: str, best: Ints, allowed: Bools, near: Near) -> tuple[Ints, Floats]:
+        """The passages nearest in meaning, and those that the words found, with their cosines."""
+        passages = allowed[: len(self.passages)]
+        among = None if passages.all() else np.flatnonzero(passages)
+        return near(query[:_LONGEST], max(len(best), _CANDIDATES), best[best < len(passages)], among)
+
+    def _blended(self, scores: Floats, best: Ints, rows: Ints, cosines: Floats) -> list[Scored]:
+        """Words and meaning, each as a share of its best; what has no vector is judged by its words alone."""
+        close = (scores[rows] > 0) | (cosines >= _NEAR_ENOUGH * cosines.max(initial=0.0))
+        rows, cosines = rows[close], cosines[close]
+        numbers = np.union1d(best, rows)
+        said = share_of_best(scores[numbers])
+        meant = said.copy()
+        places = np.searchsorted(numbers, rows)
+        meant[places] = share_of_best(np.maximum(cosines, 0.0))
+        weight = self.weights.vectors if len(rows) else 0.0
+        blended = (1 - weight) * said + weight * meant
+        cosine = np.full(len(numbers), np.nan)
+        cosine[places] = cosines
+        return [
+            Scored(int(numbers[place]), float(blended[place]), float(scores[numbers[place]]), float(cosine[place]))
+            for place in highest(blended, len(numbers))
+        ]
+
+    def rarity(self, word: str) -> float:
+        """How rare a word is among all candidates."""
+        having, named = self.passages.having(word)[0], self.index.postings.get(word)[0]
+        return rarity_of(len(self.passages) + len(self.index.postings.numbers), len(having) + len(named))
 
     def scores(self, words: Mapping[str, int]) -> Floats:
         """BM25F of every candidate."""

@@ -12,7 +12,7 @@ import hashlib
 import sqlite3
 import time
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -93,24 +93,22 @@ class Assay(Base):
         if self._corpus is None:
             return self.opened("").fingerprint
         names = sorted(folder.name for folder in self._corpus.iterdir() if Home.of(folder).current() is not None)
-        return _digest(f"{name} {self.opened(name).fingerprint}" for name in names)
+        return digest(f"{name} {self.opened(name).fingerprint}" for name in names)
 
     def opened(self, repository: str) -> _Opened:
         key = repository if self._corpus is not None else ""
         if key not in self._open:
             folder = folder_of(self._root, self._corpus, repository)
-            with _reading():
+            with reading():
                 index = Index.open(folder, Home.of(folder, self._index_dir))
-                hashes = index.catalogue.connection.execute("SELECT path, hex(hash) FROM files ORDER BY path")
-                fingerprint = _digest(f"{path} {content}" for path, content in hashes)
-                self._open[key] = _Opened(index, fingerprint, self._profile, self._configuration.classes)
+                self._open[key] = _Opened(index, fingerprint(index), self._profile, self._configuration.classes)
         return self._open[key]
 
     def retrieve(
         self, text: str, k: int, budget: int | None = None, repository: str = "", query_id: str = ""
     ) -> Response:
         opened = self.opened(repository)
-        with _reading():
+        with reading():
             engine = opened.engine
             started = time.perf_counter()
             ranking = engine.rank(text)
@@ -132,7 +130,7 @@ class Assay(Base):
     def inventory(self, repository: str = "") -> Inventory:
         """Everything that could be retrieved, for `eval verify` and `eval diagnose`."""
         index = self.opened(repository).index
-        with _reading():
+        with reading():
             rows = index.catalogue.connection.execute(
                 "SELECT s.id, s.symbol, f.path FROM symbols s JOIN files f ON f.number = s.file"
             )
@@ -144,7 +142,7 @@ class Assay(Base):
 
 
 @contextlib.contextmanager
-def _reading() -> Iterator[None]:
+def reading() -> Iterator[None]:
     """An index that is missing or damaged ends the system, in words about the index: the run file is a database, too."""
     try:
         yield
@@ -197,5 +195,11 @@ def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> Assa
     return Assay(root, corpus, argument, configuration=load(root))
 
 
-def _digest(lines: Any) -> str:
+def fingerprint(index: Index) -> str:
+    """Of the files that were indexed, by path and content."""
+    hashes = index.catalogue.connection.execute("SELECT path, hex(hash) FROM files ORDER BY path")
+    return digest(f"{path} {content}" for path, content in hashes)
+
+
+def digest(lines: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]

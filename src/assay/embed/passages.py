@@ -1,0 +1,132 @@
+"""The meaning of passages: the vectors of an embedder for all passages of a chunker, in one mapped file. `prepare` is the whole story.
+
+The file is made when an embedder is first asked for, and again when the passages are others; vectors of texts that stayed come from the store. So a
+question in a new process reads neither texts nor store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.embed.cached import embed_all
+from assay.embed.embedders import embedder
+from assay.embed.nearest import Nearest
+from assay.embed.vectors import Embedder, Vectors
+from assay.store import arrays, passages, vectors
+from assay.store.index import UnusableIndex
+from assay.store.layout import Home
+from assay.store.passages import Passages
+from assay.store.vectors import VectorStore
+
+if TYPE_CHECKING:
+    from assay.ingest.report import Progress
+
+FORMAT = 1  # of the arrays below
+_QUICKER_THAN_A_STORE = "lsa:"  # how the names of such embedders begin
+
+Rows = NDArray[np.int64]
+
+
+class Meaning:
+    """The passages of an index as vectors, ready to be asked again and again."""
+
+    def __init__(self, embedder: Embedder, rows: Vectors, store: VectorStore) -> None:
+        self.embedder = embedder
+        self.nearest = Nearest(rows)
+        self._store = None if embedder.name.startswith(_QUICKER_THAN_A_STORE) else store
+
+    def near(self, query: str, count: int, besides: Rows, among: Rows | None) -> tuple[Rows, NDArray[np.float64]]:
+        """The `count` passages nearest to a query, and others `besides`, with their cosines; none when the query says nothing to the embedder."""
+        asked = embed_all(self.embedder, [query], self._store, role="query")[0]
+        if not asked.any():
+            return np.zeros(0, np.int64), np.zeros(0)
+        found = self.nearest.search(asked, count, among)
+        others = np.setdiff1d(besides, found.rows)
+        cosines = np.concatenate([found.scores, self.nearest.vectors[others] @ asked])
+        return np.concatenate([found.rows, others]), cosines.astype(np.float64)
+
+
+def prepare(
+    home: Home,
+    root: Path,
+    chunker: str,
+    divided: Passages,
+    spec: str,
+    key_variable: str = "",
+    progress: Progress | None = None,
+) -> Meaning:
+    """The meaning of a chunker's passages by the embedder that a spec names, brought up to date with them."""
+    path = home.folder / f"vectors-{chunker.replace(':', '-')}-{blake2b(spec.encode(), digest_size=4).hexdigest()}.npz"
+    key = f"{passages.key_at(passages.path_of(home.folder, chunker))} {spec}"
+    store = VectorStore(home.folder / vectors.NAME)
+    texts = _Texts(divided)
+    known = _known(path, key)
+    chosen = embedder(spec, texts, store, root, key_variable, known.model if known else "")
+    if known and known.model == chosen.name and len(known.rows) == len(texts):
+        return Meaning(chosen, known.rows, store)
+    rows = _embedded(chosen, texts, store, progress)
+    with home.writing():
+        made = {"key": arrays.key(FORMAT, key), "vectors": rows, **arrays.strings("model", [chosen.name])}
+        arrays.write(path, made)
+    return Meaning(chosen, rows, store)
+
+
+class _Known(NamedTuple):
+    """What a file has: the name of the embedder, and a row for each passage."""
+
+    model: str
+    rows: Vectors
+
+
+def _known(path: Path, key: str) -> _Known | None:
+    """The vectors of a file; None when there are none, or none that were made from this."""
+    try:
+        found = arrays.mapped(path, FORMAT, "the file of vectors")
+    except (OSError, UnusableIndex):
+        return None
+    if arrays.key_of(found, FORMAT) != key:
+        return None
+    return _Known(arrays.strings_of(found, "model")[0], found["vectors"])
+
+
+def _embedded(chosen: Embedder, texts: Sequence[str], store: VectorStore, progress: Progress | None) -> Vectors:
+    if progress is None:
+        return embed_all(chosen, texts, store)
+    done = 0
+
+    def told(now: int, total: int) -> None:
+        nonlocal done
+        if not done:
+            progress.start("embedding passages", total)
+        progress.advance(now - done)
+        done = now
+
+    return embed_all(chosen, texts, store, progress=told)
+
+
+class _Texts(Sequence[str]):
+    """What is embedded of each passage: its headings, then its text. Each is read when it is asked for."""
+
+    def __init__(self, divided: Passages) -> None:
+        self._divided = divided
+
+    def __len__(self) -> int:
+        return len(self._divided)
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, slice):
+            return [self[one] for one in range(*place.indices(len(self)))]
+        if not 0 <= place < len(self):
+            raise IndexError(place)
+        one = self._divided[place]
+        return "\n".join((*one.headings, one.text))

@@ -1,0 +1,67 @@
+"""Searching passages as it is settled: divided by a chunker, near in meaning by an embedder, judged again by a reranker. Each is made once."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay.ingest import passages
+from assay.retrieve.configuration import NONE, SearchSettings
+from assay.retrieve.filters import Filters
+from assay.retrieve.found import Found
+from assay.retrieve.search import Near, Rerank, Search, Weights
+from assay.store.index import Index
+from assay.store.layout import Home
+from assay.text import chunk
+
+if TYPE_CHECKING:
+    from assay.embed import Reranker
+    from assay.embed.passages import Meaning
+    from assay.ingest.report import Progress
+
+
+@dataclass(frozen=True)
+class Searcher:
+    """An index, its passages and what they are searched with, ready to be asked again and again."""
+
+    search: Search
+    meaning: Meaning | None
+    reranker: Reranker | None
+
+    def ranked(self, query: str, k: int = 10, filters: Filters = Filters()) -> list[Found]:  # noqa: B008 (frozen)
+        """The best `k` for a query, best first."""
+        near: Near | None = self.meaning.near if self.meaning else None
+        rerank: Rerank | None = self._reranked if self.reranker else None
+        return self.search.ranked(query, k, filters, near, rerank)
+
+    def _reranked(self, query: str, found: Sequence[Found]) -> list[Found]:
+        from assay.embed import Candidate
+
+        assert self.reranker is not None
+        scores = self.reranker.scores(query, [Candidate(one.text, one.title, one.score) for one in found])
+        judged = [dataclasses.replace(one, score=float(score)) for one, score in zip(found, scores, strict=True)]
+        return sorted(judged, key=lambda one: -one.score)  # ties keep their order
+
+
+def prepare(
+    root: Path, home: Home, index: Index, settings: SearchSettings, progress: Progress | None = None
+) -> Searcher:
+    """What searches an index as it is settled. What is not there yet is made: passages, vectors, a trained table."""
+    chosen = chunk.parse(settings.chunker)
+    divided = passages.prepare(root, home, chosen, progress)
+    meaning = reranker = None
+    search = Search(index, divided, Weights(vectors=settings.vectors))
+    if settings.embedder != NONE and settings.vectors > 0:
+        from assay.embed.passages import prepare as embedded
+
+        meaning = embedded(
+            home, root, str(chosen), divided, settings.embedder, settings.embedder_key_variable, progress
+        )
+    if settings.reranker != NONE:
+        from assay.embed.rerankers import reranker as chosen_reranker
+
+        reranker = chosen_reranker(settings.reranker, search.rarity, root, settings.reranker_key_variable)
+    return Searcher(search, meaning, reranker)
