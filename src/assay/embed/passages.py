@@ -36,10 +36,14 @@ Rows = NDArray[np.int64]
 class Meaning:
     """The passages of an index as vectors, ready to be asked again and again."""
 
-    def __init__(self, embedder: Embedder, rows: Vectors, store: VectorStore) -> None:
+    def __init__(self, embedder: Embedder, rows: Vectors, store: VectorStore | None) -> None:
         self.embedder = embedder
         self.nearest = Nearest(rows)
         self._store = None if embedder.name.startswith(_QUICKER_THAN_A_STORE) else store
+
+    def cold(self) -> Meaning:
+        """The same without what was asked before: every query is embedded, as one that is new would be."""
+        return Meaning(self.embedder, self.nearest.vectors, None)
 
     def near(self, query: str, count: int, besides: Rows, among: Rows | None) -> tuple[Rows, NDArray[np.float64]]:
         """The `count` passages nearest to a query, and others `besides`, with their cosines; none when the query says nothing to the embedder."""

@@ -147,9 +147,18 @@ def _print_difficulty(told: dict[str, Any], k: int) -> None:
 
 
 def _work(work: dict[str, Any]) -> list[str]:
-    before = f", {work['queries_answered_before']:,} answered before" if work["queries_answered_before"] else ""
-    finished = f", {work['finished_before']} finished before" if work["finished_before"] else ""
-    resumed = f", {work['resumed']} resumed" if work["resumed"] else ""
-    return [
-        f"asked: {counted(work['queries_asked'], 'query', 'queries')}{before}; {counted(work['configurations'], 'configuration')}{finished}{resumed}"
-    ]
+    """What had to be done, and what had been done before."""
+    lines = []
+    if work["stages"]:
+        texts = sum(stage["passages"] for stage in work["stages"] if stage["model"])
+        lines = [
+            f"divided: {counted(work['documents_divided'], 'document')} for {counted(work['chunk_sets'], 'chunk set')}",
+            f"embedded: {work['texts_embedded']:,} of {counted(texts, 'text')} for {counted(work['embedding_pairs'], 'pair')} of chunk set and model",
+        ]
+    before = {
+        "answered before": work["queries_answered_before"],
+        "configurations finished before": work["finished_before"],
+        "resumed": work["resumed"],
+    }
+    more = "".join(f", {number:,} {what}" for what, number in before.items() if number)
+    return [*lines, f"asked: {counted(work['queries_asked'], 'query', 'queries')}{more}"]

@@ -4,31 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from assay.core.golden import GoldenSet
+from assay.core.progress import Progress
 from assay.evaluate.difficulty import Difficulty
 from assay.evaluate.files import write_text
 from assay.evaluate.run import Plan
 from assay.evaluate.runs import RunStore
 from assay.evaluate.summary import clusters_of
-from assay.evaluate.sweep import shapes
+from assay.evaluate.sweep import shapes, stages
 from assay.evaluate.sweep.asking import Task, ask_all
 from assay.evaluate.sweep.grid import Configuration
 from assay.evaluate.sweep.measured import Measured, difficulties, read
 from assay.evaluate.sweep.naming import names
+from assay.evaluate.sweep.stages import Stage
 from assay.evaluate.sweep.verdict import Verdict, judge
-
-
-class Progress(Protocol):
-    """What is shown while a sweep works."""
-
-    def start(self, stage: str, total: int) -> None: ...
-    def advance(self, count: int = 1) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -39,7 +34,7 @@ class Sweep:
     measured: Sequence[Measured]
     verdict: Verdict
     difficulties: Sequence[Difficulty]
-    stages: Mapping[str, Any] = field(default_factory=dict)  # what was divided and embedded
+    shared: Sequence[Stage] = ()  # what was divided and embedded for all of them
 
     @cached_property
     def named(self) -> dict[str, Measured]:
@@ -63,7 +58,7 @@ class Sweep:
             "resumed": sum(one.resumed for one in self.measured),
             "queries_asked": asked,
             "queries_answered_before": queries - asked,
-            **self.stages,
+            **stages.told(self.shared),
         }
 
 
@@ -83,12 +78,14 @@ def run(
 ) -> Sweep:
     """Shared stages once, then a run for each configuration, then what they amount to."""
     named = dict(zip(names(configurations), configurations, strict=True))
+    shared = stages.make(configurations, golden, root, corpus, progress)
     tasks = [Task(name, one.spec, golden, plan, root, runs, corpus, timeout, fresh) for name, one in named.items()]
     progress.start("asking", len(tasks) * len(golden.queries))
     asked = ask_all(tasks, jobs, progress.advance)
     with RunStore.open(runs) as store:
         measured = read(store, golden, named, asked)
-    return Sweep(golden, measured, judge(measured, limit, clusters_of(golden.queries)), difficulties(measured))
+    verdict = judge(measured, limit, clusters_of(golden.queries))
+    return Sweep(golden, measured, verdict, difficulties(measured), shared)
 
 
 def save(sweep: Sweep, folder: Path) -> tuple[dict[str, Any], list[Path]]:
