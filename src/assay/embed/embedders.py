@@ -30,6 +30,7 @@ class Wanted:
     root: Path
     key_variable: str
     known: str
+    before: str | None
 
 
 def embedder(
@@ -39,14 +40,16 @@ def embedder(
     root: Path | None = None,
     key_variable: str = "",
     known: str = "",
+    before: str | None = None,
 ) -> Embedder:
     """The embedder that a spec names. `corpus` is what `lsa` is trained on, `store` keeps what it learned; paths start at `root`;
-    `key_variable` names the environment variable that holds a server's key. Of a table whose name is `known` the corpus is not compared."""
+    `key_variable` names the environment variable that holds a server's key. Of a table whose name is `known` the corpus is not compared; of others,
+    where a name is given, only the one of `before` is used on: what a chunker's passages are worth must not depend on another's."""
     kind, _, argument = spec.strip().partition(":")
     make = _KINDS.get(kind)
     if make is None:
         raise AssayError(f"unknown embedder '{spec}'. {WAYS}")
-    return make(Wanted(argument, corpus, store, root or Path.cwd(), key_variable, known))
+    return make(Wanted(argument, corpus, store, root or Path.cwd(), key_variable, known, before))
 
 
 def _lsa(wanted: Wanted) -> Embedder:
@@ -61,7 +64,8 @@ def _lsa(wanted: Wanted) -> Embedder:
             known = lsa.restored(state)
         except (ValueError, KeyError, OSError, EOFError):
             continue
-        if known.name == wanted.known or (not wanted.known and known.fits(wanted.corpus)):
+        usable = wanted.before in (None, known.name) and not wanted.known
+        if known.name == wanted.known or (usable and known.fits(wanted.corpus)):
             return known
         older.append(known.name)
     trained = lsa.train(wanted.corpus)

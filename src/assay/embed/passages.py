@@ -70,8 +70,9 @@ def prepare(
     key = f"{passages.key_at(passages.path_of(home.folder, chunker))} {spec}"
     store = VectorStore(home.folder / vectors.NAME)
     texts = _Texts(divided)
-    known = _known(path, key)
-    chosen = embedder(spec, texts, store, root, key_variable, known.model if known else "")
+    kept = _kept(path)
+    known = kept if kept and kept.key == key else None
+    chosen = embedder(spec, texts, store, root, key_variable, known.model if known else "", kept.model if kept else "")
     if known and known.model == chosen.name and len(known.rows) == len(texts):
         return Meaning(chosen, known.rows, store)
     rows = _embedded(chosen, texts, store, progress)
@@ -81,22 +82,21 @@ def prepare(
     return Meaning(chosen, rows, store)
 
 
-class _Known(NamedTuple):
-    """What a file has: the name of the embedder, and a row for each passage."""
+class _Kept(NamedTuple):
+    """What a file has: what it was made from, the name of the embedder, and a row for each passage."""
 
+    key: str | None
     model: str
     rows: Vectors
 
 
-def _known(path: Path, key: str) -> _Known | None:
-    """The vectors of a file; None when there are none, or none that were made from this."""
+def _kept(path: Path) -> _Kept | None:
+    """The vectors of a file; None when there are none that can be read."""
     try:
         found = arrays.mapped(path, FORMAT, "the file of vectors")
     except (OSError, UnusableIndex):
         return None
-    if arrays.key_of(found, FORMAT) != key:
-        return None
-    return _Known(arrays.strings_of(found, "model")[0], found["vectors"])
+    return _Kept(arrays.key_of(found, FORMAT), arrays.strings_of(found, "model")[0], found["vectors"])
 
 
 def _embedded(chosen: Embedder, texts: Sequence[str], store: VectorStore, progress: Progress | None) -> Vectors:
