@@ -14,6 +14,7 @@ from assay.core.golden import GoldenSet
 from assay.core.progress import Progress
 from assay.evaluate.difficulty import Difficulty
 from assay.evaluate.files import write_text
+from assay.evaluate.report.sweep import render
 from assay.evaluate.run import Plan
 from assay.evaluate.runs import RunStore
 from assay.evaluate.summary import clusters_of
@@ -89,7 +90,7 @@ def run(
 
 
 def save(sweep: Sweep, folder: Path) -> tuple[dict[str, Any], list[Path]]:
-    """The comparison as JSON, and the files that hold it: it, and a report for each configuration."""
+    """The comparison as JSON, and the files that hold it: it, a report for each configuration, and the page."""
     report = {"sweep_id": sweep.id} | shapes.comparison(
         sweep.measured, sweep.golden, sweep.difficulties, sweep.verdict, sweep.work
     )
@@ -97,4 +98,5 @@ def save(sweep: Sweep, folder: Path) -> tuple[dict[str, Any], list[Path]]:
     files |= {folder / f"{one['config']['name']}.json": one for one in report["reports"]}
     for path, content in files.items():
         write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
-    return report, [folder / "comparison.json"]
+    write_text(folder / "report.html", render(report))
+    return report, [folder / "comparison.json", folder / "report.html"]
