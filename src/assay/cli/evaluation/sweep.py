@@ -17,7 +17,8 @@ from assay.errors import AssayError
 from assay.evaluate import golden as golden_sets
 from assay.evaluate.run import Plan
 from assay.evaluate.sweep import grid_file
-from assay.evaluate.sweep.grid import SEARCH, Configuration, Grid, of_chunker, of_size
+from assay.evaluate.sweep.grid import SEARCH, Grid, of_chunker, of_size
+from assay.evaluate.sweep.stages import configured
 from assay.evaluate.sweep.sweep import Sweep, run, save
 
 
@@ -143,8 +144,11 @@ def command(
     axes = _axes(chunk_sizes, chunkers, embedders, rerankers, settings)
     if single and (axes or grid_path):
         raise AssayError("--single measures the configuration of assay.toml: leave out the axes, or leave out --single")
-    configurations = [Configuration(system or SEARCH)] if single else _grid(grid_path, system, axes).configurations()
     golden, where = golden_sets.load(golden_path), find_root(root)
+    if single:
+        configurations = [configured(system or SEARCH, where, corpus)]
+    else:
+        configurations = _grid(grid_path, system, axes).configurations()
     plan = Plan(matcher_for(golden, matching), k, corpus=str(corpus.resolve()) if corpus else "")
     bar = Bar()
     try:

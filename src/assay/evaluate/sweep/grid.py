@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import product
 
 from assay.errors import AssayError
+from assay.evaluate.systems.protocol import PLACEHOLDER
 from assay.text.chunk import parse as chunker
 from assay.text.counting import counted
 from assay.text.identifiers import nearest
@@ -15,6 +16,8 @@ SEARCH = "search"  # the system that has chunkers, embedders and rerankers
 SETTABLE = (SEARCH, "assay")  # systems that take settings behind their name
 MOST = 1000  # configurations; more is a slip in the grid, not a plan
 NONE = "none"
+
+SHARED = ("chunker", "embedder", "reranker")  # the settings of a search that every report names
 
 # what a sweep of passages tries where nothing else is said: the sizes and the two rerankers of seed 004
 USUAL: Mapping[str, tuple[str, ...]] = {
@@ -69,6 +72,10 @@ class Grid:
     def _check(self, axes: Axes) -> None:
         kind = self.system.partition(":")[0]
         for name, values in axes.items():
+            if PLACEHOLDER.fullmatch(f"{{{name}}}"):
+                raise AssayError(
+                    f"{name} is no setting: a run fills in {{{name}}} itself; give the setting another name"
+                )
             if kind not in SETTABLE and f"{{{name}}}" not in self.system:
                 raise AssayError(
                     f"the system '{self.system}' has no place for {name}; write {{{name}}} where it belongs, "

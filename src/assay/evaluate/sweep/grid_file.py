@@ -99,7 +99,7 @@ def _items(path: Path, name: str, node: Node) -> tuple[Node, ...]:
 
 
 def _text(path: Path, name: str, node: Node) -> Scalar:
-    if not isinstance(node, Scalar) or not node.text.strip():
+    if not isinstance(node, Scalar) or node.kind == "nothing" or not node.text.strip():
         raise _wrong(path, node.line, f"`{name}` must hold plain values, not {spoken(node)}")
     return node
 

@@ -24,11 +24,12 @@ def names(configurations: Sequence[Configuration]) -> list[str]:
         re.sub("_+", "_", name).strip("_") or _short(one.system)
         for name, one in zip(found, configurations, strict=True)
     ]
-    met: dict[str, int] = {}
-    out = []
+    out: list[str] = []
     for name in plain:
-        met[name] = met.get(name, 0) + 1
-        out.append(name if met[name] == 1 else f"{name}_{met[name]}")
+        number = 1
+        while (unique := f"{name}_{number}" if number > 1 else name) in out:
+            number += 1
+        out.append(unique)
     return out
 
 

@@ -17,7 +17,7 @@ from assay.evaluate.metrics.measures import mean
 from assay.evaluate.slices import members
 from assay.evaluate.statistics import latency, mean_interval
 from assay.evaluate.summary import clusters_of, describe_queries
-from assay.evaluate.sweep.grid import NONE
+from assay.evaluate.sweep.grid import NONE, SHARED
 from assay.evaluate.sweep.measured import Measured
 from assay.evaluate.sweep.verdict import Verdict, band
 from assay.text.chunk import parse as chunker
@@ -85,8 +85,7 @@ def comparison(
 
 def config(one: Measured) -> dict[str, Any]:
     """What was configured, under the seed's names; null where the system has no such thing."""
-    said = {**one.info.config, **one.configuration.settings}
-    divided, embedded, reranked = (said.get(name) for name in ("chunker", "embedder", "reranker"))
+    divided, embedded, reranked = (one.configuration.settings.get(name) for name in SHARED)
     return {
         "name": one.name,
         "chunk_size": chunker(str(divided)).size if divided else None,

@@ -13,7 +13,7 @@ from typing import Any
 
 from assay.core.golden import GoldenSet
 from assay.core.progress import Progress
-from assay.evaluate.sweep.grid import NONE, SEARCH, Configuration
+from assay.evaluate.sweep.grid import NONE, SEARCH, SHARED, Configuration
 from assay.evaluate.systems import open_system
 
 
@@ -28,6 +28,13 @@ class Stage:
     embedder: str
     model: str
     embedded: int
+
+
+def configured(system: str, root: Path, corpus: Path | None = None) -> Configuration:
+    """A system as its repository has it; of a search, with the settings spelled out."""
+    with closing(open_system(system, root=root, corpus=corpus)) as opened:
+        settings = getattr(opened, "settings", None)
+    return Configuration(system, {name: str(getattr(settings, name)) for name in SHARED} if settings else {})
 
 
 def make(
