@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from assay.cli.evaluation.common import columns, figure
+from assay.evaluate.report.wording import probability
 from assay.evaluate.sweep.measured import Measured
 from assay.evaluate.sweep.sweep import Sweep
 from assay.evaluate.sweep.verdict import ALPHA, band
@@ -141,7 +142,7 @@ def _print_difficulty(told: dict[str, Any], k: int) -> None:
     rho = (
         ""
         if ease["spearman"] is None
-        else f"; rank correlation with what was measured {ease['spearman']:+.2f} (p {ease['p']:.3f})"
+        else f"; rank correlation with what was measured {ease['spearman']:+.2f} (p {probability(ease['p'])})"
     )
     click.echo(f"\nPredicted difficulty of the queries, with the NDCG@{k} they had: {classes}{rho}")
 
