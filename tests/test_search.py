@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from math import isnan, nan
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from assay.store.passages import Passages
 from assay.text.terms import terms
 from command import COMMAND, ENVIRONMENT, assay
 from conftest import Repository
+from model_server import serving
 
 PUMPS = """\
 def start_pumps(station):
@@ -187,10 +189,10 @@ def test_a_search_is_confined_by_path_language_kind_and_source(opened: Opened) -
     ):
         found = opened.search(query, **filters)  # type: ignore[arg-type]
         assert {one.path for one in found} == paths, filters
-        kept = {one.id: one.score for one in everything}
+        kept = {one.id: one.lexical for one in everything}
         assert all(
-            one.score == kept[one.id] for one in found
-        )  # filters choose, they do not change what a result is worth
+            one.lexical == kept[one.id] for one in found
+        )  # filters choose, they do not change what the words of a result are worth
 
 
 @pytest.mark.parametrize(
@@ -269,16 +271,22 @@ def test_what_no_word_found_must_be_half_as_near_as_the_nearest(opened: Opened) 
         assert {one.id for one in found} == expected
 
 
-def test_the_embedder_in_use_finds_what_is_said_in_other_words(station: Repository) -> None:
-    for number in range(6):
-        station.write(f"docs/engine-{number}.md", f"# Engine {number}\n\nThe motor and the engine turn part {number}.\n")
-    station.write("docs/last.md", "# Last\n\nOnly the motor is told of here, part by part.\n")
-    station.index()
-    with package.open(station.root) as repo:
-        assert "docs/last.md" not in {one.path for one in repo.search("engine", embedder="none")}
-        found = {one.path: one for one in repo.search("engine")}
-        assert found["docs/last.md"].lexical == 0.0
-        assert found["docs/last.md"].vector > 0
+def test_the_embedder_of_the_configuration_finds_what_is_said_in_other_words(station: Repository) -> None:
+    def answer(path: str, body: dict[str, Any]) -> dict[str, Any]:
+        rows = [[1.0, 0.0] if re.search("turbine|windmill", text) else [0.0, 1.0] for text in body["input"]]
+        return {"data": [{"index": place, "embedding": row} for place, row in enumerate(rows)]}
+
+    with serving(answer) as server:
+        station.write("assay.toml", f'[search]\nembedder = "openai:{server.url}/v1#small"\n')
+        for _ in range(2):
+            found = assay(station.root, "search", "windmill", "--format", "json").json
+            assert [(one["path"], one["page"], one["vector"]) for one in found["results"]] == [
+                ("docs/manual.pdf", 2, 1.0)
+            ]
+            assert found["embedder"] == f"openai:{server.url}/v1#small"
+        texts = [text for body in server.asked for text in body["input"]]
+        assert len(texts) == len(set(texts)), "neither a passage nor a question is embedded twice"
+        assert assay(station.root, "search", "windmill", "--embedder", "none").code == 1
 
 
 def test_a_reranker_has_the_last_word(opened: Opened) -> None:

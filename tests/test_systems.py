@@ -64,7 +64,10 @@ def _gone(pid: int) -> bool:
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
-        ("cdm:rg {query}", "unknown kind of system 'cdm'; a system is one of assay, search, cmd, http, https, python, trec"),
+        (
+            "cdm:rg {query}",
+            "unknown kind of system 'cdm'; a system is one of assay, search, cmd, http, https, python, trec",
+        ),
         ("pyhton:a:b", "Did you mean python:"),
         ("", "unknown kind of system ''"),
         ("cmd:", "says nothing after 'cmd:'; write for example cmd:rg"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from assay.embed.vectors import Embedder, Role, Vectors
 from assay.errors import AssayError
@@ -20,6 +21,13 @@ WAYS = (
 )
 
 
+class Known(NamedTuple):
+    """What stored vectors say of the embedder that made them."""
+
+    name: str
+    dimensions: int
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What an embedder is made from: the part of the spec after the colon, and what stands around it."""
@@ -29,7 +37,7 @@ class Wanted:
     store: VectorStore | None
     root: Path
     key_variable: str
-    known: str
+    known: Known | None
     before: str | None
 
 
@@ -39,12 +47,13 @@ def embedder(
     store: VectorStore | None = None,
     root: Path | None = None,
     key_variable: str = "",
-    known: str = "",
+    known: Known | None = None,
     before: str | None = None,
 ) -> Embedder:
     """The embedder that a spec names. `corpus` is what `lsa` is trained on, `store` keeps what it learned; paths start at `root`;
-    `key_variable` names the environment variable that holds a server's key. Of a table whose name is `known` the corpus is not compared; of others,
-    where a name is given, only the one of `before` is used on: what a chunker's passages are worth must not depend on another's."""
+    `key_variable` names the environment variable that holds a server's key. With what is `known` of it, it is made without reading the corpus.
+    Of the tables trained before, where a name is given only the one of `before` is used on: figures of a chunker must not depend on another's.
+    """
     kind, _, argument = spec.strip().partition(":")
     make = _KINDS.get(kind)
     if make is None:
@@ -59,15 +68,14 @@ def _lsa(wanted: Wanted) -> Embedder:
     _nothing_after("lsa", wanted)
     store = wanted.store if wanted.store is not None else VectorStore(None)
     older = []
-    for state in store.states("lsa:"):
+    for state in store.states(wanted.known.name if wanted.known else "lsa:"):
         try:
-            known = lsa.restored(state)
+            trained = lsa.restored(state)
         except (ValueError, KeyError, OSError, EOFError):
             continue
-        usable = wanted.before in (None, known.name) and not wanted.known
-        if known.name == wanted.known or (usable and known.fits(wanted.corpus)):
-            return known
-        older.append(known.name)
+        if wanted.known or (wanted.before in (None, trained.name) and trained.fits(wanted.corpus)):
+            return trained
+        older.append(trained.name)
     trained = lsa.train(wanted.corpus)
     store.keep_state(trained.name, trained.stored())
     store.sweep(older[KEPT_TABLES - 1 :])
@@ -93,7 +101,7 @@ def _folder(wanted: Wanted) -> Embedder:
 def _openai(wanted: Wanted) -> Embedder:
     from assay.embed.openai import ServerEmbedder
 
-    return ServerEmbedder(wanted.argument, wanted.key_variable)
+    return ServerEmbedder(wanted.argument, wanted.key_variable, wanted.known.dimensions if wanted.known else None)
 
 
 def _nothing_after(kind: str, wanted: Wanted) -> None:

@@ -24,11 +24,16 @@ from assay.store.files import content_hash
 from assay.text.terms import terms
 
 DIMENSIONS = 200  # from 150 to 250 Cranfield ranks alike, with 100 and 400 worse
+FEWEST, TEXTS_EACH = (
+    32,
+    4,
+)  # dimensions of a small corpus: with one for each text nothing but the words themselves would be near
 MOST_TEXTS = 10_000  # trained on an even sample of so many, so that training has a bound
 MOST_TERMS = 30_000  # the most frequent
 KEPT = 0.8  # a trained table is used on while this share of its texts is still there, and the corpus did not outgrow it
 
-_VERSION = 1
+_VERSION = 2
+_TINY = 1e-12  # of the largest: weaker directions are noise
 _SPARE = 20  # columns beyond the wanted that make the random projection sharp
 _PASSES = 6  # power iterations: with 4 Cranfield loses 0.003, with 8 it gains nothing
 _SEED = 0
@@ -92,7 +97,8 @@ def train(texts: Sequence[str], dimensions: int = DIMENSIONS) -> Lsa:
     counts = counted(bags, {term: place for place, term in enumerate(vocabulary)})
     rarity = np.log(max(len(texts), 1) / np.maximum(np.bincount(counts.columns, minlength=counts.width), 1))
     matrix = _unit_rows(counts, rarity.astype(np.float32))
-    directions = _directions(matrix, min(dimensions, *_shape(matrix)))
+    rank = min(dimensions, max(FEWEST, len(texts) // TEXTS_EACH))
+    directions = _directions(matrix, min(rank, *_shape(matrix)))
     return Lsa(tuple(vocabulary), (directions * rarity[:, None]).astype(np.float16), _hashes(texts))
 
 
@@ -102,12 +108,25 @@ def _directions(matrix: Sparse, rank: int) -> Vectors:
         return np.zeros((matrix.width, 1), np.float32)
     turned = matrix.transposed()
     width = min(rank + _SPARE, *_shape(matrix))
-    start = np.random.default_rng(_SEED).standard_normal((matrix.width, width)).astype(np.float32)
-    basis = np.linalg.qr(start)[0]
+    basis = np.random.default_rng(_SEED).standard_normal((matrix.width, width)).astype(np.float32)
     for _ in range(_PASSES):
-        basis = np.linalg.qr(turned @ np.linalg.qr(matrix @ basis)[0])[0]
-    small = np.linalg.svd(matrix @ basis, full_matrices=False)[2]
-    return np.asarray(basis @ small[:rank].T, np.float32)
+        basis = _orthonormal(turned @ _orthonormal(matrix @ basis))
+    _, turn = _principal(matrix @ basis)
+    return np.asarray(basis @ turn[:, :rank], np.float32)
+
+
+def _orthonormal(rows: Vectors) -> Vectors:
+    """Columns of length one at right angles that span the same. Through the small square matrix: ten times as fast as a QR decomposition."""
+    strengths, turn = _principal(rows)
+    least = max(float(strengths[0]) * _TINY, np.finfo(np.float32).tiny)
+    return np.asarray(rows @ (turn / np.sqrt(np.maximum(strengths, least))), np.float32)
+
+
+def _principal(rows: Vectors) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The squared singular values of a tall matrix, largest first, and its right singular vectors as columns."""
+    square = rows.T.astype(np.float64) @ rows.astype(np.float64)
+    strengths, turn = np.linalg.eigh(square)
+    return strengths[::-1], turn[:, ::-1]
 
 
 def _unit_rows(counts: Sparse, rarity: Vectors) -> Sparse:

@@ -18,8 +18,9 @@ BATCH_CHARACTERS = 200_000  # and no more than this, as servers limit the size o
 class ServerEmbedder:
     """Asks a server for vectors, in batches; they are brought to length one here."""
 
-    def __init__(self, argument: str, key_variable: str = "") -> None:
+    def __init__(self, argument: str, key_variable: str = "", dimensions: int | None = None) -> None:
         self.server: Server = server(argument, "embeddings", key_variable)
+        self._expected = dimensions
 
     @property
     def name(self) -> str:
@@ -27,8 +28,8 @@ class ServerEmbedder:
 
     @cached_property
     def dimensions(self) -> int:
-        """Known from a first vector."""
-        return len(self._asked(["dimensions"], None)[0])
+        """As it was told, or known from a first vector."""
+        return self._expected or len(self._asked(["dimensions"], None)[0])
 
     def embed(self, texts: Sequence[str], role: Role = "passage") -> Vectors:
         rows = [self._asked(batch, self.dimensions) for batch in _batches(texts)]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.embed.cached import embed_all
-from assay.embed.embedders import embedder
+from assay.embed.embedders import Known, embedder
 from assay.embed.nearest import Nearest
 from assay.embed.vectors import Embedder, Vectors
 from assay.store import arrays, passages, vectors
@@ -70,11 +70,14 @@ def prepare(
     key = f"{passages.key_at(passages.path_of(home.folder, chunker))} {spec}"
     store = VectorStore(home.folder / vectors.NAME)
     texts = _Texts(divided)
-    kept = _kept(path)
-    known = kept if kept and kept.key == key else None
-    chosen = embedder(spec, texts, store, root, key_variable, known.model if known else "", kept.model if kept else "")
-    if known and known.model == chosen.name and len(known.rows) == len(texts):
-        return Meaning(chosen, known.rows, store)
+    stored = _stored(path)
+    if stored and stored.key == key:
+        chosen = embedder(spec, texts, store, root, key_variable, stored.known)
+        if chosen.name == stored.known.name:
+            return Meaning(chosen, stored.rows, store)
+    if progress:
+        progress.start("learning words", 1)
+    chosen = embedder(spec, texts, store, root, key_variable, before=stored.known.name if stored else "")
     rows = _embedded(chosen, texts, store, progress)
     with home.writing():
         made = {"key": arrays.key(FORMAT, key), "vectors": rows, **arrays.strings("model", [chosen.name])}
@@ -82,21 +85,22 @@ def prepare(
     return Meaning(chosen, rows, store)
 
 
-class _Kept(NamedTuple):
-    """What a file has: what it was made from, the name of the embedder, and a row for each passage."""
+class _Stored(NamedTuple):
+    """What a file has: what the vectors were made from, by whom, and a row for each passage."""
 
     key: str | None
-    model: str
+    known: Known
     rows: Vectors
 
 
-def _kept(path: Path) -> _Kept | None:
+def _stored(path: Path) -> _Stored | None:
     """The vectors of a file; None when there are none that can be read."""
     try:
         found = arrays.mapped(path, FORMAT, "the file of vectors")
     except (OSError, UnusableIndex):
         return None
-    return _Kept(arrays.key_of(found, FORMAT), arrays.strings_of(found, "model")[0], found["vectors"])
+    rows = found["vectors"]
+    return _Stored(arrays.key_of(found, FORMAT), Known(arrays.strings_of(found, "model")[0], rows.shape[1]), rows)
 
 
 def _embedded(chosen: Embedder, texts: Sequence[str], store: VectorStore, progress: Progress | None) -> Vectors:
