@@ -76,6 +76,7 @@ def comparison(
             name: statistics_json(pair, verdict.adjusted[name]) | {"told_apart": not verdict.alike(name)}
             for name, pair in verdict.against.items()
         },
+        "best_shares": {name: finite(share) for name, share in verdict.chosen.items()},
         "difficulty": difficulty(measured, golden.queries, difficulties),
         "work": dict(work),
         "warnings": warnings(measured, golden),
@@ -104,7 +105,12 @@ def recommendations(by_name: Mapping[str, Measured], verdict: Verdict) -> dict[s
         if not name:
             return None
         one = by_name[name]
-        return {"name": name, f"ndcg_at_{one.info.k}": finite(one.score), "latency_ms": finite(one.latency)}
+        return {
+            "name": name,
+            f"ndcg_at_{one.info.k}": finite(one.score),
+            "latency_ms": finite(one.latency),
+            "best_share": finite(verdict.chosen[name]),
+        }
 
     return {
         "best_quality": told(verdict.best),
