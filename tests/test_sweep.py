@@ -497,6 +497,35 @@ def test_numbers_of_a_profile_are_settings_too(library: Workbench) -> None:
         assert says in done.err
 
 
+def test_a_reranker_that_is_not_there_is_met_before_much_was_done(bench: Workbench) -> None:
+    documents(bench, count=2, asked=2)
+    done = bench.eval("sweep", "--queries", "golden.jsonl", *SIZES, "--rerankers", "none,nope")
+    assert done.code == COULD_NOT_RUN
+    assert "unknown reranker 'nope'" in done.err
+    assert [path.name for path in (bench.folder / ".assay").glob("passages-*")] == ["passages-structure-32.npz"]
+    assert not (bench.folder / ".assay/runs.db").exists()
+
+
+def test_two_sweeps_at_once_disturb_only_each_others_times(bench: Workbench) -> None:
+    documents(bench, count=4, asked=4)
+    arguments = ("sweep", "--queries", "golden.jsonl", *SIZES)
+    other = started(bench, *arguments)
+    report = bench.json(*arguments)
+    assert other.wait() == DONE
+    again = bench.json(*arguments)
+    assert again["work"]["queries_asked"] == 0
+    assert [one["summary"]["avg_mrr"] for one in again["reports"]] == [
+        one["summary"]["avg_mrr"] for one in report["reports"]
+    ]
+
+
+def test_without_an_index_the_error_says_how_to_make_one(bench: Workbench) -> None:
+    bench.questions(3)
+    done = bench.refused("sweep", "--queries", "golden.jsonl")
+    assert done.code == COULD_NOT_RUN
+    assert "assay index" in done.err
+
+
 # --- killed
 
 
@@ -546,6 +575,11 @@ def test_a_sweep_that_was_killed_while_embedding_embeds_only_the_rest(bench: Wor
         assert len(sent) - len(set(sent)) <= 256 + 64  # what was under way; portions that were kept are not sent again
         assert len(asked_again) <= len(set(sent)) - 256
         asked = len(server.asked)
+        questions = Counter(
+            text for body in server.asked[before:] for text in body["input"] if text.startswith("what is")
+        )
+        assert len(questions) == 4
+        assert min(questions.values()) >= 4  # in each of four configurations: as if nobody had asked it before
         done = bench.json(*arguments)
         assert (done["work"]["texts_embedded"], done["work"]["queries_asked"]) == (0, 0)
         assert not [text for body in server.asked[asked:] for text in body["input"] if text.startswith(TITLES)]
