@@ -444,7 +444,7 @@ def test_figures_do_not_depend_on_what_was_tried_before(tmp_path: Path) -> None:
     swept = {}
     for sizes in ("64,128", "128"):
         bench = documents(Workbench(tmp_path / sizes), sentences=1)
-        bench.write("docs/long.md", "# Long\n\n" + "".join(f"Sentence {n} about the harbour.\n\n" for n in range(40)))
+        bench.write("docs/long.md", "# Long\n\n" + "".join(f"Sentence {n} about the harbour.\n\n" for n in range(20)))
         assert assay(bench.folder, "index", ".").code == DONE
         swept[sizes] = bench.json("sweep", "--queries", "golden.jsonl", "--chunk-sizes", sizes)
     both, alone = swept.values()
