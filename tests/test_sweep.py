@@ -364,6 +364,16 @@ def test_queries_that_fail_are_told_and_asked_again_the_next_time(bench: Workben
     bench.write("well", "")
     report = bench.json(*arguments)
     assert report["work"]["queries_asked"] == report["work"]["resumed"] == 1
+    assert "--fresh" not in str(report["warnings"])
+    assert "cannot be seen; --fresh asks again" in str(
+        bench.json(*arguments)["warnings"]
+    )  # a command may be another one now
+
+
+def test_a_run_file_that_was_asked_before_needs_no_warning(bench: Workbench) -> None:
+    arguments = planted(bench)
+    bench.json("sweep", *arguments)
+    assert "--fresh" not in str(bench.json("sweep", *arguments)["warnings"])
 
 
 # --- passages: shared stages, resuming, reproducing
