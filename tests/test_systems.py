@@ -125,6 +125,7 @@ def test_a_system_is_named_and_described_by_its_spec(tmp_path: Path) -> None:
         ({"path": "a.py", "lines": [10, 20]}, Hit("a.py:10-20", path="a.py", start=10, end=20)),
         ({"path": "a.py", "id": None, "score": None}, Hit("a.py", path="a.py")),
         ({"qualified_name": "A.b", "tokens": 12}, Hit("A.b", "A.b", tokens=12)),
+        ({"id": "c", "page": 3}, Hit("c", page=3)),
         ({"id": "x", "payload": {"path": "a.py", "id": "inner"}}, Hit("x", path="a.py")),
         (
             {"score": 2, "chunk": {"file_path": "a.py", "start_line": 1, "end_line": 2}},

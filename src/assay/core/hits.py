@@ -18,6 +18,7 @@ class Hit:
     end: int = 0
     score: float | None = None
     tokens: int = 0
+    page: int = 0  # from 1; 0 = not known, or there are none
 
     @property
     def document(self) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import tomllib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -162,6 +161,8 @@ def _read(path: Path) -> dict[str, Any] | None:
     except UnicodeDecodeError as error:
         before = error.object.count(b"\n", 0, error.start)
         raise BadConfiguration([f"{path}:{before + 1}: not UTF-8"]) from None
+    import tomllib  # most repositories have no such file
+
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # also for a number too long, and for nesting too deep

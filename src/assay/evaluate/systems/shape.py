@@ -25,6 +25,7 @@ NAMES = {
     "end": ("end", "end_line"),
     "score": ("score", "_score"),
     "tokens": ("tokens", "token_count"),
+    "page": ("page", "page_number"),
 }
 # Objects inside a result that hold the facts about it, as vector stores and search servers nest them.
 NESTED = ("chunk", "node", "document", "metadata", "payload", "_source")
@@ -135,9 +136,10 @@ def hit(value: object) -> Hit:
     if not identifier:
         there = ", ".join(map(str, fields)) or "nothing"
         raise SystemFailed(f"nothing names it: give it an id, a path or a symbol; there is {there}")
-    score, tokens = _score(_first(fields, "score")), _whole(_first(fields, "tokens"), "tokens") or 0
+    score = _score(_first(fields, "score"))
+    tokens, page = (_whole(_first(fields, fact), fact) or 0 for fact in ("tokens", "page"))
     known = Hit(identifier, symbol, path) if path or symbol else named(identifier)
-    return replace(known, doc=doc, start=start, end=end, score=score, tokens=tokens)
+    return replace(known, doc=doc, start=start, end=end, score=score, tokens=tokens, page=page)
 
 
 def named(identifier: str, score: float | None = None) -> Hit:
