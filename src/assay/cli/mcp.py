@@ -51,7 +51,9 @@ def command(
     address = Address(host, token)
     listening = address.listen(port) if port is not None else None
     with Resident(where, index_dir, not no_watch) as resident:
-        first = FirstLook(where) if resident.home.named() is None else None
+        first = FirstLook(where)
+        if resident.home.named() is None:
+            first.begin()
         from assay.mcp.running import over_http, over_stdio  # takes a second, in which the index is begun
         from assay.mcp.server import Serving
 

@@ -100,6 +100,7 @@ class Resident:
 
     def _take(self) -> tuple[Stamp, Repository]:
         if self.home.named() is None:
+            self.look()
             raise NoIndex(f"{self.root}: no index yet; it is being built")
         with self._changed:
             self._changed.wait_for(lambda: self._closed or self._free or self._open < _MOST)

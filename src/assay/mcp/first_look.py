@@ -21,6 +21,7 @@ from assay.retrieve.vocabulary import STOP_WORDS
 from assay.store.files import read_bytes
 from assay.text import identifiers
 
+_BELIEVED = 10.0  # seconds for which a list of files is used again
 _IN_PATH = 3.0  # what a word in the path counts, one in the text being 1
 _READ = 300_000  # bytes of a file: the rest of a longer one is seldom different
 _SHORTEST = 3  # letters of a word
@@ -51,25 +52,34 @@ class Look:
 
 
 class FirstLook:
-    """A tree that is listed as soon as this is made, in a thread of its own, and read when it is asked."""
+    """A tree that is listed in a thread of its own, before anybody asks, and read when it is asked."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._listed: Future[Scan] = Future()
-        threading.Thread(target=self._list, name="assay listing", daemon=True).start()
+        self._listed: Future[Scan] | None = None
+        self._since = 0.0
+        self._guard = threading.Lock()
 
-    def _list(self) -> None:
+    def begin(self) -> Future[Scan]:
+        """Lists the files, unless that was done lately."""
+        with self._guard:
+            if self._listed is None or (self._listed.done() and time.monotonic() - self._since > _BELIEVED):
+                self._listed, self._since = Future(), time.monotonic()
+                threading.Thread(target=self._list, args=(self._listed,), name="assay listing", daemon=True).start()
+            return self._listed
+
+    def _list(self, listed: Future[Scan]) -> None:
         try:
-            self._listed.set_result(scan(self._root))
+            listed.set_result(scan(self._root))
         except (AssayError, OSError) as error:
-            self._listed.set_exception(error)
+            listed.set_exception(error)
 
     def look(self, text: str, seconds: float, stop: threading.Event, most: int = 20) -> Look:
         """The files that have most of the words of a text, as far as the seconds reach."""
         until = time.monotonic() + seconds
         wanted = words(text)
         try:
-            found = self._listed.result(seconds)
+            found = self.begin().result(seconds)
         except TimeoutError:
             return Look([], 0, 0)
         paths = sorted([*found.files, *found.documents], key=lambda path: (-len(_named(path, wanted)), path))

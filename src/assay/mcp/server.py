@@ -40,7 +40,7 @@ T = TypeVar("T")
 class Serving:
     """One repository, served to any number of connections."""
 
-    def __init__(self, resident: Resident, first: FirstLook | None, learning: bool = True) -> None:
+    def __init__(self, resident: Resident, first: FirstLook, learning: bool = True) -> None:
         self._resident, self._first, self._learning = resident, first, learning
         self._conversations = Conversations()
         self._turns = anyio.CapacityLimiter(_AT_ONCE)

@@ -12,6 +12,7 @@ from assay import learn
 from assay.core.items import Item
 from assay.core.packs import Heading, Ranked
 from assay.errors import AssayError
+from assay.ingest.walk import check_root
 from assay.live import Resident, State
 from assay.mcp import arguments
 from assay.mcp.conversation import Conversation
@@ -43,7 +44,7 @@ class Call:
     """One call of a tool, and all it may use."""
 
     resident: Resident
-    first: FirstLook | None  # what answers while there is no index
+    first: FirstLook  # what answers while there is no index
     conversation: Conversation
     learning: bool
     stop: threading.Event
@@ -55,7 +56,9 @@ class Call:
     @contextlib.contextmanager
     def repository(self) -> Iterator[Repository]:
         """The repository; raises NoIndex when its index is not there soon."""
+        check_root(self.resident.root)
         if not self.resident.wait(_WAIT):
+            self.resident.look()
             raise NoIndex(f"this needs the index, which is {building(self.resident.state)}")
         self.check()
         with self.resident.using() as repo:
@@ -238,8 +241,6 @@ def feedback(call: Call, asked: arguments.Feedback) -> str:
 def _first_look(call: Call, text: str, budget: int) -> str:
     """What a look at the files gives, and when to ask again."""
     call.check()
-    if call.first is None:
-        raise NoIndex(f"this needs the index, which is {building(call.resident.state)}")
     found = call.first.look(text, _LOOK, call.stop)
     head = f"the index is {building(call.resident.state)} for the ranked answer.\n"
     head += f"Until then, by words alone, {found.read:,} of {found.files:,} files read"
