@@ -21,6 +21,7 @@ from assay.live import Resident
 from assay.mcp.conversation import SENT, Conversation
 from assay.mcp.first_look import FirstLook
 from assay.mcp.fitting import LEAST
+from assay.mcp.notes import Notes
 from assay.mcp.offered import TOOLS
 from assay.mcp.tools import Call
 from assay.text.tokens import count
@@ -312,7 +313,7 @@ def call(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Call]:
     made.index()
     with Resident(made.root, watch=False) as resident:
         assert resident.wait_to_search(60)
-        yield Call(resident, FirstLook(made.root), Conversation(), learning=False, stop=threading.Event())
+        yield Call(resident, FirstLook(made.root), Conversation(), Notes(resident, on=False), threading.Event())
 
 
 QUESTIONS = st.sampled_from(
@@ -428,7 +429,7 @@ def test_an_index_that_is_rebuilt_or_deleted_meanwhile_does_no_harm(shop: Reposi
             for _ in range(4):  # more than the generations that are kept
                 shop.index(rebuild=True)
                 assert "apply_discounts" in await agent.ask("context", task="apply discounts")
-            shutil.rmtree(shop.home.folder)
+            shop.home.folder.rename(shop.root.parent / "deleted")  # in one step: something may just be written
             text, failed = await agent.call("context", task="apply discounts")
             assert "apply_discounts" in text or failed
             await agent.until_fresh()

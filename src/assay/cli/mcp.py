@@ -13,6 +13,7 @@ from assay.ingest.walk import check_root
 from assay.live import Resident
 from assay.mcp.address import Address
 from assay.mcp.first_look import FirstLook
+from assay.mcp.notes import Notes
 
 
 @click.command("mcp")
@@ -50,14 +51,14 @@ def command(
         raise AssayError("serving agents needs the package mcp: pip install 'assay[mcp]'")
     address = Address(host, token)
     listening = address.listen(port) if port is not None else None
-    with Resident(where, index_dir, not no_watch) as resident:
+    with Resident(where, index_dir, not no_watch) as resident, Notes(resident, not no_learning) as notes:
         first = FirstLook(where)
         if resident.home.named() is None:
             first.begin()
         from assay.mcp.running import over_http, over_stdio  # takes a second, in which the index is begun
         from assay.mcp.server import Serving
 
-        serving = Serving(resident, first, not no_learning)
+        serving = Serving(resident, first, notes)
         if listening is None:
             over_stdio(serving)
         else:

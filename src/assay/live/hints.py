@@ -88,12 +88,13 @@ class Watching:
 
     def _ticks(self) -> Iterator[bool]:
         """Whether something of the tree changed, at the end of each burst and every second."""
+        there = True
         while not self.stop.is_set():
-            if self.events and self.root.is_dir():
+            was, there = there, self.root.is_dir()
+            if self.events and there:
                 yield from self._events()
-                yield True
             elif not self.stop.wait(min(_TICK, self.poll)):
-                yield False
+                yield was != there
 
     def _events(self) -> Iterator[bool]:
         """From the system; ends when the root is gone: there may be another one later, which has to be watched anew."""

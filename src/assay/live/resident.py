@@ -62,6 +62,8 @@ class Resident:
         stamp, repo = self._take()
         try:
             yield repo
+        except AssayError:
+            raise  # an answer like any other
         except BaseException:
             repo.close()  # whatever broke, the next one starts afresh
             raise

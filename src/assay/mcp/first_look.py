@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Future, TimeoutError
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from assay.errors import AssayError
@@ -105,14 +106,18 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def _named(path: str, wanted: tuple[str, ...]) -> set[str]:
-    lower = path.lower()
-    return {word for word in wanted if _stem(word) in lower}
+    return {word for word in wanted if _pattern(word).search(path)}
 
 
 def _having(root: Path, path: str, wanted: tuple[str, ...]) -> set[str]:
     """The words that stand in a file; none when it cannot be read."""
-    data = _read(root, path).lower()
-    return {word for word in wanted if _stem(word).encode() in data}
+    data = _read(root, path)
+    lower = data.lower()  # looking for a part is fast; most files do not have it
+    return {
+        word
+        for word in wanted
+        if _stem(word).encode() in lower and _pattern(word).search(data.decode("utf-8", "replace"))
+    }
 
 
 def _read(root: Path, path: str) -> bytes:
@@ -128,6 +133,13 @@ def _stem(word: str) -> str:
         if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST:
             return word[: -len(ending)]
     return word
+
+
+@lru_cache(maxsize=1_000)
+def _pattern(word: str) -> re.Pattern[str]:
+    """Where a word begins: `sign` in `sign_cookie`, `getSigner` and `SIGNED`, not in `design`."""
+    stem = re.escape(_stem(word))
+    return re.compile(rf"(?<![^\W\d_]){stem}|{stem.capitalize()}|(?<![^\W\d_]){stem.upper()}")
 
 
 def _rarity(having: dict[str, set[str]], wanted: tuple[str, ...]) -> dict[str, float]:
@@ -147,9 +159,8 @@ def _lines(root: Path, path: str, wanted: tuple[str, ...], rarity: dict[str, flo
 
 def _scored(text: str, wanted: tuple[str, ...], rarity: dict[str, float]) -> Iterator[tuple[float, int, str]]:
     """(score, line number below zero, line) of each line that has a word: of equal ones, the first is the highest."""
-    stems = {word: _stem(word) for word in wanted}
+    patterns = {word: _pattern(word) for word in wanted}
     for number, line in enumerate(text.splitlines(), 1):
-        lower = line.lower()
-        score = sum(rarity[word] for word, stem in stems.items() if stem in lower)
+        score = sum(rarity[word] for word, pattern in patterns.items() if pattern.search(line))
         if score:
             yield score * (2 if _DEFINES.match(line) else 1), -number, line.strip()[:_WIDEST]

@@ -21,6 +21,7 @@ from assay.live import Resident
 from assay.mcp.arguments import schema
 from assay.mcp.conversation import Conversation, Conversations
 from assay.mcp.first_look import FirstLook
+from assay.mcp.notes import Notes
 from assay.mcp.offered import INSTRUCTIONS, TOOLS, Tool
 from assay.mcp.prompts import PROMPTS, Prompt
 from assay.mcp.resources import RESOURCES, Resource
@@ -40,8 +41,8 @@ T = TypeVar("T")
 class Serving:
     """One repository, served to any number of connections."""
 
-    def __init__(self, resident: Resident, first: FirstLook, learning: bool = True) -> None:
-        self._resident, self._first, self._learning = resident, first, learning
+    def __init__(self, resident: Resident, first: FirstLook, notes: Notes) -> None:
+        self._resident, self._first, self._notes = resident, first, notes
         self._conversations = Conversations()
         self._turns = anyio.CapacityLimiter(_AT_ONCE)
         self.server: Server[Any] = Server(
@@ -73,7 +74,7 @@ class Serving:
         return _said(text)
 
     async def _answered(self, tool: Tool, given: dict[str, Any], conversation: Conversation) -> str:
-        call = Call(self._resident, self._first, conversation, self._learning, threading.Event())
+        call = Call(self._resident, self._first, conversation, self._notes, threading.Event())
         try:
             return await self._in_thread(lambda: tool.call(call, given))
         except anyio.get_cancelled_exc_class():

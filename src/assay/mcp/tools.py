@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from assay import learn
-from assay.core.items import Item
 from assay.core.packs import Heading, Ranked
 from assay.errors import AssayError
 from assay.ingest.walk import check_root
@@ -18,9 +16,11 @@ from assay.mcp import arguments
 from assay.mcp.conversation import Conversation
 from assay.mcp.first_look import FirstLook
 from assay.mcp.fitting import fitted
+from assay.mcp.notes import Notes
 from assay.questions import Files, Question, Review, Task
 from assay.repository import Repository
 from assay.retrieve.context import Context
+from assay.retrieve.found import Found
 from assay.retrieve.impact import Affected
 from assay.retrieve.names import require_one
 from assay.store.index import NoIndex
@@ -30,7 +30,7 @@ _WAIT = 0.3  # seconds for an index that is nearly there
 _LOOK = 0.6  # seconds for a first look: with the above, an answer takes less than one
 _SOON = 5  # seconds after which to ask again, when nothing better is known
 _NAMED = 3  # files in a line about freshness
-_FEWEST, _TOKENS_PER_BODY = 3, 200  # a method has some twenty lines of ten tokens
+_FEWEST, _TOKENS_PER_BODY = 5, 100  # short bodies: what remains is better spent on signatures than on nothing
 _OUTLINE = "outline; for bodies ask context with symbols=[names below], or with detail=full"
 _NOTHING = "try other words, a name from the code, or search for what is written in documents"
 
@@ -46,12 +46,12 @@ class Call:
     resident: Resident
     first: FirstLook  # what answers while there is no index
     conversation: Conversation
-    learning: bool
+    notes: Notes
     stop: threading.Event
 
     @property
     def session(self) -> str:
-        return self.conversation.name if self.learning else ""
+        return self.conversation.name if self.notes.on else ""
 
     @contextlib.contextmanager
     def repository(self) -> Iterator[Repository]:
@@ -122,8 +122,10 @@ def _context(call: Call, repo: Repository, asked: arguments.Context) -> str:
     heading = replace(heading, task="", scope=scope, freshness=_freshness(call, question.stale))
     packed = Context.of(shown, asked.budget, source, heading, "text")
     call.conversation.remember(packed.items, source)
-    if call.session:
-        _note_given(call, repo, [one.item for one in packed.items], asked)
+    if asked.files:
+        call.notes.used(call.session, paths=asked.files)
+    elif asked.task:
+        call.notes.given(call.session, (one.item for one in packed.items), asked.task)
     return packed.render()
 
 
@@ -148,8 +150,14 @@ def _bodies(call: Call, repo: Repository, asked: arguments.Context) -> str:
     heading = Heading(freshness=_freshness(call, repo.freshness().stale))
     packed = Context.of(ranked, asked.budget, source, heading, "text")
     call.conversation.remember(packed.items, source)
-    _note_used(call, repo, asked.symbols)
+    call.notes.used(call.session, asked.symbols)
     return packed.render()
+
+
+def _warning(call: Call, repo: Repository) -> str:
+    """A line about what is not as it was indexed; none while the index is fresh."""
+    told = _freshness(call, repo.freshness().stale)
+    return f"index: {told}\n" if told else ""
 
 
 def _freshness(call: Call, stale: Sequence[str]) -> str:
@@ -168,33 +176,38 @@ def _freshness(call: Call, stale: Sequence[str]) -> str:
 
 
 def search(call: Call, asked: arguments.Search) -> str:
-    if not call.resident.wait_to_search(_WAIT):
+    try:
+        with call.repository() as repo:
+            return _searched(call, repo, asked)
+    except NoIndex:
         return _first_look(call, asked.query, asked.budget)
-    with call.repository() as repo:
-        found = repo.search(
-            asked.query, asked.limit, paths=asked.paths, documents=asked.only != "code", code=asked.only != "documents"
-        )
-        if not found:
-            hint = (
-                "without paths and only"
-                if asked.paths or asked.only != "all"
-                else "with other words, or context with a task"
-            )
-            return fitted(f"nothing found among {repo.searched()}; try {hint}\n", [], asked.budget)
-    pieces = [
-        "\n".join((f"{one.place}  {one.title}".rstrip(), *(f"    {line}" for line in one.snippet()), ""))
-        for one in found
-    ]
-    return fitted("", pieces, asked.budget)
+
+
+def _searched(call: Call, repo: Repository, asked: arguments.Search) -> str:
+    if not repo.is_searchable() and not call.resident.wait_to_search(_WAIT):
+        raise NoIndex("documents are still being divided")
+    code, documents = asked.only != "documents", asked.only != "code"
+    found = repo.search(asked.query, asked.limit, paths=asked.paths, documents=documents, code=code)
+    if found:
+        return fitted(_warning(call, repo), [_passage(one) for one in found], asked.budget)
+    confined = asked.paths or asked.only != "all"
+    hint = "without paths and only" if confined else "with other words, or context with a task"
+    return fitted(f"nothing found among {repo.searched()}; try {hint}\n", [], asked.budget)
+
+
+def _passage(one: Found) -> str:
+    lines = [f"{one.place}  {one.title}".rstrip(), *(f"    {line}" for line in one.snippet())]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def why(call: Call, asked: arguments.Why) -> str:
     from assay.retrieve.explained import told
 
     with call.repository() as repo:
-        explanations = repo.why(asked.task, asked.symbol, session=call.session)
-        _note_used(call, repo, [asked.symbol])
-    return fitted("", ["".join(f"{line}\n" for line in told(one)) for one in explanations], asked.budget)
+        explained = repo.why(asked.task, asked.symbol, session=call.session)
+        warning = _warning(call, repo)
+    call.notes.used(call.session, [asked.symbol])
+    return fitted(warning, ["".join(f"{line}\n" for line in told(one)) for one in explained], asked.budget)
 
 
 def impact(call: Call, asked: arguments.Impact) -> str:
@@ -202,17 +215,18 @@ def impact(call: Call, asked: arguments.Impact) -> str:
         with call.repository() as repo:
             changed = repo.symbol(asked.symbol)
             found = repo.impact(asked.symbol, depth=asked.depth, everything=asked.tests)
-            _note_used(call, repo, [asked.symbol])
+            warning = _warning(call, repo)
     except NoIndex:
         return _first_look(call, asked.symbol.rpartition("::")[2], asked.budget)
+    call.notes.used(call.session, [asked.symbol])
     wanted = [one for one in found if one.item.test] if asked.tests else found
-    names = ", ".join(f"{item.symbol} ({item.path}:{item.start})" for item in changed)
-    what = "test" if asked.tests else "symbol"
+    names = ", ".join(f"{item.symbol} ({item.path}:{item.start})" for item in changed[:_NAMED])
+    names += f" and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
     if not wanted:
-        searched = f"{asked.depth} steps of calls from {names}"
-        return fitted(f"nothing in this repository reaches it: searched {searched}\n", [], asked.budget)
-    reach = f"{counted(len(wanted), what)} would notice a change of {names}\n"
-    return fitted(reach, [_affected(one) for one in wanted], asked.budget)
+        said = f"nothing in this repository reaches it: searched {asked.depth} steps of calls from {names}\n"
+    else:
+        said = f"{counted(len(wanted), 'test' if asked.tests else 'symbol')} would notice a change of {names}\n"
+    return fitted(warning + said, [_affected(one) for one in wanted], asked.budget)
 
 
 def _affected(one: Affected) -> str:
@@ -224,7 +238,7 @@ def _affected(one: Affected) -> str:
 def feedback(call: Call, asked: arguments.Feedback) -> str:
     if not asked.useful and not asked.not_useful:
         raise AssayError("name symbols that were useful, or not_useful")
-    if not call.learning:
+    if not call.notes.on:
         raise AssayError("this server was started with --no-learning: nothing is kept")
     with call.repository() as repo:
         told = [([require_one(repo.index, name) for name in names], useful)
@@ -250,25 +264,3 @@ def _first_look(call: Call, text: str, budget: int) -> str:
         "".join([f"{one.path}\n", *(f"  {number}: {line}\n" for number, line in one.lines)]) for one in found.matches
     ]
     return fitted(f"{head}:\n", pieces, budget)
-
-
-# what use teaches
-
-
-def _note_given(call: Call, repo: Repository, items: list[Item], asked: arguments.Context) -> None:
-    if asked.files:
-        _note_used(call, repo, paths=asked.files)
-    learn.returned(repo.index, repo.home, repo.source, items, asked.task, call.session)
-
-
-def _note_used(call: Call, repo: Repository, names: Sequence[str] = (), paths: Sequence[str] = ()) -> None:
-    """What was given before and is asked for now was useful. Where nothing can be kept, nothing is."""
-    if not call.session:
-        return
-    with (
-        contextlib.suppress(learn.CannotWrite, learn.Unusable),
-        learn.learning(repo.index, repo.home, repo.source) as told,
-    ):
-        told.used(" ".join(f"{name}()" for name in names), call.session)
-        for path in paths:
-            told.used("", call.session, path, range(1, sys.maxsize))
