@@ -13,7 +13,7 @@ from assay.errors import AssayError
 from assay.ingest.walk import check_root
 from assay.live import Resident, State
 from assay.mcp import arguments
-from assay.mcp.conversation import Conversation
+from assay.mcp.conversation import SENT, Conversation
 from assay.mcp.first_look import FirstLook
 from assay.mcp.fitting import fitted
 from assay.mcp.notes import Notes
@@ -32,6 +32,7 @@ _SOON = 5  # seconds after which to ask again, when nothing better is known
 _NAMED = 3  # files in a line about freshness
 _FEWEST, _TOKENS_PER_BODY = 5, 100  # short bodies: what remains is better spent on signatures than on nothing
 _OUTLINE = "outline; for bodies ask context with symbols=[names below], or with detail=full"
+_AGAIN = "repeat=true sends again what was sent before"
 _NOTHING = "try other words, a name from the code, or search for what is written in documents"
 
 
@@ -147,7 +148,8 @@ def _bodies(call: Call, repo: Repository, asked: arguments.Context) -> str:
     items = dict.fromkeys(item for name in asked.symbols for item in repo.symbol(name))
     source = repo.source
     ranked = call.conversation.adapted([Ranked(item, 1.0) for item in items], source, bodies=True, repeat=asked.repeat)
-    heading = Heading(freshness=_freshness(call, repo.freshness().stale))
+    note = _AGAIN if any(SENT in one.why for one in ranked) else ""
+    heading = Heading(freshness=_freshness(call, repo.freshness().stale), scope=note)
     packed = Context.of(ranked, asked.budget, source, heading, "text")
     call.conversation.remember(packed.items, source)
     call.notes.used(call.session, asked.symbols)
