@@ -32,7 +32,7 @@ MOST_TEXTS = 10_000  # trained on an even sample of so many, so that training ha
 MOST_TERMS = 30_000  # the most frequent
 KEPT = 0.8  # a trained table is used on while this share of its texts is still there, and the corpus did not outgrow it
 
-_VERSION = 2
+_VERSION = 3
 _TINY = 1e-12  # of the largest: weaker directions are noise
 _SPARE = 20  # columns beyond the wanted that make the random projection sharp
 _PASSES = 6  # power iterations: with 4 Cranfield loses 0.003, with 8 it gains nothing
@@ -118,7 +118,7 @@ def _directions(matrix: Sparse, rank: int) -> Vectors:
 def _orthonormal(rows: Vectors) -> Vectors:
     """Columns of length one at right angles that span the same. Through the small square matrix: ten times as fast as a QR decomposition."""
     strengths, turn = _principal(rows)
-    least = max(float(strengths[0]) * _TINY, np.finfo(np.float32).tiny)
+    least = max(float(strengths[0]) * _TINY, float(np.finfo(np.float32).tiny))
     return np.asarray(rows @ (turn / np.sqrt(np.maximum(strengths, least))), np.float32)
 
 

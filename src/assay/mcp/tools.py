@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from assay import learn
-from assay.core.packs import Heading, Ranked
+from assay.core.packs import NAME, Heading, Ranked
 from assay.errors import AssayError
 from assay.ingest.walk import check_root
 from assay.live import Resident, State
@@ -126,7 +126,8 @@ def _context(call: Call, repo: Repository, asked: arguments.Context) -> str:
     if asked.files:
         call.notes.used(call.session, paths=asked.files)
     elif asked.task:
-        call.notes.given(call.session, (one.item for one in packed.items), asked.task)
+        # a bare name is not much of a gift: what was not taken up of those says nothing
+        call.notes.given(call.session, [one.item for one in packed.items if one.rendering != NAME], asked.task)
     return packed.render()
 
 

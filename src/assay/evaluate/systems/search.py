@@ -11,21 +11,22 @@ import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from assay import __version__
 from assay.core.hits import Hit, Response
+from assay.core.progress import Progress
 from assay.errors import AssayError
 from assay.evaluate.systems.assay import digest, fingerprint, reading
 from assay.evaluate.systems.protocol import Base, SystemDied, SystemFailed, finished, folder_of
-from assay.retrieve.configuration import SearchSettings, load, search_settings
+from assay.retrieve.configuration import AskSettings, SearchSettings, load, search_settings
 from assay.retrieve.found import Found
 from assay.searching import Searcher, prepare
 from assay.store.index import Index
 from assay.store.layout import Home
 from assay.text.chunk import parse
 
-_NOT_DESCRIBED = ("k", "embedder_key_variable", "reranker_key_variable")  # what changes no result
+_NOT_DESCRIBED = ("k", "embedder_key_variable", "reranker_key_variable", "model_key_variable")  # what changes no result
 _NEXT = re.compile(r",(?=\w+=)")  # a value may have commas in it
 
 
@@ -43,16 +44,30 @@ class _Opened:
         return f"{fingerprint(self.index)}-{ids}"
 
 
+class Made(NamedTuple):
+    """The stages of a search that configurations share: how documents were divided, into how many passages, and who embedded them."""
+
+    chunker: str
+    passages: int
+    embedder: str
+    model: str  # by name; empty without an embedder
+
+
 class SearchSystem(Base):
     """Searches the root, or the query's repository inside the corpus."""
 
+    kind = "search"
     concurrent = False
+    progress: Progress | None = None  # told what is divided and embedded
 
-    def __init__(self, root: Path, corpus: Path | None, settings: SearchSettings) -> None:
-        usual = dataclasses.asdict(SearchSettings())
-        told = {name: value for name, value in dataclasses.asdict(settings).items() if name not in _NOT_DESCRIBED}
+    def __init__(
+        self, root: Path, corpus: Path | None, settings: SearchSettings, asking: AskSettings | None = None
+    ) -> None:
+        usual = dataclasses.asdict(SearchSettings()) | dataclasses.asdict(AskSettings())
+        chosen = dataclasses.asdict(settings) | (dataclasses.asdict(asking) if asking else {})
+        told = {name: value for name, value in chosen.items() if name not in _NOT_DESCRIBED}
         said = ",".join(f"{name}={value}" for name, value in told.items() if value != usual[name])
-        super().__init__(f"search:{said}" if said else "search")
+        super().__init__(f"{self.kind}:{said}" if said else self.kind)
         self.settings = settings
         self._told = told
         self._root, self._corpus = root, corpus
@@ -71,13 +86,20 @@ class SearchSystem(Base):
             with reading():
                 index = Index.open(folder, home)
                 try:
-                    searcher = prepare(folder, home, index, self.settings)
+                    searcher = prepare(folder, home, index, self.settings, self.progress)
                 except SystemFailed:
                     raise
                 except AssayError as error:  # no such model, a server that does not answer
                     raise SystemDied(str(error)) from None
-                self._open[key] = _Opened(index, searcher)
+                cold = searcher.meaning.cold() if searcher.meaning else None
+                self._open[key] = _Opened(index, dataclasses.replace(searcher, meaning=cold))
         return self._open[key]
+
+    def made(self, repository: str) -> Made:
+        """What a repository is searched with, made if it is not there; `progress` tells what had to be."""
+        searcher = self.opened(repository).searcher
+        model = searcher.meaning.embedder.name if searcher.meaning else ""
+        return Made(self.settings.chunker, len(searcher.search.passages), self.settings.embedder, model)
 
     def describe(self) -> dict[str, Any]:
         facts = {
@@ -105,18 +127,22 @@ class SearchSystem(Base):
             except AssayError as error:
                 raise SystemFailed(str(error)) from None
             spent = time.perf_counter() - started
-        return finished(Response(tuple(_hit(one) for one in found)), k, spent)
+        return finished(Response(tuple(hit(one) for one in found)), k, spent)
 
     def close(self) -> None:
         for opened in self._open.values():
             opened.index.close()
 
 
-def _hit(one: Found) -> Hit:
-    return Hit(one.id, one.symbol, one.path, one.path, one.start, one.end, round(one.score, 6))
+def hit(one: Found) -> Hit:
+    return Hit(one.id, one.symbol, one.path, one.path, one.start, one.end, round(one.score, 6), page=one.page)
 
 
 def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> SearchSystem:
     """As the root's assay.toml has it, but for what the SPEC says."""
-    said = dict(part.partition("=")[::2] for part in _NEXT.split(argument)) if argument else {}
-    return SearchSystem(root, corpus, load(root).search.but(**search_settings(said)))
+    return SearchSystem(root, corpus, load(root).search.but(**search_settings(said(argument))))
+
+
+def said(argument: str) -> dict[str, str]:
+    """The settings in a SPEC, by name."""
+    return dict(part.partition("=")[::2] for part in _NEXT.split(argument)) if argument else {}
