@@ -160,6 +160,16 @@ def test_search_cites_documents_and_code(served: str) -> None:
     asked(served, work)
 
 
+def test_ask_answers_with_citations_or_says_that_it_does_not_know(served: str) -> None:
+    async def work(agent: Agent) -> None:
+        answer = await agent.ask("ask", question="what is taken off the amount before taxes?")
+        assert "discount" in answer
+        assert "[#1] guide.md" in answer
+        assert "guide.md" not in await agent.ask("ask", question="who won the world cup in 1954?")
+
+    asked(served, work)
+
+
 def test_impact_names_callers_and_the_tests_to_run(served: str) -> None:
     async def work(agent: Agent) -> None:
         everybody = await agent.ask("impact", symbol="apply_discounts")
@@ -326,6 +336,8 @@ QUESTIONS = st.sampled_from(
         ("context", {"pr": "HEAD"}),
         ("search", {"query": "discount"}),
         ("search", {"query": "zzqx"}),
+        ("ask", {"question": "what is taken off the amount?"}),
+        ("ask", {"question": "zzqx"}),
         ("impact", {"symbol": "apply_discounts"}),
         ("impact", {"symbol": "send_invoice"}),
         ("why", {"task": "apply discounts", "symbol": "apply_discounts"}),
@@ -373,6 +385,7 @@ def test_while_another_process_holds_the_index_answers_are_a_first_look_that_say
                 for tool, arguments in (
                     ("context", {"task": "apply discounts"}),
                     ("search", {"query": "discounts"}),
+                    ("ask", {"question": "what are discounts?"}),
                     ("impact", {"symbol": "apply_discounts"}),
                 ):
                     text = await agent.ask(tool, **arguments)

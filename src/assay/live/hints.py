@@ -114,9 +114,9 @@ class Watching:
 
     def _matters(self, _change: Change, path: str) -> bool:
         """Whether a change could be one of the index. What is gone may have been a folder."""
-        inside = os.path.relpath(path, self.root)
+        inside = Path(os.path.relpath(path, self.root)).as_posix()
         name = os.path.basename(inside)
-        if is_vendored(inside + "/") or _TEMPORARY.search(name) or Path(path).is_relative_to(self.own):
+        if is_vendored(inside) or _TEMPORARY.search(name) or Path(path).is_relative_to(self.own):
             return False
         known = name in _NAMED or language_of(inside) is not None or format_of(inside) is not None
         return known or os.path.isdir(path) or not os.path.lexists(path)

@@ -187,8 +187,7 @@ def search(call: Call, asked: arguments.Search) -> str:
 
 
 def _searched(call: Call, repo: Repository, asked: arguments.Search) -> str:
-    if not repo.is_searchable() and not call.resident.wait_to_search(_WAIT):
-        raise NoIndex("documents are still being divided")
+    _check_searchable(call, repo)
     code, documents = asked.only != "documents", asked.only != "code"
     found = repo.search(asked.query, asked.limit, paths=asked.paths, documents=documents, code=code)
     if found:
@@ -198,9 +197,28 @@ def _searched(call: Call, repo: Repository, asked: arguments.Search) -> str:
     return fitted(f"nothing found among {repo.searched()}; try {hint}\n", [], asked.budget)
 
 
+def _check_searchable(call: Call, repo: Repository) -> None:
+    if not repo.is_searchable() and not call.resident.wait_to_search(_WAIT):
+        raise NoIndex("documents are still being divided")
+
+
 def _passage(one: Found) -> str:
     lines = [f"{one.place}  {one.title}".rstrip(), *(f"    {line}" for line in one.snippet())]
     return "".join(f"{line}\n" for line in lines)
+
+
+def ask(call: Call, asked: arguments.Ask) -> str:
+    from assay.answer.render import rendered
+
+    try:
+        with call.repository() as repo:
+            _check_searchable(call, repo)
+            # a model that writes is asked at every word whether anybody still waits
+            reply = repo.ask(asked.question, paths=asked.paths, show=lambda _text: call.check())
+            warning = _warning(call, repo)
+    except NoIndex:
+        return _first_look(call, asked.question, asked.budget)
+    return fitted(warning, [f"{line}\n" for line in rendered(reply, "text").split("\n")], asked.budget)
 
 
 def why(call: Call, asked: arguments.Why) -> str:
