@@ -25,7 +25,7 @@ from assay.mcp.notes import Notes
 from assay.mcp.offered import TOOLS
 from assay.mcp.tools import Call
 from assay.text.tokens import count
-from command import assay
+from command import ENVIRONMENT, assay
 from conftest import Repository
 
 SHOP = '''
@@ -401,6 +401,31 @@ def test_while_another_process_holds_the_index_answers_are_a_first_look_that_say
                     assert text.startswith("this needs the index")
 
     talk(work)
+
+
+def test_an_index_of_another_version_is_made_anew_and_answered_without_until_then(shop: Repository) -> None:
+    shop.index()
+    with shop.home.writing():
+        current = shop.home.current()
+        assert current is not None
+        (current / "catalogue.db").write_bytes(b"not a database")
+
+        async def work() -> None:
+            async with over_stdio(shop.root) as agent:
+                assert "11: def apply_discounts" in await agent.ask("context", task="apply discounts")
+
+        talk(work)
+
+
+@pytest.mark.parametrize("command", ["mcp", "watch", "init"])
+def test_a_whole_home_is_never_taken_for_a_repository(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ENVIRONMENT, "HOME", str(tmp_path))
+    done = assay(tmp_path, command)
+    assert done.code == 2
+    assert "is not a repository" in done.err
+    assert not list(tmp_path.iterdir())
 
 
 # while it runs

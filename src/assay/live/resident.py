@@ -40,7 +40,7 @@ class Resident:
         self._closed = self._rested = False
         self._watching = Watching(root, self.home.folder, events=watch, poll=ANYWAY if watch else float("inf"))
         self._keeper = Keeper(root, self._place, self._watching, self._told)
-        self._thread = threading.Thread(target=self._keeper.run, name="assay keeper", daemon=True)
+        self._thread = threading.Thread(target=self._keep, name="assay keeper", daemon=True)
         self._thread.start()
 
     def __enter__(self) -> Self:
@@ -132,6 +132,13 @@ class Resident:
         return (self.home.named(), *map(_stat, beside))
 
     # the keeper's news
+
+    def _keep(self) -> None:
+        try:
+            self._keeper.run()
+        except Exception as error:
+            self._told(Ended(why=f"{type(error).__name__}: {error}"))
+            raise
 
     def _told(self, event: Event) -> None:
         with self._changed:
