@@ -12,7 +12,7 @@ from assay.ingest import passages
 from assay.retrieve.configuration import NONE, SearchSettings
 from assay.retrieve.filters import Filters
 from assay.retrieve.found import Found
-from assay.retrieve.search import Near, Rerank, Search, Weights
+from assay.retrieve.search import Rerank, Search, Weights
 from assay.store.index import Index
 from assay.store.layout import Home
 from assay.text import chunk
@@ -33,9 +33,8 @@ class Searcher:
 
     def ranked(self, query: str, k: int = 10, filters: Filters = Filters()) -> list[Found]:  # noqa: B008 (frozen)
         """The best `k` for a query, best first."""
-        near: Near | None = self.meaning.near if self.meaning else None
         rerank: Rerank | None = self._reranked if self.reranker else None
-        return self.search.ranked(query, k, filters, near, rerank)
+        return self.search.ranked(query, k, filters, self.meaning, rerank)
 
     def _reranked(self, query: str, found: Sequence[Found]) -> list[Found]:
         from assay.embed import Candidate

@@ -55,6 +55,11 @@ class Meaning:
         cosines = np.concatenate([found.scores, self.nearest.vectors[others] @ asked])
         return np.concatenate([found.rows, others]), cosines.astype(np.float64)
 
+    def alike(self, passages: Rows) -> NDArray[np.float64]:
+        """The cosines of some passages with each other."""
+        rows = self.nearest.vectors[passages]
+        return (rows @ rows.T).astype(np.float64)
+
 
 def prepare(
     home: Home,
