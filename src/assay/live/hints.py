@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 QUIET = (
     0.3  # seconds without a change end a burst; an editor's save takes less, and git is never so long between two files
 )
-_LONGEST = 10.0  # seconds a burst may last, and git may hold its lock
+_LONGEST = 3.0  # seconds a burst may last: somebody may write a log without end
+_LOCKED = 10.0  # seconds git may hold its lock: one that crashed has left it behind
 _TICK = 1.0  # seconds between two looks at HEAD, and at whether somebody asked
 ANYWAY = 60.0  # seconds after which the tree is compared without a hint
 INSTEAD = 2.0  # seconds between two looks where the system tells of nothing
@@ -101,10 +102,10 @@ class Watching:
         first = True  # what happened before the watch began shows in no event
         try:
             for changes in watcher()(
-                self.root, watch_filter=self._matters, debounce=int(_LONGEST * 1000), step=int(QUIET * 1000),
+                self.root, watch_filter=None, debounce=int(_LONGEST * 1000), step=int(QUIET * 1000),
                 stop_event=self.stop, rust_timeout=int(_TICK * 1000), yield_on_timeout=True, ignore_permission_denied=True,
             ):  # fmt: skip
-                yield first or bool(changes)
+                yield first or any(self._matters(path) for _, path in changes)
                 first = False
                 if not self.root.is_dir():
                     return
@@ -112,7 +113,7 @@ class Watching:
             self.events, self.poll = False, min(self.poll, INSTEAD)
             self.complain(f"{error}; looking every {self.poll:g} s instead")
 
-    def _matters(self, _change: Change, path: str) -> bool:
+    def _matters(self, path: str) -> bool:
         """Whether a change could be one of the index. What is gone may have been a folder."""
         inside = Path(os.path.relpath(path, self.root)).as_posix()
         name = os.path.basename(inside)
@@ -123,7 +124,7 @@ class Watching:
 
     def _settle(self) -> None:
         """Waits until git is done: it holds a lock while it switches branches."""
-        until = time.monotonic() + _LONGEST
+        until = time.monotonic() + _LOCKED
         while self._git and (self._git / "index.lock").exists() and time.monotonic() < until:
             if self.stop.wait(QUIET):
                 return
