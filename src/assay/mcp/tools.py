@@ -203,7 +203,8 @@ def _searched(call: Call, repo: Repository, asked: arguments.Search) -> str:
 
 
 def _check_searchable(call: Call, repo: Repository) -> None:
-    if not repo.is_searchable() and not call.resident.wait_to_search(_WAIT):
+    resident = call.resident
+    if not (resident.wait_to_search(0) or repo.is_searchable() or resident.wait_to_search(_WAIT)):
         raise NoIndex("documents are still being divided")
 
 
