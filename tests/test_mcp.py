@@ -458,6 +458,22 @@ def test_a_body_that_changed_since_it_was_sent_is_sent_again(shop: Repository) -
     talk(work)
 
 
+def test_lines_that_changed_this_very_moment_are_never_shown_as_they_were(shop: Repository) -> None:
+    shop.index()
+
+    async def work() -> None:
+        async with over_stdio(shop.root) as agent:
+            await agent.until_fresh()
+            await agent.ask("context", task="apply discounts")
+            for number in range(5):
+                shop.write("shop.py", SHOP.replace("amount -= discount.value", f"amount -= discount.worth{number}"))
+                text = await agent.ask("context", symbols=["apply_discounts"], repeat=True)
+                assert "discount.value" not in text
+                assert f"discount.worth{number}" in text or "changed since it was indexed" in text
+
+    talk(work)
+
+
 def test_an_index_that_is_rebuilt_or_deleted_meanwhile_does_no_harm(shop: Repository) -> None:
     shop.index()
 
