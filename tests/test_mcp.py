@@ -20,10 +20,11 @@ from agents import Agent, http_server, over_stdio, talk
 from assay.live import Resident
 from assay.mcp.conversation import SENT, Conversation
 from assay.mcp.first_look import FirstLook
-from assay.mcp.fitting import LEAST
+from assay.mcp.fitting import LEAST, fitted
 from assay.mcp.notes import Notes
 from assay.mcp.offered import TOOLS
 from assay.mcp.tools import Call
+from assay.text.printable import printable
 from assay.text.tokens import count
 from command import ENVIRONMENT, assay
 from conftest import Repository
@@ -354,6 +355,17 @@ def test_no_answer_ever_has_more_tokens_than_its_budget(
     told = {"detail": detail} if tool == "context" else {}
     text = TOOLS[tool].call(call, {**arguments, **told, "budget": budget})
     assert 0 < count(text) <= budget
+
+
+LINES = st.lists(st.text(max_size=40).map(lambda text: f"{text}\n"), max_size=8)
+
+
+@given(LINES, LINES, st.integers(0, 200))
+def test_whatever_is_fitted_fits(head: list[str], pieces: list[str], budget: int) -> None:
+    text = fitted("".join(head), pieces, budget)
+    assert count(text) <= budget
+    if count(printable("".join(head + pieces))) <= budget:
+        assert text == printable("".join(head + pieces))
 
 
 @settings(max_examples=50)
