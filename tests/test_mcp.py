@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import httpx
+import httpx2
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -564,7 +564,7 @@ def test_a_cancelled_call_ends_and_the_next_one_is_answered(shop: Repository) ->
 def test_only_our_own_hosts_and_origins_are_answered(served: str) -> None:
     asking = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Host": "127.0.0.1.evil.example:80"}):
-        assert httpx.post(served, json=asking, headers=headers).status_code in (403, 421)
+        assert httpx2.post(served, json=asking, headers=headers).status_code in (403, 421)
 
 
 def test_another_address_demands_a_token_and_the_token_is_demanded(shop: Repository) -> None:
@@ -576,8 +576,8 @@ def test_another_address_demands_a_token_and_the_token_is_demanded(shop: Reposit
     token = "t" * 32
     with http_server(shop.root, "--token", token) as url:
         for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": f"Basic {token}"}):
-            assert httpx.post(url, json={}, headers=headers).status_code == 401
-        assert httpx.post(url, json={}, headers={"Authorization": f"Bearer {token}"}).status_code != 401
+            assert httpx2.post(url, json={}, headers=headers).status_code == 401
+        assert httpx2.post(url, json={}, headers={"Authorization": f"Bearer {token}"}).status_code != 401
 
 
 def test_a_port_in_use_is_an_error_of_one_line(served: str, shop: Repository) -> None:
@@ -588,4 +588,6 @@ def test_a_port_in_use_is_an_error_of_one_line(served: str, shop: Repository) ->
 
 
 def test_a_body_that_is_too_large_is_refused(served: str) -> None:
-    assert httpx.post(served, content=b" " * 5_000_000, headers={"Content-Type": "application/json"}).status_code == 413
+    assert (
+        httpx2.post(served, content=b" " * 5_000_000, headers={"Content-Type": "application/json"}).status_code == 413
+    )
