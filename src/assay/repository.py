@@ -288,6 +288,12 @@ class Repository:
             self._searchers[chosen] = prepare(self.root, self.home, index, chosen, progress)
         return self._searchers[chosen]
 
+    def is_searchable(self) -> bool:
+        """Whether a search as it is settled finds its passages made; else the first one makes them."""
+        from assay.searching import is_ready
+
+        return is_ready(self.home, self.configuration.search)
+
     def searched(self, chunker: str | None = None) -> str:
         """What a search looks at, in words."""
         return self.searcher(chunker).search.extent

@@ -45,6 +45,18 @@ class Searcher:
         return sorted(judged, key=lambda one: -one.score)  # ties keep their order
 
 
+def is_ready(home: Home, settings: SearchSettings) -> bool:
+    """Whether everything that a search needs is made."""
+    chosen = chunk.parse(settings.chunker)
+    if not passages.is_ready(home, chosen):
+        return False
+    if settings.embedder == NONE or settings.vectors <= 0:
+        return True
+    from assay.embed.passages import is_ready as embedded
+
+    return embedded(home, str(chosen), settings.embedder)
+
+
 def prepare(
     root: Path, home: Home, index: Index, settings: SearchSettings, progress: Progress | None = None
 ) -> Searcher:

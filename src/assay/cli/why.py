@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 
 import click
 
@@ -13,35 +12,7 @@ from assay.cli.ranking import profile_option, session_option
 from assay.cli.symbols import as_json
 from assay.repository import Repository
 from assay.retrieve.explain import Explanation
-
-_FACTORS = {
-    "coverage": "the share of the task's words that it has, rare ones first",
-    "name": "its name is made of words of the task",
-    "phrase": "words of the task stand in it side by side",
-    "authority": "much of the repository uses it",
-    "history": "commits with words of the task changed its file",
-    "touched": "commits with words of the task changed it",
-    "documents": "documents that speak of the task name it",
-    "place": "the task names its file",
-    "channels": "the task names it, or something like it",
-    "kind": "fields and constants are seldom the answer",
-    "tests": "it is a test, and the task is not about tests",
-}
-_PARTS = {
-    "direct": "the above as a share of the best",
-    "walk": "how often a random walk from the best comes by, as a share of the best",
-    "hits": "linked with others that the walk found",
-    "learned": "feedback, and what the session was given",
-    "blast radius": "how often a random walk from the best comes by",
-    "confidence": "how sure the edges to it are",
-    "recency": "the same for all",
-    "distance": "whether the walk began here",
-}
-_TIMES = {
-    "folder": "much of the answer is in the same one",
-    "repeated": "a better one of the same name stands for it",
-}
-_TOLD = 0.005  # a factor nearer to 1 than this is not worth a line: two digits would say 1.00
+from assay.retrieve.explained import told
 
 
 @click.command("why")
@@ -61,20 +32,21 @@ def command(
 
     For a symbol that is not among the first k, the step that lost it. If SYMBOL means several, each is explained.
     """
-    told = repo.why(task, symbol, k, profile=profile_name, session=session)
+    found = repo.why(task, symbol, k, profile=profile_name, session=session)
     if form == "json":
         print_json(
             {
                 "task": task,
                 "profile": repo.configuration.profile(profile_name).name,
-                "explanations": [_json(one) for one in told],
+                "explanations": [_json(one) for one in found],
             }
         )
         return
-    for number, one in enumerate(told):
+    for number, one in enumerate(found):
         if number:
             click.echo()
-        _print(one)
+        for line in told(one):
+            click.echo(line)
 
 
 def _json(one: Explanation) -> dict[str, object]:
@@ -83,54 +55,3 @@ def _json(one: Explanation) -> dict[str, object]:
         "factors": one.factors, "pointed": one.pointed, "shared": one.shared, "parts": one.parts, "times": one.times,
         "words": [dataclasses.asdict(word) for word in one.words], "walk": [dataclasses.asdict(way) for way in one.ways],
     }  # fmt: skip
-
-
-def _print(one: Explanation) -> None:
-    item = one.item
-    place = f"rank {one.rank}, score {one.score:.3f}; the best has {one.best:.3f}" if one.rank else "not ranked"
-    click.echo(f"{item.kind} {item.symbol}  {item.path}:{item.start}\n  {place}")
-    if one.lost:
-        click.echo(f"  lost: {one.lost}")
-    if one.factors:
-        _print_direct(one)
-        _print_score(one)
-    if one.ways:
-        click.echo("  the walk came by")
-    for way in one.ways:
-        click.echo(f"      {way.share:6.0%}  {way.source}, {way.edge.replace('_', ' ')} it")
-
-
-def _print_direct(one: Explanation) -> None:
-    """The words, what multiplies them, and what is added."""
-    click.echo("  words of the task, by their stems")
-    for word in one.words:
-        fields = ", ".join(f"{name} {count}" for name, count in word.fields.items())
-        _line("+", word.score, f"{word.term} (rarity {word.rarity:.1f}; {fields})")
-    if not one.words:
-        _line("+", 0.0, "it has none")
-    for name, value in one.factors.items():
-        if one.words and name != "lexical" and abs(value - 1) >= _TOLD:
-            _line("×", value, f"{name}: {_FACTORS.get(name, '')}")
-    if one.pointed:
-        _line("+", one.pointed, "the task points at it")
-    if one.shared:
-        _line("+", one.shared, "from what contains it and what it contains")
-    _line("=", math.prod(one.factors.values()) + one.pointed + one.shared, "")
-    if one.channels:
-        click.echo("    found as " + ", ".join(f"number {rank} by {name}" for name, rank in one.channels.items()))
-
-
-def _print_score(one: Explanation) -> None:
-    """The parts that add up to the score."""
-    click.echo("  score")
-    for name, value in one.parts.items():
-        if value:
-            _line("+", value, f"{name}: {_PARTS.get(name, '')}", 3)
-    for name, value in one.times.items():
-        if abs(value - 1) >= _TOLD:
-            _line("×", value, f"{name}: {_TIMES.get(name, '')}", 3)
-    _line("=", one.score, "", 3)
-
-
-def _line(sign: str, value: float, told: str, digits: int = 2) -> None:
-    click.echo(f"    {sign} {value:6.{digits}f}  {told}".rstrip())

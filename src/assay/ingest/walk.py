@@ -91,6 +91,11 @@ def is_test_path(path: str) -> bool:
     return re.search(_TEST_PATH, path) is not None
 
 
+def is_vendored(path: str) -> bool:
+    """Whether a path is, or is in, a folder of what others wrote."""
+    return not _VENDORED.isdisjoint(path.split("/"))
+
+
 def check_root(root: Path) -> None:
     """Refuses what is not a folder."""
     if not root.exists():
