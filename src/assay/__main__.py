@@ -2,4 +2,5 @@
 
 from assay.cli import main
 
-main()
+if __name__ == "__main__":  # a process that works for this one imports it, too
+    main()

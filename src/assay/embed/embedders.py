@@ -38,6 +38,7 @@ class Wanted:
     root: Path
     key_variable: str
     known: Known | None
+    before: str | None
 
 
 def embedder(
@@ -47,15 +48,17 @@ def embedder(
     root: Path | None = None,
     key_variable: str = "",
     known: Known | None = None,
+    before: str | None = None,
 ) -> Embedder:
     """The embedder that a spec names. `corpus` is what `lsa` is trained on, `store` keeps what it learned; paths start at `root`;
     `key_variable` names the environment variable that holds a server's key. With what is `known` of it, it is made without reading the corpus.
+    Of the tables trained before, where a name is given only the one of `before` is used on: figures of a chunker must not depend on another's.
     """
     kind, _, argument = spec.strip().partition(":")
     make = _KINDS.get(kind)
     if make is None:
         raise AssayError(f"unknown embedder '{spec}'. {WAYS}")
-    return make(Wanted(argument, corpus, store, root or Path.cwd(), key_variable, known))
+    return make(Wanted(argument, corpus, store, root or Path.cwd(), key_variable, known, before))
 
 
 def _lsa(wanted: Wanted) -> Embedder:
@@ -70,7 +73,7 @@ def _lsa(wanted: Wanted) -> Embedder:
             trained = lsa.restored(state)
         except (ValueError, KeyError, OSError, EOFError):
             continue
-        if wanted.known or trained.fits(wanted.corpus):
+        if wanted.known or (wanted.before in (None, trained.name) and trained.fits(wanted.corpus)):
             return trained
         older.append(trained.name)
     trained = lsa.train(wanted.corpus)

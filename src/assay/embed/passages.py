@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,10 +36,14 @@ Rows = NDArray[np.int64]
 class Meaning:
     """The passages of an index as vectors, ready to be asked again and again."""
 
-    def __init__(self, embedder: Embedder, rows: Vectors, store: VectorStore) -> None:
+    def __init__(self, embedder: Embedder, rows: Vectors, store: VectorStore | None) -> None:
         self.embedder = embedder
         self.nearest = Nearest(rows)
         self._store = None if embedder.name.startswith(_QUICKER_THAN_A_STORE) else store
+
+    def cold(self) -> Meaning:
+        """The same without what was asked before: every query is embedded, as one that is new would be."""
+        return Meaning(self.embedder, self.nearest.vectors, None)
 
     def near(self, query: str, count: int, besides: Rows, among: Rows | None) -> tuple[Rows, NDArray[np.float64]]:
         """The `count` passages nearest to a query, and others `besides`, with their cosines; none when the query says nothing to the embedder."""
@@ -66,15 +70,14 @@ def prepare(
     key = f"{passages.key_at(passages.path_of(home.folder, chunker))} {spec}"
     store = VectorStore(home.folder / vectors.NAME)
     texts = _Texts(divided)
-    stored = _stored(path, key)
-    if stored is not None:
-        known, rows = stored
-        chosen = embedder(spec, texts, store, root, key_variable, known)
-        if chosen.name == known.name:
-            return Meaning(chosen, rows, store)
+    stored = _stored(path)
+    if stored and stored.key == key:
+        chosen = embedder(spec, texts, store, root, key_variable, stored.known)
+        if chosen.name == stored.known.name:
+            return Meaning(chosen, stored.rows, store)
     if progress:
         progress.start("learning words", 1)
-    chosen = embedder(spec, texts, store, root, key_variable)
+    chosen = embedder(spec, texts, store, root, key_variable, before=stored.known.name if stored else "")
     rows = _embedded(chosen, texts, store, progress)
     with home.writing():
         made = {"key": arrays.key(FORMAT, key), "vectors": rows, **arrays.strings("model", [chosen.name])}
@@ -82,16 +85,22 @@ def prepare(
     return Meaning(chosen, rows, store)
 
 
-def _stored(path: Path, key: str) -> tuple[Known, Vectors] | None:
-    """The vectors of a file and who made them; None when there are none, or none that were made from this."""
+class _Stored(NamedTuple):
+    """What a file has: what the vectors were made from, by whom, and a row for each passage."""
+
+    key: str | None
+    known: Known
+    rows: Vectors
+
+
+def _stored(path: Path) -> _Stored | None:
+    """The vectors of a file; None when there are none that can be read."""
     try:
         found = arrays.mapped(path, FORMAT, "the file of vectors")
     except (OSError, UnusableIndex):
         return None
-    if arrays.key_of(found, FORMAT) != key:
-        return None
     rows = found["vectors"]
-    return Known(arrays.strings_of(found, "model")[0], rows.shape[1]), rows
+    return _Stored(arrays.key_of(found, FORMAT), Known(arrays.strings_of(found, "model")[0], rows.shape[1]), rows)
 
 
 def _embedded(chosen: Embedder, texts: Sequence[str], store: VectorStore, progress: Progress | None) -> Vectors:

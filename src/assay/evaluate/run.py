@@ -57,6 +57,7 @@ class Plan:
     corpus: str = ""  # the folder with one repository in each sub-folder, where there is one
     label: str = ""
     ties: str = "order"  # equal scores stay as the system listed them, or with `trec` go by id, descending
+    at_once: int = 1  # runs that are made at the same time, which makes each slower
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ def execute(
 ) -> Outcome:
     """Starts a run and asks the system everything."""
     system.index()
-    config = _described(system) | ({"ties": plan.ties} if plan.ties != "order" else {})
+    config = described(system) | ({"ties": plan.ties} if plan.ties != "order" else {})
     now = datetime.now(UTC)
     identity = hashlib.sha256(repr((golden.digest, sorted(config.items()), plan.matching.name, plan.k)).encode())
     info = RunInfo(
@@ -94,7 +95,7 @@ def execute(
         index_fingerprint=str(config.get("index_fingerprint", "")),
         chunker_version=_chunker_version(config),
         versions={"assay": __version__, "python": platform.python_version(), "numpy": np.__version__},
-        environment=_environment(root),
+        environment=_environment(root) | ({"runs_at_once": plan.at_once} if plan.at_once > 1 else {}),
         warnings=[*golden.warnings, *_warnings(golden, system, Path(plan.corpus or root))],
     )
     return _ask_all(golden, system, store, plan, store.start(info, golden), range(len(golden.queries)), advance)
@@ -104,7 +105,7 @@ def resume(info: RunInfo, system: System, store: RunStore, jobs: int, advance: C
     """Asks what an interrupted run has not answered yet, and what failed."""
     golden = store.golden(info)
     system.index()
-    changed = sorted(fact for fact, value in _described(system).items() if info.config.get(fact) != value)
+    changed = sorted(fact for fact, value in described(system).items() if info.config.get(fact) != value)
     if changed:
         raise SystemDied(
             f"run {info.run_id} was made with another state of {info.system}: {', '.join(changed)} changed since. Start a new run."
@@ -216,7 +217,7 @@ def _as_trec(hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
     return tuple(sorted(hits, key=lambda hit: (-math.inf if hit.score is None else hit.score, hit.id), reverse=True))
 
 
-def _described(system: System) -> dict[str, Any]:
+def described(system: System) -> dict[str, Any]:
     """What a system says of itself, as it will be read back from the run file."""
     said: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(system.describe(), enc_hook=str))
     return said

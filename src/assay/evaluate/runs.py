@@ -158,7 +158,7 @@ class RunStore:
     def start(self, info: RunInfo, golden: GoldenSet) -> RunInfo:
         """Notes that a run begins. Its id is made unique by a number behind it where needed."""
         queries = golden_queries(golden.queries)
-        key = hashlib.sha256(msgspec.json.encode((golden.path, golden.format)) + queries).hexdigest()
+        key = _golden_key(golden, queries)
         with self._transaction():
             self._db.execute(
                 "INSERT OR IGNORE INTO eval_golden VALUES (?, ?, ?, ?, ?)",
@@ -218,6 +218,16 @@ class RunStore:
         """Every run, oldest first."""
         rows = self._db.execute(f"SELECT {', '.join(_COLUMNS)} FROM eval_runs ORDER BY created, rowid").fetchall()
         return [_info(row) for row in rows]
+
+    def like(self, golden: GoldenSet, **columns: Any) -> list[RunInfo]:
+        """The runs of this very golden set with these values in their columns, newest first."""
+        wanted = {"golden": _golden_key(golden, golden_queries(golden.queries)), **columns}
+        where = " AND ".join(f"{name} IS ?" for name in wanted)
+        rows = self._db.execute(
+            f"SELECT {', '.join(_COLUMNS)} FROM eval_runs WHERE {where} ORDER BY created DESC, rowid DESC",
+            list(wanted.values()),
+        )
+        return [_info(row) for row in rows.fetchall()]
 
     def info(self, run_id: str) -> RunInfo:
         row = self._db.execute(f"SELECT {', '.join(_COLUMNS)} FROM eval_runs WHERE run_id = ?", (run_id,)).fetchone()
@@ -316,6 +326,10 @@ class RunStore:
         chosen = matcher(name)
         level = info.level if name == info.matching else chosen.level_for(golden)
         return judge(golden.queries, self.responses(info.run_id, len(golden.queries)), chosen, level)
+
+
+def _golden_key(golden: GoldenSet, queries: bytes) -> str:
+    return hashlib.sha256(msgspec.json.encode((golden.path, golden.format)) + queries).hexdigest()
 
 
 def _info(row: tuple[Any, ...]) -> RunInfo:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
-import multiprocessing.connection
 import os
-import signal
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -27,6 +24,7 @@ from assay.ingest.walk import read_document, read_source
 from assay.store.files import content_hash
 from assay.text import chunk
 from assay.text.chunk import Chunker
+from assay.workers import begin_worker
 
 ALONE_BYTES = 400_000  # less than this is parsed in this process: starting others would take longer
 BATCH_BYTES = 200_000  # handed to a worker at once
@@ -166,19 +164,6 @@ def worker_count() -> int:
 def _context() -> multiprocessing.context.BaseContext:
     """Fork where it exists: the workers need what is already loaded, and start at once."""
     return multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn")
-
-
-def begin_worker() -> None:
-    """Workers leave Ctrl-C to the process that started them, and end when it is gone: they share its hold on the writer's lock."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
-
-
-def _end_with(sentinel: int) -> None:
-    multiprocessing.connection.wait([sentinel])
-    os._exit(1)
 
 
 def _batches(tasks: Iterable[_Task | Parsed]) -> Iterator[list[_Task] | Parsed]:

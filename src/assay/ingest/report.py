@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from assay.core.progress import Progress
 
-class Progress:
-    """What a caller may want to see while it waits. The default shows nothing."""
-
-    def start(self, stage: str, total: int) -> None: ...
-    def advance(self, count: int = 1) -> None: ...
-    def waiting(self) -> None: ...
+__all__ = ["Progress", "Report"]
 
 
 @dataclass(slots=True)

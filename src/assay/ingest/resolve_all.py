@@ -15,10 +15,11 @@ import numpy as np
 
 from assay.core.edges import EDGE_TYPES, EXTERNAL, PROVENANCES
 from assay.ingest.dependencies import Dependencies, file_token
-from assay.ingest.parse import begin_worker, worker_count
+from assay.ingest.parse import worker_count
 from assay.ingest.resolve import CallCounts, Resolved, Resolver
 from assay.ingest.table import Table
 from assay.store import edges as E
+from assay.workers import begin_worker
 
 ALONE = 150  # files; fewer are resolved faster than workers start
 SLICE = 40  # files per piece of work

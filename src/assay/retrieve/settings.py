@@ -30,14 +30,18 @@ def from_table(name: str, table: object, origin: str) -> Profile:
     if not isinstance(table, Mapping):
         raise AssayError(f"{where} must be a table of settings")
     base = PROFILES[known("base", table.get(BASE, DEFAULT), PROFILES, where)]
+    return changed(base, name, {key: value for key, value in table.items() if key != BASE}, where)
+
+
+def changed(base: Profile, name: str, table: Mapping[str, Any], where: str) -> Profile:
+    """A profile with some of its settings changed, under another name."""
     settings = numbers(Profile())  # says what each setting is: a base may have a whole number where any would do
-    changed = {
+    values = {
         key: _checked(f"{where} {key}", value, settings[known("setting", key, settings, where)], key)
         for key, value in table.items()
-        if key != BASE
     }
-    weights = {key: {**getattr(base, key), **value} for key, value in changed.items() if isinstance(value, dict)}
-    return dataclasses.replace(base, name=name, **{**changed, **weights})
+    weights = {key: {**getattr(base, key), **value} for key, value in values.items() if isinstance(value, dict)}
+    return dataclasses.replace(base, name=name, **{**values, **weights})
 
 
 def numbers(profile: Profile) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Iterable
 
-_VOID = frozenset({"meta", "link", "input", "br"})
+_VOID = frozenset({"meta", "link", "input", "br", "wbr"})
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")  # not allowed in HTML, or not in UTF-8
 
 

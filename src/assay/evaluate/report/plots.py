@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assay.evaluate.report.distributions import Bin
-from assay.evaluate.report.markup import Child, Markup, element, join
-from assay.evaluate.report.scales import Scale, power_ticks, round_ticks, tick_text
+from assay.evaluate.report.drawing import CHARACTER, WIDTH, label, svg, x_axis, y_axis
+from assay.evaluate.report.markup import Markup, element, join
+from assay.evaluate.report.scales import Scale, power_ticks, round_ticks
 from assay.evaluate.report.wording import decimal, shortened, signed
 from assay.text.counting import counted
 
-WIDTH = 360
 _LEFT, _RIGHT = 38, 346  # the plot area of a plot with a numeric y axis
-_CHARACTER = 6.2  # mean width of a character at the 11 px of labels
 _LINE = 14
 _TALL = 260  # of a plot of a comparison; a forest of many metrics grows
 _ROWS = (24, 42)  # the least and the most height of a row of a forest
@@ -71,9 +70,9 @@ def histogram(
     ticks = power_ticks(low, high) if logarithmic else round_ticks(low, high)
     spans = [(x(one.low), x(one.high)) for one in bins]
     top = 24 + _LINE * len(marks)
-    axis = _x_axis(x, ticks, top + 120, x_label)
+    axis = x_axis(x, ticks, top + 120, x_label)
     lines = [_mark(x, mark, 24 + _LINE * row, top + 120) for row, mark in enumerate(marks)]
-    return _svg(top + 156, name, _columns(bins, spans, top, top + 120), axis, lines)
+    return svg(top + 156, name, _columns(bins, spans, top, top + 120), axis, lines)
 
 
 def categories(bins: Sequence[Bin], name: str, x_label: str) -> Markup:
@@ -81,15 +80,15 @@ def categories(bins: Sequence[Bin], name: str, x_label: str) -> Markup:
     band = (_RIGHT - _LEFT) / len(bins)
     spans = [(round(_LEFT + band * i, 1), round(_LEFT + band * (i + 1), 1)) for i in range(len(bins))]
     base = 158
-    crowded = any(len(one.label) * _CHARACTER > band for one in bins if not one.missing)
+    crowded = any(len(one.label) * CHARACTER > band for one in bins if not one.missing)
     labels = [
-        _label(line, (left + right) / 2, base + 15 + 12 * row, "middle")
+        label(line, (left + right) / 2, base + 15 + 12 * row, "middle")
         for i, (one, (left, right)) in enumerate(zip(bins, spans, strict=True))
         for row, line in enumerate(one.label.split("\n"), start=int(crowded and not one.missing and i % 2))
     ]
     axis = element("line", x1=_LEFT, x2=_RIGHT, y1=base, y2=base, class_="axis")
     middle = (_LEFT + spans[-1][0]) / 2
-    return _svg(206, name, _columns(bins, spans, 24, base), axis, labels, _label(x_label, middle, 201, "middle"))
+    return svg(206, name, _columns(bins, spans, 24, base), axis, labels, label(x_label, middle, 201, "middle"))
 
 
 def interval(value: float, low: float | None, high: float | None, top: float, name: str) -> Markup:
@@ -115,7 +114,7 @@ def interval(value: float, low: float | None, high: float | None, top: float, na
 
 def forest(effects: Sequence[Effect], name: str, x_label: str) -> Markup:
     """Differences with their intervals around a zero line, one row each."""
-    left = min(140, round(max(len(one.label) for one in effects) * _CHARACTER) + 16)
+    left = min(140, round(max(len(one.label) for one in effects) * CHARACTER) + 16)
     reach = max(max(abs(one.low), abs(one.high), abs(one.delta)) for one in effects) or 0.01
     ticks = round_ticks(-reach, reach, 4)
     x = Scale(ticks[0], ticks[-1], left, WIDTH - 58)
@@ -123,7 +122,7 @@ def forest(effects: Sequence[Effect], name: str, x_label: str) -> Markup:
     base = 14 + row * len(effects)
     zero = element("line", x1=x(0), x2=x(0), y1=6, y2=base, class_="zero")
     rows = [_effect(one, x, 10 + row * i + row / 2) for i, one in enumerate(effects)]
-    return _svg(base + 36, name, zero, _x_axis(x, ticks, base, x_label), rows)
+    return svg(base + 36, name, zero, x_axis(x, ticks, base, x_label), rows)
 
 
 def slopes(changes: Sequence[Change], name: str, sides: tuple[str, str], y_label: str) -> Markup:
@@ -133,12 +132,12 @@ def slopes(changes: Sequence[Change], name: str, sides: tuple[str, str], y_label
     lines = sorted(_merged(changes), key=lambda line: (abs(line[0].delta) > 0, line[0].delta < 0, -line[1]))
     most = max((number for _, number in lines), default=1)
     ends = [element("line", x1=at, x2=at, y1=y.end, y2=y.start, class_="axis") for at in (left, right)]
-    return _svg(
+    return svg(
         _TALL,
         name,
-        _y_axis(y, round_ticks(y.low, y.high), left - 12, right, y_label),
+        y_axis(y, round_ticks(y.low, y.high), left - 12, right, y_label),
         ends,
-        [_label(side, at, 32, "middle", "label strong") for side, at in zip(sides, (left, right), strict=True)],
+        [label(side, at, 32, "middle", "label strong") for side, at in zip(sides, (left, right), strict=True)],
         [_slope(one, number, most, y, left, right) for one, number in lines],
     )
 
@@ -153,48 +152,19 @@ def difference_bars(changes: Sequence[Change], name: str, y_label: str) -> Marku
     ticks = round_ticks(-reach, reach, 4)
     y = Scale(ticks[0], ticks[-1], _TALL - 34, 28)
     band = min(28.0, (_RIGHT - _LEFT - 6) / max(1, len(bars)))
-    return _svg(
+    return svg(
         _TALL,
         name,
-        _y_axis(y, ticks, _LEFT, _RIGHT, y_label),
+        y_axis(y, ticks, _LEFT, _RIGHT, y_label),
         [_difference(bar, y, _LEFT + 6 + band * i, band) for i, bar in enumerate(bars)],
         element("line", x1=_LEFT, x2=_RIGHT, y1=y(0), y2=y(0), class_="zero"),
-        _label(
+        label(
             f"{counted(len(changed), 'changed query', 'changed queries')}, largest loss first{each}",
             WIDTH / 2,
             _TALL - 10,
             "middle",
         ),
     )
-
-
-def _svg(height: float, name: str, *marks: Child) -> Markup:
-    return element("svg", *marks, viewBox=f"0 0 {WIDTH} {height:g}", role="img", aria_label=name)
-
-
-def _label(words: str, x: float, y: float, anchor: str = "start", class_: str = "label") -> Markup:
-    return element("text", words, x=round(x, 1), y=round(y, 1), text_anchor=anchor, class_=class_)
-
-
-def _x_axis(scale: Scale, ticks: Sequence[float], base: float, label: str) -> Markup:
-    """The base line, the ticks that have room for their numbers, and what the axis is."""
-    out = [element("line", x1=scale.start, x2=scale.end, y1=base, y2=base, class_="axis")]
-    taken = float("-inf")
-    for tick in ticks:
-        at, half = scale(tick), len(tick_text(tick)) * _CHARACTER / 2
-        middle = min(at, WIDTH - half)
-        if middle - half >= taken + 4:
-            taken = middle + half
-            out.append(element("line", x1=at, x2=at, y1=base, y2=base + 4, class_="axis"))
-            out.append(_label(tick_text(tick), middle, base + 15, "middle"))
-    return join([*out, _label(label, (scale.start + scale.end) / 2, base + 31, "middle")])
-
-
-def _y_axis(scale: Scale, ticks: Sequence[float], left: float, right: float, label: str) -> Markup:
-    """A thin line and a number per tick; what the axis is stands above it."""
-    lines = [element("line", x1=left, x2=right, y1=scale(tick), y2=scale(tick), class_="grid") for tick in ticks]
-    numbers = [_label(tick_text(tick), left - 6, scale(tick) + 4, "end") for tick in ticks]
-    return join([*lines, *numbers, _label(label, 4, 12)])
 
 
 def _columns(bins: Sequence[Bin], spans: Sequence[tuple[float, float]], top: float, base: float) -> Markup:
@@ -214,7 +184,7 @@ def _columns(bins: Sequence[Bin], spans: Sequence[tuple[float, float]], top: flo
         for one, (left, right) in zip(bins, spans, strict=True)
         if one.count
     ]
-    return join([_y_axis(y, ticks, _LEFT, _RIGHT, "queries"), *bars])
+    return join([y_axis(y, ticks, _LEFT, _RIGHT, "queries"), *bars])
 
 
 def _mark(x: Scale, mark: Mark, top: float, base: float) -> Markup:
@@ -223,7 +193,7 @@ def _mark(x: Scale, mark: Mark, top: float, base: float) -> Markup:
     before = at > (_LEFT + _RIGHT) / 2
     line = element("line", x1=at, x2=at, y1=top - 4, y2=base, class_="mark")
     return join(
-        [line, _label(mark.label, at - 5 if before else at + 5, top + 5, "end" if before else "start", "label strong")]
+        [line, label(mark.label, at - 5 if before else at + 5, top + 5, "end" if before else "start", "label strong")]
     )
 
 
@@ -232,11 +202,11 @@ def _effect(one: Effect, x: Scale, y: float) -> Markup:
     return element(
         "g",
         element("title", said),
-        _label(shortened(one.label, 20), 4, y + 4),
+        label(shortened(one.label, 20), 4, y + 4),
         element("line", x1=x(one.low), x2=x(one.high), y1=y, y2=y, class_="whisker"),
         [element("line", x1=x(end), x2=x(end), y1=y - 4, y2=y + 4, class_="whisker") for end in (one.low, one.high)],
         element("circle", cx=x(one.delta), cy=y, r=4.5, class_="dot"),
-        _label(signed(one.delta), WIDTH - 4, y + 4, "end", "label strong"),
+        label(signed(one.delta), WIDTH - 4, y + 4, "end", "label strong"),
         class_=one.verdict,
     )
 

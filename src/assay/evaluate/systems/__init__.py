@@ -30,7 +30,7 @@ class Kind:
 
 
 KINDS = {
-    "assay": Kind("assay", "assay or assay:PROFILE", bare=True),
+    "assay": Kind("assay", "assay, assay:PROFILE or assay:PROFILE,walk=0.5", bare=True),
     "search": Kind("search", "search or search:chunker=structure:512,embedder=lsa,reranker=features", bare=True),
     "cmd": Kind("command", "cmd:rg -l -e {query}"),
     "http": Kind("http", "http://127.0.0.1:8000/search", whole=True),

@@ -11,6 +11,7 @@ import dataclasses
 import hashlib
 import sqlite3
 import time
+import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +20,7 @@ from typing import Any
 
 from assay import __version__
 from assay.core.hits import Hit, Response, Stage
+from assay.errors import AssayError
 from assay.evaluate.systems.protocol import Base, SystemDied, finished, folder_of
 from assay.evaluate.verify import Inventory
 from assay.retrieve.configuration import Configuration, load
@@ -27,7 +29,7 @@ from assay.retrieve.equivalence import EquivalenceClass
 from assay.retrieve.order import highest
 from assay.retrieve.profile import DEFAULT, PROFILES, Profile
 from assay.retrieve.ranking import Ranking
-from assay.retrieve.settings import flat, numbers
+from assay.retrieve.settings import changed, flat, numbers
 from assay.store.index import Index, NoIndex, UnusableIndex
 from assay.store.layout import Home
 
@@ -61,7 +63,7 @@ class Assay(Base):
         index_dir: Path | None = None,
         configuration: Configuration = Configuration(),  # noqa: B008 (frozen)
     ) -> None:
-        self._profile = configuration.profile(profile)
+        self._profile = _profile(configuration, profile)
         usual = self._profile.name == configuration.context.profile == DEFAULT
         super().__init__(
             "assay" if usual else f"assay:{self._profile.name}"
@@ -159,8 +161,37 @@ def _stages(engine: Engine, ranking: Ranking, best: list[int], k: int) -> tuple[
     return tuple(Stage(name, tuple(ids[number] for number in numbers)) for name, numbers in orders.items())
 
 
+def _profile(configuration: Configuration, argument: str) -> Profile:
+    """`PROFILE`, `walk=0.5,steps=20`, or `PROFILE,walk=0.5`: a profile, perhaps with some of its numbers changed."""
+    name, *rest = [part.strip() for part in argument.split(",")]
+    if "=" in name:
+        name, rest = "", [name, *rest]
+    base = configuration.profile(name)
+    if not rest:
+        return base
+    where = f"system 'assay:{argument}'"
+    table: dict[str, Any] = {}
+    for part in rest:
+        key, sign, value = part.partition("=")
+        if not sign or not key.strip() or not value.strip():
+            raise AssayError(f"{where}: '{part}' is no setting; write NAME=VALUE, as in assay:default,walk=0.5")
+        setting, _, weight = key.strip().partition(".")
+        given = table.setdefault(setting, {} if weight else _value(value))
+        if isinstance(given, dict) and weight:
+            given[weight] = _value(value)
+    return changed(base, ",".join([base.name, *rest]), table, where)
+
+
+def _value(text: str) -> Any:
+    """A value as TOML has it; what is none is text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text.strip()
+
+
 def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> Assay:
-    """`assay` or `assay:PROFILE`, as the root's assay.toml has it; repositories of a corpus have no say."""
+    """`assay`, `assay:PROFILE` or `assay:PROFILE,SETTING=VALUE`, as the root's assay.toml has it; repositories of a corpus have no say."""
     return Assay(root, corpus, argument, configuration=load(root))
 
 

@@ -11,10 +11,11 @@ import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from assay import __version__
 from assay.core.hits import Hit, Response
+from assay.core.progress import Progress
 from assay.errors import AssayError
 from assay.evaluate.systems.assay import digest, fingerprint, reading
 from assay.evaluate.systems.protocol import Base, SystemDied, SystemFailed, finished, folder_of
@@ -43,10 +44,20 @@ class _Opened:
         return f"{fingerprint(self.index)}-{ids}"
 
 
+class Made(NamedTuple):
+    """The stages of a search that configurations share: how documents were divided, into how many passages, and who embedded them."""
+
+    chunker: str
+    passages: int
+    embedder: str
+    model: str  # by name; empty without an embedder
+
+
 class SearchSystem(Base):
     """Searches the root, or the query's repository inside the corpus."""
 
     concurrent = False
+    progress: Progress | None = None  # told what is divided and embedded
 
     def __init__(self, root: Path, corpus: Path | None, settings: SearchSettings) -> None:
         usual = dataclasses.asdict(SearchSettings())
@@ -71,13 +82,20 @@ class SearchSystem(Base):
             with reading():
                 index = Index.open(folder, home)
                 try:
-                    searcher = prepare(folder, home, index, self.settings)
+                    searcher = prepare(folder, home, index, self.settings, self.progress)
                 except SystemFailed:
                     raise
                 except AssayError as error:  # no such model, a server that does not answer
                     raise SystemDied(str(error)) from None
-                self._open[key] = _Opened(index, searcher)
+                cold = searcher.meaning.cold() if searcher.meaning else None
+                self._open[key] = _Opened(index, dataclasses.replace(searcher, meaning=cold))
         return self._open[key]
+
+    def made(self, repository: str) -> Made:
+        """What a repository is searched with, made if it is not there; `progress` tells what had to be."""
+        searcher = self.opened(repository).searcher
+        model = searcher.meaning.embedder.name if searcher.meaning else ""
+        return Made(self.settings.chunker, len(searcher.search.passages), self.settings.embedder, model)
 
     def describe(self) -> dict[str, Any]:
         facts = {
