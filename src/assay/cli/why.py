@@ -2,45 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import click
 
+from assay import json_answers
 from assay.cli.common import format_option, print_json
 from assay.cli.opening import repository_options
 from assay.cli.ranking import profile_option, session_option
-from assay.cli.symbols import as_json
 from assay.repository import Repository
-from assay.retrieve.explain import Explanation
+from assay.retrieve.explain import FACTORS, PARTS, TIMES, Explanation
 
-_FACTORS = {
-    "coverage": "the share of the task's words that it has, rare ones first",
-    "name": "its name is made of words of the task",
-    "phrase": "words of the task stand in it side by side",
-    "authority": "much of the repository uses it",
-    "history": "commits with words of the task changed its file",
-    "touched": "commits with words of the task changed it",
-    "documents": "documents that speak of the task name it",
-    "place": "the task names its file",
-    "channels": "the task names it, or something like it",
-    "kind": "fields and constants are seldom the answer",
-    "tests": "it is a test, and the task is not about tests",
-}
-_PARTS = {
-    "direct": "the above as a share of the best",
-    "walk": "how often a random walk from the best comes by, as a share of the best",
-    "hits": "linked with others that the walk found",
-    "learned": "feedback, and what the session was given",
-    "blast radius": "how often a random walk from the best comes by",
-    "confidence": "how sure the edges to it are",
-    "recency": "the same for all",
-    "distance": "whether the walk began here",
-}
-_TIMES = {
-    "folder": "much of the answer is in the same one",
-    "repeated": "a better one of the same name stands for it",
-}
 _TOLD = 0.005  # a factor nearer to 1 than this is not worth a line: two digits would say 1.00
 
 
@@ -63,26 +35,12 @@ def command(
     """
     told = repo.why(task, symbol, k, profile=profile_name, session=session)
     if form == "json":
-        print_json(
-            {
-                "task": task,
-                "profile": repo.configuration.profile(profile_name).name,
-                "explanations": [_json(one) for one in told],
-            }
-        )
+        print_json(json_answers.why(task, repo.configuration.profile(profile_name).name, told))
         return
     for number, one in enumerate(told):
         if number:
             click.echo()
         _print(one)
-
-
-def _json(one: Explanation) -> dict[str, object]:
-    return {
-        **as_json(one.item), "rank": one.rank, "score": one.score, "best": one.best, "lost": one.lost, "channels": one.channels,
-        "factors": one.factors, "pointed": one.pointed, "shared": one.shared, "parts": one.parts, "times": one.times,
-        "words": [dataclasses.asdict(word) for word in one.words], "walk": [dataclasses.asdict(way) for way in one.ways],
-    }  # fmt: skip
 
 
 def _print(one: Explanation) -> None:
@@ -110,7 +68,7 @@ def _print_direct(one: Explanation) -> None:
         _line("+", 0.0, "it has none")
     for name, value in one.factors.items():
         if one.words and name != "lexical" and abs(value - 1) >= _TOLD:
-            _line("×", value, f"{name}: {_FACTORS.get(name, '')}")
+            _line("×", value, f"{name}: {FACTORS.get(name, '')}")
     if one.pointed:
         _line("+", one.pointed, "the task points at it")
     if one.shared:
@@ -125,10 +83,10 @@ def _print_score(one: Explanation) -> None:
     click.echo("  score")
     for name, value in one.parts.items():
         if value:
-            _line("+", value, f"{name}: {_PARTS.get(name, '')}", 3)
+            _line("+", value, f"{name}: {PARTS.get(name, '')}", 3)
     for name, value in one.times.items():
         if abs(value - 1) >= _TOLD:
-            _line("×", value, f"{name}: {_TIMES.get(name, '')}", 3)
+            _line("×", value, f"{name}: {TIMES.get(name, '')}", 3)
     _line("=", one.score, "", 3)
 
 
