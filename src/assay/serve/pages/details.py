@@ -41,7 +41,7 @@ def opened(repo: Repository, task: str, id: str, profile: str | None) -> Markup:
     return element(
         "div",
         element("div", _code(repo, item), class_="source"),
-        element("div", explained(explain(engine, ranking, item, _AMONG)), graph, class_="reasons"),
+        element("div", graph, explained(explain(engine, ranking, item, _AMONG)), class_="reasons"),
         class_="detail",
     )
 

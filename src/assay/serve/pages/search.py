@@ -19,22 +19,25 @@ from assay.serve.pages.bars import legend, stacked
 from assay.serve.pages.details import explained, opened
 from assay.serve.pages.shell import Page, Shown, empty
 from assay.serve.parameters import Parameter
+from assay.store.index import NoIndex
 from assay.text.counting import counted
 
 _SHOWN = 20  # results on a page
+_AGAIN = 2  # seconds until a page that waits for the index comes back
 _TASK = Parameter("task", "what you want to understand or change")
 _KEYS = {"/": "to the box", "↑ ↓": "through the results", "Enter": "opens one", "Esc": "closes it"}
 
 
 def show(bench: Bench, values: dict[str, Any]) -> Shown:
     task, wanted = (values["task"] or "").strip(), (values["why"] or "").strip()
-    waiting = not_ready(bench.resident.state)
-    if waiting:
+    try:
+        with bench.using() as repo:
+            if not task:
+                return Shown("Search", join([_form(""), _invitation(repo)]))
+            return Shown(task[:60], join([_form(task), _answer(repo, task, values["profile"], wanted)]))
+    except NoIndex:
+        waiting = not_ready(bench.resident.state)
         return Shown("Search", join([_form(task), waiting.body]), waiting.again)
-    with bench.using() as repo:
-        if not task:
-            return Shown("Search", join([_form(""), _invitation(repo)]))
-        return Shown(task[:60], join([_form(task), _answer(repo, task, values["profile"], wanted)]))
 
 
 def detail(bench: Bench, values: dict[str, Any]) -> Shown:
@@ -43,17 +46,13 @@ def detail(bench: Bench, values: dict[str, Any]) -> Shown:
         return Shown(values["id"], opened(repo, values["task"], values["id"], values["profile"]))
 
 
-def not_ready(state: State) -> Shown | None:
-    """What to show while there is no index to ask; None when there is one."""
-    if state.name == "building":
-        share = element("progress", value=round(state.share, 3), max=1, aria_label="Share of the index that is built")
-        about = "The index is being built. This page comes back by itself."
-        return Shown("", element("div", element("h2", "Indexing"), element("p", about), share, class_="empty"), 2)
+def not_ready(state: State) -> Shown:
+    """What to show while there is no index to ask."""
     if state.name == "failed":
         return Shown("", empty("The index could not be made", state.why, command="assay index -v"))
-    if state.name == "missing":
-        return Shown("", empty("There is no index yet", "Make one, then reload this page:", command="assay index"))
-    return None
+    share = element("progress", value=round(state.share, 3), max=1, aria_label="Share of the index that is built")
+    about = f"{state.share:.0%} of the index is built. This page comes back by itself."
+    return Shown("", element("div", element("h2", "Indexing"), element("p", about), share, class_="empty"), _AGAIN)
 
 
 def _form(task: str) -> Markup:
