@@ -112,7 +112,12 @@ def _reasons(one: Explanation) -> Iterator[Markup]:
         yield _reason(f"= {decimal(one.score)}", element("strong", "score"))
     for way in one.ways:
         edge = way.edge.replace("_", " ")
-        yield _reason(f"{way.share:.0%}", "the walk came by ", element("code", way.source), f", {edge} it")
+        yield _reason(f"{way.share:.0%}", "the walk came by ", _named(way.source), f", {edge} it")
+
+
+def _named(id: str) -> Markup:
+    """An item by the part of its id that tells most; the rest is a tooltip away."""
+    return element("code", id.partition("::")[2] or id, title=id)
 
 
 def _reason(amount: str, *about: Child) -> Markup:

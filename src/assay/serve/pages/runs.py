@@ -92,7 +92,7 @@ def _trends(runs: Sequence[Run], metrics: Sequence[str]) -> Markup | None:
             plots.append(
                 figure(metric, _meaning(metric), trend(lines, f"{metric} of each run", "run, oldest first", metric))
             )
-    return join([element("div", plots, class_="figures"), key(systems)]) if plots else None
+    return join([element("div", plots, class_="figures trends"), key(systems)]) if plots else None
 
 
 def _readings(runs: Sequence[Run], system: str, metric: str) -> list[Reading]:
@@ -116,7 +116,7 @@ def _meaning(metric: str) -> str:
 def _table(runs: Sequence[Run], metrics: Sequence[str]) -> Markup:
     before = {run["run_id"]: earlier["run_id"] for earlier, run in pairwise(runs)}
     columns = [
-        Column[Run]("Run", lambda run: _linked(run)),
+        Column[Run]("Run", _linked, "named"),
         Column[Run]("When", lambda run: moment(run["created"]), "minor"),
         Column[Run]("System", lambda run: element("code", shortened(run["system"], 80), dir="auto"), "wide"),
         *(Column[Run](metric, _metric(metric), "number") for metric in metrics),
@@ -143,7 +143,7 @@ def _linked(run: Run) -> Markup:
 def _compared(before: str | None, after: str) -> Child:
     if before is None:
         return None
-    return element("a", "compare with the one before", href=f"/compare?{urlencode({'a': before, 'b': after})}")
+    return element("a", "compare", title="with the run before", href=f"/compare?{urlencode({'a': before, 'b': after})}")
 
 
 def run_address(run_id: str) -> str:

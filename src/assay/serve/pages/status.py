@@ -38,12 +38,8 @@ def _body(repo: Repository) -> Markup:
         [
             _figures(status),
             element("section", element("h2", "Freshness"), _freshness(stale)),
-            element("section", element("h2", "Languages"), _languages(status)),
-            element(
-                "section",
-                element("h2", "Relations and files"),
-                element("div", _edges(status), _passed_over(status), class_="pairs"),
-            ),
+            element("section", _languages(status)),
+            element("section", element("div", _edges(status), _passed_over(status), class_="pairs")),
             element("section", element("h2", "Problems"), _problems(repo, status)),
         ]
     )
