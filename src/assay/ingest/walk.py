@@ -92,6 +92,10 @@ def is_test_path(path: str) -> bool:
     return _TEST_PATH.search(path) is not None
 
 
+def is_vendored(path: str) -> bool:
+    return _VENDORED.search(path) is not None
+
+
 def check_root(root: Path) -> None:
     """Refuses what is not a folder."""
     if not root.exists():

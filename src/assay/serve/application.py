@@ -6,6 +6,7 @@ import logging
 import sqlite3
 from collections.abc import Awaitable, Callable
 from typing import Any
+from urllib.parse import parse_qs
 
 import msgspec
 from starlette.applications import Starlette
@@ -130,9 +131,8 @@ def _login(access: Access) -> Endpoints:
             return RedirectResponse("/", 303)
         if request.method == "GET":
             return login_page()
-        async with request.form(max_files=0, max_fields=1) as form:
-            given = form.get("token", "")
-        if not access.is_token(str(given).strip()):
+        form = parse_qs((await request.body()).decode("ascii", "replace"), max_num_fields=1)
+        if not access.is_token(form.get("token", [""])[0].strip()):
             return login_page(wrong=True)
         response = RedirectResponse("/", 303)
         response.set_cookie(COOKIE, access.cookie, httponly=True, samesite="strict", path="/")

@@ -1,0 +1,166 @@
+"""A repository kept open by a server: many threads ask, the index follows the files, and a new generation is picked up by itself."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from assay.errors import AssayError
+from assay.live.hints import ANYWAY, Watching
+from assay.live.keeper import Began, Ended, Event, Keeper, Rested, Went
+from assay.live.state import BUILDING, FAILED, FRESH, MISSING, STALE, State
+from assay.repository import Repository
+from assay.retrieve.configuration import NAME as CONFIGURATION
+from assay.store import history, sections
+from assay.store.index import NoIndex
+from assay.store.layout import Home
+
+_MOST = 4  # repositories open at once: each has caches of its own, and two cores answer no more than that
+_PATIENCE = 5.0  # seconds for the keeper to end
+
+Stamp = tuple[object, ...]
+
+
+class Resident:
+    """One repository for as long as a server runs. Its index is built, or brought up to date, as soon as it is made."""
+
+    def __init__(self, root: Path, index_dir: str | Path | None = None, watch: bool = True) -> None:
+        self.root = root
+        self._place = Path(index_dir).resolve() if index_dir else None
+        self.home = Home.of(root, self._place)
+        self._changed = threading.Condition()  # guards what follows, and is notified when any of it changes
+        self._state = State(MISSING if self.home.named() is None else STALE)
+        self._free: list[tuple[Stamp, Repository]] = []
+        self._open = 0
+        self._closed = self._rested = False
+        self._watching = Watching(root, self.home.folder, events=watch, poll=ANYWAY if watch else float("inf"))
+        self._keeper = Keeper(root, self._place, self._watching, self._told)
+        self._thread = threading.Thread(target=self._keeper.run, name="assay keeper", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def state(self) -> State:
+        """What the index is now."""
+        return self._state
+
+    @contextlib.contextmanager
+    def using(self) -> Iterator[Repository]:
+        """A repository of the newest generation that this thread alone uses. Raises NoIndex while there is none."""
+        stamp, repo = self._take()
+        try:
+            yield repo
+        except BaseException:
+            repo.close()  # whatever broke, the next one starts afresh
+            raise
+        finally:
+            self._give_back(stamp, repo)
+
+    def look(self) -> None:
+        """Somebody noticed a change: compare now rather than later."""
+        self._watching.asked.set()
+
+    def wait(self, seconds: float) -> bool:
+        """Waits until there is an index to ask, at most so long; says whether there is one."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or self.home.named() is not None, seconds)
+        return self.home.named() is not None
+
+    def wait_to_search(self, seconds: float) -> bool:
+        """Waits until passages were made, which takes other processes that only the keeper may start; says whether they are."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or self._rested, seconds)
+            return self._rested
+
+    def close(self) -> None:
+        """Ends what is under way and lets go of everything."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self._keeper.stop()
+        self._thread.join(_PATIENCE)
+        with self._changed:
+            for _, repo in self._free:
+                repo.close()
+            self._free.clear()
+
+    # the pool
+
+    def _take(self) -> tuple[Stamp, Repository]:
+        if self.home.named() is None:
+            raise NoIndex(f"{self.root}: no index yet; it is being built")
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or self._free or self._open < _MOST)
+            if self._closed:
+                raise AssayError(f"{self.root}: closed")
+            stamp = self._stamp()
+            while self._free:
+                known, repo = self._free.pop()  # the one used last has most in its caches
+                if known == stamp:
+                    return stamp, repo
+                repo.close()
+                self._open -= 1
+            self._open += 1
+        return stamp, Repository(self.root, self._place)
+
+    def _give_back(self, stamp: Stamp, repo: Repository) -> None:
+        with self._changed:
+            if self._closed:
+                repo.close()
+            else:
+                self._free.append((stamp, repo))
+            self._changed.notify()
+
+    def _stamp(self) -> Stamp:
+        """Changes with everything that a repository reads once and keeps."""
+        beside = (self.home.folder / sections.NAME, self.home.folder / history.NAME, self.root / CONFIGURATION)
+        return (self.home.named(), *map(_stat, beside))
+
+    # the keeper's news
+
+    def _told(self, event: Event) -> None:
+        with self._changed:
+            if isinstance(event, Rested):
+                self._rested = True
+            else:
+                self._state = self._after(event)
+            self._changed.notify_all()
+        if isinstance(event, Ended) and event.report and event.report.mode != "fresh":
+            self._warm()
+
+    def _after(self, event: Began | Went | Ended) -> State:
+        there = self.home.named() is not None
+        if isinstance(event, Began):
+            return State(BUILDING if event.first else STALE)
+        if isinstance(event, Went):
+            why = "waiting for another process that is indexing" if event.step.waiting else ""
+            return State(STALE if there else BUILDING, event.step.share, event.seconds, why)
+        if event.why:
+            return State(FAILED, why=event.why)
+        return State(FRESH)
+
+    def _warm(self) -> None:
+        """Asks the new generation something, so that nobody has to wait for what is loaded at first."""
+        with contextlib.suppress(AssayError, OSError), self.using() as repo:
+            names = [Path(path).stem for path in list(repo.files)[:1]]
+            repo.rank(" ".join(names) or "main", 1)
+
+
+def _stat(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns
