@@ -62,7 +62,9 @@ class Browser:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         with contextlib.suppress(Exception):
             self.send("Browser.close")
         self._process.terminate()
@@ -88,7 +90,9 @@ class Browser:
         with self._lock:
             self._number += 1
             number = self._number
-            message = {"id": number, "method": method, "params": parameters} | ({"sessionId": session} if session else {})
+            message = {"id": number, "method": method, "params": parameters} | (
+                {"sessionId": session} if session else {}
+            )
             self._out.write(json.dumps(message).encode() + b"\0")
             self._out.flush()
             if not self._lock.wait_for(lambda: number in self._answers, PATIENCE):
@@ -127,11 +131,15 @@ class Page:
             self.send(f"{domain}.enable")
         self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        self.send("Emulation.setEmulatedMedia", features=[scheme, {"name": "prefers-reduced-motion", "value": "reduce"}])
+        self.send(
+            "Emulation.setEmulatedMedia", features=[scheme, {"name": "prefers-reduced-motion", "value": "reduce"}]
+        )
 
     def go(self, address: str) -> None:
         self.send("Page.navigate", url=address)
-        self.wait(f"document.readyState === 'complete' && location.href.startsWith({json.dumps(address.split('#')[0])})")
+        self.wait(
+            f"document.readyState === 'complete' && location.href.startsWith({json.dumps(address.split('#')[0])})"
+        )
 
     def run(self, expression: str) -> Any:
         """The value of an expression in the page."""

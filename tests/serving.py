@@ -43,12 +43,12 @@ def send_invoice(basket: Basket):
     """Sends a customer the total price of a basket."""
     return f"Please pay {basket.total_price()}"
 ''',
-    "tests/test_discounts.py": '''from shop.discounts import apply_discounts
+    "tests/test_discounts.py": """from shop.discounts import apply_discounts
 
 
 def test_discounts_lower_the_price():
     assert apply_discounts(10) < 10
-''',
+""",
     "docs/prices.md": "# Prices\n\nDiscounts are applied to the total price of a basket before the invoice is sent.\n",
 }
 
@@ -84,7 +84,9 @@ class Server:
         sent = body if isinstance(body, bytes) else json.dumps(body).encode()
         return self.ask("POST", path, {"Content-Type": "application/json", **(headers or {})}, sent)
 
-    def ask(self, method: str, path: str, headers: Mapping[str, str] | None = None, body: bytes | None = None) -> Answer:
+    def ask(
+        self, method: str, path: str, headers: Mapping[str, str] | None = None, body: bytes | None = None
+    ) -> Answer:
         """One request on a connection of its own; the path is sent as it is."""
         connection = http.client.HTTPConnection(self.host, self.port, timeout=PATIENCE)
         with contextlib.closing(connection):

@@ -51,7 +51,10 @@ TASK = "apply discounts to the price"
 SAME = {
     "/api/context": ({"task": TASK, "k": 3, "budget": 500}, ("context", TASK, "-k", "3", "--budget", "500", "--no-cache")),
     "/api/why": ({"task": TASK, "symbol": "send_invoice"}, ("why", TASK, "send_invoice")),
-    "/api/search": ({"query": "discounts", "k": 4, "path": ["docs/", "shop/"]}, ("search", "discounts", "-k", "4", "--path", "docs/", "--path", "shop/")),
+    "/api/search": (
+        {"query": "discounts", "k": 4, "path": ["docs/", "shop/"]},
+        ("search", "discounts", "-k", "4", "--path", "docs/", "--path", "shop/"),
+    ),
     "/api/impact": ({"symbol": "apply_discounts", "depth": 2, "limit": 2}, ("impact", "apply_discounts", "--depth", "2", "-n", "2")),
     "/api/symbols": ({"pattern": "*discounts*", "limit": 1}, ("symbols", "*discounts*", "-n", "1")),
     "/api/status": ({}, ("status",)),
@@ -119,7 +122,9 @@ def test_what_is_wrong_is_said_in_one_line(path: str, query: str, server: Server
     assert "\n" not in answer.json["error"]
 
 
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'"x"', b"[" * 100_000, b"\xff\xfe", b'{"task": 7}', b'{"task": "x", "more": 1}'])
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b'"x"', b"[" * 100_000, b"\xff\xfe", b'{"task": 7}', b'{"task": "x", "more": 1}']
+)
 def test_a_body_that_is_not_a_question_is_refused(body: bytes, server: Server) -> None:
     answer = server.post("/api/context", body)
     assert answer.status == 400
@@ -164,10 +169,16 @@ PARAMETERS = (
     Parameter("form", "one of some", choices=("a", "b")),
     Parameter("several", "words", several=True),
 )
-VALUES = st.none() | st.booleans() | st.integers(-2, 12) | st.floats(-1, 2) | st.sampled_from(["", " ", "a", "b", "x y"])
+VALUES = (
+    st.none() | st.booleans() | st.integers(-2, 12) | st.floats(-1, 2) | st.sampled_from(["", " ", "a", "b", "x y"])
+)
 
 
-@given(st.dictionaries(st.sampled_from([one.name for one in PARAMETERS] + ["other"]), VALUES | st.lists(VALUES, max_size=3)))
+@given(
+    st.dictionaries(
+        st.sampled_from([one.name for one in PARAMETERS] + ["other"]), VALUES | st.lists(VALUES, max_size=3)
+    )
+)
 def test_a_body_is_taken_exactly_when_the_description_allows_it(body: dict[str, Any]) -> None:
     schema = {
         "type": "object",
@@ -184,7 +195,9 @@ def test_a_body_is_taken_exactly_when_the_description_allows_it(body: dict[str, 
         assert allowed
 
 
-@given(st.text(max_size=5).filter(str.strip), st.integers(1, 9), st.booleans(), st.lists(st.text(max_size=3), max_size=3))
+@given(
+    st.text(max_size=5).filter(str.strip), st.integers(1, 9), st.booleans(), st.lists(st.text(max_size=3), max_size=3)
+)
 def test_an_address_says_the_same_as_a_body(text: str, number: int, yes: bool, several: list[str]) -> None:
     given_values = {"text": text, "number": number, "yes": yes, "several": several}
     pairs = [("text", text), ("number", str(number)), ("yes", str(yes).lower()), *(("several", one) for one in several)]

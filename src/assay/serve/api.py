@@ -52,7 +52,7 @@ def why(bench: Bench, values: Values) -> Values:
 
 
 def search(bench: Bench, values: Values) -> Values:
-    with bench.using() as repo:
+    with bench.searching() as repo:
         settings = repo.configuration.search.but(k=values["k"])
         found = repo.search(
             values["query"],

@@ -22,7 +22,7 @@ from assay.evaluate.runs import NoSuchRun
 from assay.retrieve.names import NoSuchSymbol
 from assay.serve.access import COOKIE, Access
 from assay.serve.api import ENDPOINTS, Endpoint
-from assay.serve.bench import Bench, NotFound
+from assay.serve.bench import Bench, NotFound, NotYet
 from assay.serve.guard import Guard
 from assay.serve.openapi import description
 from assay.serve.pages.login import login_page
@@ -39,6 +39,7 @@ _STATUS: dict[type[Exception], int] = {
     NoSuchSymbol: 404,
     NoSuchRun: 404,
     NotFound: 404,
+    NotYet: 503,
     NotComparable: 409,
     NoIndex: 503,
     UnusableIndex: 503,
@@ -131,7 +132,7 @@ def _login(access: Access) -> Endpoints:
             return RedirectResponse("/", 303)
         if request.method == "GET":
             return login_page()
-        form = parse_qs((await request.body()).decode("ascii", "replace"), max_num_fields=1)
+        form = parse_qs((await request.body()).decode("ascii", "replace"))
         if not access.is_token(form.get("token", [""])[0].strip()):
             return login_page(wrong=True)
         response = RedirectResponse("/", 303)

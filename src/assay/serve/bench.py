@@ -15,11 +15,16 @@ from assay.live import Resident
 from assay.repository import Repository
 
 _COMPARISON = "comparison.json"
+_PATIENCE = 20.0  # seconds to wait for passages
 _LARGEST = 200_000_000  # bytes of a sweep's report that is read
 
 
 class NotFound(AssayError):
     """What was asked about does not exist."""
+
+
+class NotYet(AssayError):
+    """It is being made; asking again later helps."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,14 @@ class Bench:
     @contextmanager
     def using(self) -> Iterator[Repository]:
         with self.resident.using() as repo:
+            yield repo
+
+    @contextmanager
+    def searching(self) -> Iterator[Repository]:
+        """A repository whose passages are made; making them is not the work of a request."""
+        if not self.resident.wait_to_search(_PATIENCE):
+            raise NotYet("passages are still being made; try again in a moment")
+        with self.using() as repo:
             yield repo
 
     # runs

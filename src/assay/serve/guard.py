@@ -6,15 +6,18 @@ import asyncio
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from assay.serve.access import Access
 
+LARGEST_HEAD = 65_536  # bytes: a task of 20,000 characters fits, written in an address
 LARGEST_BODY = 262_144  # bytes: ten times the longest text there is a use for
 SECONDS = 60.0  # for one request, with reading and sending
 OPEN = ("/login", "/static/")  # what is answered without the token
 
+_TOO_LARGE = f"the body is larger than {LARGEST_BODY:,} bytes"
 _API = ("/api/", "/openapi.json")
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; "
@@ -29,10 +32,6 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-
-
-class _TooLarge(Exception):
-    """The body went on beyond the limit."""
 
 
 class Guard:
@@ -67,13 +66,12 @@ class Guard:
         except TimeoutError:
             if not started:
                 await _error(504, f"no answer within {self.seconds:g} seconds")(scope, receive, sending)
-        except _TooLarge:
-            if not started:
-                await _too_large()(scope, receive, sending)
 
     def _refusal(self, scope: Scope) -> Response | None:
         """What to answer to a request that is not to be heard; None for one that is."""
         headers, path = Headers(scope=scope), scope["path"]
+        if _size(scope) > LARGEST_HEAD:
+            return _error(431, f"the head of the request is larger than {LARGEST_HEAD:,} bytes", connection="close")
         host = headers.get("host", "")
         if len(headers.getlist("host")) != 1 or not self.access.answers_to(host):
             return _error(403, "this server does not answer to that Host; start it with --allow-host NAME if it should")
@@ -85,7 +83,7 @@ class Guard:
             return RedirectResponse("/login", 303)
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > LARGEST_BODY:
-            return _too_large()
+            return _error(413, _TOO_LARGE, connection="close")
         return None
 
     def _ours(self, headers: Headers, host: str, scope: Scope) -> bool:
@@ -100,6 +98,11 @@ class Guard:
         return followed and not scope["path"].startswith(_API)
 
 
+def _size(scope: Scope) -> int:
+    """The bytes of a request's head, about."""
+    return len(scope["raw_path"]) + len(scope["query_string"]) + sum(len(k) + len(v) for k, v in scope["headers"])
+
+
 def _limited(receive: Receive) -> Receive:
     """The same body, cut off by an error when there is too much of it."""
     size = 0
@@ -109,14 +112,10 @@ def _limited(receive: Receive) -> Receive:
         message = await receive()
         size += len(message.get("body", b""))
         if size > LARGEST_BODY:
-            raise _TooLarge
+            raise HTTPException(413, _TOO_LARGE, {"connection": "close"})
         return message
 
     return receiving
-
-
-def _too_large() -> Response:
-    return _error(413, f"the body is larger than {LARGEST_BODY:,} bytes", connection="close")
 
 
 def _error(status: int, line: str, **headers: Any) -> Response:

@@ -11,11 +11,11 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from assay.errors import AssayError
+from assay.serve.guard import LARGEST_HEAD
 
 CONNECTIONS = 512  # open at once; the next is told so and closed
 HEADER_SECONDS = 10.0  # for a connection to send the head of a request
 _IDLE_SECONDS = 10  # between two requests of a connection
-_LARGEST_HEAD = 65_536  # bytes of a request's head: a task of 20,000 characters fits, written in an address
 _BACKLOG = 2048
 _BODY = b'{"error":"too many connections; try again in a moment"}'
 _FULL = (
@@ -89,6 +89,6 @@ def run(app: ASGIApp, listening: socket.socket) -> None:
         backlog=_BACKLOG,
         timeout_keep_alive=_IDLE_SECONDS,
         timeout_graceful_shutdown=3,
-        h11_max_incomplete_event_size=_LARGEST_HEAD,
+        h11_max_incomplete_event_size=LARGEST_HEAD,
     )
     uvicorn.Server(config).run(sockets=[listening])
