@@ -10,13 +10,13 @@ from assay import json_answers
 from assay.evaluate.compare import as_json, compare_runs
 from assay.evaluate.stored import listed, told
 from assay.serve.bench import Bench
-from assay.serve.parameters import Parameter
+from assay.serve.parameters import LONGEST, Parameter
 
 Values = dict[str, Any]
 Answer = Callable[[Bench, Values], "Values | str"]  # text is JSON already
 
 _MOST_RESULTS = 1000
-_TASK = Parameter("task", "what you want to understand or change, in words", required=True)
+_TASK = Parameter("task", "what you want to understand or change, in words", required=True, longest=LONGEST)
 _PROFILE = Parameter("profile", "how to rank: a profile of assay, or of assay.toml")
 _LIMIT = Parameter("limit", "at most so many", int, default=100, least=1, most=10_000)
 
@@ -148,7 +148,7 @@ ENDPOINTS = (
         "Passages of documents and definitions of code for a query, with places to cite (`assay search`).",
         search,
         (
-            Parameter("query", "what is sought, in words", required=True),
+            Parameter("query", "what is sought, in words", required=True, longest=LONGEST),
             Parameter("k", "at most so many results", int, least=1, most=_MOST_RESULTS),
             Parameter("path", "only files that match: docs/, *.md, src/app.py", several=True),
             Parameter("language", "only this language, or format of documents", several=True),

@@ -15,6 +15,7 @@ _ERRORS = {
     "404": "There is no such symbol, run or sweep; the line offers the nearest.",
     "409": "Two runs that cannot be compared.",
     "413": "The body is too large.",
+    "431": "The head of the request is too large; long texts may be posted.",
     "503": "The index is not there yet, or too many requests at once.",
     "504": "It took too long.",
 }

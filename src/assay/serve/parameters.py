@@ -11,6 +11,7 @@ from assay.errors import AssayError
 from assay.text.identifiers import nearest
 
 LONGEST = 20_000  # characters of a text: a long stack trace with what was said about it
+NAME = 1_000  # characters of a name or a path
 _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 _WORDS = {"true": True, "false": False}
 
@@ -28,13 +29,14 @@ class Parameter:
     most: float | None = None
     choices: tuple[str, ...] = ()
     several: bool = False
+    longest: int = NAME
 
     @property
     def schema(self) -> dict[str, Any]:
         """As JSON Schema."""
         one: dict[str, Any] = {"type": _TYPES[self.type]}
         if self.type is str:
-            one |= {"enum": list(self.choices)} if self.choices else {"maxLength": LONGEST}
+            one |= {"enum": list(self.choices)} if self.choices else {"maxLength": self.longest}
         if self.type is str and self.required:
             one |= {"minLength": 1, "pattern": r"\S"}
         one |= {"minimum": self.least} if self.least is not None else {}
@@ -67,8 +69,8 @@ class Parameter:
         return given
 
     def _text(self, given: str) -> str:
-        if len(given) > LONGEST:
-            raise AssayError(f"{self.name} has {len(given):,} characters; at most {LONGEST:,} are read")
+        if len(given) > self.longest:
+            raise AssayError(f"{self.name} has {len(given):,} characters; at most {self.longest:,} are read")
         if self.required and not given.strip():
             raise AssayError(f"{self.name} is empty: {self.about}")
         if "\0" in given:

@@ -18,13 +18,13 @@ from assay.serve.bench import Bench
 from assay.serve.pages.bars import legend, stacked
 from assay.serve.pages.details import explained, opened
 from assay.serve.pages.shell import Page, Shown, empty
-from assay.serve.parameters import Parameter
+from assay.serve.parameters import LONGEST, Parameter
 from assay.store.index import NoIndex
 from assay.text.counting import counted
 
 _SHOWN = 20  # results on a page
 _AGAIN = 2  # seconds until a page that waits for the index comes back
-_TASK = Parameter("task", "what you want to understand or change")
+_TASK = Parameter("task", "what you want to understand or change", longest=LONGEST)
 _KEYS = {"/": "to the box", "↑ ↓": "through the results", "Enter": "opens one", "Esc": "closes it"}
 
 
@@ -63,7 +63,7 @@ def _form(task: str) -> Markup:
         id="task",
         rows=2,
         required=True,
-        maxlength=20_000,
+        maxlength=LONGEST,
         placeholder="What do you want to understand or change?",
         aria_label="Task",
         autofocus=not task,
@@ -184,7 +184,7 @@ def _why(repo: Repository, task: str, profile: str | None, wanted: str) -> Marku
 
 
 _ONE = (
-    Parameter("task", "what you want to understand or change", required=True),
+    Parameter("task", "what you want to understand or change", required=True, longest=LONGEST),
     Parameter("id", "the id of a symbol", required=True),
     Parameter("profile", "how to rank"),
 )
