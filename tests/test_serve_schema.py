@@ -41,7 +41,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 OPERATIONS = {
-    one.label: one for found in schemathesis.openapi.from_dict(description()).get_all_operations() if (one := found.ok())
+    one.label: one
+    for found in schemathesis.openapi.from_dict(description()).get_all_operations()
+    if (one := found.ok())
 }
 
 
@@ -51,7 +53,13 @@ def test_nothing_that_is_asked_breaks_it(label: str, mode: object, server: Serve
     if mode is schemathesis.GenerationMode.NEGATIVE and label in NOTHING_TO_GET_WRONG:
         pytest.skip("it takes no parameters")
 
-    @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, phases=[Phase.generate])
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        derandomize=True,
+        phases=[Phase.generate],
+    )
     @given(case=OPERATIONS[label].as_strategy(generation_mode=mode))
     def attempt(case: schemathesis.Case) -> None:
         case.call_and_validate(base_url=server.address, checks=CHECKS)
