@@ -150,5 +150,6 @@ PAGES = (
             Parameter("b", "a later run", required=True),
             Parameter("query", "the id of a query", required=True),
         ),
+        place="/compare",
     ),
 )

@@ -12,10 +12,10 @@ from assay.evaluate.report.wording import decimal
 from assay.repository import Repository
 from assay.retrieve.contributions import contributions
 from assay.retrieve.explain import FACTORS, PARTS, TIMES, Explanation, explain
-from assay.retrieve.neighbourhood import neighbourhood
+from assay.retrieve.neighbourhood import Neighbourhood, neighbourhood
 from assay.serve.bench import NotFound
 from assay.serve.pages.bars import stacked
-from assay.serve.pages.neighbourhood import drawn
+from assay.serve.pages.neighbourhood import drawn, edge_class
 from assay.text.counting import counted
 
 _MOST_LINES = 120  # of code in a result; the rest is one click away in an editor
@@ -36,7 +36,7 @@ def opened(repo: Repository, task: str, id: str, profile: str | None) -> Markup:
         "Neighbourhood",
         f"{counted(around.source_total, 'item leads', 'items lead')} to it, it leads to {around.target_total}. "
         "Filled ones are results, too.",
-        drawn(around, found, task),
+        join([drawn(around, found, task), _edge_key(around)]),
     )
     return element(
         "div",
@@ -44,6 +44,15 @@ def opened(repo: Repository, task: str, id: str, profile: str | None) -> Markup:
         element("div", graph, explained(explain(engine, ranking, item, _AMONG)), class_="reasons"),
         class_="detail",
     )
+
+
+def _edge_key(around: Neighbourhood) -> Markup | None:
+    """Which colour is which relation."""
+    edges = dict.fromkeys(one.edge for one in (*around.sources, *around.targets))
+    items = [
+        element("li", element("span", class_=f"swatch {edge_class(edge)}"), edge.replace("_", " ")) for edge in edges
+    ]
+    return element("ul", items, class_="components", aria_label="Relations") if items else None
 
 
 def _code(repo: Repository, item: Item) -> Markup:

@@ -65,8 +65,13 @@ def _side(
         element("title", title),
         element("path", d=path, class_="edge"),
         element("a", box, href=address),
-        class_=f"neighbour edge-{one.edge.replace('_', '-')}" + (" ranked" if rank else ""),
+        class_=f"neighbour {edge_class(one.edge)}" + (" ranked" if rank else ""),
     )
+
+
+def edge_class(edge: str) -> str:
+    """The class that colours a relation."""
+    return f"edge-{edge.replace('_', '-')}"
 
 
 def _short(item: Item) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -22,7 +22,7 @@ from assay.serve.parameters import Parameter
 from assay.text.counting import counted
 
 _MOST_ROWS = 200  # runs in a table; the API has all
-_MOST_LINES = 8  # systems in a plot, those measured last
+_MOST_LINES = 7  # systems with a colour of their own, those measured most often
 _MOST_PATH = 48
 
 Run = dict[str, Any]
@@ -80,19 +80,25 @@ def _trends(runs: Sequence[Run], metrics: Sequence[str]) -> Markup | None:
     """A plot for each metric, a line for each system."""
     if len(runs) < 2:
         return None
-    systems = list(dict.fromkeys(run["system"] for run in reversed(runs)))[:_MOST_LINES]
+    times = Counter(run["system"] for run in reversed(runs))  # of those as often measured, the last
+    systems = [system for system, _ in times.most_common()]
+    tones: dict[str, int | None] = {system: tone for tone, system in enumerate(systems[:_MOST_LINES])}
     plots = []
     for metric in metrics:
         lines = [
-            Line(system, tone, _readings(runs, system, metric))
-            for tone, system in enumerate(systems)
-            if _readings(runs, system, metric)
+            Line(system, tones.get(system), readings)
+            for system in reversed(systems)
+            if (readings := _readings(runs, system, metric))
         ]
         if lines:
             plots.append(
                 figure(metric, _meaning(metric), trend(lines, f"{metric} of each run", "run, oldest first", metric))
             )
-    return join([element("div", plots, class_="figures trends"), key(systems)]) if plots else None
+    return (
+        join([element("div", plots, class_="figures trends"), key(systems[:_MOST_LINES], len(systems[_MOST_LINES:]))])
+        if plots
+        else None
+    )
 
 
 def _readings(runs: Sequence[Run], system: str, metric: str) -> list[Reading]:
@@ -157,5 +163,5 @@ def _short_path(path: str) -> str:
 
 PAGES = (
     Page("/runs", show),
-    Page("/run", one, (Parameter("run", "a run", default="latest"),)),
+    Page("/run", one, (Parameter("run", "a run", default="latest"),), place="/runs"),
 )

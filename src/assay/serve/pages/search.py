@@ -190,6 +190,6 @@ _ONE = (
 )
 PAGES = (
     Page("/", show, (_TASK, Parameter("why", "a symbol to explain"), Parameter("profile", "how to rank"))),
-    Page("/result", detail, _ONE),
+    Page("/result", detail, _ONE, place="/"),
     Page("/result-part", detail, _ONE, fragment=True),
 )

@@ -31,6 +31,7 @@ class Page:
     show: Callable[[Bench, dict[str, Any]], Shown]
     parameters: tuple[Parameter, ...] = ()
     fragment: bool = False  # only the body, to be put into a page that is there already
+    place: str = ""  # which of PLACES it belongs to; else it is one itself
 
 
 def document(shown: Shown, here: str = "", root: str = "") -> str:

@@ -76,5 +76,5 @@ def _best(one: Sweep, what: str) -> str:
 
 PAGES = (
     Page("/sweeps", show),
-    Page("/sweep", one, (Parameter("sweep", "its id", required=True),)),
+    Page("/sweep", one, (Parameter("sweep", "its id", required=True),), place="/sweeps"),
 )

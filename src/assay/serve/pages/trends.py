@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assay.evaluate.report.drawing import WIDTH, svg, x_axis, y_axis
+from assay.evaluate.report.drawing import svg, x_axis, y_axis
 from assay.evaluate.report.markup import Markup, element
 from assay.evaluate.report.scales import Scale, round_ticks
 from assay.evaluate.report.wording import decimal, shortened
+from assay.text.counting import counted
 
-_LEFT, _RIGHT, _TOP, _BASE = 40, WIDTH - 10, 28, 180
+_WIDTH = 520  # half of a desktop page
+_LEFT, _RIGHT, _TOP, _BASE = 44, _WIDTH - 10, 28, 190
 _ROOM = 0.08  # of the values' range, above and below
 _LEAST = 0.05  # of the range that is shown: tiny differences must not look like cliffs
 
@@ -27,10 +29,10 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The runs of one system, oldest first; `tone` is the number of its colour."""
+    """The runs of one system, oldest first, in a colour by number; without one they are dots beside the others."""
 
     name: str
-    tone: int
+    tone: int | None
     readings: Sequence[Reading]
 
 
@@ -42,8 +44,8 @@ def trend(lines: Sequence[Line], name: str, x_label: str, y_label: str) -> Marku
     y_ticks = round_ticks(*_reach([reading.value for reading in every]), 4)
     y = Scale(y_ticks[0], y_ticks[-1], _BASE, _TOP)
     x_ticks = [tick for tick in round_ticks(1, max(2, last), 6, whole=True) if 1 <= tick <= last]
-    axes = [y_axis(y, y_ticks, _LEFT, _RIGHT, y_label), x_axis(x, x_ticks or [1.0], _BASE, x_label)]
-    return svg(_BASE + 36, name, axes, [_line(line, x, y) for line in lines])
+    axes = [y_axis(y, y_ticks, _LEFT, _RIGHT, y_label), x_axis(x, x_ticks or [1.0], _BASE, x_label, _WIDTH)]
+    return svg(_BASE + 36, name, axes, [_line(line, x, y) for line in lines], width=_WIDTH)
 
 
 def _reach(values: Sequence[float]) -> tuple[float, float]:
@@ -71,13 +73,19 @@ def _line(line: Line, x: Scale, y: Scale) -> Markup:
         )
         for one in line.readings
     ]
+    if line.tone is None:
+        return element("g", dots, class_="tone-other")
     return element("g", element("polyline", points=points, class_="trend"), dots, class_=f"tone-{line.tone}")
 
 
-def key(names: Sequence[str]) -> Markup:
-    """Which colour is which system."""
+def key(names: Sequence[str], others: int) -> Markup:
+    """Which colour is which system, and how many share the one of the others."""
     items = [
         element("li", element("span", class_=f"swatch tone-{tone}"), element("bdi", shortened(name, 80)))
         for tone, name in enumerate(names)
     ]
+    if others:
+        items.append(
+            element("li", element("span", class_="swatch tone-other"), counted(others, "other system", "other systems"))
+        )
     return element("ul", items, class_="components key", aria_label="Systems")
