@@ -17,6 +17,7 @@ demo: .venv/installed
 	$(BIN)/assay eval run --golden eval/queries.yaml --system assay --matching strict | tail -40
 	$(BIN)/assay eval run --golden eval/queries.yaml --system 'cmd:scripts/grep_words.sh {query} {k}' --matching file | tail -18
 	$(BIN)/assay eval report
+	$(BIN)/assay eval sweep --queries eval/questions.jsonl --chunk-sizes 512,2048 | head -20
 
 test: lint
 	$(BIN)/python -m pytest -n auto

@@ -25,7 +25,7 @@ from assay.evaluate.statistics import paired
 from assay.repository import Repository
 from assay.retrieve.configuration import SearchSettings
 from assay.retrieve.fusion import Channel, fuse
-from assay.retrieve.lexical import query_terms
+from assay.retrieve.question import question_terms
 from assay.searching import prepare
 from assay.text.terms import terms
 
@@ -104,7 +104,7 @@ def theirs(documents: dict[str, tuple[str, str]], questions: dict[str, str]) -> 
     known = retriever.vocab_dict
     runs = {}
     for number, text in questions.items():
-        scores = retriever.get_scores([term for term in query_terms(text, 1) if term in known])
+        scores = retriever.get_scores([term for term in question_terms(text) if term in known])
         runs[number] = {ids[n]: float(scores[n]) for n in np.argsort(-scores, kind="stable")[:DEPTH]}
     return runs
 

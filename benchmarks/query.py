@@ -1,6 +1,6 @@
 """How fast a question is answered, and in how much memory: resident in a process, as a command, and with four times the symbols.
 
-    python benchmarks/query.py --tasks TASKS [--django DIR] [--work DIR] [--rounds N] [--commands N] [--json FILE]
+    PYTHONPATH=src python benchmarks/query.py --tasks TASKS [--django DIR] [--work DIR] [--rounds N] [--commands N] [--json FILE]
 
 TASKS is a golden set whose texts are asked; what they are about does not matter for speed. Django 5.1's source distribution (downloaded with pip
 unless --django names an unpacked copy) is copied into a git repository and indexed, once and four times beside itself; --work keeps both.
@@ -47,6 +47,8 @@ BUDGETS = {
 }
 COPIES = 4
 ASKED = 50  # symbols, as `assay context` asks for
+# processes find the package that this one has found, wherever they run: a clone need not be installed
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(assay.__file__).resolve().parents[1])}
 SETTLED = 2.1  # seconds after which a stat is enough to know that a file is as it was indexed
 
 _MEMORY = """
@@ -114,6 +116,7 @@ def command(root: Path, task: str, *options: str) -> Took:
     done = subprocess.run(
         [sys.executable, "-m", "assay", "context", *options, "--", task],
         cwd=root,
+        env=ENVIRONMENT,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -130,7 +133,12 @@ def memory(root: Path, tasks: Sequence[str]) -> tuple[float, float]:
     """Megabytes of a process after a hundred contexts, and the most it had."""
     asked = [tasks[number % len(tasks)] for number in range(100)]
     done = subprocess.run(
-        [sys.executable, "-c", _MEMORY, str(root)], input=json.dumps(asked), capture_output=True, text=True, check=True
+        [sys.executable, "-c", _MEMORY, str(root)],
+        input=json.dumps(asked),
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     after, most = json.loads(done.stdout)
     return after, most

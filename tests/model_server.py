@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,8 +16,20 @@ CUT = object()  # announce more than is sent
 
 
 @dataclass
+class Stream:
+    """A chat as server-sent events: texts become deltas, bytes are sent as they are. One that is not `whole` breaks off."""
+
+    bits: list[str | bytes]
+    done: bool = True  # end with [DONE]
+    reason: str = "stop"  # why it ended, in the last delta
+    whole: bool = True
+    chunked: bool = True
+    pause: float = 0.0  # seconds after each event
+
+
+@dataclass
 class Reply:
-    """What to send once: a status, headers, and a body (an object to be sent as JSON, bytes, DROP or CUT)."""
+    """What to send once: a status, headers, and a body (an object to be sent as JSON, bytes, a Stream, DROP or CUT)."""
 
     body: Any = b""
     status: int = 200
@@ -35,6 +48,20 @@ class ModelServer:
     url: str = ""
 
 
+def _events(stream: Stream) -> Iterator[bytes]:
+    for bit in stream.bits:
+        yield bit if isinstance(bit, bytes) else _delta({"content": bit})
+    if stream.whole and stream.reason:
+        yield _delta({}, stream.reason)
+    if stream.whole and stream.done:
+        yield b"data: [DONE]\n\n"
+
+
+def _delta(delta: dict[str, str], reason: str | None = None) -> bytes:
+    event = {"choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+    return f"data: {json.dumps(event)}\n\n".encode()
+
+
 @contextlib.contextmanager
 def serving(answer: Callable[[str, dict[str, Any]], Any]) -> Iterator[ModelServer]:
     """A server for the time of the block."""
@@ -50,6 +77,9 @@ def serving(answer: Callable[[str, dict[str, Any]], Any]) -> Iterator[ModelServe
             if reply.body is DROP:
                 self.connection.close()
                 return
+            if isinstance(reply.body, Stream):
+                self.stream(reply.body)
+                return
             data = (
                 reply.body
                 if isinstance(reply.body, bytes)
@@ -63,6 +93,19 @@ def serving(answer: Callable[[str, dict[str, Any]], Any]) -> Iterator[ModelServe
             self.send_header("Content-Length", str(len(data) + (100 if reply.body is CUT else 0)))
             self.end_headers()
             self.wfile.write(data)
+
+        def stream(self, stream: Stream) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            if stream.chunked:
+                self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            for data in _events(stream):
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data) if stream.chunked else data)
+                self.wfile.flush()
+                time.sleep(stream.pause)
+            if stream.whole and stream.chunked:
+                self.wfile.write(b"0\r\n\r\n")
 
         def log_message(self, *arguments: Any) -> None:
             pass

@@ -93,6 +93,17 @@ def test_the_first_style_of_underlining_is_the_highest_in_rst() -> None:
     ]  # fmt: skip
 
 
+def test_an_rst_heading_is_read_without_its_markup() -> None:
+    titles = [
+        ":mod:`csv` --- files",
+        "The :keyword:`!async for` loop",
+        "``__main__``",
+        "See `more`_ of :ref:`it <there>`",
+    ]
+    text = "".join(f"{title}\n{'=' * len(title)}\n\ntext\n\n" for title in titles)
+    assert _headings("rst", text) == ["csv --- files", "The async for loop", "__main__", "See more of it"]
+
+
 @pytest.mark.parametrize(
     "text",
     [

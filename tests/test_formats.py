@@ -84,6 +84,27 @@ def test_broken_html_is_read_as_far_as_it_goes(data: bytes) -> None:
         assert isinstance(FORMATS["html"].open(data), Opened)
 
 
+def test_navigation_is_left_out_wherever_it_stands() -> None:
+    menu = "<ul><li>1. <a href=a>Pumps</a></li><li>2. <a href=b>Valves</a></li><li><p><a href=c>Hoses</a></p></li></ul>"
+    text = (
+        "<p>See <a href=a>pumps</a> and <a href=b>valves</a>.<ul><li><a href=a>Pumps</a><li><a href=b>Valves</a></ul>"
+    )
+    document = FORMATS["html"].open(
+        f"<h1><a href=x>Guide</a></h1>{menu}<h2>Parts</h2>\n{text}<pre>start()</pre>{menu}".encode()
+    )
+    assert [line for line in document.lines if line] == [
+        "Guide", "Parts", "See pumps and valves.", "Pumps", "Valves", "start()",
+    ]  # fmt: skip
+    assert [document.lines[one.line] for one in document.outline.headings] == ["Guide", "Parts"]
+    assert [document.lines[n] for n in document.outline.code] == ["start()"]
+    assert document.number(document.lines.index("See pumps and valves.")) == 2
+
+
+def test_what_is_around_the_text_by_its_role_is_left_out() -> None:
+    page = b"<div role=navigation><div><h3>Menu</h3></div>Next</div><div role=main><div>Start</div> them.</div><p role=search>Go</p><p>End"
+    assert [line for line in FORMATS["html"].open(page).lines if line] == ["Start", "them.", "End"]
+
+
 # PDF
 
 
@@ -95,6 +116,32 @@ def test_a_pdf_is_read_page_by_page_with_its_bookmarks() -> None:
         (1, ("Pumps",), "Pumps\nStart them first."),
         (2, ("Valves",), "Valves\nOpen them later."),
     ]
+
+
+def test_what_is_repeated_on_every_page_of_a_pdf_is_no_text_of_it() -> None:
+    pages = [
+        f"Manual of pumps\nChapter {n}: {said}\nOpen the {said}.\nPage {n}"
+        for n, said in enumerate(("Pump", "Valve", "Hose"), 1)
+    ]
+    assert [one.text for one in _passages("pdf", documents.pdf(*pages))] == [
+        f"Chapter {n}: {said}\nOpen the {said}." for n, said in enumerate(("Pump", "Valve", "Hose"), 1)
+    ]
+
+
+def test_a_table_of_contents_in_a_pdf_is_no_text_of_it() -> None:
+    data = documents.pdf("Contents\nPumps . . . . . . . 2\nValves.......... iv", "Pumps\nStart them first...")
+    assert [one.text for one in _passages("pdf", data)] == ["Contents", "Pumps\nStart them first..."]
+
+
+def test_a_damaged_page_of_a_pdf_does_not_hide_the_others() -> None:
+    data = documents.pdf("Pumps", "Valves").replace(b"/Type /Page /Parent", b"/Type /Nope /Parent", 1)
+    assert [(one.page, one.text) for one in _passages("pdf", data)] == [(2, "Valves")]
+
+
+def test_a_pdf_without_bookmarks_has_the_headings_that_are_numbered() -> None:
+    text = "1.1 Pumps\nStart them first, as in\n7.3 Anywhere else\n1. Open it.\n1.2. Valves\n1.1 Never goes back\n2.0 bar\n1.3 is enough."
+    document = FORMATS["pdf"].open(documents.pdf(text))
+    assert [heading.title for heading in document.outline.headings] == ["1.1 Pumps", "1.2. Valves"]
 
 
 def test_two_bookmarks_of_one_page_divide_it() -> None:
@@ -229,7 +276,7 @@ def test_a_format_whose_library_is_missing_is_passed_over_and_says_what_to_insta
 def test_a_folder_of_documents_alone_is_indexed_and_says_so(repository: Repository) -> None:
     repository.write("notes.md", "# Pumps\n\nStart them first.\n")
     done = assay(repository.root, "index")
-    assert (done.code, done.lines[0].startswith("indexed 1 documents in")) == (0, True)
+    assert (done.code, done.lines[0].startswith("indexed 1 document in")) == (0, True)
 
 
 def test_a_document_above_the_limit_of_its_format_is_passed_over(repository: Repository) -> None:

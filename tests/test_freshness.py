@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from assay.ingest import freshness as module
-from assay.ingest.freshness import Watch, freshness
+from assay.ingest.freshness import Look, Watch, freshness
+from assay.ingest.listing import Listing
+from assay.ingest.walk import scan
 from conftest import Repository
 
 LONG_AGO = 1_700_000_000  # so that no stat is in doubt
@@ -51,9 +53,9 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     made: list[Path] = []
     scan = module.scan
 
-    def counted(root: Path) -> object:
+    def counted(root: Path, *begun: object) -> object:
         made.append(root)
-        return scan(root)
+        return scan(root, *begun)
 
     monkeypatch.setattr(module, "scan", counted)
     return made
@@ -114,3 +116,32 @@ def test_an_answer_is_not_believed_for_ever(
     monkeypatch.setattr(module.time, "time_ns", lambda: now - 10**9)  # a clock that was set back
     watch.freshness()
     assert len(looks) == 4
+
+
+def test_a_listing_that_was_begun_before_is_used_for_the_first_look_alone(old: Repository, looks: list[Path]) -> None:
+    assert scan(old.root, Listing(old.root)) == scan(old.root)
+    watch = Watch(old.root, old.open(), Listing(old.root))
+    assert watch.freshness().fresh
+    (old.root / "pkg/new.py").write_text("x = 1\n")
+    assert watch.freshness().stale == ["pkg/new.py"]
+    assert len(looks) == 2
+
+
+def test_the_state_of_a_tree_differs_whenever_a_file_does(old: Repository) -> None:
+    index = old.open()
+    states = [Look(old.root, index).state]
+    for path, text, changed in (
+        ("pkg/a.py", "def b():\n    pass\n", 1),
+        ("pkg/a.py", "def b():\n    pass\n", 2),
+        ("README.md", "# Read\n", 0),
+        ("package.json", "{ }", 0),
+        ("pkg/new.py", "", 0),
+    ):
+        (old.root / path).write_text(text)
+        assert Look(old.root, index).state == "", "too young to tell"
+        os.utime(old.root / path, (LONG_AGO + changed, LONG_AGO + changed))
+        states.append(Look(old.root, index).state)
+    (old.root / "pkg/new.py").rename(old.root / "pkg/newer.py")
+    states.append(Look(old.root, index).state)
+    assert len(set(states)) == len(states)
+    assert states[-1] == Look(old.root, index).state

@@ -437,7 +437,9 @@ def _expected(draw: st.DrawFn, level: str, names: st.SearchStrategy[str], grades
     one = Expected(draw(names), level, draw(grades))
     if level == "chunk":
         one = replace(one, doc=draw(st.just("") | names))
-    if level == "span" or (level == "chunk" and draw(st.booleans())):
+    if level == "span" and draw(st.booleans()):
+        one = replace(one, page=draw(st.integers(1, 50)))
+    elif level == "span" or (level == "chunk" and draw(st.booleans())):
         start = draw(st.integers(0, 50))
         one = replace(one, start=start, end=start + draw(st.integers(0, 50)))
     return one
@@ -449,7 +451,7 @@ def _query(draw: st.DrawFn, levels: tuple[str, ...], attributes: tuple[str, ...]
     refuse = "refuse" in attributes and draw(st.booleans())
     grades = st.integers(-2, 0) if refuse else st.integers(-2, 5)
     some = [one for level in levels for one in draw(st.lists(_expected(level, _names_of, grades), max_size=3))]
-    unique = {(e.level, e.name, (e.start, e.end) if e.level == "span" else 0): e for e in some}
+    unique = {(e.level, e.name, (e.start, e.end, e.page) if e.level == "span" else 0): e for e in some}
     if not unique and not refuse:
         unique["", "", 0] = Expected("x", levels[0], 1, "", 1, 2) if levels[0] == "span" else Expected("x", levels[0])
     expected = sorted(unique.values(), key=lambda e: LEVELS.index(e.level))

@@ -305,6 +305,13 @@ def test_span_needs_the_same_document() -> None:
     assert not matches("span", Hit("c1", doc="other", start=1, end=10), wanted)
 
 
+@pytest.mark.parametrize(("page", "verdict"), [(12, True), (11, False), (0, False)])
+def test_where_a_page_is_expected_it_decides_and_lines_do_not(page: int, verdict: bool) -> None:
+    wanted = Expected("manual.pdf", "span", page=12)
+    assert matches("span", Hit("1", path="docs/manual.pdf", start=1, end=10, page=page), wanted) is verdict
+    assert not matches("span", Hit("1", path="other.pdf", page=12), wanted)
+
+
 # --- which matcher ---
 
 

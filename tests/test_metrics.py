@@ -117,6 +117,38 @@ def test_groundedness_leaves_out_errors_and_queries_without_an_answer() -> None:
     assert answered(ASKED, None)["groundedness"] is None
 
 
+CITED = (Citation("c", True, "Close the valve and call the plumber.", 1), Citation("d", True, "Pumps start slowly.", 4))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("Close the valve. [#1]", 1.0),
+        ("You should close the valve [#1]. Pumps start slowly [#4].", 1.0),
+        ("Close the valve [#1]. Drink some tea [#1].", 0.5),
+        ("Pumps start slowly [#1].", 0.0),  # it is the other one that says so
+        ("Close the valve.", 0.0),  # cites nothing
+        ("Close the valve. Call the plumber. [#1]", 1.0),  # the next citation counts for both
+        ("Pumps start slowly: [#4]\n\n```\npumps.start(slowly)\n```", 1.0),
+        ("Pumps start slowly: [#4]\n\n```\nvalve.close() [#1]\n```", 0.5),
+        ("Close the valve [#7].", 0.0),
+        ("So it is.", None),  # says nothing
+        ("Close the red valve [#1].", 0.0),  # two words of three
+        ("Close the valve, call the plumber quickly [#1].", 1.0),  # four of five
+        ("Close the valve [#1]. Call the plumber.", 1.0),  # the one before
+    ],
+)
+def test_support_is_the_share_of_sentences_whose_words_stand_in_what_they_cite(text: str, value: float | None) -> None:
+    assert answered(ASKED, Answer(text, CITED))["support"] == value
+
+
+def test_support_needs_a_grounded_answer_and_the_texts_of_its_citations() -> None:
+    assert answered(ASKED, Answer("Close it [#1].", (Citation("c", True),)))["support"] is None
+    assert answered(ASKED, Answer("Close it [#1].", CITED, grounded=False))["support"] is None
+    by_place = (Citation("c", True, "Close the valve."), Citation("d", True, "Call the plumber."))
+    assert answered(ASKED, Answer("Close the valve [#1]. Call the plumber [#2].", by_place))["support"] == 1.0
+
+
 def test_refusal_correctness_is_one_when_everything_to_refuse_was_refused() -> None:
     refused = answered(REFUSE, Answer("no idea", grounded=False), Hit("x"))
     assert (refused["refusal_correctness"], refused["unsupported_answer"], refused["over_refusal"]) == (1.0, 0.0, None)

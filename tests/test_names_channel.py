@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from assay.retrieve.keywords import Keywords, extract
 from assay.retrieve.name_table import NameTable
@@ -156,6 +158,28 @@ def test_an_empty_index_and_no_keywords_find_nothing() -> None:
 def test_names_are_found_whatever_their_style() -> None:
     styles = table("parse_config", "parseConfig", "ParseConfig", "parse_configs")
     assert {row.number for row in styles.squeezed("Parse_Config")} == {0, 1, 2}
+
+
+_NAMES = st.lists(st.text("aAbBéÉß_1", min_size=1, max_size=4), unique=True, max_size=12)
+
+
+@settings(deadline=None)
+@given(_NAMES, st.text("aAbBéÉß_1", min_size=1, max_size=3))
+def test_looking_names_up_says_what_looking_at_every_name_says(there: list[str], wanted: str) -> None:
+    searched, low = table(*there), wanted.lower()
+    assert {row.name for row in searched.exact(wanted)} == {name for name in there if name.lower() == low}
+    begun = [row.name.lower() for row in searched.prefixed(wanted)]
+    expected = [name.lower() for name in there if name.lower().startswith(low)]
+    assert begun == sorted(expected, key=lambda name: (len(name), name))
+    assert [row.number for row in searched.containing(wanted)] == [
+        n for n, name in enumerate(there) if low in name.lower()
+    ]
+
+
+@pytest.mark.parametrize("keyword", ["12", "a\t1", "\n", "\ud800", "a.\ud800", "%", "*"])
+def test_what_no_name_has_is_found_nowhere_not_even_in_what_stands_beside_the_names(keyword: str) -> None:
+    there = table(*[f"name_{chr(97 + n)}" for n in range(20)])
+    assert [*there.exact(keyword), *there.prefixed(keyword), *there.containing(keyword), *there.under(keyword)] == []
 
 
 @pytest.mark.parametrize(

@@ -21,13 +21,22 @@ TASK = "total price of goods"
 MARK = b"answered from the cache\n"
 
 
+LONG_AGO = 1_700_000_000  # answers about files that changed just now are not kept
+
+
 @pytest.fixture
 def shop(repository: Repository) -> Repository:
-    repository.write("shop.py", SHOP)
-    repository.write("other.py", "def other():\n    pass\n")
+    write(repository, "shop.py", SHOP)
+    write(repository, "other.py", "def other():\n    pass\n")
     repository.commit()
     repository.index()
     return repository
+
+
+def write(shop: Repository, path: str, text: str, age: int = 0) -> None:
+    """Writes a file as if that was long ago; `age` tells one time from another."""
+    shop.write(path, text)
+    os.utime(shop.root / path, (LONG_AGO + age, LONG_AGO + age))
 
 
 def context(shop: Repository, *arguments: str | Path) -> Done:
@@ -56,6 +65,27 @@ def test_the_same_question_is_answered_from_the_cache_with_the_same_bytes_and_co
     assert cached(shop)
 
 
+def imported(shop: Repository, *arguments: str) -> set[str]:
+    """The packages that a command imports."""
+    done = subprocess.run(
+        [*COMMAND, "context", *arguments],
+        cwd=shop.root,
+        env={**ENVIRONMENT, "PYTHONPROFILEIMPORTTIME": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
+
+
+def test_a_remembered_answer_needs_nothing_that_counts_or_parses(shop: Repository) -> None:
+    context(shop)
+    assert not imported(shop, TASK) & {"numpy", "msgspec", "tomllib", "tree_sitter", "assay.retrieve.engine"}
+    ranking = imported(shop, TASK, "--no-cache")
+    assert {"numpy", "assay.retrieve.engine"} <= ranking, "the others are what takes time and is not needed"
+    assert not ranking & {"numpy.ma", "msgspec", "tomllib", "tree_sitter", "snowballstemmer", "assay.ingest.parse"}
+
+
 @pytest.mark.parametrize(
     "other",
     [
@@ -79,20 +109,31 @@ def test_another_question_is_another_answer(shop: Repository, other: list[str]) 
 def test_a_changed_file_changes_the_answer_and_its_freshness(shop: Repository) -> None:
     assert "fresh: nothing changed" in context(shop).out
     doctor(shop)
-    shop.write("other.py", "def other():\n    return 1\n")
+    write(shop, "other.py", "def other():\n    return 1\n", age=1)
     assert "1 file changed since it was made (other.py)" in context(shop).out
     doctor(shop)
     assert cached(shop), "the same state again"
-    shop.write("other.py", "def other():\n    return 2222\n")
+    write(shop, "other.py", "def other():\n    return 2\n", age=2)
     assert not cached(shop)
     shop.index()
     assert "fresh: nothing changed" in context(shop).out
 
 
+def test_while_a_file_is_younger_than_its_timestamp_can_tell_nothing_is_remembered(shop: Repository) -> None:
+    context(shop)
+    doctor(shop)
+    shop.write("other.py", "def other():\n    return 1\n")
+    os.utime(shop.root / "other.py", (2**32, 2**32))  # younger than anything
+    assert not cached(shop)
+    assert not cached(shop)
+    write(shop, "other.py", "def other():\n    pass\n")
+    assert cached(shop)
+
+
 def test_a_deleted_and_a_new_file_change_the_answer(shop: Repository) -> None:
     context(shop)
     doctor(shop)
-    shop.write("new.py", "x = 1\n")
+    write(shop, "new.py", "x = 1\n")
     assert not cached(shop)
     (shop.root / "new.py").unlink()
     (shop.root / "other.py").unlink()
@@ -114,21 +155,21 @@ def test_another_generation_another_history_and_other_settings_change_the_answer
 
 
 def test_a_diff_is_a_part_of_the_question(shop: Repository) -> None:
-    shop.write("shop.py", SHOP.replace("sum(goods)", "sum(goods, 0)"))
+    write(shop, "shop.py", SHOP.replace("sum(goods)", "sum(goods, 0)"))
     shop.index()
     assert context(shop, "--pr", "HEAD").code == 0
     doctor(shop)
     assert cached(shop, "--pr", "HEAD")
-    shop.write("README.md", "not indexed, but changed\n")
+    write(shop, "README.md", "not indexed, but changed\n")
     assert not cached(shop, "--pr", "HEAD")
 
 
 def test_other_code_gives_another_key(shop: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     index = shop.open()
-    before = key_of(index, [], ["question"])
-    assert before == key_of(index, [], ["question"])
+    before = key_of(index, "", ["question"])
+    assert before == key_of(index, "", ["question"])
     monkeypatch.setattr(pack_cache, "_code", lambda: "edited")
-    assert before != key_of(index, [], ["question"])
+    assert before != key_of(index, "", ["question"])
 
 
 def test_every_file_of_the_package_counts_as_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +180,7 @@ def test_every_file_of_the_package_counts_as_code(tmp_path: Path, monkeypatch: p
     for text in ("a = 1\n", "a = 12\n"):
         (tmp_path / "retrieve" / "engine.py").write_text(text)
         seen.add(pack_cache._code.__wrapped__())
-    (tmp_path / "retrieve" / "classes.toml").write_text("")
+    (tmp_path / "retrieve" / "classes.json").write_text("")
     seen.add(pack_cache._code.__wrapped__())
     assert len(seen) == 3
 
@@ -153,7 +194,9 @@ def test_no_cache_neither_reads_nor_writes_one(shop: Repository) -> None:
 
 
 def test_an_evaluation_does_not_use_it(shop: Repository) -> None:
-    shop.write("golden.jsonl", '{"id": "1", "question": "total price of goods", "expected_symbols": ["total_price"]}\n')
+    write(
+        shop, "golden.jsonl", '{"id": "1", "question": "total price of goods", "expected_symbols": ["total_price"]}\n'
+    )
     context(shop)
     doctor(shop)
     before = (shop.home.folder / NAME).read_bytes()

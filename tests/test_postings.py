@@ -16,6 +16,7 @@ from assay.ingest import facts as F
 from assay.ingest import version
 from assay.ingest.words import count_words, place_words
 from assay.store import postings as P
+from assay.store.mapped import hold
 from assay.store.postings import FIELDS, Postings
 from assay.text.identifiers import words
 from assay.text.terms import stem, terms
@@ -115,7 +116,7 @@ def _expected(item: Item) -> list[Counter[str]]:
 def _written(words: Postings) -> Postings:
     with tempfile.TemporaryDirectory() as folder:
         digest = words.write(Path(folder))
-        opened = Postings.open(Path(folder))
+        opened = Postings.open(hold(Path(folder)))
         assert opened.digest == digest
         return opened
 
@@ -313,12 +314,12 @@ def test_two_indexes_differ_when_the_words_of_one_item_do(repository: Repository
 
 @pytest.mark.parametrize("of", [version.extractor_version, version.index_version])
 def test_another_stemmer_is_another_version(of: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    paths = version._words()
+    paths = version.word_files()
     assert {path.name for path in paths} == {"identifiers.py", "terms.py", "postings.py", "english_stemmer.py"}
     stemmer = next(path for path in paths if path.name == "english_stemmer.py")
     other = tmp_path / stemmer.name
     other.write_bytes(stemmer.read_bytes() + b"\n")
     compute = of.__wrapped__  # type: ignore[attr-defined]
     before = compute()
-    monkeypatch.setattr(version, "_words", lambda: [*paths[:-1], other])
+    monkeypatch.setattr(version, "word_files", lambda: [*paths[:-1], other])
     assert compute() != before

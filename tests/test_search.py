@@ -23,6 +23,7 @@ from assay.repository import Repository as Opened
 from assay.retrieve.filters import Filters, _matches
 from assay.retrieve.found import Found
 from assay.retrieve.order import Floats, Ints
+from assay.retrieve.question import question_terms
 from assay.retrieve.search import Near
 from assay.store import passages
 from assay.store.index import NoIndex
@@ -545,3 +546,19 @@ def test_the_python_of_the_guide_runs(
     monkeypatch.chdir(station.root)
     exec(block, {"assay": package})
     assert "docs/guide.md:5-7 Waterworks > Starting" in capsys.readouterr().out
+
+
+# the words of a question
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Why doesn't my pump start?", {"whi", "pump", "start"}),
+        ("How do I remove old valves, and create new ones?", {"remov", "old", "valv", "creat", "new"}),
+        ("It's the HTTPServer", {"http", "server"}),
+        ("what is it", set()),
+    ],
+)
+def test_a_question_is_searched_by_what_it_is_about_and_what_is_to_be_done(question: str, expected: set[str]) -> None:
+    assert question_terms(question).keys() == expected

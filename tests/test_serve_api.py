@@ -55,6 +55,7 @@ SAME = {
         {"query": "discounts", "k": 4, "path": ["docs/", "shop/"]},
         ("search", "discounts", "-k", "4", "--path", "docs/", "--path", "shop/"),
     ),
+    "/api/ask": ({"question": "when are discounts applied"}, ("ask", "when are discounts applied")),
     "/api/impact": ({"symbol": "apply_discounts", "depth": 2, "limit": 2}, ("impact", "apply_discounts", "--depth", "2", "-n", "2")),
     "/api/symbols": ({"pattern": "*discounts*", "limit": 1}, ("symbols", "*discounts*", "-n", "1")),
     "/api/status": ({}, ("status",)),
@@ -79,7 +80,7 @@ def _steady(answer: Any) -> Any:
     return {name: value for name, value in timeless(answer).items() if name not in ("seconds", "bytes")}
 
 
-@pytest.mark.parametrize("path", ["/api/context", "/api/why", "/api/search"])
+@pytest.mark.parametrize("path", ["/api/context", "/api/why", "/api/search", "/api/ask"])
 def test_a_long_question_may_be_posted(path: str, server: Server) -> None:
     asked, _ = SAME[path]
     posted = server.post(path, asked)
@@ -109,6 +110,9 @@ WRONG = {
     ("/api/sweep", "sweep=..%2F.."): (404, "no sweep called"),
     ("/api/nothing", ""): (404, "nothing at this address"),
     ("/api/search", "query=x&language=klingon"): (400, "klingon"),
+    ("/api/search", "query=x&kind=poem"): (400, "kind must be one of"),
+    ("/api/search", "query=x&documents_only=true&code_only=true"): (400, "leave nothing to search"),
+    ("/api/ask", "question=x&model=http://evil.example%23m"): (400, "no parameter called"),
 }
 
 

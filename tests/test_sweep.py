@@ -26,7 +26,7 @@ from assay.evaluate.sweep import grid_file
 from assay.evaluate.sweep.grid import MOST, Configuration, Grid
 from assay.evaluate.sweep.measured import Measured, figures
 from assay.evaluate.sweep.naming import names
-from assay.evaluate.sweep.verdict import band, front, judge
+from assay.evaluate.sweep.verdict import band, best_shares, front, judge
 from command import COMMAND, ENVIRONMENT, assay
 from model_server import serving
 from workbench import COULD_NOT_RUN, DONE, QUALITY, Workbench
@@ -194,6 +194,28 @@ def test_a_configuration_is_told_from_the_best_only_by_more_than_chance_and_holm
     assert judge(eight, 100.0).alike("low0")
 
 
+@given(st.lists(st.lists(st.integers(0, 3), min_size=6, max_size=6), min_size=1, max_size=5))
+def test_the_shares_of_the_best_add_up_and_a_configuration_that_is_never_worse_has_the_largest(
+    rows: list[list[int]],
+) -> None:
+    quality = [np.array(row, dtype=float) for row in rows]
+    shares = best_shares(quality)
+    assert sum(shares) == pytest.approx(1.0)
+    for one, share in zip(quality, shares, strict=True):
+        if all((one >= other).all() for other in quality):
+            assert share == max(shares)
+    unjudged = [np.append(row, math.nan) for row in quality]
+    assert best_shares(unjudged) == shares
+    assert best_shares(quality, [str(n) for n in range(6)]) == shares
+
+
+def test_whole_clusters_are_drawn_for_the_shares_of_the_best() -> None:
+    first, second = np.array([1.0, 1, 1, 0, 0, 0, 0]), np.array([0.0, 0, 0, 1, 1, 1, 1])
+    alone, together = best_shares([first, second]), best_shares([first, second], list("aaabbbb"))
+    assert together == pytest.approx([0.25, 0.75], abs=0.05)  # aa, ab or ba, bb
+    assert alone[0] > together[0] + 0.05
+
+
 @pytest.mark.parametrize(
     ("key", "value", "word"),
     [
@@ -263,7 +285,7 @@ def test_the_table_marks_the_best_of_every_column(bench: Workbench) -> None:
     rows = {line.split()[1]: line for line in done.lines if line.startswith("│ file_")}
     assert "1.0000*" in rows["file_good"]
     assert "*" not in rows["file_bad"].replace("1.0000*", "")
-    assert "Best overall quality: file_good (NDCG@10: 1.0000)" in done.out
+    assert "Best overall quality: file_good (NDCG@10: 1.0000; the best on 100% of resampled query sets)" in done.out
     assert "file_good: MRR Excellent, Recall@5 Excellent, NDCG@10 Excellent" in done.out
     assert "Worse than the best, more than by chance: file_fair, file_bad" in done.out
 
@@ -475,6 +497,35 @@ def test_numbers_of_a_profile_are_settings_too(library: Workbench) -> None:
         assert says in done.err
 
 
+def test_a_reranker_that_is_not_there_is_met_before_much_was_done(bench: Workbench) -> None:
+    documents(bench, count=2, asked=2)
+    done = bench.eval("sweep", "--queries", "golden.jsonl", *SIZES, "--rerankers", "none,nope")
+    assert done.code == COULD_NOT_RUN
+    assert "unknown reranker 'nope'" in done.err
+    assert [path.name for path in (bench.folder / ".assay").glob("passages-*")] == ["passages-structure-32.npz"]
+    assert not (bench.folder / ".assay/runs.db").exists()
+
+
+def test_two_sweeps_at_once_disturb_only_each_others_times(bench: Workbench) -> None:
+    documents(bench, count=4, asked=4)
+    arguments = ("sweep", "--queries", "golden.jsonl", *SIZES)
+    other = started(bench, *arguments)
+    report = bench.json(*arguments)
+    assert other.wait() == DONE
+    again = bench.json(*arguments)
+    assert again["work"]["queries_asked"] == 0
+    assert [one["summary"]["avg_mrr"] for one in again["reports"]] == [
+        one["summary"]["avg_mrr"] for one in report["reports"]
+    ]
+
+
+def test_without_an_index_the_error_says_how_to_make_one(bench: Workbench) -> None:
+    bench.questions(3)
+    done = bench.refused("sweep", "--queries", "golden.jsonl")
+    assert done.code == COULD_NOT_RUN
+    assert "assay index" in done.err
+
+
 # --- killed
 
 
@@ -524,6 +575,11 @@ def test_a_sweep_that_was_killed_while_embedding_embeds_only_the_rest(bench: Wor
         assert len(sent) - len(set(sent)) <= 256 + 64  # what was under way; portions that were kept are not sent again
         assert len(asked_again) <= len(set(sent)) - 256
         asked = len(server.asked)
+        questions = Counter(
+            text for body in server.asked[before:] for text in body["input"] if text.startswith("what is")
+        )
+        assert len(questions) == 4
+        assert min(questions.values()) >= 4  # in each of four configurations: as if nobody had asked it before
         done = bench.json(*arguments)
         assert (done["work"]["texts_embedded"], done["work"]["queries_asked"]) == (0, 0)
         assert not [text for body in server.asked[asked:] for text in body["input"] if text.startswith(TITLES)]

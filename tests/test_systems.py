@@ -66,7 +66,7 @@ def _gone(pid: int) -> bool:
     [
         (
             "cdm:rg {query}",
-            "unknown kind of system 'cdm'; a system is one of assay, search, cmd, http, https, python, trec",
+            "unknown kind of system 'cdm'; a system is one of assay, search, ask, cmd, http, https, python, trec",
         ),
         ("pyhton:a:b", "Did you mean python:"),
         ("", "unknown kind of system ''"),
@@ -125,6 +125,7 @@ def test_a_system_is_named_and_described_by_its_spec(tmp_path: Path) -> None:
         ({"path": "a.py", "lines": [10, 20]}, Hit("a.py:10-20", path="a.py", start=10, end=20)),
         ({"path": "a.py", "id": None, "score": None}, Hit("a.py", path="a.py")),
         ({"qualified_name": "A.b", "tokens": 12}, Hit("A.b", "A.b", tokens=12)),
+        ({"id": "c", "page": 3}, Hit("c", page=3)),
         ({"id": "x", "payload": {"path": "a.py", "id": "inner"}}, Hit("x", path="a.py")),
         (
             {"score": 2, "chunk": {"file_path": "a.py", "start_line": 1, "end_line": 2}},

@@ -12,6 +12,7 @@ from assay.repository import Repository
 from assay.retrieve.impact import Affected
 
 if TYPE_CHECKING:
+    from assay.answer.reply import Reply
     from assay.retrieve.configuration import SearchSettings
     from assay.retrieve.explain import Explanation
     from assay.retrieve.found import Found
@@ -74,6 +75,12 @@ def _found(rank: int, one: Found) -> Json:
         "text": one.text,
     }  # fmt: skip
     return {name: value for name, value in told.items() if value or name not in _OPTIONAL}
+
+
+def ask(reply: Reply, fresh: bool) -> Json:
+    from assay.answer.render import as_json
+
+    return as_json(reply) | {"fresh": fresh}
 
 
 def status(repo: Repository) -> Json:

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from assay.core.packs import Heading, Ranked
-from assay.diff import Base, Change, choose_base, read_changes
 from assay.errors import AssayError
-from assay.git import Git
-from assay.store.files import content_hash
 from assay.text.counting import counted
-from assay.text.identifiers import nearest
 
 if TYPE_CHECKING:
+    from assay.core.packs import Heading, Ranked
+    from assay.diff import Base, Change
+    from assay.git import Git
+    from assay.ingest.freshness import Look
     from assay.repository import Repository
     from assay.retrieve.context import Context
 
@@ -64,8 +63,13 @@ class Question(ABC):
         return self.repo.configuration.context.budget if self.budget is None else self.budget
 
     @cached_property
+    def look(self) -> Look:
+        """The files as they are when this is asked."""
+        return self.repo.look()
+
+    @property
     def stale(self) -> list[str]:
-        return self.repo.freshness().stale
+        return self.look.freshness.stale
 
     def key(self) -> list[object]:
         """Everything but the state of the repository that decides the answer."""
@@ -98,10 +102,14 @@ class Task(Question):
         return answer
 
     def found(self) -> tuple[Sequence[Ranked], Heading]:
+        from assay.core.packs import Heading
+
         most = self.k or self.repo.configuration.context.k
         ranked = self.repo.rank(self.task, most, profile=self.profile, session=self.session)
         if ranked:
             return ranked, Heading(self.task, not self.stale, self.freshness())
+        from assay.text.identifiers import nearest
+
         names = self.repo.index.names()
         searched = f"{len(names):,} symbols of {len(self.repo.files):,} files"
         near = tuple(nearest(self.task[:_COMPARED], names, _SUGGESTED))
@@ -125,6 +133,7 @@ class Files(Question):
         return [self.task, self.paths]
 
     def found(self) -> tuple[Sequence[Ranked], Heading]:
+        from assay.core.packs import Heading
         from assay.retrieve.files import for_files
 
         engine = self.repo.engine(self.profile) if self.task.strip() else None
@@ -144,20 +153,27 @@ class Review(Question):
 
     @cached_property
     def git(self) -> Git:
+        from assay.git import Git
+
         return Git(self.repo.root)
 
     @cached_property
     def base(self) -> Base:
+        from assay.diff import choose_base
+
         return choose_base(self.git, self.wanted)
 
     @cached_property
     def changes(self) -> list[Change]:
+        from assay.diff import read_changes
+
         return read_changes(self.git, self.base.commit)
 
     def parts(self) -> Iterable[object]:
         return [self.base, self.changes]
 
     def found(self) -> tuple[Sequence[Ranked], Heading]:
+        from assay.core.packs import Heading
         from assay.ingest.outline import removed
         from assay.retrieve.review import Diff, for_review
 
@@ -182,6 +198,8 @@ class Review(Question):
         stale = [change for change in self.changes if change.path in self.stale and change.old_blob]
         if not stale:
             return frozenset()
+        from assay.store.files import content_hash
+
         with self.git.blobs() as blobs:
             return frozenset(
                 change.path

@@ -9,7 +9,7 @@ What ranks and what parses is imported by the methods that need it: looking up a
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -17,24 +17,25 @@ from typing import TYPE_CHECKING, Self
 
 from assay.core.items import Item
 from assay.core.learned import NOTHING, Learned
-from assay.core.packs import Ranked
 from assay.errors import AssayError
-from assay.retrieve import impact, names
-from assay.retrieve.impact import Affected
+from assay.retrieve import names
 from assay.root import root_around
 from assay.store.catalogue import FileRow
 from assay.store.index import Index
 from assay.store.layout import LEARNED, Home
-from assay.text.counting import counted
 
 if TYPE_CHECKING:
-    from assay.ingest.freshness import Freshness, Watch
+    from assay.answer.reply import Reply
+    from assay.core.packs import Ranked
+    from assay.ingest.freshness import Freshness, Look, Watch
+    from assay.ingest.listing import Listing
     from assay.ingest.report import Progress, Report
     from assay.retrieve.configuration import Configuration, SearchSettings
     from assay.retrieve.context import Context
     from assay.retrieve.engine import Engine
     from assay.retrieve.explain import Explanation
     from assay.retrieve.found import Found
+    from assay.retrieve.impact import Affected
     from assay.retrieve.source import WorkingTree
     from assay.retrieve.status import Status
     from assay.searching import Searcher
@@ -63,6 +64,7 @@ class Repository:
         self._engines: dict[str, Engine] = {}
         self._watch: Watch | None = None
         self._searchers: dict[SearchSettings, Searcher] = {}
+        self._listing: Listing | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -239,6 +241,36 @@ class Repository:
         spoken = self._known_languages(languages, passages)
         return searcher.ranked(query, k, Filters(tuple(paths), spoken, tuple(kinds), changed, documents, code))
 
+    def ask(
+        self,
+        question: str,
+        *,
+        paths: Sequence[str] = (),
+        languages: Sequence[str] = (),
+        kinds: Sequence[str] = (),
+        since: str | None = None,
+        documents: bool = True,
+        code: bool = True,
+        threshold: float | None = None,
+        model: str | None = None,
+        progress: Progress | None = None,
+        show: Callable[[str], None] | None = None,
+    ) -> Reply:
+        """An answer with citations, or a refusal when it is less sure than `threshold`; confined as `search` is.
+
+        It is made of excerpts unless a `model` (URL#NAME) writes it; `show` is then called with what it writes, bit by bit.
+        """
+        from assay.answer.answering import PASSAGES, answered
+
+        if not question.strip():
+            raise AssayError("what is the question? Ask in words")
+        found = self.search(
+            question, PASSAGES, paths=paths, languages=languages, kinds=kinds, since=since, documents=documents,
+            code=code, progress=progress,
+        )  # fmt: skip
+        settings = self.configuration.ask.but(threshold=threshold, model=model)
+        return answered(question, found, self.searcher().search, settings, show)
+
     def searcher(
         self,
         chunker: str | None = None,
@@ -258,9 +290,7 @@ class Repository:
 
     def searched(self, chunker: str | None = None) -> str:
         """What a search looks at, in words."""
-        definitions = len(self.index.postings.numbers) - len(self.files)  # a file is an item, too
-        passages = self.searcher(chunker).search.passages
-        return f"{counted(len(passages), 'passage')} and {counted(definitions, 'definition')}"
+        return self.searcher(chunker).search.extent
 
     def _known_languages(self, languages: Sequence[str], passages: Passages) -> tuple[str, ...]:
         from assay.retrieve.settings import known
@@ -282,11 +312,14 @@ class Repository:
         self, symbol: str, *, depth: int = 5, min_confidence: float = 0.1, everything: bool = False
     ) -> list[Affected]:
         """Who would notice if a symbol changed: its transitive callers; with `everything` also along types, fields, inheritance."""
+        from assay.retrieve import impact
+
         return impact.impact(self.index, self.symbol(symbol), depth, min_confidence, everything)
 
     def affected_tests(self, paths: Iterable[str], *, depth: int = 6) -> list[Affected]:
         """The tests that reach the files, nearest and surest first. Paths are relative to the root."""
         from assay.paths import indexed_paths
+        from assay.retrieve import impact
 
         wanted = indexed_paths(list(paths), self.root, self.index)
         changed = [item for path in wanted for item in impact.items_in(self.index, path)]
@@ -307,8 +340,18 @@ class Repository:
 
     def freshness(self) -> Freshness:
         """The files that changed since they were indexed."""
+        return self.look().freshness
+
+    def look_ahead(self) -> None:
+        """Has git list the files for the first look, while this process imports what it needs."""
+        from assay.ingest.listing import Listing
+
+        self._listing = Listing(self.root)
+
+    def look(self) -> Look:
+        """The files as they are now; the same look as before where it would say the same."""
         from assay.ingest.freshness import Watch
 
         if self._watch is None:
-            self._watch = Watch(self.root, self.index)
-        return self._watch.freshness()
+            self._watch, self._listing = Watch(self.root, self.index, self._listing), None
+        return self._watch.look()

@@ -18,6 +18,7 @@ COMMANDS = {
     "status": ("assay.cli.status", "What is indexed, how well calls were resolved, and whether it is fresh."),
     "context": ("assay.cli.context", "The symbols a task needs, best first, packed into a budget of tokens."),
     "search": ("assay.cli.search", "Passages of documents and definitions of code for a query, with places to cite."),
+    "ask": ("assay.cli.ask", "An answer from the documents and the code, with citations, or a refusal."),
     "why": ("assay.cli.why", "Why a symbol stands where it stands for a task, or where it was lost."),
     "symbols": ("assay.cli.symbols", "List symbols by name or pattern."),
     "impact": ("assay.cli.impact", "Who would notice if a symbol changed: its transitive callers."),

@@ -68,6 +68,7 @@ def command(
     Exit code 1 when nothing was found or nothing changed.
     """
     _check(task, files, base)
+    repo.look_ahead()
     settings = (repo, profile_name, form, k, budget)
     asked: Question
     if base is not None:
@@ -98,10 +99,12 @@ def _answer(asked: Question) -> Answer:
 
 def _remembered(asked: Question) -> Answer:
     """The answer to a question that was asked before, as long as nothing it depends on has changed."""
-    index = asked.repo.index
+    index, state = asked.repo.index, asked.look.state
+    if not state:
+        return _answer(asked)
     cache = PackCache(index)
     try:
-        key = key_of(index, asked.stale, asked.key())
+        key = key_of(index, state, asked.key())
         answer = cache.get(key)
         if answer is None:
             answer = _answer(asked)

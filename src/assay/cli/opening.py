@@ -11,7 +11,6 @@ from typing import Any
 import click
 
 from assay.cli.common import find_root, root_options
-from assay.cli.progress import Bar
 from assay.repository import Repository
 from assay.text.counting import counted
 
@@ -43,6 +42,8 @@ def _is_wanted(root: Path) -> bool:
 
 
 def _build(repo: Repository) -> None:
+    from assay.cli.progress import Bar
+
     bar = Bar()
     try:
         report = repo.refresh(progress=bar)

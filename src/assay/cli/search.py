@@ -6,12 +6,12 @@ import click
 
 from assay import json_answers
 from assay.cli.common import format_option, print_json
+from assay.cli.filters import FilterOptions, filter_options
 from assay.cli.opening import repository_options
 from assay.cli.progress import Bar
-from assay.core.items import KINDS
-from assay.errors import AssayError
 from assay.repository import Repository
 from assay.retrieve.found import Found
+from assay.text.printable import printable
 
 _WIDEST = 160  # characters of a line that is shown
 
@@ -22,33 +22,7 @@ _WIDEST = 160  # characters of a line that is shown
 @click.option(
     "-k", type=click.IntRange(min=1), help="At most so many results. Default: 10, or k of [search] in assay.toml."
 )
-@click.option(
-    "--path",
-    "paths",
-    multiple=True,
-    metavar="GLOB",
-    help="Only files that match: docs/, '*.md', src/app.py. May be repeated.",
-)
-@click.option(
-    "--language",
-    "languages",
-    multiple=True,
-    metavar="NAME",
-    help="Only this language, or format of documents: python, markdown, pdf, … May be repeated.",
-)
-@click.option(
-    "--kind",
-    "kinds",
-    multiple=True,
-    type=click.Choice(["passage", *sorted(KINDS - {"file"})]),
-    metavar="KIND",
-    help="Only passages of documents (passage), or definitions of a kind: function, class, … May be repeated.",
-)
-@click.option(
-    "--since", metavar="WHEN", help="Only files changed since a date (2026-11-01) or a commit (v1.2), committed or not."
-)
-@click.option("--documents-only", is_flag=True, help="Only passages of documents.")
-@click.option("--code-only", is_flag=True, help="Only definitions of code.")
+@filter_options
 @click.option(
     "--chunker",
     metavar="SPEC",
@@ -69,12 +43,7 @@ def command(
     query: str,
     repo: Repository,
     k: int | None,
-    paths: tuple[str, ...],
-    languages: tuple[str, ...],
-    kinds: tuple[str, ...],
-    since: str | None,
-    documents_only: bool,
-    code_only: bool,
+    filters: FilterOptions,
     chunker: str | None,
     embedder: str | None,
     reranker: str | None,
@@ -84,24 +53,11 @@ def command(
 
     Exit code 1 when nothing was found.
     """
-    if documents_only and code_only:
-        raise AssayError("--documents-only and --code-only leave nothing to search; give one of them")
     settings = repo.configuration.search.but(chunker=chunker, embedder=embedder, reranker=reranker, k=k)
     bar = Bar()
     try:
         found = repo.search(
-            query,
-            settings.k,
-            paths=paths,
-            languages=languages,
-            kinds=kinds,
-            since=since,
-            documents=not code_only,
-            code=not documents_only,
-            chunker=chunker,
-            embedder=embedder,
-            reranker=reranker,
-            progress=bar,
+            query, settings.k, **filters, chunker=chunker, embedder=embedder, reranker=reranker, progress=bar
         )
     finally:
         bar.close()
@@ -134,5 +90,5 @@ def _print(found: list[Found], repo: Repository, chunker: str | None) -> None:
 
 
 def _shown(line: str) -> str:
-    printable = "".join(sign if sign.isprintable() or sign == "\t" else "\ufffd" for sign in line.rstrip())
-    return printable if len(printable) <= _WIDEST else printable[: _WIDEST - 1] + "…"
+    safe = printable(line.rstrip())
+    return safe if len(safe) <= _WIDEST else safe[: _WIDEST - 1] + "…"

@@ -18,6 +18,7 @@ class Expected:
     doc: str = ""  # of a chunk: the document it is from, where known
     start: int = 0  # of a span or chunk: first and last line (or character), both included; 0 = not known
     end: int = 0
+    page: int = 0  # of a span: its page, where a document has pages and lines say little
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ class Hit:
     end: int = 0
     score: float | None = None
     tokens: int = 0
+    page: int = 0  # from 1; 0 = not known, or there are none
 
     @property
     def document(self) -> str:
@@ -31,6 +32,8 @@ class Citation:
 
     id: str
     resolved: bool | None = None
+    text: str = ""  # what the cited span says
+    number: int = 0  # the n of `[#n]`; 0: its place in the list
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,7 @@ class Answer:
     text: str
     citations: tuple[Citation, ...] = ()
     grounded: bool = True
+    confidence: float | None = None  # how sure the system is, if it says
 
 
 @dataclass(frozen=True, slots=True)

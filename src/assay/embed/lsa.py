@@ -118,7 +118,7 @@ def _directions(matrix: Sparse, rank: int) -> Vectors:
 def _orthonormal(rows: Vectors) -> Vectors:
     """Columns of length one at right angles that span the same. Through the small square matrix: ten times as fast as a QR decomposition."""
     strengths, turn = _principal(rows)
-    least = max(float(strengths[0]) * _TINY, np.finfo(np.float32).tiny)
+    least = max(float(strengths[0]) * _TINY, float(np.finfo(np.float32).tiny))
     return np.asarray(rows @ (turn / np.sqrt(np.maximum(strengths, least))), np.float32)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ _PORTION = 50_000  # rows turned at a time
 class Found(NamedTuple):
     """Rows, the nearest first, and their cosines."""
 
-    rows: NDArray[np.int64]
+    rows: NDArray[np.integer[Any]]
     scores: Vectors
 
 
@@ -32,7 +32,7 @@ class Nearest:
         self.vectors = vectors
         self.exact = len(vectors) <= exact_up_to
 
-    def search(self, query: Vectors, k: int, among: NDArray[np.int64] | None = None) -> Found:
+    def search(self, query: Vectors, k: int, among: NDArray[np.integer[Any]] | None = None) -> Found:
         """The `k` rows nearest to one vector, all of them or `among` some (row numbers in rising order)."""
         if among is not None:
             return self._best(query, k, among)
@@ -49,7 +49,7 @@ class Nearest:
         ]
         return float(np.mean(shares))
 
-    def _best(self, query: Vectors, k: int, among: NDArray[np.int64] | None) -> Found:
+    def _best(self, query: Vectors, k: int, among: NDArray[np.integer[Any]] | None) -> Found:
         scores = (self.vectors if among is None else self.vectors[among]) @ query
         places = np.arange(len(scores))
         if 0 < k < len(scores):
@@ -58,7 +58,7 @@ class Nearest:
         places = places[np.argsort(-scores[places], kind="stable")][: max(k, 0)]
         return Found(places if among is None else among[places], scores[places])
 
-    def _candidates(self, query: Vectors, count: int) -> NDArray[np.int64]:
+    def _candidates(self, query: Vectors, count: int) -> NDArray[np.integer[Any]]:
         """The rows whose bits differ least from the query's, with every tie, in rising order."""
         differing = np.zeros(len(self.vectors), np.uint16)
         for known, asked in zip(self._codes, self._code(query[None]), strict=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 FORMAT = 1  # of the arrays below
 _QUICKER_THAN_A_STORE = "lsa:"  # how the names of such embedders begin
 
-Rows = NDArray[np.int64]
+Rows = NDArray[np.integer[Any]]
 
 
 class Meaning:

@@ -7,10 +7,12 @@ import http.client
 import ipaddress
 import json
 import os
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit, urlunsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Request, build_opener
@@ -22,15 +24,26 @@ ATTEMPTS = 6
 FIRST_PAUSE = 0.5  # seconds; each further pause is twice the one before
 LONGEST_PAUSE = 60.0  # what a server may ask us to wait, and no more
 BODY_LIMIT = 256 << 20  # bytes of an answer
+STREAM_LIMIT = 16 << 20  # bytes of one that is streamed: a long book
+STREAM_TIME = 10  # times the timeout that a whole stream may take; the timeout itself is for each wait
 
 _AGAIN = frozenset({408, 429, 500, 502, 503, 504})  # passing trouble, by the meaning of the codes
 _COMPLAINT = 1 << 12  # bytes of an error page that are read
 _SHOWN = 300  # characters of it that are shown
 _CHUNK = 1 << 16
+_LINE_END = re.compile(rb"\r\n|\n|\r(?!\n|$)")
+_JSON = "application/json"
+_DONE = "[DONE]"  # the last event of a stream
+
+T = TypeVar("T")
 
 
 class ServerFailed(AssayError):
     """The server could not be asked, or answered with something that is no answer."""
+
+
+class StreamBroke(ServerFailed):
+    """A stream that had begun did not come to its end."""
 
 
 class _Passing(Exception):
@@ -66,22 +79,55 @@ class Server:
         """The answer to a body, asked again while the trouble may pass."""
         request = self._request(body)
         opener = _opener(urlsplit(self.url).hostname or "")
-        for attempt in range(1, ATTEMPTS + 1):
+        return self._patiently(lambda: self._parsed(_fetch(opener, request, self.timeout)))
+
+    def stream(self, body: dict[str, Any]) -> Iterator[Any]:
+        """The events of an answer as they come, asked again until the first one came. StreamBroke when the rest does not come."""
+        request = self._request(body, accept=f"text/event-stream, {_JSON}")
+        opener = _opener(urlsplit(self.url).hostname or "")
+        reply, first = self._patiently(lambda: _begun(opener, request, self.timeout))
+        with reply, self._streaming():
+            for data in _events(reply, first, STREAM_TIME * self.timeout):
+                if data == _DONE:
+                    return
+                yield self._event(data)
+        if reply.headers.get_content_type() != _JSON:
+            raise StreamBroke(f"{self.name}: the stream ended without {_DONE}")
+
+    def _patiently(self, attempt: Callable[[], T]) -> T:
+        """What an attempt returns; it is made again after trouble that may pass."""
+        for nth in range(1, ATTEMPTS + 1):
             try:
-                return self._parsed(_fetch(opener, request, self.timeout))
+                return attempt()
             except _Passing as trouble:
-                pause = FIRST_PAUSE * 2 ** (attempt - 1) if trouble.pause is None else trouble.pause
-                if attempt == ATTEMPTS or pause > LONGEST_PAUSE:
+                pause = FIRST_PAUSE * 2 ** (nth - 1) if trouble.pause is None else trouble.pause
+                if nth == ATTEMPTS or pause > LONGEST_PAUSE:
                     wait = f"; it asks to wait {pause:.0f} s" if pause > LONGEST_PAUSE else ""
-                    tried = f" ({attempt} attempts)" if attempt > 1 else ""
+                    tried = f" ({nth} attempts)" if nth > 1 else ""
                     raise self._failed(f"{trouble}{wait}{tried}. Try again later: what was done is kept") from None
                 self.sleep(pause)
             except HTTPError as error:
                 raise self._refused(error) from None
         raise AssertionError("unreachable")
 
-    def _request(self, body: dict[str, Any]) -> Request:
-        headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "assay"}
+    @contextmanager
+    def _streaming(self) -> Iterator[None]:
+        """Says what became of a stream that broke."""
+        try:
+            yield
+        except TimeoutError:
+            raise StreamBroke(f"{self.name}: nothing more came within {self.timeout:g} s") from None
+        except (http.client.HTTPException, OSError) as error:
+            raise StreamBroke(f"{self.name}: the connection broke ({type(error).__name__})") from None
+
+    def _event(self, data: str) -> Any:
+        try:
+            return json.loads(data)
+        except (ValueError, RecursionError):
+            raise StreamBroke(f"{self.name}: sent something that is not JSON: {_shown(data.encode())!r}") from None
+
+    def _request(self, body: dict[str, Any], accept: str = _JSON) -> Request:
+        headers = {"Content-Type": _JSON, "Accept": accept, "User-Agent": "assay"}
         if self.key_variable:
             headers["Authorization"] = f"Bearer {self._key()}"
         named = {"model": self.model, **body} if self.model else body
@@ -147,9 +193,26 @@ def server(argument: str, path: str, key_variable: str = "") -> Server:
 def _fetch(opener: OpenerDirector, request: Request, timeout: float) -> bytes:
     """The body of an answer. Whatever may pass is _Passing; what the server refuses is an HTTPError."""
     deadline = time.monotonic() + timeout
+    with _trouble(timeout), opener.open(request, timeout=timeout) as reply:
+        return _read(reply, deadline)
+
+
+def _begun(opener: OpenerDirector, request: Request, timeout: float) -> tuple[http.client.HTTPResponse, bytes]:
+    """An answer that has begun to come, and its first bytes; none when it is empty."""
+    with _trouble(timeout):
+        reply: http.client.HTTPResponse = opener.open(request, timeout=timeout)
+        try:
+            return reply, reply.read1(_CHUNK)
+        except BaseException:
+            reply.close()
+            raise
+
+
+@contextmanager
+def _trouble(timeout: float) -> Iterator[None]:
+    """Whatever may pass becomes _Passing."""
     try:
-        with opener.open(request, timeout=timeout) as reply:
-            return _read(reply, deadline)
+        yield
     except HTTPError as error:
         if error.code not in _AGAIN:
             raise
@@ -165,6 +228,32 @@ def _fetch(opener: OpenerDirector, request: Request, timeout: float) -> bytes:
         raise _Passing(f"no answer within {timeout:g} s") from None
     except (http.client.HTTPException, OSError) as error:
         raise _Passing(f"the connection broke ({type(error).__name__})") from None
+
+
+def _events(reply: http.client.HTTPResponse, first: bytes, seconds: float) -> Iterator[str]:
+    """The data of server-sent events. A body that is JSON is an event of its own: not every server streams when it is asked to."""
+    streamed = reply.headers.get_content_type() != _JSON
+    deadline = time.monotonic() + seconds
+    left, size, bit = b"", 0, first
+    while bit:
+        size += len(bit)
+        if size > STREAM_LIMIT:
+            raise StreamBroke(f"{reply.url}: sent more than {STREAM_LIMIT >> 20} MB")
+        if time.monotonic() > deadline:
+            raise StreamBroke(f"{reply.url}: not done after {seconds:g} s")
+        left += bit
+        if streamed:
+            *lines, left = _LINE_END.split(left)
+            yield from _data(lines)
+        bit = reply.read1(_CHUNK)
+    yield from _data([left]) if streamed else [left.decode("utf-8", "replace")]
+
+
+def _data(lines: list[bytes]) -> Iterator[str]:
+    """What follows `data:`; comments, names and ids of events are of no use here. Each event of a chat is one line."""
+    for line in lines:
+        if line.startswith(b"data:"):
+            yield line.removeprefix(b"data:").strip().decode("utf-8", "replace")
 
 
 def _read(reply: http.client.HTTPResponse, deadline: float) -> bytes:

@@ -3,7 +3,7 @@
 Two signs of clarity: the *gap* between the first two scores, and the *spread* of the scores; one of *agreement*: what rankings of several
 configurations have in common, the top counting most. Scores of different systems cannot be compared, so a query's sign is its place among the
 queries of the same configuration; the mean of its three places is its *ease*, and thirds of that are the classes. On 225 questions of Cranfield the
-spread tells most, on 30 about Flask the gap: with equal weights ease correlates with the measured nDCG by 0.45 and 0.48 (docs/guides/sweep.md).
+spread tells most, on 30 about Flask the gap: with equal weights ease correlates with the measured nDCG by 0.45 and 0.50 (docs/guides/sweep.md).
 """
 
 from __future__ import annotations

@@ -10,8 +10,9 @@ from assay.core.golden import Expected, GoldenQuery
 from assay.core.hits import Hit, Response
 from assay.evaluate.matching import MATCHERS, Matcher
 from assay.evaluate.metrics.judged import Judged, Level, Marks
+from assay.evaluate.support import support
 
-JUDGING_VERSION = 1  # counts up when judged arrays stored earlier would come out differently today
+JUDGING_VERSION = 2  # counts up when judged arrays stored earlier would come out differently today
 
 Row = tuple[int, int, int]  # query number, rank, grade
 
@@ -124,7 +125,7 @@ class Pairing:
 
 
 _FACTS = (
-    "citation_coverage", "groundedness", "refusal_correctness", "unsupported_answer", "over_refusal",
+    "citation_coverage", "groundedness", "support", "refusal_correctness", "unsupported_answer", "over_refusal",
     "empty_result_rate", "failure_rate", "duplicate_rate", "token_efficiency", "latency_ms",
 )  # fmt: skip
 
@@ -150,6 +151,9 @@ def _facts(query: GoldenQuery, response: Response, level: str, matcher: Matcher)
         if answer.grounded:
             resolved = [c.id in distinct if c.resolved is None else c.resolved for c in answer.citations]
             facts["citation_coverage"] = float(all(resolved))
+            supported = support(answer)
+            if supported is not None:
+                facts["support"] = supported
         text = answer.text
         facts["groundedness"] = float(
             all(part in text for part in query.must_contain) and not any(part in text for part in query.forbidden)

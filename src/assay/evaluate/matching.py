@@ -88,10 +88,12 @@ def file(hit: Hit, expected: Expected) -> bool:
 
 
 def span(hit: Hit, expected: Expected) -> bool:
-    """The same document, and at least half of the shorter of the two spans in common."""
+    """The same document, and the expected page, else at least half of the shorter of the two spans in common."""
     where = expected.doc or expected.name
     if not (where == hit.document or same_path(hit.path or hit.document, where)):
         return False
+    if expected.page:
+        return hit.page == expected.page
     if not (hit.end and expected.end):
         return False
     shared = min(hit.end, expected.end) - max(hit.start, expected.start) + 1

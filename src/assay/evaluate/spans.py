@@ -28,7 +28,7 @@ class BySpan:
     @property
     def unknown(self) -> int:
         """Expected chunks of which nobody says where they are."""
-        return sum(not expected.end for query in self.queries for expected in query.at("span"))
+        return sum(not (expected.end or expected.page) for query in self.queries for expected in query.at("span"))
 
 
 def by_span(store: RunStore, a: RunInfo, b: RunInfo) -> tuple[BySpan, BySpan]:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from assay.ingest.documents.formats import format_of
 from assay.ingest.version import extractor_version
 from assay.ingest.walk import Scan, read_document, read_source
-from assay.store import sections
 from assay.store.files import content_hash, surely_same
 from assay.store.index import Index
-from assay.store.sections import Known
+
+if TYPE_CHECKING:
+    from assay.store.sections import Known
 
 
 @dataclass(slots=True)
@@ -62,7 +64,9 @@ def compare(root: Path, found: Scan, previous: Index | None) -> Changes:
 
 def known_documents(folder: Path) -> Known:
     """The documents whose sections stand in an index's folder as this version reads them."""
-    return sections.known(folder / sections.NAME, extractor_version()) or Known({}, 0)
+    from assay.store import sections  # with numpy, which a remembered answer does without
+
+    return sections.known(folder / sections.NAME, extractor_version()) or sections.Known({}, 0)
 
 
 def changed_documents(root: Path, found: Scan, known: Known) -> set[str]:

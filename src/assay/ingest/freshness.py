@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 import time
+from array import array
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 
 from assay.ingest.compare import changed_documents, compare, known_documents
-from assay.ingest.version import index_version
+from assay.ingest.listing import Listing
+from assay.ingest.version import index_version, word_files
 from assay.ingest.walk import Scan, scan
-from assay.store import sections
 from assay.store.files import RACY_SECONDS
 from assay.store.index import Index
+from assay.store.layout import SECTIONS
 
 _BELIEVED = 60 * 10**9  # nanoseconds: git's own settings, and what is in folders inside empty ones, show in no stat
 
@@ -30,39 +35,70 @@ class Freshness:
         return not self.stale
 
 
+class Look:
+    """One look at a tree: its files as they are, and what that means for an index."""
+
+    def __init__(self, root: Path, index: Index, listing: Listing | None = None) -> None:
+        self._root, self._index = root, index
+        self.at = time.time_ns()
+        self.found = scan(root, listing)
+
+    @cached_property
+    def freshness(self) -> Freshness:
+        """Compares the tree with the index: by stat, and by content where the stat is in doubt."""
+        return _compared(self._root, self._index, self.found)
+
+    @cached_property
+    def state(self) -> str:
+        """Differs whenever the freshness or a file does, and needs no comparison; empty while a file is so young that its stat may not tell."""
+        found = self.found
+        files = [*found.files.values(), *found.configs.values(), *found.documents.values()]
+        if not all(_is_settled(file.mtime, self.at) for file in files):
+            return ""
+        stats = [*(file[1:] for file in files), *_stats([str(path) for path in word_files()])]
+        told = blake2b("\0".join([file.path for file in files]).encode("utf-8", "surrogatepass"), digest_size=16)
+        told.update(array("q", chain.from_iterable(stats)).tobytes())
+        return told.hexdigest()
+
+
 def freshness(root: Path, index: Index) -> Freshness:
-    """Compares the tree with an index: by stat, and by content where the stat is in doubt."""
-    return _compared(root, index, scan(root))
+    """The files that changed since they were indexed."""
+    return Look(root, index).freshness
 
 
 class Watch:
-    """An index whose freshness is asked again and again: the answer stays while all that was looked at has the same stat."""
+    """An index whose freshness is asked again and again: a look holds while all that was looked at has the same stat.
 
-    def __init__(self, root: Path, index: Index) -> None:
-        self._root, self._index = root, index
+    The first look takes a listing of the files that was begun before.
+    """
+
+    def __init__(self, root: Path, index: Index, listing: Listing | None = None) -> None:
+        self._root, self._index, self._listing = root, index, listing
+        self._last: Look | None = None
         self._looked_at: list[str] = []
         self._stats: list[Stat] = []
         self._since = 0  # what is kept is not believed
-        self._asked = False
-        self._answer = Freshness([])
 
     def freshness(self) -> Freshness:
+        return self.look().freshness
+
+    def look(self) -> Look:
         now = time.time_ns()
-        if not (self._since <= now < self._since + _BELIEVED and _stats(self._looked_at) == self._stats):
-            found = scan(self._root)
-            self._answer = _compared(self._root, self._index, found)
-            if self._asked:  # a command asks once: it need not remember
-                self._remember(found, now)
-        self._asked = True
-        return self._answer
+        believed = self._since <= now < self._since + _BELIEVED and _stats(self._looked_at) == self._stats
+        if self._last is None or not believed:
+            asked_before = self._last is not None
+            self._last, self._listing = Look(self._root, self._index, self._listing), None
+            if asked_before:  # a command asks once: it need not remember
+                self._remember(self._last.found, now)
+        return self._last
 
     def _remember(self, found: Scan, now: int) -> None:
         base = os.path.join(self._root, "")
-        beside = [str(self._index.folder.parent.parent / sections.NAME)] if found.documents else []
+        beside = [str(self._index.folder.parent.parent / SECTIONS)] if found.documents else []
         self._looked_at = [*(base + path for path in _telling(found)), *beside]
         self._stats = _stats(self._looked_at)
         # what changed only just may have changed while it was looked at, or change again within the same timestamp
-        settled = bool(self._stats) and all(changed < now - RACY_SECONDS * 10**9 for _, changed in self._stats)
+        settled = bool(self._stats) and all(_is_settled(changed, now) for _, changed in self._stats)
         self._since = now if settled else 0
 
 
@@ -81,6 +117,11 @@ def _telling(found: Scan) -> list[str]:
     """What another scan could only differ by if the stat of one of these did: folders change when files come and go."""
     large = [path for path, reason in found.skipped.items() if reason.startswith("large")]
     return [*found.folders, *found.rules, *large, *found.files, *found.configs, *found.documents]
+
+
+def _is_settled(changed: int, now: int) -> bool:
+    """Whether a file that changed then cannot have changed again since without a trace."""
+    return changed < now - RACY_SECONDS * 10**9
 
 
 def _stats(paths: list[str]) -> list[Stat]:

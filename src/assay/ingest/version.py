@@ -45,7 +45,7 @@ _HISTORY = (
 )
 
 
-def _words() -> list[Path]:
+def word_files() -> list[Path]:
     """What the words of a text depend on, the stemmer included: question and index must agree on them."""
     found = importlib.util.find_spec("snowballstemmer")
     folders = (found and found.submodule_search_locations) or []
@@ -71,7 +71,7 @@ def extractor_version() -> str:
     return _digest(
         [
             *(_HERE / name for name in _EXTRACTION),
-            *_words(),
+            *word_files(),
             _TEXT / "tokens.py",
             *sorted((_TEXT / "chunk").glob("*.py")),
             languages / "__init__.py",
@@ -86,7 +86,7 @@ def index_version() -> str:
     return _digest(
         [
             *sorted(_HERE.rglob("*.py")),
-            *_words(),
+            *word_files(),
             _HERE.parent / "core" / "items.py",
             *(_STORE / name for name in ("files.py", "columns.py")),
             *sorted((_HERE / "languages").glob("*.scm")),

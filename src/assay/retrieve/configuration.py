@@ -2,6 +2,7 @@
 
 [context]                      what `assay context` does when no option says otherwise
 [search]                       the same for `assay search`: how documents are divided, embedded and judged again
+[ask]                          the same for `assay ask`: when to refuse, and who writes
 [profile.NAME]                 a ranking of one's own: base = "default", and any of its numbers
 [classes.CONCEPT]              phrases people use here, and the names the code has for them
 """
@@ -10,7 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import tomllib
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +25,7 @@ from assay.text.chunk import DEFAULT as CHUNKER
 
 NAME = "assay.toml"
 BUILT_IN = "built in"
-_SECTIONS = ("context", "search", "profile", "classes")
+_SECTIONS = ("context", "search", "ask", "profile", "classes")
 _LEAST = {"budget": 0, "k": 1}
 NONE = "none"  # an embedder or a reranker that is not wanted
 _PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")  # how tomllib ends its messages
@@ -58,7 +58,21 @@ class SearchSettings:
         return dataclasses.replace(self, **{name: value for name, value in said.items() if value is not None})
 
 
+@dataclass(frozen=True, slots=True)
+class AskSettings:
+    """How questions are answered where nothing else is asked for."""
+
+    threshold: float = 0.5  # of confidence, below which the answer is a refusal
+    model: str = ""  # URL#NAME of who writes; empty: excerpts
+    model_key_variable: str = ""  # the environment variable with its key
+
+    def but(self, **said: Any) -> AskSettings:
+        """With what is said instead; None says nothing."""
+        return dataclasses.replace(self, **{name: value for name, value in said.items() if value is not None})
+
+
 _SEARCH = dataclasses.asdict(SearchSettings())
+_ASK = dataclasses.asdict(AskSettings())
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +82,7 @@ class Configuration:
     file: Path | None = None
     context: ContextSettings = ContextSettings()
     search: SearchSettings = SearchSettings()
+    ask: AskSettings = AskSettings()
     profiles: Mapping[str, Profile] = field(default_factory=lambda: PROFILES)  # the built-in ones and its own
     classes: tuple[EquivalenceClass, ...] = ()
     given: Mapping[str, Any] = field(default_factory=dict)
@@ -111,14 +126,17 @@ def load(root: Path) -> Configuration:
     profiles = {**PROFILES, **_right(own, lambda name, rows: from_table(name, rows, str(path)), problems)}
     names = {**profiles, **own}  # a profile with a mistake in it is still one that can be named
     context = _right(sections.get("context", {}), lambda key, value: _setting(path, key, value, names), problems)
+    ask = _right(sections.get("ask", {}), lambda key, value: _fitting(f"{path}: [ask]", _ASK, key, value), problems)
     rows = sections.get("classes", {})
     classes = _right(rows, lambda concept, row: user_classes({concept: row}, str(path))[0], problems)
-    search = _right(sections.get("search", {}), lambda key, value: _of_search(path, key, value), problems)
+    search = _right(
+        sections.get("search", {}), lambda key, value: _fitting(f"{path}: [search]", _SEARCH, key, value), problems
+    )
     if problems:
         raise BadConfiguration(problems)
     return Configuration(
-        path, ContextSettings(**context), SearchSettings(**search), profiles, tuple(classes.values()), table
-    )
+        path, ContextSettings(**context), SearchSettings(**search), AskSettings(**ask), profiles, tuple(classes.values()), table
+    )  # fmt: skip
 
 
 def _right(rows: Mapping[str, Any], read: Callable[[str, Any], Any], problems: list[str]) -> dict[str, Any]:
@@ -143,6 +161,8 @@ def _read(path: Path) -> dict[str, Any] | None:
     except UnicodeDecodeError as error:
         before = error.object.count(b"\n", 0, error.start)
         raise BadConfiguration([f"{path}:{before + 1}: not UTF-8"]) from None
+    import tomllib  # most repositories have no such file
+
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # also for a number too long, and for nesting too deep
@@ -168,26 +188,31 @@ def _setting(path: Path, key: str, value: Any, profiles: Collection[str]) -> Any
     return _whole(where, key, value)
 
 
-def _of_search(path: Path, key: str, value: Any) -> Any:
-    """One setting of [search], if it is what it should be; what specs mean is said where they are used."""
-    return _searched(f"{path}: [search]", key, value)
-
-
 def search_settings(said: Mapping[str, str]) -> dict[str, Any]:
     """Settings of a search that were written as text, by name; a wrong one is an error that offers the nearest."""
-    where = "search"
+    return _read_text("search", _SEARCH, said)
+
+
+def ask_settings(said: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The same of an answer: those of the search behind it, and its own."""
+    read = _read_text("ask", _SEARCH | _ASK, said)
+    return {name: read[name] for name in read if name in _SEARCH}, {name: read[name] for name in read if name in _ASK}
+
+
+def _read_text(where: str, defaults: Mapping[str, Any], said: Mapping[str, str]) -> dict[str, Any]:
     read: dict[str, Any] = {}
     for name, text in said.items():
-        default = _SEARCH[known("setting", name, _SEARCH, where)]
+        default = defaults[known("setting", name, defaults, where)]
         try:
-            read[name] = _searched(where, name, type(default)(text))
+            read[name] = _fitting(where, defaults, name, type(default)(text))
         except ValueError:
             raise AssayError(f"{where}: {name} must be a number, not {text!r}") from None
     return read
 
 
-def _searched(where: str, key: str, value: Any) -> Any:
-    default = _SEARCH[known("setting", key, _SEARCH, where)]
+def _fitting(where: str, defaults: Mapping[str, Any], key: str, value: Any) -> Any:
+    """One setting of [search] or [ask], if it is what it should be; what specs mean is said where they are used."""
+    default = defaults[known("setting", key, defaults, where)]
     if isinstance(default, int):
         return _whole(where, key, value)
     if isinstance(default, float):
@@ -207,10 +232,11 @@ def _whole(where: str, key: str, value: Any) -> int:
 
 
 def settings(configuration: Configuration) -> list[Setting]:
-    """Everything that is settled: the settings of [context] and [search], the profile in use, one's own profiles and classes."""
+    """Everything that is settled: the settings of [context], [search] and [ask], the profile in use, one's own profiles and classes."""
     given, context = configuration.given, configuration.context
     rows = _settings(("context",), dataclasses.asdict(context), given.get("context", {}), "default")
     rows += _settings(("search",), dataclasses.asdict(configuration.search), given.get("search", {}), "default")
+    rows += _settings(("ask",), dataclasses.asdict(configuration.ask), given.get("ask", {}), "default")
     own = given.get("profile", {})
     for name in dict.fromkeys((context.profile, *own)):
         table = own.get(name, {})

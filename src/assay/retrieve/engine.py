@@ -6,6 +6,7 @@ task ──▶ reading ──▶ BM25F × factors ─┬─▶ containers ↔ me
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -22,7 +23,7 @@ from assay.retrieve.equivalence import EquivalenceClass
 from assay.retrieve.everything import Everything
 from assay.retrieve.fusion import Channel, K, fuse
 from assay.retrieve.graph import Graph
-from assay.retrieve.lexical import Lexical, norms_of, rarity_of, saturated
+from assay.retrieve.lexical import Lexical, Norms, rarity_of, saturated
 from assay.retrieve.order import Floats, added_up, highest, share_of_best
 from assay.retrieve.profile import Profile
 from assay.retrieve.ranking import Ranking
@@ -46,7 +47,7 @@ class Engine:
         self.index, self.profile = index, profile
         self._words = index.postings
         self._all = Everything(index, profile)
-        self._norms = norms_of(self._words, profile)
+        self._norms = Norms(self._words, profile)
         self._channels = Channels(index, lambda: self.graph, classes, vectors)
 
     @cached_property
@@ -82,7 +83,7 @@ class Engine:
         tests = np.ones(self._all.size) if reading.about_tests else self._all.tests
         kinds = self._kinds_for(reading)
         factors = self._factors(reading, lexical, channels, places) | {"kind": kinds, "tests": tests}
-        direct = np.prod(list(factors.values()), axis=0)
+        direct: Floats = math.prod(factors.values(), start=np.ones(1))
         pointed = self._pointed_at(direct, certain, learned)
         told = direct + pointed
         shared = self.graph.shared(told, profile.container_share, profile.member_share) * kinds
@@ -238,7 +239,7 @@ class Engine:
         if not len(here):
             return 0.0, 0.0, []
         rarity = rarity_of(len(self._words.numbers), len(items))
-        score = rarity * float(saturated(here, self._norms[[number]], self.profile)[0])
+        score = rarity * float(saturated(here, self._norms[np.array([number])], self.profile)[0])
         return rarity, score, here[0].tolist()
 
     def ranked(self, task: str, k: int, learned: Learned = NOTHING) -> list[Ranked]:

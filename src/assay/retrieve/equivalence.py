@@ -1,14 +1,18 @@
-"""Equivalence classes: phrases that people use for a concept, and the names that programs give it."""
+"""Equivalence classes: phrases that people use for a concept, and the names that programs give it.
+
+`classes.json` has ours, a class per line of a layer: `universal` holds for every language, the others only where an index has that language.
+Names are compared without case and underscores. Generic names only: no class may name what belongs to one project or framework.
+"""
 
 from __future__ import annotations
 
+import json
 import re
-import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from assay.errors import AssayError
@@ -80,7 +84,7 @@ class EquivalenceHit(NamedTuple):
 @cache
 def curated() -> tuple[EquivalenceClass, ...]:
     """The universal classes and those of the languages."""
-    layers = tomllib.loads(resources.files(__package__).joinpath("classes.toml").read_text("utf-8"))
+    layers = json.loads(Path(__file__).with_name("classes.json").read_text("utf-8"))
     return tuple(
         EquivalenceClass(
             concept, tuple(row["phrases"]), tuple(row["targets"]), language="" if layer == UNIVERSAL else layer

@@ -8,12 +8,13 @@ import numpy as np
 
 from assay.core.edges import EDGE_NAMES, EDGE_TYPES
 from assay.retrieve import hits
-from assay.retrieve.order import Floats, Ints, added_up, highest
+from assay.retrieve.order import Floats, Ints, added_up, different, highest
 from assay.retrieve.profile import Profile
 from assay.retrieve.steps import Direction, Steps
 from assay.store.edges import Edges
 
 _USES = ("calls", "references", "type_hint_of", "extends", "implements")  # what makes something an authority
+_IS_USE = np.array([name in _USES for name in EDGE_NAMES])  # by code
 _STABLE = 10  # the walk ends when the best so many stay the same
 _STABLE_STEPS = 2  # … for so many steps
 _FAINT = (
@@ -26,42 +27,38 @@ class Graph:
 
     def __init__(self, edges: Edges, size: int, profile: Profile) -> None:
         self.size = size
-        inside = edges.all["target"] > 0
-        forwards = edges.all[inside]
-        self._source = forwards["source"].astype(np.int64)
-        self._target = forwards["target"].astype(np.int64)
-        self._type = forwards["type"].astype(np.int64)
-        self._confidence = forwards["confidence"].astype(np.float64)
-        by_target = edges.by_target
-        self._by_target = (np.cumsum(inside) - 1)[
-            by_target[inside[by_target]]
-        ]  # the stored order, of inside edges only
-        contains = self._type == EDGE_TYPES["contains"].code
-        self.parent = np.zeros(size, np.int64)  # 0: none
-        self.parent[self._target[contains]] = self._source[contains]
-        self._uses = np.isin(self._type, [EDGE_TYPES[name].code for name in _USES])
-        by_target = edges.by_target
-        self._steps = self._both_ways(profile, (np.cumsum(inside) - 1)[by_target[inside[by_target]]])
-
-    def _both_ways(self, profile: Profile, by_target: Ints) -> Steps:
-        """The steps of a walk, weighted by type and confidence."""
-        forwards = np.array([profile.edge_weights.get(name, 0.0) for name in EDGE_NAMES])[self._type] * self._confidence
-        backwards = np.array([profile.backwards(name) for name in EDGE_NAMES])[self._type] * self._confidence
-        return Steps.of(
-            Direction(self._source, self._target, self._type, forwards),
-            Direction(
-                self._target[by_target],
-                self._source[by_target],
-                self._type[by_target] + len(EDGE_NAMES),
-                backwards[by_target],
-            ),
-            self.size,
+        source, target, kind, confidence = (
+            np.ascontiguousarray(edges.all[name]) for name in ("source", "target", "type", "confidence")
         )
+        inside = np.flatnonzero(target > 0)
+        by_target = edges.by_target[len(target) - len(inside) :].astype(np.intp)  # the targets outside come first
+        self._source, self._target, self._type = source[inside], target[inside], kind[inside]
+        self._confidence = confidence[inside]
+        self._steps = Steps.of(
+            Direction(np.bincount(self._source, minlength=size), self._target, self._type, self._confidence),
+            Direction(
+                np.bincount(self._target, minlength=size),
+                source[by_target],
+                kind[by_target] + np.uint8(len(EDGE_NAMES)),
+                confidence[by_target],
+            ),
+            np.array(
+                [profile.edge_weights.get(name, 0.0) for name in EDGE_NAMES] + [*map(profile.backwards, EDGE_NAMES)]
+            ),
+        )
+
+    @cached_property
+    def parent(self) -> Ints:
+        """The container of each item; 0: none."""
+        contains = self._type == EDGE_TYPES["contains"].code
+        parent = np.zeros(self.size, np.int64)
+        parent[self._target[contains]] = self._source[contains]
+        return parent
 
     @cached_property
     def uses(self) -> Floats:
         """How often each item is used, logarithmic, from 0 to 1."""
-        counts = np.log1p(np.bincount(self._target[self._uses], minlength=self.size))
+        counts = np.log1p(np.bincount(self._target[_IS_USE[self._type]], minlength=self.size))
         return np.asarray(counts / max(counts.max(initial=0.0), 1e-9), dtype=np.float64)
 
     @cached_property
@@ -73,15 +70,13 @@ class Graph:
 
     def neighbours(self, number: int, edge: str) -> Ints:
         """The items that an edge of a type leads to from an item, and from which it leads there."""
-        steps = self._steps.of_item(number)
-        return np.unique(self._steps.ends[steps][self._steps.types[steps] % len(EDGE_NAMES) == EDGE_TYPES[edge].code])
+        steps = self._steps.of_items(np.array([number]))
+        return different(self._steps.ends[steps][self._steps.types[steps] % len(EDGE_NAMES) == EDGE_TYPES[edge].code])
 
     def sources(self, targets: Ints, edge: str) -> Ints:
         """The items from which an edge of a type leads to one of some targets."""
-        against = EDGE_TYPES[edge].code + len(EDGE_NAMES)
-        steps = [self._steps.of_item(number) for number in targets.tolist()]
-        found = [self._steps.ends[one][self._steps.types[one] == against] for one in steps]
-        return np.unique(np.concatenate(found)) if found else np.empty(0, np.int64)
+        steps = self._steps.of_items(targets)
+        return different(self._steps.ends[steps][self._steps.types[steps] == EDGE_TYPES[edge].code + len(EDGE_NAMES)])
 
     def walk(self, seeds: Floats, restart: float, steps: int) -> Floats:
         """Where a walker is found who starts at the seeds, follows edges by weight and goes back with probability `restart`.
@@ -93,13 +88,16 @@ class Graph:
             return np.zeros(self.size)
         home = seeds / total
         found = home.copy()
-        best, unchanged = np.empty(0, np.int64), 0
+        likely = np.flatnonzero(found > _FAINT)
+        best: Ints = np.empty(0, np.int64)
+        unchanged = 0
         for _ in range(steps):
-            active = np.flatnonzero((found > _FAINT) & ~self._steps.dead_end)
+            active = likely[self._steps.lead_on(likely)]
             walkers = found[active]
             moved = self._steps.moved(active, walkers, self.size)
             found = (1 - restart) * (moved + (1 - walkers.sum()) * home) + restart * home
-            now = highest(found, _STABLE)
+            likely = np.flatnonzero(found > _FAINT)
+            now = likely[highest(found[likely], _STABLE)] if len(likely) >= _STABLE else highest(found, _STABLE)
             unchanged = unchanged + 1 if np.array_equal(now, best) else 0
             best = now
             if unchanged >= _STABLE_STEPS:
@@ -108,24 +106,25 @@ class Graph:
 
     def brought(self, found: Floats, number: int) -> list[tuple[int, str, float]]:
         """By which edges a walk that ended like this came to an item, most first: (from, edge type, share of what came)."""
-        into = np.flatnonzero(self._steps.ends == number)
-        sources = np.searchsorted(self._steps.starts, into, side="right") - 1
-        flow = found[sources] * self._steps.shares[into]
-        order = np.lexsort((self._steps.types[into], sources, -flow))
+        back = self._steps.of_items(np.array([number]))  # every step from it is one to it, taken the other way
+        sources = self._steps.ends[back]
+        types = (self._steps.types[back].astype(np.int64) + len(EDGE_NAMES)) % (2 * len(EDGE_NAMES))
+        onwards = self._steps.lead_on(sources)
+        weights = self._steps.weights[types] * self._steps.confidence[back]
+        flow = np.where(onwards, found[sources] * (weights / np.where(onwards, self._steps.leaving[sources], 1.0)), 0.0)
+        order = np.lexsort((types, sources, -flow))
         whole = flow.sum()
-        return [
-            (int(sources[at]), _edge_name(int(self._steps.types[into[at]])), float(flow[at] / whole))
-            for at in order
-            if flow[at] > 0
-        ]
+        return [(int(sources[at]), _edge_name(int(types[at])), float(flow[at] / whole)) for at in order if flow[at] > 0]
 
     def adjustment(self, found: Floats, seeds: Floats, top: int) -> Floats:
         """What HITS among the best items of a walk adds to them or takes away."""
         best = highest(found, top)
         place = np.full(self.size, -1)
         place[best] = np.arange(len(best))
-        among = self._uses & (place[self._source] >= 0) & (place[self._target] >= 0)
-        sources, targets = place[self._source[among]], place[self._target[among]]
+        sources, steps = self._steps.along(np.sort(best))
+        targets = self._steps.ends[steps]
+        among = _IS_USE[self._steps.types[steps]] & (place[targets] >= 0)
+        sources, targets = place[sources[among]], place[targets[among]]
         added = np.zeros(self.size)
         added[best] = hits.adjustment(*hits.authorities_and_hubs(sources, targets, len(best)), seeds[best] > 0)
         return added

@@ -20,16 +20,21 @@ from assay.text.terms import terms
 Counts = NDArray[Any]  # of whole numbers
 
 _WORD = re.compile(r"[^\W_]+")
-# words that say nothing about what is sought; the last are what people want done, not what they want it done to
-_STOP = frozenset(
+# words that say nothing about what is sought
+COMMON = frozenset(
     _WORD.findall(
         """
         a an and are as at be by can do does for from has have how i if in into is it its not of on or that the this to we what when
         where which with you they their there these those was were will would should could than then so such via per each any all some
         other more most also only between about through over after before during without within against up out no nor
-        add implement create fix support new make update remove refactor change use using allow ensure handle trace explain understand
-        find show need
+        make use using need
         """
+    )
+)
+# in a task also what people want done, which is not what they want it done to
+_STOP = COMMON | frozenset(
+    _WORD.findall(
+        "add implement create fix support new update remove refactor change allow ensure handle trace explain understand find show"
     )
 )
 
@@ -61,7 +66,7 @@ def phrases(task: str) -> list[tuple[str, str]]:
 class Lexical:
     """The lexical side of one task: scores, and what is known about the words behind them."""
 
-    def __init__(self, words: Postings, norms: Floats, query: Mapping[str, int], profile: Profile) -> None:
+    def __init__(self, words: Postings, norms: Norms, query: Mapping[str, int], profile: Profile) -> None:
         self._words, self._norms, self._profile = words, norms, profile
         size = len(words.lengths)
         self.score, self.coverage, self._name = np.zeros(size), np.zeros(size), np.zeros(size)
@@ -132,17 +137,26 @@ def rarity_of(items: int, having: int) -> float:
     return math.log(1 + (items - having + 0.5) / (having + 0.5))
 
 
-def norms_of(words: Postings, profile: Profile) -> Floats:
-    """What each field's counts are divided by, for its length: 1 at the average."""
-    lengths = words.lengths.astype(np.float64)
-    average = lengths.sum(axis=0) / max(len(words.numbers), 1)
-    share = np.array(profile.field_lengths)
-    return np.asarray(1 - share + share * lengths / np.maximum(average, 1e-9), dtype=np.float64)
+class Norms:
+    """What each field's counts are divided by, for its length: 1 at the average. Worked out for the items that are asked for."""
+
+    def __init__(self, words: Postings, profile: Profile) -> None:
+        self._lengths, self._share = words.lengths, np.array(profile.field_lengths)
+        average = self._lengths.sum(axis=0, dtype=np.int64) / max(len(words.numbers), 1)
+        self._average = np.maximum(average, 1e-9)
+
+    def __getitem__(self, items: Counts) -> Floats:
+        lengths = self._lengths[items].astype(np.float64)
+        return np.asarray(1 - self._share + self._share * lengths / self._average, dtype=np.float64)
 
 
 def name_rarity_of(words: Postings) -> Floats:
     """How rare the words of each item's name are, added up."""
-    rarity = np.array([rarity_of(len(words.numbers), having) for having in words.frequencies.tolist()])
+    frequencies = words.frequencies
+    rarities = np.zeros(int(frequencies.max(initial=0)) + 1)  # by frequency: few are different
+    for having in set(frequencies.tolist()):
+        rarities[having] = rarity_of(len(words.numbers), having)
+    rarity = rarities[frequencies]
     terms, items = words.having(NAME)
     added = np.bincount(items, weights=rarity[terms], minlength=len(words.lengths))
     return np.asarray(added, dtype=np.float64)

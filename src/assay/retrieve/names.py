@@ -5,7 +5,6 @@ from __future__ import annotations
 from assay.core.items import Item
 from assay.errors import AssayError
 from assay.store.index import Index
-from assay.text.identifiers import nearest
 
 _SUGGESTED = 5
 
@@ -56,6 +55,8 @@ def require(index: Index, name: str) -> list[Item]:
     """Like `resolve`, but nothing found is an error that offers the nearest names."""
     found = resolve(index, name)
     if not found:
+        from assay.text.identifiers import nearest
+
         raise NoSuchSymbol(name, nearest(name.rpartition("::")[2], index.names(), _SUGGESTED))
     return found
 

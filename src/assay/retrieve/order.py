@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+Ints = NDArray[np.integer[Any]]
 
 
 def highest(values: Floats, k: int) -> Ints:
@@ -27,3 +29,9 @@ def share_of_best(values: Floats) -> Floats:
 def added_up(places: Ints, values: Floats, size: int) -> Floats:
     """The sum of the values at each place."""
     return np.bincount(places, weights=values, minlength=size).astype(np.float64, copy=False)
+
+
+def different(numbers: Ints) -> Ints:
+    """Numbers in their order, each once. Like numpy's own, which first imports what takes 20 ms."""
+    ordered = np.sort(numbers)
+    return np.concatenate([ordered[:1], ordered[1:][ordered[1:] != ordered[:-1]]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from assay.retrieve import keywords, thesaurus
+from assay.retrieve import keywords
 from assay.retrieve.keywords import Keywords
 from assay.retrieve.lexical import phrases, query_terms
 from assay.retrieve.noise import is_about_tests
@@ -44,6 +44,8 @@ def read(task: str, profile: Profile) -> Reading:
 
 
 def _related(named: Keywords, weight: float) -> dict[str, float]:
+    from assay.retrieve import thesaurus  # few profiles have a use for it
+
     return {
         term: weight
         for relatives in thesaurus.expand(named.components).values()

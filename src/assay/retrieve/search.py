@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 
 from assay.retrieve.filters import Filters, admitted
 from assay.retrieve.found import Found, Reader, Scored
-from assay.retrieve.lexical import norms_of, query_terms, rarity_of, saturated
+from assay.retrieve.lexical import Norms, rarity_of, saturated
 from assay.retrieve.order import Floats, Ints, highest, share_of_best
 from assay.retrieve.profile import Profile
+from assay.retrieve.question import question_terms
 from assay.store.columns import KIND_NAMES
 from assay.store.index import Index
 from assay.store.passages import Passages
+from assay.text.counting import counted
 
 Bools = NDArray[np.bool_]
 
@@ -62,7 +64,7 @@ class Search:
         rerank: Rerank | None = None,
     ) -> list[Found]:
         """The best `k` for a query, best first."""
-        words = query_terms(query[:_LONGEST], 1)
+        words = question_terms(query[:_LONGEST])
         allowed = admitted(self.index, self.passages, filters)
         scores = np.where(allowed, self.scores(words), 0.0)
         best = highest(scores, max(k, _CANDIDATES))
@@ -99,6 +101,12 @@ class Search:
             for place in highest(blended, len(numbers))
         ]
 
+    @property
+    def extent(self) -> str:
+        """What is searched, in words."""
+        definitions = len(self.index.postings.numbers) - len(self.index.files)  # a file is an item, too
+        return f"{counted(len(self.passages), 'passage')} and {counted(definitions, 'definition')}"
+
     def rarity(self, word: str) -> float:
         """How rare a word is among all candidates."""
         having, named = self.passages.having(word)[0], self.index.postings.get(word)[0]
@@ -131,8 +139,8 @@ class Search:
         return np.asarray(1 - share + share * lengths / np.maximum(average, 1e-9), dtype=np.float64)
 
     @cached_property
-    def _item_norms(self) -> Floats:
-        return norms_of(self.index.postings, self._profile)
+    def _item_norms(self) -> Norms:
+        return Norms(self.index.postings, self._profile)
 
     @cached_property
     def _item_weights(self) -> Floats:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay import json_answers
+from assay.core.items import KINDS
+from assay.errors import AssayError
 from assay.evaluate.compare import as_json, compare_runs
 from assay.evaluate.stored import listed, told
 from assay.serve.bench import Bench
@@ -18,6 +20,18 @@ Answer = Callable[[Bench, Values], "Values | str"]  # text is JSON already
 _MOST_RESULTS = 1000
 _TASK = Parameter("task", "what you want to understand or change, in words", required=True, longest=LONGEST)
 _PROFILE = Parameter("profile", "how to rank: a profile of assay, or of assay.toml")
+_FILTERS = (
+    Parameter("path", "only files that match: docs/, *.md, src/app.py", several=True),
+    Parameter("language", "only this language, or format of documents", several=True),
+    Parameter(
+        "kind",
+        "only passages of documents (passage), or definitions of a kind",
+        choices=("passage", *sorted(KINDS - {"file"})),
+        several=True,
+    ),
+    Parameter("documents_only", "only passages of documents", bool, default=False),
+    Parameter("code_only", "only definitions of code", bool, default=False),
+)
 _LIMIT = Parameter("limit", "at most so many", int, default=100, least=1, most=10_000)
 
 
@@ -54,16 +68,28 @@ def why(bench: Bench, values: Values) -> Values:
 def search(bench: Bench, values: Values) -> Values:
     with bench.searching() as repo:
         settings = repo.configuration.search.but(k=values["k"])
-        found = repo.search(
-            values["query"],
-            settings.k,
-            paths=values["path"],
-            languages=values["language"],
-            kinds=values["kind"],
-            documents=not values["code_only"],
-            code=not values["documents_only"],
-        )
+        found = repo.search(values["query"], settings.k, **_confined(values))
         return json_answers.search(values["query"], settings, repo.freshness().fresh, found)
+
+
+def ask(bench: Bench, values: Values) -> Values:
+    """A model writes the answer only if assay.toml names one: no request says whom this server talks to."""
+    with bench.searching() as repo:
+        reply = repo.ask(values["question"], threshold=values["threshold"], **_confined(values))
+        return json_answers.ask(reply, repo.freshness().fresh)
+
+
+def _confined(values: Values) -> Values:
+    """What a search is confined to."""
+    if values["documents_only"] and values["code_only"]:
+        raise AssayError("documents_only and code_only leave nothing to search; give one of them")
+    return {
+        "paths": values["path"],
+        "languages": values["language"],
+        "kinds": values["kind"],
+        "documents": not values["code_only"],
+        "code": not values["documents_only"],
+    }
 
 
 def impact(bench: Bench, values: Values) -> Values:
@@ -150,13 +176,21 @@ ENDPOINTS = (
         (
             Parameter("query", "what is sought, in words", required=True, longest=LONGEST),
             Parameter("k", "at most so many results", int, least=1, most=_MOST_RESULTS),
-            Parameter("path", "only files that match: docs/, *.md, src/app.py", several=True),
-            Parameter("language", "only this language, or format of documents", several=True),
-            Parameter("kind", "only passages of documents (passage), or definitions of a kind", several=True),
-            Parameter("documents_only", "only passages of documents", bool, default=False),
-            Parameter("code_only", "only definitions of code", bool, default=False),
+            *_FILTERS,
         ),
         (("query", "string"), ("fresh", "boolean"), ("results", "array")),
+        long=True,
+    ),
+    Endpoint(
+        "/api/ask",
+        "An answer with citations, or a refusal that says what was searched (`assay ask`).",
+        ask,
+        (
+            Parameter("question", "a question, in words", required=True, longest=LONGEST),
+            Parameter("threshold", "refuse when less sure than this", float, least=0, most=1),
+            *_FILTERS,
+        ),
+        (("question", "string"), ("answer", "string"), ("grounded", "boolean"), ("citations", "array")),
         long=True,
     ),
     Endpoint(

@@ -6,7 +6,6 @@ For what stands beside the generations of an index because it changes at other t
 from __future__ import annotations
 
 import bisect
-import io
 import mmap
 import os
 import zipfile
@@ -21,6 +20,7 @@ import numpy.typing as npt
 
 from assay.store.index import UnusableIndex
 from assay.store.layout import cannot_write
+from assay.store.mapped import array_in
 
 Array = npt.NDArray[Any]
 
@@ -125,7 +125,4 @@ def _member(memory: memoryview, info: zipfile.ZipInfo) -> Array:
         int.from_bytes(memory[info.header_offset + at : info.header_offset + at + 2], "little") for at in (26, 28)
     )
     start = info.header_offset + 30 + names  # behind the member's own header
-    head = io.BytesIO(memory[start : start + 256])
-    np.lib.format.read_magic(head)
-    shape, _, kind = np.lib.format.read_array_header_1_0(head)
-    return np.frombuffer(memory, kind, int(np.prod(shape)), start + head.tell()).reshape(shape)
+    return array_in(memory, start)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 # Bump when the tables change: an index of another version is rebuilt, never guessed at.
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 NAME = "catalogue.db"
 
@@ -20,7 +20,8 @@ CREATE TABLE files (
 );
 CREATE TABLE symbols (
     number INTEGER PRIMARY KEY, file INTEGER NOT NULL, ordinal INTEGER NOT NULL, id TEXT NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL,
-    symbol TEXT NOT NULL, nth INTEGER, owner TEXT, kin TEXT, start INTEGER, end INTEGER, test INTEGER
+    symbol TEXT NOT NULL, nth INTEGER, owner TEXT, kin TEXT, start INTEGER, end INTEGER, test INTEGER,
+    lower TEXT NOT NULL
 );
 CREATE TABLE texts (number INTEGER PRIMARY KEY, signature TEXT, doc TEXT, identifiers TEXT, literals TEXT);
 CREATE TABLE externals (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
@@ -32,6 +33,7 @@ CREATE TABLE imported (source TEXT, target TEXT, type TEXT, provenance TEXT, con
 _INDEXES = """
 CREATE UNIQUE INDEX symbols_id ON symbols (id);
 CREATE INDEX symbols_name ON symbols (name);
+CREATE INDEX symbols_lower ON symbols (lower);
 CREATE INDEX symbols_owner ON symbols (owner, name) WHERE owner != '';
 CREATE INDEX symbols_file ON symbols (file, ordinal);
 """
@@ -139,7 +141,9 @@ class Catalogue:
         self.connection.executemany(f"INSERT OR REPLACE INTO files VALUES ({_marks(FileRow)})", rows)
 
     def add_symbols(self, rows: Iterable[SymbolRow]) -> None:
-        self.connection.executemany(f"INSERT INTO symbols VALUES ({_marks(SymbolRow)})", rows)
+        """Adds symbols, each also by its name in lower case, as Python sees it: SQLite knows only English letters."""
+        found = ((*row, row.name.lower()) for row in rows)
+        self.connection.executemany(f"INSERT INTO symbols VALUES ({_marks(SymbolRow)}, ?)", found)
 
     def add_texts(self, rows: Iterable[TextRow]) -> None:
         self.connection.executemany(f"INSERT INTO texts VALUES ({_marks(TextRow)})", rows)
@@ -186,7 +190,8 @@ class Catalogue:
         return FileRow(*row) if row else None
 
     def symbols(self, where: str = "1", parameters: tuple[object, ...] = ()) -> list[SymbolRow]:
-        return [SymbolRow(*row) for row in self.connection.execute(f"SELECT * FROM symbols WHERE {where}", parameters)]
+        rows = self.connection.execute(f"SELECT {', '.join(SymbolRow._fields)} FROM symbols WHERE {where}", parameters)
+        return [SymbolRow(*row) for row in rows]
 
     def numbers(self, ids: Iterable[str]) -> dict[str, int]:
         """The numbers of those ids that exist."""

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from assay.core.items import KINDS
 from assay.store.catalogue import SymbolRow
+from assay.store.mapped import Held, array_of
 
 NAME = "columns.npy"
 
@@ -37,8 +38,8 @@ class Columns:
         self._rows = rows
 
     @classmethod
-    def open(cls, folder: Path) -> Columns:
-        return cls(np.load(folder / NAME, mmap_mode="r"))
+    def open(cls, held: Held) -> Columns:
+        return cls(array_of(held, NAME))
 
     @classmethod
     def of(cls, parts: list[Array]) -> Columns:

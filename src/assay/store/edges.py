@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from assay.store.mapped import Held, array_of
+
 NAME, ORDER_NAME = "edges.npy", "edges_by_target.npy"
 
 DTYPE = np.dtype(
@@ -92,8 +94,8 @@ class Edges:
         return np.ascontiguousarray(self.all["target"][self._order])
 
     @classmethod
-    def open(cls, folder: Path) -> Edges:
-        return cls(np.load(folder / NAME, mmap_mode="r"), np.load(folder / ORDER_NAME, mmap_mode="r"))
+    def open(cls, held: Held) -> Edges:
+        return cls(array_of(held, NAME), array_of(held, ORDER_NAME))
 
     @property
     def digest(self) -> str:

@@ -165,7 +165,7 @@ class History:
         """The files a commit touched, where they are now."""
         start, end = self.arrays["file_starts"][commit : commit + 2]
         found = self._numbers[self.arrays["files"][start:end]]
-        return np.unique(found[found > 0])
+        return np.array(sorted(set(found[found > 0].tolist())), found.dtype)
 
     def symbols(self, commit: int) -> Array:
         """The symbols a commit touched, of the newest commits; of namesakes in a file the one nearest to the change: code keeps its order."""

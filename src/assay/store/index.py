@@ -6,21 +6,23 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from assay.core.edges import EDGE_NAMES, EXTERNAL, PROVENANCES, Edge
 from assay.core.items import Item
 from assay.errors import AssayError
-from assay.store import catalogue, columns, edges, layout, postings
+from assay.store import catalogue, layout
 from assay.store.catalogue import Catalogue, FileRow
-from assay.store.columns import Columns
-from assay.store.edges import Edges
 from assay.store.layout import Home
-from assay.store.postings import Postings
+from assay.store.mapped import Held, hold
 
-Arrays = TypeVar("Arrays", Edges, Postings, Columns)
+if TYPE_CHECKING:
+    from assay.store.columns import Columns
+    from assay.store.edges import Edges
+    from assay.store.postings import Postings
 
-_ARRAYS = ("edges", "words", "columns")
+    Arrays = TypeVar("Arrays", Edges, Postings, Columns)
+
 _ITEM = (
     "SELECT s.number, s.id, s.kind, s.name, s.symbol, f.path, s.start, s.end, coalesce(t.signature, ''), coalesce(t.doc, ''), s.test "
     "FROM symbols s JOIN files f ON f.number = s.file LEFT JOIN texts t ON t.number = s.number "
@@ -36,13 +38,11 @@ class UnusableIndex(AssayError):
 
 
 class Index:
-    """One generation of an index, open for reading."""
+    """One generation of an index, open for reading. Its arrays are held from the beginning and mapped when they are first asked for."""
 
-    def __init__(
-        self, root: Path, folder: Path, opened: Catalogue, graph: Edges, words: Postings, table: Columns
-    ) -> None:
+    def __init__(self, root: Path, folder: Path, opened: Catalogue, held: Held, hint: str) -> None:
         self.root, self.folder, self.catalogue = root, folder, opened
-        self.edges, self.postings, self.columns = graph, words, table
+        self._held, self._hint = held, hint
 
     @classmethod
     def open(cls, root: Path, home: Home) -> Index:
@@ -63,7 +63,7 @@ class Index:
     @classmethod
     def _open(cls, root: Path, folder: Path, hint: str) -> Index:
         path = folder / catalogue.NAME
-        if not path.exists() or not (folder / edges.NAME).exists():
+        if not path.exists():
             raise FileNotFoundError(path)
         try:
             opened = Catalogue.read(path)
@@ -79,15 +79,47 @@ class Index:
             opened.close()
             raise UnusableIndex(f"{path}: the index is truncated. {hint}")
         try:
-            # what is as it was sealed needs no second look
-            digests = {} if layout.is_sealed(folder) else {what: meta.get(what, "") for what in _ARRAYS}
-            graph = _mapped(Edges.open, folder / edges.NAME, digests, "edges", hint)
-            words = _mapped(Postings.open, folder / postings.ITEMS, digests, "words", hint)
-            table = _mapped(Columns.open, folder / columns.NAME, digests, "columns", hint)
+            index = cls(root, folder, opened, _held(folder, hint), hint)
+            if not layout.is_sealed(folder):  # what is as it was sealed needs no second look
+                index._check(meta)
         except (FileNotFoundError, UnusableIndex):
             opened.close()
             raise
-        return cls(root, folder, opened, graph, words, table)
+        return index
+
+    def _check(self, meta: dict[str, str]) -> None:
+        """Compares the arrays with the digests that were taken when they were written."""
+        for what, arrays in (("edges", self.edges), ("words", self.postings), ("columns", self.columns)):
+            if arrays.digest != meta.get(what, ""):
+                raise UnusableIndex(
+                    f"{self.folder}: the index is damaged (not the {what} that were written). {self._hint}"
+                )
+
+    @cached_property
+    def edges(self) -> Edges:
+        from assay.store.edges import Edges
+
+        return self._opened(Edges.open)
+
+    @cached_property
+    def postings(self) -> Postings:
+        from assay.store.postings import Postings
+
+        return self._opened(Postings.open)
+
+    @cached_property
+    def columns(self) -> Columns:
+        from assay.store.columns import Columns
+
+        return self._opened(Columns.open)
+
+    def _opened(self, read: Callable[[Held], Arrays]) -> Arrays:
+        try:
+            return read(self._held)
+        except FileNotFoundError:
+            raise
+        except Exception as error:  # numpy parses the header as Python: random bytes can raise nearly anything
+            raise _damaged(self.folder, error, self._hint) from None
 
     def damage(self) -> str:
         """What is wrong with the catalogue; empty when nothing is. SQLite looks at all of it only if a file changed since it was sealed."""
@@ -190,16 +222,13 @@ class Index:
         return symbols, found
 
 
-def _mapped(read: Callable[[Path], Arrays], path: Path, digests: dict[str, str], what: str, hint: str) -> Arrays:
-    """Opens arrays of a generation and checks that they are those of their digest, if it is given; `path` is the file to speak of."""
+def _held(folder: Path, hint: str) -> Held:
     try:
-        opened = read(path.parent)
-        damaged = what in digests and digests[what] != opened.digest
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # numpy parses the header as Python: random bytes can raise nearly anything
-        problem = (str(error) or type(error).__name__).splitlines()[0]
-        raise UnusableIndex(f"{path}: the index is damaged ({problem}). {hint}") from None
-    if damaged:
-        raise UnusableIndex(f"{path}: the index is damaged (not the {what} that were written). {hint}")
-    return opened
+        return hold(folder)
+    except ValueError as error:  # nothing is in a file
+        raise _damaged(folder, error, hint) from None
+
+
+def _damaged(folder: Path, error: Exception, hint: str) -> UnusableIndex:
+    problem = (str(error) or type(error).__name__).splitlines()[0]
+    return UnusableIndex(f"{folder}: the index is damaged ({problem}). {hint}")

@@ -24,6 +24,7 @@ from assay.errors import AssayError
 
 FOLDER = ".assay"
 SEAL = "seal.json"
+SECTIONS = "sections.npz"  # of documents; beside the generations, as it changes at other times
 LEARNED = "learned.db"  # what use has taught; beside the generations, and of none of them
 KEEP = 2  # generations kept: the current one, and the last for readers that are just opening it
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -69,15 +70,15 @@ class PackCache(DiskCache):
         self.write(f"DELETE FROM packs WHERE key NOT IN ({_KEPT})", [(MOST_ENTRIES, MOST_BYTES)])
 
 
-def key_of(index: Index, changed: Iterable[str], question: Iterable[object]) -> bytes:
-    """What an answer depends on: this code, the index and what is kept beside it, the project's settings, the files that are not as
-    they were indexed, and the question."""
+def key_of(index: Index, state: str, question: Iterable[object]) -> bytes:
+    """What an answer depends on: this code, the index and what is kept beside it, the project's settings, the state of its files, and
+    the question."""
     parts = [
         _code(),
         f"{index.folder.name} {index.meta.get('indexed_at')} {_stat(index.folder / catalogue.NAME)}",
         *(f"{path.name} {_stat(path)}" for path in _beside(index)),
         _stat(index.root / _SETTINGS),
-        *(f"{path} {_stat(index.root / path)}" for path in changed),
+        state,
         *(repr(one) for one in question),
     ]
     return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).digest()
@@ -92,7 +93,16 @@ def _beside(index: Index) -> list[Path]:
 @cache
 def _code() -> str:
     """Changes with any file of this package: an answer of other code is no answer."""
-    return repr([(path.name, _stat(path)) for path in sorted(_PACKAGE.rglob("*")) if path.suffix in (".py", ".toml")])
+    return repr(sorted(_files(str(_PACKAGE))))
+
+
+def _files(folder: str) -> Iterator[tuple[str, int, int]]:
+    for entry in os.scandir(folder):
+        if entry.name.endswith((".py", ".json")):
+            found = entry.stat()
+            yield entry.path, found.st_size, found.st_mtime_ns
+        elif entry.is_dir() and entry.name != "__pycache__":
+            yield from _files(entry.path)
 
 
 def _stat(path: Path) -> str:

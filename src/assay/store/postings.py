@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from assay.store.mapped import Held, array_of
+
 FIELDS = ("name", "qualifier", "path", "signature", "doc", "identifiers", "literals")
 NAME, QUALIFIER, PATH, SIGNATURE, DOC, IDENTIFIERS, LITERALS = range(len(FIELDS))
 
@@ -94,8 +96,8 @@ class Postings:
         self.lengths = lengths  # by item number; zero in all fields where there is no such item
 
     @classmethod
-    def open(cls, folder: Path) -> Postings:
-        return cls(*(np.load(folder / name, mmap_mode="r") for name in FILES))
+    def open(cls, held: Held) -> Postings:
+        return cls(*(array_of(held, name) for name in FILES))
 
     def write(self, folder: Path) -> str:
         """Writes them for `open`. Returns what tells them from damaged ones."""
@@ -133,7 +135,8 @@ class Postings:
     def having(self, field: int) -> tuple[Array, Array]:
         """The term's place and the item of every row whose term is in a field: a glance at all rows that copies few."""
         rows = np.flatnonzero(self._counts[:, field])
-        return np.searchsorted(self._starts["row"], rows, "right") - 1, self._items[rows]
+        firsts = np.searchsorted(rows, self._starts["row"])  # of each term, among the rows found
+        return np.repeat(np.arange(len(self)), np.diff(firsts)), self._items[rows]
 
     def terms_like(self, prefix: str) -> list[str]:
         """The terms that begin so."""

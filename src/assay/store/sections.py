@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
-from assay.store import arrays
+from assay.store import arrays, layout
 from assay.store.arrays import Array, Strings
 from assay.store.index import Index, UnusableIndex
 
-NAME = "sections.npz"
+NAME = layout.SECTIONS
 FORMAT = 2  # of the arrays below
 MOST_NAMESAKES = 8  # definitions of a name; one that more have names none of them
 _MOST_ROWS = 200  # definitions looked at for a qualified name
@@ -29,7 +29,7 @@ _UNREAD = bytes(16)  # instead of a content hash
 _PART = re.compile(r"[^\w]+")
 
 
-class SectionFacts(msgspec.Struct, array_like=True, frozen=True, gc=False):
+class SectionFacts(NamedTuple):
     """What is read from one section: the headings above it, outermost first, its lines from 1, its terms, the names it mentions."""
 
     headings: tuple[str, ...]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
+import sys
 from functools import cache, lru_cache
 from itertools import chain
+from types import ModuleType
 from typing import Any
 
 from assay.text.identifiers import words
@@ -40,7 +43,9 @@ def stem(word: str) -> str:
 
 @cache
 def _stemmer() -> Any:
-    # the class itself: the package's own choice may be a C library of another version; imported when first needed, as it takes 20 ms
-    from snowballstemmer.english_stemmer import EnglishStemmer  # type: ignore[import-untyped]
-
-    return EnglishStemmer()
+    # English alone, under a name of our own: the package imports thirty languages, which takes 20 ms, or a C library of another version
+    found = importlib.util.find_spec("snowballstemmer")
+    package = ModuleType("assay_snowball")
+    package.__path__ = list((found and found.submodule_search_locations) or ())
+    sys.modules[package.__name__] = package
+    return importlib.import_module("assay_snowball.english_stemmer").EnglishStemmer()

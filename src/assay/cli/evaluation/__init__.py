@@ -14,6 +14,7 @@ COMMANDS = {
     "compare": ("assay.cli.evaluation.compare", "What changed from one run to another, and whether it is more than chance."),
     "gate": ("assay.cli.evaluation.gate", "May this run go out? For CI: exit code 0 yes, 1 no, 2 could not tell."),
     "baseline": ("assay.cli.evaluation.baseline", "Write or show the baseline that a gate compares with."),
+    "threshold": ("assay.cli.evaluation.threshold", "At which confidence assay ask should refuse, by a golden set."),
     "diagnose": ("assay.cli.evaluation.diagnose", "Where each missed expectation was lost."),
     "experiment": ("assay.cli.evaluation.experiment", "Log a hypothesis, and its outcome from two runs."),
     "report": ("assay.cli.evaluation.report", "A run, or two, as one HTML page that opens offline."),

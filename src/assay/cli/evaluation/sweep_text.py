@@ -98,7 +98,8 @@ def _recommendations(sweep: Sweep) -> list[str]:
         one = named[name]
         return f"{name} ({quality}: {one.score:.4f}{f', {one.latency:.2f}ms' if isfinite(one.latency) else ''})"
 
-    lines = [f"Best overall quality: {verdict.best} ({quality}: {named[verdict.best].score:.4f})"]
+    share = f"the best on {verdict.chosen[verdict.best]:.0%} of resampled query sets"
+    lines = [f"Best overall quality: {verdict.best} ({quality}: {named[verdict.best].score:.4f}; {share})"]
     if isfinite(named[verdict.fastest].latency):
         lines.append(f"Fastest: {verdict.fastest} ({named[verdict.fastest].latency:.2f}ms)")
         lines.append(f"Best under {verdict.limit:g}ms: {told(verdict.in_time) if verdict.in_time else 'none'}")

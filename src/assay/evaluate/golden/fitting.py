@@ -50,7 +50,7 @@ def as_documents(queries: Sequence[GoldenQuery]) -> tuple[list[GoldenQuery], lis
                 grades[one.name] = max(one.grade, grades.get(one.name, one.grade))
         others = [e for e in query.expected if e.level != level]
         documents = [
-            replace(query.expected[0], name=name, level="doc", grade=grade, doc="", start=0, end=0)
+            replace(query.expected[0], name=name, level="doc", grade=grade, doc="", start=0, end=0, page=0)
             for name, grade in grades.items()
         ]
         out.append(replace(query, expected=(*documents, *others)))

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from assay.core.golden import GoldenQuery, GoldenSet
+from assay.core.golden import Expected, GoldenQuery, GoldenSet
 from assay.errors import AssayError
 from assay.evaluate.golden.format import Format
 from assay.evaluate.golden.formats import FORMATS, described, named
@@ -74,6 +74,11 @@ def _warnings(queries: Sequence[GoldenQuery]) -> list[str]:
     return out
 
 
+def _page(expected: Expected) -> tuple[int, ...]:
+    """Nothing where there is none: sets without pages keep the digest they had."""
+    return (expected.page,) if expected.page else ()
+
+
 def digest(queries: Sequence[GoldenQuery]) -> str:
     """A hash of what can change a score: ids, texts, repositories, expectations, refusals; not of their order, nor of notes and tiers."""
     content = [
@@ -81,7 +86,7 @@ def digest(queries: Sequence[GoldenQuery]) -> str:
             query.id,
             query.text,
             query.repository,
-            sorted((e.level, e.name, e.grade, e.doc, e.start, e.end) for e in query.expected),
+            sorted((e.level, e.name, e.grade, e.doc, e.start, e.end, *_page(e)) for e in query.expected),
             query.refuse,
             sorted(query.must_contain),
             sorted(query.forbidden),

@@ -15,11 +15,12 @@ from assay.evaluate.golden.problems import Problems
 from assay.text.identifiers import nearest
 
 MAX_GRADE = 100  # far above any scale in use, and 2 ** grade is still a number
+_PLACE = ("start", "end", "page")
 _INTEGER = re.compile(r"[-+]?[0-9]{1,15}")
 
 # How an expectation that is written as a mapping calls its name at each level, and what else it may say
 _NAMED = {"symbol": ("name",), "file": ("path",), "doc": ("id",), "chunk": ("id",), "span": ("path", "doc")}
-_MORE = {"chunk": ("doc", "start", "end"), "span": ("start", "end")}
+_MORE = {"chunk": ("doc", "start", "end"), "span": ("start", "end", "page")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,13 +186,14 @@ def _grade(node: Node, told: _Told) -> int:
 
 def _expectations(level: str, node: Node, told: _Told) -> tuple[Expected, ...]:
     """A list of names, or of mappings with a name and more. One that is repeated counts once; with another grade it is an error."""
-    out: dict[tuple[str, int, int], Expected] = {}
-    lines: dict[tuple[str, int, int], int] = {}
+    out: dict[tuple[str | int, ...], Expected] = {}
+    lines: dict[tuple[str | int, ...], int] = {}
     for one in _listed(node, told):
         expected = _expectation(level, one, told) if isinstance(one, Fields) else _plain(level, one, told)
         if expected is None:
             continue
-        key = (expected.name, expected.start, expected.end) if level == "span" else (expected.name, 0, 0)
+        place = (expected.start, expected.end, expected.page) if level == "span" else ()
+        key = (expected.name, *place)
         if out.setdefault(key, expected) != expected:
             told.error(one.line, f"expects `{expected.name}` twice and differently, first in line {lines[key]}")
         elif key in lines:
@@ -202,7 +204,7 @@ def _expectations(level: str, node: Node, told: _Told) -> tuple[Expected, ...]:
 
 def _plain(level: str, node: Node, told: _Told) -> Expected | None:
     if level == "span":
-        told.error(node.line, f"must hold mappings {{path, start, end}}, not {spoken(node)}")
+        told.error(node.line, f"must hold mappings {{path, start, end}} or {{path, page}}, not {spoken(node)}")
         return None
     name = _name(node, told)
     return Expected(name, level) if name else None
@@ -223,12 +225,15 @@ def _expectation(level: str, node: Fields, told: _Told) -> Expected | None:
         return reader(node.values[name], told.about(name)) if name in node.values else default
 
     name, doc = read(given[0], _name, ""), read("doc", _name, "") if "doc" in more else ""
-    start, end, grade = read("start", _integer, 0), read("end", _integer, 0), read("grade", _grade, 1)
-    if ("start" in node.values) != ("end" in node.values) or (level == "span" and "end" not in node.values):
-        told.error(node.line, f"needs `start` and `end` of `{name}`")
+    start, end, page, grade = (*(read(place, _integer, 0) for place in _PLACE), read("grade", _grade, 1))
+    lines = {"start", "end"} & node.values.keys()
+    if len(lines) == 1 or (level == "span" and not lines and "page" not in node.values):
+        told.error(node.line, f"needs `start` and `end` of `{name}`" + (", or its `page`" if level == "span" else ""))
+    elif "page" in node.values and (lines or page < 1):
+        told.error(node.line, f"`{name}` needs a page from 1 and no lines, or lines and no page")
     elif start < 0 or end < start:
         told.error(node.line, f"`{name}` must not end before it starts: {start} to {end}")
-    return Expected(name, level, grade, doc, start, end)
+    return Expected(name, level, grade, doc, start, end, page)
 
 
 _READERS: dict[str, Callable[[Node, _Told], Any]] = {
@@ -266,7 +271,9 @@ def _entry(expected: Expected) -> str | dict[str, Any]:
     entry: dict[str, Any] = {_NAMED[expected.level][0]: expected.name}
     if expected.doc:
         entry["doc"] = expected.doc
-    if expected.level == "span" or expected.start or expected.end:
+    if expected.page:
+        entry["page"] = expected.page
+    elif expected.level == "span" or expected.start or expected.end:
         entry |= {"start": expected.start, "end": expected.end}
     if expected.grade != 1:
         entry["grade"] = expected.grade

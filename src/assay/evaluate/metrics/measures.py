@@ -53,6 +53,7 @@ _FACTS = tuple(
     for name, meaning, better in (
         ("citation_coverage", "share of grounded answers whose every citation resolves", "higher"),
         ("groundedness", "share of answers with all must_contain strings and no forbidden one", "higher"),
+        ("support", "share of an answer's sentences whose words stand in the spans they cite", "higher"),
         ("refusal_correctness", "share of the questions to refuse that were refused", "higher"),
         ("unsupported_answer", "share of the questions to refuse that were answered all the same", "lower"),
         ("over_refusal", "share of the answerable questions that were refused", "lower"),

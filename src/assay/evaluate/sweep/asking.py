@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -60,6 +61,14 @@ def _at_once(tasks: Sequence[Task], jobs: int, advance: Advance) -> Iterator[Ask
             for done in as_completed(waiting):
                 yield done.result()
                 advance(len(tasks[0].golden.queries))
+        except BrokenProcessPool:
+            raise AssayError(
+                "a process that asked was ended, perhaps for want of memory. What was answered is kept: the same command goes on"
+            ) from None
+        except BaseException:
+            for child in multiprocessing.active_children():  # what they have answered is kept
+                child.terminate()
+            raise
         finally:
             for future in waiting:
                 future.cancel()

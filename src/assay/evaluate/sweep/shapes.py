@@ -18,7 +18,7 @@ from assay.evaluate.slices import members
 from assay.evaluate.statistics import latency, mean_interval
 from assay.evaluate.summary import clusters_of, describe_queries
 from assay.evaluate.sweep.grid import NONE, SHARED
-from assay.evaluate.sweep.measured import Measured
+from assay.evaluate.sweep.measured import Figure, Measured
 from assay.evaluate.sweep.verdict import Verdict, band
 from assay.text.chunk import parse as chunker
 
@@ -36,7 +36,7 @@ def single(one: Measured, golden: GoldenSet, difficulties: Sequence[Difficulty])
         "config": config(one),
         "summary": {"total_queries": len(golden.queries), **_averages(one, slice(None))},
         "bands": {f"avg_{key}": word for key, value in one.means.items() if (word := band(key, value))},
-        "intervals": {f"avg_{key}": _interval(values, clusters) for key, values in one.values.items()},
+        "intervals": {f"avg_{figure.key}": _interval(one, figure, clusters) for figure in one.figures},
         "latency": {name: finite(value) for name, value in asdict(latency(one.judged.fact("latency_ms"))).items()},
         "latency_under_load": one.disturbed,
         **{
@@ -76,6 +76,7 @@ def comparison(
             name: statistics_json(pair, verdict.adjusted[name]) | {"told_apart": not verdict.alike(name)}
             for name, pair in verdict.against.items()
         },
+        "best_shares": {name: finite(share) for name, share in verdict.chosen.items()},
         "difficulty": difficulty(measured, golden.queries, difficulties),
         "work": dict(work),
         "warnings": warnings(measured, golden),
@@ -104,7 +105,12 @@ def recommendations(by_name: Mapping[str, Measured], verdict: Verdict) -> dict[s
         if not name:
             return None
         one = by_name[name]
-        return {"name": name, f"ndcg_at_{one.info.k}": finite(one.score), "latency_ms": finite(one.latency)}
+        return {
+            "name": name,
+            f"ndcg_at_{one.info.k}": finite(one.score),
+            "latency_ms": finite(one.latency),
+            "best_share": finite(verdict.chosen[name]),
+        }
 
     return {
         "best_quality": told(verdict.best),
@@ -171,8 +177,12 @@ def _averages(one: Measured, rows: Any) -> dict[str, float | None]:
     return averages | {"avg_latency_ms": finite(latency(one.judged.fact("latency_ms")[rows]).mean)}
 
 
-def _interval(values: Any, clusters: list[str] | None) -> dict[str, float | None]:
-    found = mean_interval(values, clusters=clusters)
+def _interval(one: Measured, figure: Figure, clusters: list[str] | None) -> dict[str, float | None]:
+    """As it was stored with the run, where its measure is one of those that every run reports."""
+    stored = one.info.aggregate_json.get("spread", {}).get(str(figure.measure))
+    if stored:
+        return {"low": stored["low"], "high": stored["high"]}
+    found = mean_interval(one.values[figure.key], clusters=clusters)
     return {"low": finite(found.low), "high": finite(found.high)}
 
 

@@ -40,9 +40,22 @@ def configured(system: str, root: Path, corpus: Path | None = None) -> Configura
 def make(
     configurations: Sequence[Configuration], golden: GoldenSet, root: Path, corpus: Path | None, progress: Progress
 ) -> list[Stage]:
-    """Makes what the configurations share, each once, and says what had to be made."""
+    """Makes what the configurations share, each once, and says what had to be made. A model that is not there is met before much was done."""
     repositories = sorted({query.repository for query in golden.queries}) if corpus else [""]
-    return [stage for spec in distinct(configurations) for stage in _made(spec, repositories, root, corpus, progress)]
+    stages: list[Stage] = []
+    for spec in distinct(configurations):
+        stages += _made(spec, repositories, root, corpus, progress)
+        if len(stages) == len(repositories):
+            for check in _rerankers(configurations):
+                list(_made(check, repositories[:1], root, corpus, progress))
+    return stages
+
+
+def _rerankers(configurations: Sequence[Configuration]) -> list[str]:
+    """A SPEC for each reranker, with the passages that there are already."""
+    first = configurations[0]
+    named = dict.fromkeys(one.settings["reranker"] for one in configurations if "reranker" in one.settings)
+    return [Configuration(first.system, {**first.settings, "embedder": NONE, "reranker": one}).spec for one in named]
 
 
 def distinct(configurations: Sequence[Configuration]) -> list[str]:

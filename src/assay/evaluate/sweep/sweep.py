@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from assay.core.golden import GoldenSet
 from assay.core.progress import Progress
@@ -97,6 +98,6 @@ def save(sweep: Sweep, folder: Path) -> tuple[dict[str, Any], list[Path]]:
     files = {folder / "comparison.json": report}
     files |= {folder / f"{one['config']['name']}.json": one for one in report["reports"]}
     for path, content in files.items():
-        write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+        write_text(path, msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n")
     write_text(folder / "report.html", render(report))
     return report, [folder / "comparison.json", folder / "report.html"]

@@ -6,10 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from assay.evaluate.metrics.judged import Floats
 from assay.evaluate.statistics import Paired, holm, paired
+from assay.evaluate.statistics.bootstrap import BLOCK
 from assay.evaluate.sweep.measured import Measured
 
 ALPHA = 0.05
+_RESAMPLES = 2_000  # of the queries; shares are good to a hundredth
 
 # from which value on a figure is called so; seed 004
 _BANDS: Mapping[str, Sequence[tuple[float, str]]] = {
@@ -38,6 +43,7 @@ class Verdict:
     adjusted: Mapping[str, float]
     front: Sequence[str]  # nothing is both better and faster; the best first
     thrifty: str  # the fastest that cannot be told from the best
+    chosen: Mapping[str, float]  # how often each would be the best on other queries of the same kind
 
     def alike(self, name: str) -> bool:
         """Whether a configuration cannot be told from the best."""
@@ -69,7 +75,39 @@ def judge(measured: Sequence[Measured], limit: float, clusters: Sequence[str] | 
         adjusted=adjusted,
         front=[one.name for one in front(ranked)],
         thrifty=min(alike, key=lambda one: one.latency).name,
+        chosen=dict(
+            zip((one.name for one in ranked), best_shares([one.quality for one in ranked], clusters), strict=True)
+        ),
     )
+
+
+def best_shares(quality: Sequence[Floats], clusters: Sequence[str] | None = None) -> list[float]:
+    """The share of resampled query sets on which each configuration is the best; those that tie share. Whole clusters are drawn where there are any.
+
+    The best of many on one set is partly luck: this says how much of its lead is.
+    """
+    values = np.array(quality)
+    judged = ~np.isnan(values).any(axis=0)
+    labels = np.arange(values.shape[1]) if clusters is None else np.unique(np.array(clusters), return_inverse=True)[1]
+    _, units = np.unique(labels[judged], return_inverse=True)
+    if not len(units):
+        return [1 / len(values)] * len(values)
+    totals = np.array([np.bincount(units, weights=row) for row in values[:, judged]])
+    return _drawn_shares(totals, np.random.default_rng(0))
+
+
+def _drawn_shares(totals: Floats, generator: np.random.Generator) -> list[float]:
+    """The shares over resamples of the columns, drawn in blocks so that memory stays small."""
+    units, left = totals.shape[1], _RESAMPLES
+    shares = np.zeros(len(totals))
+    while left:
+        rows = min(left, max(1, BLOCK // units))
+        drawn = generator.multinomial(units, np.full(units, 1 / units), rows)
+        sums = np.round(drawn @ totals.T, 9)  # as many queries for all, so sums compare as means do
+        best = sums == sums.max(axis=1, keepdims=True)
+        shares += (best / best.sum(axis=1, keepdims=True)).sum(axis=0)
+        left -= rows
+    return [float(share) for share in shares / _RESAMPLES]
 
 
 def front(measured: Sequence[Measured]) -> list[Measured]:

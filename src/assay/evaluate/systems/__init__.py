@@ -32,6 +32,7 @@ class Kind:
 KINDS = {
     "assay": Kind("assay", "assay, assay:PROFILE or assay:PROFILE,walk=0.5", bare=True),
     "search": Kind("search", "search or search:chunker=structure:512,embedder=lsa,reranker=features", bare=True),
+    "ask": Kind("ask", "ask or ask:threshold=0.4,model=http://127.0.0.1:8080/v1#NAME", bare=True),
     "cmd": Kind("command", "cmd:rg -l -e {query}"),
     "http": Kind("http", "http://127.0.0.1:8000/search", whole=True),
     "https": Kind("http", "https://example.org/search?q={query}&limit={k}", whole=True),

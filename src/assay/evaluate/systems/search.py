@@ -19,14 +19,14 @@ from assay.core.progress import Progress
 from assay.errors import AssayError
 from assay.evaluate.systems.assay import digest, fingerprint, reading
 from assay.evaluate.systems.protocol import Base, SystemDied, SystemFailed, finished, folder_of
-from assay.retrieve.configuration import SearchSettings, load, search_settings
+from assay.retrieve.configuration import AskSettings, SearchSettings, load, search_settings
 from assay.retrieve.found import Found
 from assay.searching import Searcher, prepare
 from assay.store.index import Index
 from assay.store.layout import Home
 from assay.text.chunk import parse
 
-_NOT_DESCRIBED = ("k", "embedder_key_variable", "reranker_key_variable")  # what changes no result
+_NOT_DESCRIBED = ("k", "embedder_key_variable", "reranker_key_variable", "model_key_variable")  # what changes no result
 _NEXT = re.compile(r",(?=\w+=)")  # a value may have commas in it
 
 
@@ -56,14 +56,18 @@ class Made(NamedTuple):
 class SearchSystem(Base):
     """Searches the root, or the query's repository inside the corpus."""
 
+    kind = "search"
     concurrent = False
     progress: Progress | None = None  # told what is divided and embedded
 
-    def __init__(self, root: Path, corpus: Path | None, settings: SearchSettings) -> None:
-        usual = dataclasses.asdict(SearchSettings())
-        told = {name: value for name, value in dataclasses.asdict(settings).items() if name not in _NOT_DESCRIBED}
+    def __init__(
+        self, root: Path, corpus: Path | None, settings: SearchSettings, asking: AskSettings | None = None
+    ) -> None:
+        usual = dataclasses.asdict(SearchSettings()) | dataclasses.asdict(AskSettings())
+        chosen = dataclasses.asdict(settings) | (dataclasses.asdict(asking) if asking else {})
+        told = {name: value for name, value in chosen.items() if name not in _NOT_DESCRIBED}
         said = ",".join(f"{name}={value}" for name, value in told.items() if value != usual[name])
-        super().__init__(f"search:{said}" if said else "search")
+        super().__init__(f"{self.kind}:{said}" if said else self.kind)
         self.settings = settings
         self._told = told
         self._root, self._corpus = root, corpus
@@ -123,18 +127,22 @@ class SearchSystem(Base):
             except AssayError as error:
                 raise SystemFailed(str(error)) from None
             spent = time.perf_counter() - started
-        return finished(Response(tuple(_hit(one) for one in found)), k, spent)
+        return finished(Response(tuple(hit(one) for one in found)), k, spent)
 
     def close(self) -> None:
         for opened in self._open.values():
             opened.index.close()
 
 
-def _hit(one: Found) -> Hit:
-    return Hit(one.id, one.symbol, one.path, one.path, one.start, one.end, round(one.score, 6))
+def hit(one: Found) -> Hit:
+    return Hit(one.id, one.symbol, one.path, one.path, one.start, one.end, round(one.score, 6), page=one.page)
 
 
 def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> SearchSystem:
     """As the root's assay.toml has it, but for what the SPEC says."""
-    said = dict(part.partition("=")[::2] for part in _NEXT.split(argument)) if argument else {}
-    return SearchSystem(root, corpus, load(root).search.but(**search_settings(said)))
+    return SearchSystem(root, corpus, load(root).search.but(**search_settings(said(argument))))
+
+
+def said(argument: str) -> dict[str, str]:
+    """The settings in a SPEC, by name."""
+    return dict(part.partition("=")[::2] for part in _NEXT.split(argument)) if argument else {}

@@ -25,6 +25,7 @@ NAMES = {
     "end": ("end", "end_line"),
     "score": ("score", "_score"),
     "tokens": ("tokens", "token_count"),
+    "page": ("page", "page_number"),
 }
 # Objects inside a result that hold the facts about it, as vector stores and search servers nest them.
 NESTED = ("chunk", "node", "document", "metadata", "payload", "_source")
@@ -135,9 +136,10 @@ def hit(value: object) -> Hit:
     if not identifier:
         there = ", ".join(map(str, fields)) or "nothing"
         raise SystemFailed(f"nothing names it: give it an id, a path or a symbol; there is {there}")
-    score, tokens = _score(_first(fields, "score")), _whole(_first(fields, "tokens"), "tokens") or 0
+    score = _score(_first(fields, "score"))
+    tokens, page = (_whole(_first(fields, fact), fact) or 0 for fact in ("tokens", "page"))
     known = Hit(identifier, symbol, path) if path or symbol else named(identifier)
-    return replace(known, doc=doc, start=start, end=end, score=score, tokens=tokens)
+    return replace(known, doc=doc, start=start, end=end, score=score, tokens=tokens, page=page)
 
 
 def named(identifier: str, score: float | None = None) -> Hit:
@@ -268,15 +270,27 @@ def _answer(value: Mapping[str, Any]) -> Answer | None:
         text=text or "",
         citations=tuple(_citation(one, position) for position, one in enumerate(citations or (), 1)),
         grounded=not refused if grounded is None else grounded,
+        confidence=_confidence(facts.get("confidence")),
     )
 
 
 def _citation(value: object, position: int) -> Citation:
-    """One citation: an id, or an object that has one and may say whether it resolved."""
+    """One citation: an id, or an object that has one and may say whether it resolved, what it cites, and as which number."""
     try:
-        return Citation(hit(value).id, _flag(value, "resolved") if isinstance(value, Mapping) else None)
+        if not isinstance(value, Mapping):
+            return Citation(hit(value).id)
+        text, number = value.get("text"), value.get("n")
+        return Citation(
+            hit(value).id, _flag(value, "resolved"), text if isinstance(text, str) else "", number if type(number) is int else 0
+        )  # fmt: skip
     except SystemFailed as error:
         raise SystemFailed(f"citation {position}: {error}") from None
+
+
+def _confidence(value: object) -> float | None:
+    """How sure the system says it is; words such as "high" say nothing that can be compared."""
+    said = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    return said if math.isfinite(said) else None
 
 
 def _stages(value: Mapping[str, Any]) -> tuple[Stage, ...]:

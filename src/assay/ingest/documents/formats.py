@@ -7,9 +7,10 @@ import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
+from typing import TYPE_CHECKING
 
-from assay.ingest.documents.opened import Opened, open_text
-from assay.ingest.documents.outline import asciidoc, markdown, restructured
+if TYPE_CHECKING:
+    from assay.ingest.documents.opened import Opened
 
 _TEXT_BYTES = 2_000_000  # a longer text is data
 _PACKED_BYTES = 50_000_000  # of files that hold pictures, too
@@ -32,6 +33,14 @@ class Format:
         return "" if not self.needs or _installed(self.needs) else f"{self.name} (install 'assay[docs]' to read it)"
 
 
+def _text(data: bytes, outline: str) -> Opened:
+    """A text with an outline. The modules are imported for the first one: knowing the formats of files needs neither."""
+    from assay.ingest.documents import opened
+    from assay.ingest.documents import outline as outlines
+
+    return opened.open_text(data, getattr(outlines, outline))
+
+
 def _opened(data: bytes, module: str) -> Opened:
     """What the `open_document` of a module makes of a file; most repositories have no such files, so it is imported when it meets one."""
     opened: Opened = importlib.import_module(f"assay.ingest.documents.{module}").open_document(data)
@@ -46,15 +55,17 @@ def _installed(module: str) -> bool:
 FORMATS = {
     form.name: form
     for form in (
-        Format("markdown", (".md", ".markdown", ".mdx"), partial(open_text, outline=markdown)),
-        Format("rst", (".rst",), partial(open_text, outline=restructured)),
-        Format("asciidoc", (".adoc", ".asciidoc"), partial(open_text, outline=asciidoc)),
+        Format("markdown", (".md", ".markdown", ".mdx"), partial(_text, outline="markdown")),
+        Format("rst", (".rst",), partial(_text, outline="restructured")),
+        Format("asciidoc", (".adoc", ".asciidoc"), partial(_text, outline="asciidoc")),
         # guides in plain text are often reStructuredText, or underlined like it
-        Format("text", (".txt",), partial(open_text, outline=restructured)),
+        Format("text", (".txt",), partial(_text, outline="restructured")),
         Format("html", (".html", ".htm", ".xhtml"), partial(_opened, module="html"), most_bytes=5_000_000),
         Format("notebook", (".ipynb",), partial(_opened, module="notebook"), most_bytes=_PACKED_BYTES),
         Format("docx", (".docx",), partial(_opened, module="docx"), most_bytes=_PACKED_BYTES, binary=True),
-        Format("pdf", (".pdf",), partial(_opened, module="pdf"), most_bytes=_PACKED_BYTES, binary=True, needs="pypdf"),
+        Format(
+            "pdf", (".pdf",), partial(_opened, module="pdf"), most_bytes=_PACKED_BYTES, binary=True, needs="pypdfium2"
+        ),
     )
 }
 _BY_ENDING = {ending: form for form in FORMATS.values() for ending in form.endings}
@@ -63,4 +74,4 @@ _BY_ENDING = {ending: form for form in FORMATS.values() for ending in form.endin
 def format_of(path: str) -> Format | None:
     """The format of a document by the ending of its name; None for what is no document."""
     name, dot, ending = path.rpartition(".")
-    return _BY_ENDING.get(f".{ending.lower()}") if dot and not name.endswith("/") else None
+    return _BY_ENDING.get(f".{ending.lower()}") if dot and name and not name.endswith("/") else None

@@ -58,6 +58,8 @@ def markdown(lines: Sequence[str], start: int) -> Outline:
 
 
 _RULE = re.compile(r"([!-/:-@\[-`{-~])\1+[ \t]*$")
+# `:mod:`csv``, `:ref:`loading <load>``, ``` ``code`` ```: what is read of them
+_ROLE = re.compile(r"(?::[\w:+.-]+:)?(`{1,2})[~!]?([^`<>]+?)(?:\s*<[^`<>]*>)?\1_{0,2}")
 _SHORTEST = 4  # characters: a shorter line under a longer title is text
 
 
@@ -80,7 +82,7 @@ def restructured(lines: Sequence[str], start: int) -> Outline:
         fits = len(rule) >= len(title) or len(rule) >= _SHORTEST
         if fits and (over or not title[0].isspace()) and _is_title(lines, number - 1, start, out, at):
             level = levels.setdefault((rule[0], over), len(levels) + 1)
-            out.headings.append(Heading(at, level, title.strip()))
+            out.headings.append(Heading(at, level, _ROLE.sub(r"\2", title.strip())))
     return out
 
 

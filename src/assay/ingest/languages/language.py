@@ -7,10 +7,11 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from tree_sitter import Language as Grammar
-from tree_sitter import Query
+if TYPE_CHECKING:
+    from tree_sitter import Language as Grammar
+    from tree_sitter import Query
 
 HERE = Path(__file__).parent
 
@@ -93,6 +94,8 @@ class Language:
 
     @cached_property
     def grammar_object(self) -> Grammar:
+        from tree_sitter import Language as Grammar
+
         module, function = self.grammar.split(":")
         return Grammar(getattr(importlib.import_module(module), function)())
 
@@ -102,6 +105,8 @@ class Language:
 
         Single marks are most of what is found, and reading them as plain captures costs half as much as matching them one by one.
         """
+        from tree_sitter import Query
+
         files = self.query.split() or [f"{self.name}.scm"]
         grouped, single = list[str](), list[str]()
         for pattern in query_patterns("\n".join((HERE / file).read_text() for file in files)):

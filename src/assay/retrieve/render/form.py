@@ -44,7 +44,7 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    return printable(_BREAKS.sub(" ", text))
+    return text if text.isprintable() else printable(_BREAKS.sub(" ", text))
 
 
 def place(packed: PackedItem) -> str:

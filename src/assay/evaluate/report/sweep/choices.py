@@ -96,6 +96,12 @@ def _configuration_columns(report: Report) -> list[Column[Report]]:
         number_column("p95", lambda one: one["latency"]["p95"], "slower than 95 % of the queries", milliseconds, minor=True),
         number_column("Δ best", lambda one: compared(one, "delta"), f"difference in NDCG@{report['k']} from the best", signed),
         number_column("p", lambda one: compared(one, "p_holm"), "paired randomisation test, after Holm", probability),
+        number_column(
+            "Best on",
+            lambda one: report["best_shares"][one["config"]["name"]],
+            "share of resampled query sets on which it is the best",
+            lambda share: f"{share or 0.0:.0%}",
+        ),
         Column[Report]("Run", lambda one: element("code", one["run_id"]), "minor number"),
     ]  # fmt: skip
 

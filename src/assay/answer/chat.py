@@ -1,0 +1,61 @@
+"""A model that writes: any OpenAI-compatible `/v1/chat/completions`, read as it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from assay.answer.prompt import Message
+from assay.embed.server import Server, ServerFailed, server
+
+_TEMPERATURE = 0.0  # the same question should get the same answer
+_CUT = "the model stopped at its limit of length"
+
+
+@dataclass
+class Chat:
+    """One conversation of one question. `text` yields what is written; afterwards `problem` says why it is not whole, if so."""
+
+    server: Server
+    problem: str = ""
+
+    def text(self, messages: Sequence[Message]) -> Iterator[str]:
+        """The answer, bit by bit. ServerFailed when nothing comes; trouble after the first bit ends it and stands in `problem`."""
+        finished, begun = "", False
+        try:
+            for event in self.server.stream({"messages": list(messages), "stream": True, "temperature": _TEMPERATURE}):
+                bit, reason = self._read(event)
+                finished = reason or finished
+                if bit:
+                    begun = True
+                    yield bit
+        except ServerFailed as trouble:
+            if not begun:
+                raise
+            if not finished:
+                self.problem = str(trouble)
+        if not begun:
+            raise ServerFailed(f"{self.server.name}: the answer is empty")
+        if finished == "length":
+            self.problem = f"{self.server.name}: {_CUT}"
+
+    def _read(self, event: Any) -> tuple[str, str]:
+        """The text of an event, streamed or whole, and why the answer ended, if it did."""
+        if isinstance(event, dict) and event.get("error"):
+            said = event["error"]
+            what = said.get("message", said) if isinstance(said, dict) else said
+            raise ServerFailed(f"{self.server.name}: {' '.join(str(what).split())[:300]}")
+        try:
+            choices = event["choices"]
+            if not choices:
+                return "", ""  # the last event may only count tokens
+            told = choices[0].get("delta") or choices[0].get("message") or {}
+            return str(told.get("content") or ""), str(choices[0].get("finish_reason") or "")
+        except (KeyError, TypeError, AttributeError, IndexError):
+            raise ServerFailed(f"{self.server.name}: the answer is not that of a chat (no choices)") from None
+
+
+def chat(spec: str, key_variable: str = "") -> Chat:
+    """The model at `URL#NAME`; the address may stop before `/v1/chat/completions`."""
+    return Chat(server(spec, "chat/completions", key_variable))

@@ -1,0 +1,82 @@
+"""What a question asks for: its words, and how much each tells in this corpus."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from itertools import pairwise
+
+import numpy as np
+
+from assay.retrieve.lexical import rarity_of
+from assay.retrieve.search import Search
+from assay.text.common import COMMON
+from assay.text.terms import terms
+
+_WORD = re.compile(r"[^\W_]+(?:[-_][^\W_]+)*")
+_LONGEST = 2_000  # characters of a question that are looked at, as in a search
+_LOOKED_AT = 500  # passages that are read to see whether parts stand together
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of a question as it was written, its terms, and how many texts of the corpus have it."""
+
+    written: str
+    terms: tuple[str, ...]
+    frequency: int
+    rarity: float
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question and its words that tell something, each once and in order."""
+
+    text: str
+    words: tuple[Word, ...]
+
+    @cached_property
+    def weights(self) -> Mapping[str, float]:
+        """What each term is worth: its rarity."""
+        return {term: word.rarity for word in self.words for term in word.terms}
+
+    @cached_property
+    def pairs(self) -> frozenset[tuple[str, str]]:
+        """The terms that stand beside each other in it, common ones too."""
+        return frozenset(pairwise(terms(self.text)))
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """The words that nothing in the corpus has."""
+        return tuple(word.written for word in self.words if not word.frequency)
+
+
+def understood(text: str, search: Search) -> Question:
+    """A question as the corpus behind a search understands it."""
+    total = len(search.passages) + len(search.index.postings.numbers)
+    words: dict[tuple[str, ...], Word] = {}
+    for written in _WORD.findall(text[:_LONGEST]):
+        stems = tuple(term for term in terms(written) if term not in COMMON)
+        if written.lower() in COMMON or not stems or stems in words:
+            continue
+        frequency = _frequency(written, search)
+        words[stems] = Word(written, stems, frequency, rarity_of(total, frequency))
+    return Question(text, tuple(words.values()))
+
+
+def _frequency(written: str, search: Search) -> int:
+    """How many passages and definitions have a word. Parts of one that is composed (WebSocket, time-ordered) must stand together."""
+    parts = terms(written)
+    passages, items = (
+        reduce(np.intersect1d, (having(part)[0] for part in parts))
+        for having in (search.passages.having, search.index.postings.get)
+    )
+    if len(parts) == 1:
+        return len(passages) + len(items)
+    joined = "[- ]?".join(map(re.escape, written.split("-")))
+    together = re.compile(rf"(?<![^\W_]){joined}", re.IGNORECASE)
+    return len(items) + sum(
+        bool(together.search(search.passages[number].text)) for number in passages[:_LOOKED_AT].tolist()
+    )

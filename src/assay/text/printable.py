@@ -1,0 +1,23 @@
+"""Text of strangers made safe for a terminal."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_SUSPECT = re.compile(r"[^\n\t -~]")
+_UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # control, format (also of direction), surrogates, odd line ends
+_JOINERS = "\u200c\u200d"  # letters of some scripts and emoji need them
+_INVISIBLE = "\r\u00ad\u200b\u2060\ufeff"  # ends of lines, soft hyphens, marks of nothing
+
+
+def printable(text: str) -> str:
+    """Whatever could move a cursor, change a colour or turn the direction of writing is replaced by a sign that says so."""
+    return _SUSPECT.sub(_safe, text)
+
+
+def _safe(found: re.Match[str]) -> str:
+    sign = found[0]
+    if sign in _INVISIBLE:
+        return ""
+    return "\ufffd" if unicodedata.category(sign) in _UNSAFE and sign not in _JOINERS else sign
