@@ -288,6 +288,13 @@ class Repository:
             self._searchers[chosen] = prepare(self.root, self.home, index, chosen, progress)
         return self._searchers[chosen]
 
+    def is_searchable(self) -> bool:
+        """Whether a search as it is settled finds its passages made; else the first one makes them."""
+        from assay.ingest import passages
+        from assay.text import chunk
+
+        return passages.is_ready(self.home, chunk.parse(self.configuration.search.chunker))
+
     def searched(self, chunker: str | None = None) -> str:
         """What a search looks at, in words."""
         return self.searcher(chunker).search.extent

@@ -14,15 +14,13 @@ from assay.core.learned import weighted
 from assay.errors import AssayError
 from assay.learn import Known, forget_everything, learning
 from assay.learn.feedback import score, signal
-from assay.retrieve.names import resolve
+from assay.retrieve.names import require_one
 from assay.retrieve.source import WorkingTree
 from assay.store.files import decode, read_bytes
 from assay.store.index import Index
 from assay.store.layout import Home
 from assay.text.counting import counted
-from assay.text.identifiers import nearest
 
-_SUGGESTED = 5
 _WORDS = 5  # of a symbol, in the list for people
 _LARGEST = 10_000_000  # bytes read of a file that was used
 _PLACE = re.compile(r"(?P<path>.+?)(?::(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?)?")
@@ -150,19 +148,7 @@ def _judge(
 
 
 def _items(index: Index, names: tuple[str, ...]) -> list[Item]:
-    return list(dict.fromkeys(_one(index, name) for name in names))
-
-
-def _one(index: Index, name: str) -> Item:
-    """The one symbol somebody means."""
-    found = resolve(index, name)
-    if len(found) == 1:
-        return found[0]
-    if found:
-        ids = ", ".join(item.id for item in found[:_SUGGESTED]) + (" …" if len(found) > _SUGGESTED else "")
-        raise AssayError(f"'{name}' could be any of {len(found)} symbols; name one of them: {ids}")
-    near = nearest(name.rpartition("::")[2], index.names(), _SUGGESTED)
-    raise AssayError(f"no symbol called '{name}'." + (f" Nearest: {', '.join(near)}" if near else ""))
+    return list(dict.fromkeys(require_one(index, name) for name in names))
 
 
 def _read(root: Path, place: str) -> tuple[str, range, str]:

@@ -48,6 +48,7 @@ class _Telling:
 
     def __init__(self) -> None:
         self._last = ""
+        self._first = True
 
     def tell(self, event: Event) -> None:
         if isinstance(event, Went) and event.step.waiting:
@@ -56,8 +57,9 @@ class _Telling:
             self._once(f"failed: {event.why}")
         elif isinstance(event, Ended) and event.report:
             self._last = ""
-            if event.report.mode != "fresh":
+            if event.report.mode != "fresh" or self._first:
                 _say(_done(event.report))
+            self._first = False
 
     def _once(self, text: str) -> None:
         if text != self._last:
@@ -68,6 +70,8 @@ class _Telling:
 def _done(report: Report) -> str:
     took = f"in {report.seconds:.1f} s"
     problems = f"; {counted(len(report.problems), 'file')} could not be read" if report.problems else ""
+    if report.mode == "fresh":
+        return f"up to date: {counted(report.files, 'file')}"
     if report.mode == "full":
         return f"indexed {counted(report.files, 'file')} {took}{problems}"
     return (

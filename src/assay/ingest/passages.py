@@ -23,13 +23,18 @@ from assay.text.chunk import DEFAULT, Chunker
 def prepare(root: Path, home: Home, chunker: Chunker = DEFAULT, progress: Progress | None = None) -> Passages:
     """The passages of the documents of an index by a chunker, brought up to date with it."""
     path = passages.path_of(home.folder, str(chunker))
-    if passages.key_at(path) != _key(home, chunker):
+    if not is_ready(home, chunker):
         progress = progress or Progress()
         with home.writing(progress.waiting):
             key = _key(home, chunker)
             if passages.key_at(path) != key:  # else another process was faster
                 passages.write(path, key, chunker.identity, _divided(root, home, chunker, progress))
     return Passages.open(path)
+
+
+def is_ready(home: Home, chunker: Chunker = DEFAULT) -> bool:
+    """Whether the passages are there as they should be: then nothing is parsed when they are asked for."""
+    return passages.key_at(passages.path_of(home.folder, str(chunker))) == _key(home, chunker)
 
 
 def _key(home: Home, chunker: Chunker) -> str:

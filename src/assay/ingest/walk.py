@@ -92,7 +92,7 @@ def is_test_path(path: str) -> bool:
 
 
 def is_vendored(path: str) -> bool:
-    return _VENDORED.search(path) is not None
+    return not _VENDORED.isdisjoint(path.split("/"))
 
 
 def check_root(root: Path) -> None:

@@ -98,6 +98,9 @@ def _open(path: Path, write: bool) -> sqlite3.Connection:
         uri=True, timeout=WAIT, isolation_level=None,
     )  # fmt: skip
     try:
+        if known and not write and _is_empty(connection):  # somebody is just making it
+            connection.close()
+            connection, known = sqlite3.connect(":memory:", isolation_level=None), False
         if write:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
@@ -122,7 +125,7 @@ def _make_tables(connection: sqlite3.Connection) -> None:
     """Makes the tables of a new file."""
     if _version(connection) == 0:
         with transaction(connection):
-            if not connection.execute("SELECT 1 FROM sqlite_master").fetchone():  # nobody was faster
+            if _is_empty(connection):  # nobody was faster
                 for statement in filter(str.strip, _SCHEMA.split(";")):
                     connection.execute(statement)
                 connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
@@ -134,6 +137,10 @@ def _check(path: Path, connection: sqlite3.Connection) -> None:
             f"{path}: what was learned is in format {_version(connection)}, this version of assay reads {SCHEMA_VERSION}. "
             "Start afresh with: assay feedback forget --all"
         )
+
+
+def _is_empty(connection: sqlite3.Connection) -> bool:
+    return _version(connection) == 0 and not connection.execute("SELECT 1 FROM sqlite_master").fetchone()
 
 
 def _version(connection: sqlite3.Connection) -> int:

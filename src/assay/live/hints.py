@@ -69,8 +69,10 @@ class Watching:
     complain: Callable[[str], None] = lambda _text: None  # told when there are no events after all
 
     def hints(self) -> Iterator[Hint]:
-        """Ends when `stop` is set."""
-        head, looked = self._head(), time.monotonic()
+        """The first at once: nobody knows yet. Ends when `stop` is set."""
+        head = self._head()
+        yield Hint.MOVED
+        looked = time.monotonic()
         for changed in self._ticks():
             if changed:
                 self._settle()
@@ -86,20 +88,24 @@ class Watching:
 
     def _ticks(self) -> Iterator[bool]:
         """Whether something of the tree changed, at the end of each burst and every second."""
+        there = True
         while not self.stop.is_set():
-            if self.events and self.root.is_dir():
+            was, there = there, self.root.is_dir()
+            if self.events and there:
                 yield from self._events()
             elif not self.stop.wait(min(_TICK, self.poll)):
-                yield False
+                yield was != there
 
     def _events(self) -> Iterator[bool]:
         """From the system; ends when the root is gone: there may be another one later, which has to be watched anew."""
+        first = True  # what happened before the watch began shows in no event
         try:
             for changes in watcher()(
                 self.root, watch_filter=self._matters, debounce=int(_LONGEST * 1000), step=int(QUIET * 1000),
                 stop_event=self.stop, rust_timeout=int(_TICK * 1000), yield_on_timeout=True, ignore_permission_denied=True,
             ):  # fmt: skip
-                yield bool(changes)
+                yield first or bool(changes)
+                first = False
                 if not self.root.is_dir():
                     return
         except (OSError, RuntimeError, AssayError) as error:  # as a rule, too few watches for so many folders

@@ -56,11 +56,11 @@ class Keeper:
         self._indexing, self._preparing = (Work(name, root, self._repo.home) for name in ("index", "prepare"))
         self._behind: threading.Thread | None = None
         self._failed = False
+        self._compared: str | None = None  # the generation that was compared last
 
     def run(self) -> None:
         """Until it is stopped."""
         try:
-            self._refresh()
             for hint in self._watching.hints():
                 if hint is Hint.MOVED or self._failed or self._is_stale():
                     self._refresh()
@@ -76,6 +76,10 @@ class Keeper:
         self._preparing.stop()
 
     def _is_stale(self) -> bool:
+        named = self._repo.home.named()
+        if named != self._compared:  # somebody else indexed, or deleted the index
+            self._repo.close()
+            self._compared = named
         try:
             return not self._repo.freshness().fresh
         except (AssayError, OSError):

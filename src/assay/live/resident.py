@@ -62,6 +62,8 @@ class Resident:
         stamp, repo = self._take()
         try:
             yield repo
+        except AssayError:
+            raise  # an answer like any other
         except BaseException:
             repo.close()  # whatever broke, the next one starts afresh
             raise
@@ -100,6 +102,7 @@ class Resident:
 
     def _take(self) -> tuple[Stamp, Repository]:
         if self.home.named() is None:
+            self.look()
             raise NoIndex(f"{self.root}: no index yet; it is being built")
         with self._changed:
             self._changed.wait_for(lambda: self._closed or self._free or self._open < _MOST)

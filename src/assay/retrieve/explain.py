@@ -12,34 +12,6 @@ from assay.retrieve.ranking import Ranking
 from assay.retrieve.reading import Reading, read
 from assay.store.postings import FIELDS
 
-# what each factor, part and multiplier means, for people
-FACTORS = {
-    "coverage": "the share of the task's words that it has, rare ones first",
-    "name": "its name is made of words of the task",
-    "phrase": "words of the task stand in it side by side",
-    "authority": "much of the repository uses it",
-    "history": "commits with words of the task changed its file",
-    "touched": "commits with words of the task changed it",
-    "documents": "documents that speak of the task name it",
-    "place": "the task names its file",
-    "channels": "the task names it, or something like it",
-    "kind": "fields and constants are seldom the answer",
-    "tests": "it is a test, and the task is not about tests",
-}
-PARTS = {
-    "direct": "the above as a share of the best",
-    "walk": "how often a random walk from the best comes by, as a share of the best",
-    "hits": "linked with others that the walk found",
-    "learned": "feedback, and what the session was given",
-    "blast radius": "how often a random walk from the best comes by",
-    "confidence": "how sure the edges to it are",
-    "recency": "the same for all",
-    "distance": "whether the walk began here",
-}
-TIMES = {
-    "folder": "much of the answer is in the same one",
-    "repeated": "a better one of the same name stands for it",
-}
 _WAYS = 5  # edges shown by which the walk came
 
 

@@ -61,5 +61,17 @@ def require(index: Index, name: str) -> list[Item]:
     return found
 
 
+def require_one(index: Index, name: str) -> Item:
+    """The one item somebody speaks of; none and several are both errors, for what is noted must be noted of the right one."""
+    try:
+        found = require(index, name)
+    except NoSuchSymbol as error:
+        raise AssayError(str(error)) from None
+    if len(found) > 1:
+        ids = ", ".join(item.id for item in found[:_SUGGESTED]) + (" …" if len(found) > _SUGGESTED else "")
+        raise AssayError(f"'{name}' could be any of {len(found)} symbols; name one of them: {ids}")
+    return found[0]
+
+
 def _ends(symbol: str, wanted: str) -> bool:
     return symbol == wanted or symbol.endswith("." + wanted)

@@ -11,7 +11,8 @@ from assay.evaluate.report.overview import figure
 from assay.evaluate.report.wording import decimal
 from assay.repository import Repository
 from assay.retrieve.contributions import contributions
-from assay.retrieve.explain import FACTORS, PARTS, TIMES, Explanation, explain
+from assay.retrieve.explain import Explanation, explain
+from assay.retrieve.explained import FACTORS, PARTS, TIMES
 from assay.retrieve.neighbourhood import Neighbourhood, neighbourhood
 from assay.serve.bench import NotFound
 from assay.serve.pages.bars import stacked

@@ -1,0 +1,65 @@
+"""`assay mcp`."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+
+from assay.cli.common import find_root, root_options
+from assay.errors import AssayError
+from assay.ingest.walk import check_root
+from assay.live import Resident
+from assay.mcp.address import Address
+from assay.mcp.first_look import FirstLook
+from assay.mcp.notes import Notes
+
+
+@click.command("mcp")
+@root_options
+@click.option(
+    "--http", "port", type=click.IntRange(0, 65535), metavar="PORT", help="Over HTTP at this port instead; 0 for any."
+)
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="With --http: the address. Any but loopback demands a token."
+)
+@click.option(
+    "--token",
+    envvar="ASSAY_TOKEN",
+    default="",
+    help="With --http: who asks must have it. Default: ASSAY_TOKEN of the environment.",
+)
+@click.option("--no-watch", is_flag=True, help="Do not follow changes of files while it runs.")
+@click.option("--no-learning", is_flag=True, help="Keep nothing of what was asked for, and take no feedback.")
+def command(
+    root: Path | None,
+    index_dir: Path | None,
+    port: int | None,
+    host: str,
+    token: str,
+    no_watch: bool,
+    no_learning: bool,
+) -> None:
+    """Serve agents over the Model Context Protocol: stdin and stdout, or HTTP.
+
+    It answers at once; where there is no index yet, by words alone while the index is built. `assay init` tells agents about it.
+    """
+    where = find_root(root)
+    check_root(where)
+    if find_spec("mcp") is None:
+        raise AssayError("serving agents needs the package mcp: pip install 'assay[mcp]'")
+    address = Address(host, token)
+    listening = address.listen(port) if port is not None else None
+    with Resident(where, index_dir, not no_watch) as resident, Notes(resident, not no_learning) as notes:
+        first = FirstLook(where)
+        if resident.home.named() is None:
+            first.begin()
+        from assay.mcp.running import over_http, over_stdio  # takes a second, in which the index is begun
+        from assay.mcp.server import Serving
+
+        serving = Serving(resident, first, notes)
+        if listening is None:
+            over_stdio(serving)
+        else:
+            over_http(serving, address, listening)

@@ -1,0 +1,64 @@
+"""What use teaches, noted behind the answers: what a conversation was given, and which of it was then asked for by name."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Self
+
+from assay import learn
+from assay.core.items import Item
+from assay.errors import AssayError
+from assay.live import Resident
+from assay.repository import Repository
+
+_WAITING = 100  # notes at most: who asks faster than can be written is not learned from
+
+
+class Notes:
+    """Notes are written in their order by one thread: no answer waits for them. Off, nothing is kept."""
+
+    def __init__(self, resident: Resident, on: bool = True) -> None:
+        self._resident, self.on = resident, on
+        self._writer = ThreadPoolExecutor(1, "assay notes")
+        self._room = threading.Semaphore(_WAITING)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Writes what is still to be written."""
+        self._writer.shutdown()
+
+    def given(self, session: str, items: Iterable[Item], task: str) -> None:
+        """A conversation was given items for a task."""
+        shown = list(items)
+        self._note(lambda repo: learn.returned(repo.index, repo.home, repo.source, shown, task, session))
+
+    def used(self, session: str, names: Sequence[str] = (), paths: Sequence[str] = ()) -> None:
+        """What it was given before and asks for now, by name or as part of a file, was useful."""
+
+        def write(repo: Repository) -> None:
+            with learn.learning(repo.index, repo.home, repo.source) as told:
+                told.used(" ".join(f"{name}()" for name in names), session)
+                for path in paths:
+                    told.used("", session, path, range(1, sys.maxsize))
+
+        self._note(write)
+
+    def _note(self, write: Callable[[Repository], None]) -> None:
+        if self.on and self._room.acquire(blocking=False):
+            self._writer.submit(self._written, write)
+
+    def _written(self, write: Callable[[Repository], None]) -> None:
+        """With a repository of its own: those that answer stay warm. Where nothing can be kept, nothing is."""
+        self._room.release()
+        place = self._resident.home.folder
+        with contextlib.suppress(AssayError, OSError), Repository(self._resident.root, place) as repo:
+            write(repo)
