@@ -22,7 +22,7 @@ from serving import Server, serving  # noqa: E402
 
 TASK = "how does a review find files that usually change together"
 COMMITS = (60, 40, 20, 0)  # back from the newest
-WIDTH, HEIGHT = 1080, 720
+WIDTH, HEIGHT = 1000, 640
 PHONE = (390, 720)
 _LARGEST = 150_000  # bytes of a picture
 
@@ -31,16 +31,25 @@ def measured(folder: Path) -> Path:
     """A clone of this repository with an index, runs at several of its commits, and a sweep."""
     root = folder / "assay"
     subprocess.run(["git", "clone", "-q", str(HERE), str(root)], check=True)
-    golden = folder / "queries.yaml"
-    golden.write_bytes((HERE / "eval" / "queries.yaml").read_bytes())
+    (folder / "queries.yaml").write_bytes((HERE / "eval" / "queries.yaml").read_bytes())  # the same for all commits
     newest = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, check=True, capture_output=True, text=True).stdout
     for back in COMMITS:
         subprocess.run(["git", "checkout", "-q", f"{newest.strip()}~{back}"], cwd=root, check=True)
         assay(root, "index")
         for system in ("assay", "search"):
-            assay(root, "eval", "run", "--golden", golden, "--system", system, "--label", f"{system} {back} back")
+            assay(
+                root,
+                "eval",
+                "run",
+                "--golden",
+                "../queries.yaml",
+                "--system",
+                system,
+                "--label",
+                f"{system} {back} back",
+            )
     sweep = ("--system", "assay:default", "--set", "walk=0,0.5,1,1.7", "--set", "documents=0,0.3,0.6")
-    assay(root, "eval", "sweep", "--golden", golden, *sweep)
+    assay(root, "eval", "sweep", "--golden", "../queries.yaml", *sweep)
     return root
 
 
@@ -75,7 +84,8 @@ def take(server: Server, folder: Path) -> None:
         for dark in (False, True):
             suffix = "-dark" if dark else ""
             with browser.page(WIDTH, HEIGHT, dark=dark) as page:
-                searched(page, server)
+                for _ in range(2):  # the first opens what the second finds open
+                    searched(page, server)
                 taken(page, folder / f"serve-search{suffix}.png")
                 opened(page, server)
                 taken(page, folder / f"serve-result{suffix}.png")

@@ -194,8 +194,7 @@ class Repository:
         meant = self.symbol(symbol)
         engine = self.engine(profile)
         ranking = engine.rank(task, self.learned(task, session))
-        told = [explain(engine, ranking, item, k) for item in meant]
-        return sorted(told, key=lambda one: (one.rank is None, one.rank or 0))
+        return sorted(explain(engine, ranking, meant, k), key=lambda one: (one.rank is None, one.rank or 0))
 
     def engine(self, profile: str | None = None) -> Engine:
         """What ranks, made once for each profile."""

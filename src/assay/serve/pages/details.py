@@ -42,7 +42,7 @@ def opened(repo: Repository, task: str, id: str, profile: str | None) -> Markup:
     return element(
         "div",
         element("div", _code(repo, item), class_="source"),
-        element("div", graph, explained(explain(engine, ranking, item, _AMONG)), class_="reasons"),
+        element("div", graph, [explained(one) for one in explain(engine, ranking, [item], _AMONG)], class_="reasons"),
         class_="detail",
     )
 

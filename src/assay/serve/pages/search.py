@@ -19,7 +19,7 @@ from assay.serve.pages.bars import legend, stacked
 from assay.serve.pages.details import explained, opened
 from assay.serve.pages.shell import Page, Shown, empty
 from assay.serve.parameters import LONGEST, Parameter
-from assay.store.index import NoIndex
+from assay.store.index import NoIndex, UnusableIndex
 from assay.text.counting import counted
 
 _SHOWN = 20  # results on a page
@@ -35,7 +35,7 @@ def show(bench: Bench, values: dict[str, Any]) -> Shown:
             if not task:
                 return Shown("Search", join([_form(""), _invitation(repo)]))
             return Shown(task[:60], join([_form(task), _answer(repo, task, values["profile"], wanted)]))
-    except NoIndex:
+    except (NoIndex, UnusableIndex):
         waiting = not_ready(bench.resident.state)
         return Shown("Search", join([_form(task), waiting.body]), waiting.again)
 
@@ -119,7 +119,7 @@ def _ranked(repo: Repository, task: str, profile: str | None) -> list[Explanatio
     ranking = engine.rank(task, repo.learned(task))
     best = ranking.best(_SHOWN)
     items = repo.index.numbered(best)
-    return [explain(engine, ranking, items[number], _SHOWN) for number in best]
+    return explain(engine, ranking, [items[number] for number in best], _SHOWN)
 
 
 def _results(found: Sequence[Explanation], task: str, profile: str | None) -> list[Markup]:

@@ -14,7 +14,7 @@ from assay.retrieve.status import LanguageStatus, Status
 from assay.serve.bench import Bench
 from assay.serve.pages.search import not_ready
 from assay.serve.pages.shell import Page, Shown, heading
-from assay.store.index import NoIndex
+from assay.store.index import NoIndex, UnusableIndex
 from assay.text.counting import counted
 
 _MOST_FILES = 50  # names in a list
@@ -27,7 +27,7 @@ def show(bench: Bench, values: dict[str, Any]) -> Shown:
     try:
         with bench.using() as repo:
             return Shown("Index", join([heading("Index", element("code", str(repo.root))), _body(repo)]))
-    except NoIndex:
+    except (NoIndex, UnusableIndex):
         waiting = not_ready(bench.resident.state)
         return Shown("Index", join([heading("Index"), waiting.body]), waiting.again)
 
