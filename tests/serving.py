@@ -6,7 +6,7 @@ import contextlib
 import http.client
 import json
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -102,10 +102,10 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(root: Path, *options: str, **environment: str) -> Iterator[Server]:
+def serving(root: Path, *options: str, command: Sequence[str] = COMMAND, **environment: str) -> Iterator[Server]:
     """Serves a folder until the block ends."""
     process = subprocess.Popen(
-        [*COMMAND, "serve", "--root", str(root), "--port", "0", *options],
+        [*command, "serve", "--root", str(root), "--port", "0", *options],
         env=ENVIRONMENT | environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

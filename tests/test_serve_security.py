@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import http.client
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -318,6 +319,40 @@ def test_connections_beyond_the_limit_are_told_so(server: Server) -> None:
 
 def _first_line(link: socket.socket) -> bytes:
     return link.recv(4096).partition(b"\r\n")[0]
+
+
+@pytest.fixture(scope="module")
+def impatient(root: Path) -> Iterator[Server]:
+    """A server that waits only a moment for the head of a request."""
+    code = "import assay.serve.server as s; s.HEADER_SECONDS = 0.5; from assay.cli import main; main()"
+    with serving(root, command=(sys.executable, "-c", code)) as found:
+        yield found
+
+
+@pytest.mark.parametrize(
+    "first", [b"", b"GET /api/status HTTP/1.1\r\nHost: localhost\r\n\r\n"], ids=["at once", "later"]
+)
+@pytest.mark.parametrize("said", [b"", b"GET / HT"], ids=["nothing", "a part of a head"])
+def test_who_never_says_what_is_wanted_is_not_waited_for(first: bytes, said: bytes, impatient: Server) -> None:
+    """However slowly it comes, the head of a request has so long; also of the second on a connection."""
+    if first and not said:
+        pytest.skip("an idle connection between two requests has longer")
+    with contextlib.closing(socket.create_connection((impatient.host, impatient.port), PATIENCE)) as link:
+        if first:
+            link.sendall(first)
+            while b"}" not in link.recv(65_536):
+                pass
+        until = time.monotonic() + PATIENCE
+        with contextlib.suppress(ConnectionError, TimeoutError):
+            link.settimeout(0.2)
+            for byte in said:
+                link.sendall(bytes([byte]))
+            while time.monotonic() < until:
+                with contextlib.suppress(TimeoutError):
+                    if not link.recv(4096):
+                        break
+        assert time.monotonic() < until
+    assert impatient.get("/api/status").status == 200
 
 
 def test_many_questions_at_once_are_all_answered(server: Server) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import socket
 from typing import Any
 
+import h11
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -35,7 +36,7 @@ class Polite(H11Protocol):
             transport.write(_FULL)
             transport.close()
             return
-        self._patience = self.loop.call_later(HEADER_SECONDS, transport.close)
+        self._be_patient()
 
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():
@@ -43,17 +44,19 @@ class Polite(H11Protocol):
         cycle = self.cycle
         super().data_received(data)
         if self.cycle is not cycle:  # a head has come; how long the rest may take is the guard's business
-            self._lose_patience()
-
-    def on_response_complete(self) -> None:
-        super().on_response_complete()
-        self._lose_patience()
+            self._stop_waiting()
+        elif self.conn.their_state is h11.IDLE:  # the beginning of one
+            self._be_patient()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._lose_patience()
+        self._stop_waiting()
         super().connection_lost(exc)
 
-    def _lose_patience(self) -> None:
+    def _be_patient(self) -> None:
+        if self._patience is None:
+            self._patience = self.loop.call_later(HEADER_SECONDS, self.transport.close)
+
+    def _stop_waiting(self) -> None:
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
