@@ -22,7 +22,7 @@ from serving import Server, serving  # noqa: E402
 
 TASK = "how does a review find files that usually change together"
 COMMITS = (60, 40, 20, 0)  # back from the newest
-WIDTH, HEIGHT = 1000, 640
+SIZE, SMALL = (1120, 720), (1000, 600)  # code is most of a picture's bytes
 PHONE = (390, 720)
 _LARGEST = 150_000  # bytes of a picture
 
@@ -83,14 +83,18 @@ def take(server: Server, folder: Path) -> None:
     with Browser() as browser:
         for dark in (False, True):
             suffix = "-dark" if dark else ""
-            with browser.page(WIDTH, HEIGHT, dark=dark) as page:
+            with browser.page(*SMALL, dark=dark) as page:
+                opened(page, server)
+                taken(page, folder / f"serve-result{suffix}.png")
+            with browser.page(*SIZE, dark=dark) as page:
                 for _ in range(2):  # the first opens what the second finds open
                     searched(page, server)
                 taken(page, folder / f"serve-search{suffix}.png")
-                opened(page, server)
-                taken(page, folder / f"serve-result{suffix}.png")
                 for name, path in places.items():
                     page.go(server.address + path)
+                    page.run(
+                        "document.querySelector('.figures-of-index')?.scrollIntoView()"
+                    )  # past a path of this machine
                     taken(page, folder / f"serve-{name}{suffix}.png")
         with browser.page(*PHONE, phone=True) as page:
             searched(page, server)

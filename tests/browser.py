@@ -186,7 +186,8 @@ class Page:
     @property
     def complaints(self) -> list[str]:
         """What the console says: errors, warnings, broken rules of the content security policy."""
-        said = [str(told["entry"]) for name, told in self.events if name == "Log.entryAdded"]
+        entries = [told["entry"] for name, told in self.events if name == "Log.entryAdded"]
+        said = [str(entry) for entry in entries if entry["level"] in ("error", "warning")]
         said += [str(told["exceptionDetails"]) for name, told in self.events if name == "Runtime.exceptionThrown"]
         return said + [
             str(told["args"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -119,14 +120,13 @@ def test_two_runs_are_compared_down_to_a_query(page: Page, server: Server) -> No
     assert page.run("document.querySelectorAll('.slope').length") > 0
     page.wait("document.querySelector('#comparison thead button') !== null")  # tables can be sorted
     page.click("#comparison .sortable tbody a")
-    page.wait("location.pathname === '/compare/query'")
-    assert page.run("document.querySelectorAll('.both .sides').length") == 2
+    page.wait("location.pathname === '/compare/query' && document.querySelectorAll('.both .sides').length === 2")
 
 
 def test_a_sweep_is_found_and_drawn(page: Page, server: Server) -> None:
     page.go(f"{server.address}/sweeps")
     page.click("#content tbody a")
-    page.wait("location.pathname === '/sweep'")
+    page.wait("location.pathname === '/sweep' && document.readyState === 'complete'")
     assert page.run("document.querySelectorAll('.point').length") >= 2
     assert page.run("document.querySelectorAll('.cell').length") >= 2
 
@@ -146,6 +146,21 @@ def test_light_and_dark_follow_the_system_and_the_switch(browser: Browser, serve
         assert light.run(colour) == by_night
         for page in (light, dark):
             _quiet(page, server)
+
+
+def test_the_token_is_asked_for_once(browser: Browser, tmp_path: Path) -> None:
+    token = "a-token-of-some-length"
+    with serving(written(tmp_path / "shop"), ASSAY_TOKEN=token) as server, browser.page() as page:
+        page.send("Page.navigate", url=f"{server.address}/runs")
+        page.wait("location.pathname === '/login' && document.activeElement.name === 'token'")
+        page.type("not-the-token-at-all")
+        page.press("Enter")
+        page.wait("document.querySelector('[role=alert]') !== null")
+        page.type(token)
+        page.press("Enter")
+        page.wait("location.pathname === '/' && document.querySelector('#task') !== null")
+        page.go(f"{server.address}/runs")
+        assert "No runs yet" in page.text()
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import http.client
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -22,7 +23,7 @@ from assay.serve.access import COOKIE, Access
 from assay.serve.guard import LARGEST_BODY, Guard
 from assay.serve.server import CONNECTIONS
 from assay.serve.workers import Busy, Workers
-from command import assay
+from command import ENVIRONMENT, assay
 from serving import PATIENCE, Server, serving, written
 
 TOKEN = "correct-horse-battery-staple"
@@ -367,6 +368,16 @@ def test_a_port_that_is_taken_is_said(root: Path, server: Server) -> None:
     done = assay(root, "serve", "--port", str(server.port))
     assert done.code == 2
     assert f"cannot listen on 127.0.0.1:{server.port}" in done.err
+
+
+def test_what_is_not_installed_is_said(root: Path) -> None:
+    code = "import sys; sys.modules['starlette'] = None; from assay.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "serve"], cwd=root, env=ENVIRONMENT, capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert "pip install 'assay[web]'" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_it_stops_when_told_to(root: Path) -> None:

@@ -11,6 +11,7 @@ from assay.serve.bench import Bench
 from assay.serve.parameters import Parameter
 from assay.serve.static import address
 
+_LONG = 60  # characters of a title that is set smaller
 PLACES = {"Search": "/", "Runs": "/runs", "Compare": "/compare", "Sweeps": "/sweeps", "Index": "/index"}
 
 
@@ -76,9 +77,8 @@ def _header(here: str, root: str) -> Markup:
 
 
 def heading(title: str, *about: Child) -> Markup:
-    return element(
-        "div", element("h1", title), element("p", *about, class_="lead") if about else None, class_="opening"
-    )
+    name = element("h1", title, class_="long" if len(title) > _LONG else None)
+    return element("div", name, element("p", *about, class_="lead") if about else None, class_="opening")
 
 
 def empty(title: str, *about: Child, command: str = "") -> Markup:
