@@ -75,6 +75,10 @@ def test_the_order_of_the_configurations_does_not_matter(rankings: list[list[str
     assert agreement(shuffled) == pytest.approx(agreement(rankings))
 
 
+def test_a_document_counts_once_in_a_ranking() -> None:
+    assert agreement([["a", "a", "b", "a"], ["a", "b"]]) == 1.0
+
+
 def test_one_ranking_agrees_with_nobody() -> None:
     assert math.isnan(agreement([["a", "b"]]))
 
@@ -114,6 +118,12 @@ def test_without_scores_agreement_decides_and_without_any_sign_all_are_medium() 
     assert told[0].level == "easy"
     assert {one.level for one in classify([unscored])} == {"medium"}
     assert classify([]) == []
+
+
+def test_a_sign_counts_by_its_place_among_the_queries_whatever_its_size() -> None:
+    first = [Answer([None], list(names)) for names in ("abcd", "abcd", "abcd")]
+    second = [Answer([None], list(names)) for names in ("abcd", "abxy", "wxyz")]
+    assert [one.ease for one in classify([first, second])] == pytest.approx([5 / 6, 3 / 6, 1 / 6])
 
 
 # --- rank correlation

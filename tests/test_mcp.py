@@ -25,7 +25,7 @@ from assay.mcp.notes import Notes
 from assay.mcp.offered import TOOLS
 from assay.mcp.tools import Call
 from assay.text.tokens import count
-from command import assay
+from command import ENVIRONMENT, assay
 from conftest import Repository
 
 SHOP = '''
@@ -156,6 +156,16 @@ def test_search_cites_documents_and_code(served: str) -> None:
         assert "shop.py" in both
         assert "shop.py" not in await agent.ask("search", query="discount amount", only="documents")
         assert "guide.md" not in await agent.ask("search", query="discount amount", paths=["*.py"])
+
+    asked(served, work)
+
+
+def test_ask_answers_with_citations_or_says_that_it_does_not_know(served: str) -> None:
+    async def work(agent: Agent) -> None:
+        answer = await agent.ask("ask", question="what is taken off the amount before taxes?")
+        assert "discount" in answer
+        assert "[#1] guide.md" in answer
+        assert "guide.md" not in await agent.ask("ask", question="who won the world cup in 1954?")
 
     asked(served, work)
 
@@ -326,6 +336,8 @@ QUESTIONS = st.sampled_from(
         ("context", {"pr": "HEAD"}),
         ("search", {"query": "discount"}),
         ("search", {"query": "zzqx"}),
+        ("ask", {"question": "what is taken off the amount?"}),
+        ("ask", {"question": "zzqx"}),
         ("impact", {"symbol": "apply_discounts"}),
         ("impact", {"symbol": "send_invoice"}),
         ("why", {"task": "apply discounts", "symbol": "apply_discounts"}),
@@ -373,6 +385,7 @@ def test_while_another_process_holds_the_index_answers_are_a_first_look_that_say
                 for tool, arguments in (
                     ("context", {"task": "apply discounts"}),
                     ("search", {"query": "discounts"}),
+                    ("ask", {"question": "what are discounts?"}),
                     ("impact", {"symbol": "apply_discounts"}),
                 ):
                     text = await agent.ask(tool, **arguments)
@@ -388,6 +401,31 @@ def test_while_another_process_holds_the_index_answers_are_a_first_look_that_say
                     assert text.startswith("this needs the index")
 
     talk(work)
+
+
+def test_an_index_of_another_version_is_made_anew_and_answered_without_until_then(shop: Repository) -> None:
+    shop.index()
+    with shop.home.writing():
+        current = shop.home.current()
+        assert current is not None
+        (current / "catalogue.db").write_bytes(b"not a database")
+
+        async def work() -> None:
+            async with over_stdio(shop.root) as agent:
+                assert "11: def apply_discounts" in await agent.ask("context", task="apply discounts")
+
+        talk(work)
+
+
+@pytest.mark.parametrize("command", ["mcp", "watch", "init"])
+def test_a_whole_home_is_never_taken_for_a_repository(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ENVIRONMENT, "HOME", str(tmp_path))
+    done = assay(tmp_path, command)
+    assert done.code == 2
+    assert "is not a repository" in done.err
+    assert not list(tmp_path.iterdir())
 
 
 # while it runs

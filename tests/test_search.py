@@ -24,7 +24,6 @@ from assay.retrieve.filters import Filters, _matches
 from assay.retrieve.found import Found
 from assay.retrieve.order import Floats, Ints
 from assay.retrieve.question import question_terms
-from assay.retrieve.search import Near
 from assay.store import passages
 from assay.store.index import NoIndex
 from assay.store.passages import Passages
@@ -236,14 +235,30 @@ def test_outside_git_the_time_of_a_file_counts(station: Repository) -> None:
 # other rankings
 
 
-def _near(*found: tuple[int, float]) -> Near:
-    """A meaning that knows only these passages, by number and cosine."""
+class _Known:
+    """A meaning that knows only these passages, by number and cosine with every query; all are alike that are named so."""
 
-    def near(query: str, count: int, besides: Ints, among: Ints | None) -> tuple[Ints, Floats]:
-        kept = [(number, cosine) for number, cosine in found if among is None or number in among]
+    def __init__(self, *found: tuple[int, float], alike: frozenset[int] = frozenset()) -> None:
+        self._found, self._alike = found, alike
+
+    def near(self, query: str, count: int, besides: Ints, among: Ints | None) -> tuple[Ints, Floats]:
+        kept = [(number, cosine) for number, cosine in self._found if among is None or number in among]
         return np.array([number for number, _ in kept], np.int64), np.array([cosine for _, cosine in kept])
 
-    return near
+    def alike(self, passages: Ints) -> Floats:
+        return np.array(
+            [[float({one, other} <= self._alike) for other in passages.tolist()] for one in passages.tolist()]
+        ).reshape(len(passages), len(passages))
+
+
+def test_what_repeats_a_better_passage_counts_less(opened: Opened) -> None:
+    search = opened.searcher(embedder="none").search
+    ids = [search.passages[number].id for number in range(3)]
+    known = [(0, 0.9), (1, 0.8), (2, 0.7)]
+    found = search.ranked("zyzzyva", meaning=_Known(*known))
+    assert [one.id for one in found] == ids
+    copied = search.ranked("zyzzyva", meaning=_Known(*known, alike=frozenset({0, 1})))
+    assert [one.id for one in copied] == [ids[0], ids[2], ids[1]]
 
 
 def test_what_is_near_in_meaning_joins_what_the_words_found(opened: Opened) -> None:
@@ -252,13 +267,13 @@ def test_what_is_near_in_meaning_joins_what_the_words_found(opened: Opened) -> N
     page = "docs/manual.pdf, page 2"
     words = search.ranked("start the pumps")
     assert page not in _places(words)
-    blended = search.ranked("start the pumps", near=_near((turbine, 0.8)))
+    blended = search.ranked("start the pumps", meaning=_Known((turbine, 0.8)))
     joined = blended[_places(blended).index(page)]
     assert (joined.vector, joined.lexical, joined.score) == (0.8, 0.0, 0.5)
     best = next(one for one in blended if one.id == words[0].id)
     assert isnan(best.vector)
     assert best.score == 1.0, "what has no vector is judged by its words alone"
-    confined = search.ranked("start the pumps", filters=Filters(paths=("src/",)), near=_near((turbine, 0.8)))
+    confined = search.ranked("start the pumps", filters=Filters(paths=("src/",)), meaning=_Known((turbine, 0.8)))
     assert {one.path for one in confined} == {"src/pumps.py"}
 
 
@@ -268,7 +283,7 @@ def test_what_no_word_found_must_be_half_as_near_as_the_nearest(opened: Opened) 
     plumber = next(n for n in range(len(search.passages)) if "plumber" in search.passages[n].text)
     far, near = search.passages[turbine].id, search.passages[plumber].id
     for cosine, expected in ((0.39, {near}), (0.41, {near, far})):
-        found = search.ranked("zyzzyva", near=_near((plumber, 0.8), (turbine, cosine)))
+        found = search.ranked("zyzzyva", meaning=_Known((plumber, 0.8), (turbine, cosine)))
         assert {one.id for one in found} == expected
 
 

@@ -155,6 +155,23 @@ def test_what_the_index_ignores_is_ignored(repository: Repository) -> None:
         assert "1 changed" in watch.says("updated")
 
 
+def test_a_log_that_is_written_without_end_hides_nothing(repository: Repository) -> None:
+    repository.write("app.py", "def run(): ...\n")
+    over = threading.Event()
+
+    def write() -> None:
+        while not over.wait(0.05):
+            (repository.root / "server.log").write_text(str(time.time()))
+
+    with watching(repository.root) as watch:
+        threading.Thread(target=write, daemon=True).start()
+        try:
+            repository.write("more.py", "def more(): ...\n")
+            assert "1 changed" in watch.says("updated")
+        finally:
+            over.set()
+
+
 def test_a_commit_alone_is_remembered(repository: Repository) -> None:
     repository.write("app.py", "def run(): ...\n")
     repository.commit("first")

@@ -289,10 +289,9 @@ class Repository:
 
     def is_searchable(self) -> bool:
         """Whether a search as it is settled finds its passages made; else the first one makes them."""
-        from assay.ingest import passages
-        from assay.text import chunk
+        from assay.searching import is_ready
 
-        return passages.is_ready(self.home, chunk.parse(self.configuration.search.chunker))
+        return is_ready(self.home, self.configuration.search)
 
     def searched(self, chunker: str | None = None) -> str:
         """What a search looks at, in words."""

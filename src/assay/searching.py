@@ -12,7 +12,7 @@ from assay.ingest import passages
 from assay.retrieve.configuration import NONE, SearchSettings
 from assay.retrieve.filters import Filters
 from assay.retrieve.found import Found
-from assay.retrieve.search import Near, Rerank, Search, Weights
+from assay.retrieve.search import Rerank, Search, Weights
 from assay.store.index import Index
 from assay.store.layout import Home
 from assay.text import chunk
@@ -33,9 +33,8 @@ class Searcher:
 
     def ranked(self, query: str, k: int = 10, filters: Filters = Filters()) -> list[Found]:  # noqa: B008 (frozen)
         """The best `k` for a query, best first."""
-        near: Near | None = self.meaning.near if self.meaning else None
         rerank: Rerank | None = self._reranked if self.reranker else None
-        return self.search.ranked(query, k, filters, near, rerank)
+        return self.search.ranked(query, k, filters, self.meaning, rerank)
 
     def _reranked(self, query: str, found: Sequence[Found]) -> list[Found]:
         from assay.embed import Candidate
@@ -44,6 +43,18 @@ class Searcher:
         scores = self.reranker.scores(query, [Candidate(one.text, one.title, one.score) for one in found])
         judged = [dataclasses.replace(one, score=float(score)) for one, score in zip(found, scores, strict=True)]
         return sorted(judged, key=lambda one: -one.score)  # ties keep their order
+
+
+def is_ready(home: Home, settings: SearchSettings) -> bool:
+    """Whether everything that a search needs is made."""
+    chosen = chunk.parse(settings.chunker)
+    if not passages.is_ready(home, chosen):
+        return False
+    if settings.embedder == NONE or settings.vectors <= 0:
+        return True
+    from assay.embed.passages import is_ready as embedded
+
+    return embedded(home, str(chosen), settings.embedder)
 
 
 def prepare(

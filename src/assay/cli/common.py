@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from assay.errors import AssayError
 from assay.root import root_around
 from assay.store.layout import Home
 
@@ -46,6 +47,14 @@ def find_root(given: Path | None) -> Path:
     if given is not None:
         return given.resolve()
     return root_around(Path.cwd())
+
+
+def find_repository(given: Path | None) -> Path:
+    """The same for what runs by itself: it never takes somebody's whole home, or disk, for a repository unless it is told to."""
+    found = find_root(given)
+    if given is None and found in (Path.home().resolve(), Path(found.anchor)) and not (found / ".git").exists():
+        raise AssayError(f"{found} is not a repository: run it inside of one, or name it with --root DIR")
+    return found
 
 
 def home_of(root: Path, index_dir: Path | None) -> Home:

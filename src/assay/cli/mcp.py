@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import find_root, root_options
+from assay.cli.common import find_repository, root_options
 from assay.errors import AssayError
 from assay.ingest.walk import check_root
 from assay.live import Resident
@@ -45,7 +45,7 @@ def command(
 
     It answers at once; where there is no index yet, by words alone while the index is built. `assay init` tells agents about it.
     """
-    where = find_root(root)
+    where = find_repository(root)
     check_root(where)
     if find_spec("mcp") is None:
         raise AssayError("serving agents needs the package mcp: pip install 'assay[mcp]'")

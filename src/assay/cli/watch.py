@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import find_root, home_of, root_options
+from assay.cli.common import find_repository, home_of, root_options
 from assay.ingest.report import Report
 from assay.ingest.walk import check_root
 from assay.live.hints import ANYWAY, Watching, watcher
@@ -29,7 +29,7 @@ def command(root: Path | None, index_dir: Path | None, poll: float | None) -> No
     A burst of changes, be it a save or the switch of a branch, is one update of what changed. What the index ignores is ignored.
     `assay mcp` and `assay serve` do the same by themselves.
     """
-    where = find_root(root)
+    where = find_repository(root)
     check_root(where)
     if poll is None:
         watcher()  # says so if it cannot

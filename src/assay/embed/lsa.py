@@ -32,7 +32,7 @@ MOST_TEXTS = 10_000  # trained on an even sample of so many, so that training ha
 MOST_TERMS = 30_000  # the most frequent
 KEPT = 0.8  # a trained table is used on while this share of its texts is still there, and the corpus did not outgrow it
 
-_VERSION = 2
+_VERSION = 3
 _TINY = 1e-12  # of the largest: weaker directions are noise
 _SPARE = 20  # columns beyond the wanted that make the random projection sharp
 _PASSES = 6  # power iterations: with 4 Cranfield loses 0.003, with 8 it gains nothing

@@ -55,6 +55,11 @@ class Meaning:
         cosines = np.concatenate([found.scores, self.nearest.vectors[others] @ asked])
         return np.concatenate([found.rows, others]), cosines.astype(np.float64)
 
+    def alike(self, passages: Rows) -> NDArray[np.float64]:
+        """The cosines of some passages with each other."""
+        rows = self.nearest.vectors[passages]
+        return (rows @ rows.T).astype(np.float64)
+
 
 def prepare(
     home: Home,
@@ -66,8 +71,7 @@ def prepare(
     progress: Progress | None = None,
 ) -> Meaning:
     """The meaning of a chunker's passages by the embedder that a spec names, brought up to date with them."""
-    path = home.folder / f"vectors-{chunker.replace(':', '-')}-{blake2b(spec.encode(), digest_size=4).hexdigest()}.npz"
-    key = f"{passages.key_at(passages.path_of(home.folder, chunker))} {spec}"
+    path, key = _path(home, chunker, spec), _key(home, chunker, spec)
     store = VectorStore(home.folder / vectors.NAME)
     texts = _Texts(divided)
     stored = _stored(path)
@@ -91,6 +95,21 @@ class _Stored(NamedTuple):
     key: str | None
     known: Known
     rows: Vectors
+
+
+def is_ready(home: Home, chunker: str, spec: str) -> bool:
+    """Whether the passages have vectors: then nothing is trained when they are asked for."""
+    stored = _stored(_path(home, chunker, spec))
+    return stored is not None and stored.key == _key(home, chunker, spec)
+
+
+def _path(home: Home, chunker: str, spec: str) -> Path:
+    digest = blake2b(spec.encode(), digest_size=4).hexdigest()
+    return home.folder / f"vectors-{chunker.replace(':', '-')}-{digest}.npz"
+
+
+def _key(home: Home, chunker: str, spec: str) -> str:
+    return f"{passages.key_at(passages.path_of(home.folder, chunker))} {spec}"
 
 
 def _stored(path: Path) -> _Stored | None:

@@ -92,6 +92,7 @@ def is_test_path(path: str) -> bool:
 
 
 def is_vendored(path: str) -> bool:
+    """Whether a path is, or is in, a folder of what others wrote."""
     return not _VENDORED.isdisjoint(path.split("/"))
 
 

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 QUIET = (
     0.3  # seconds without a change end a burst; an editor's save takes less, and git is never so long between two files
 )
-_LONGEST = 10.0  # seconds a burst may last, and git may hold its lock
+_STEP, _AT_MOST = 50, 100  # milliseconds in which events are put together before we hear of them
+_LONGEST = 3.0  # seconds a burst may last: somebody may write a log without end
+_LOCKED = 10.0  # seconds git may hold its lock: one that crashed has left it behind
 _TICK = 1.0  # seconds between two looks at HEAD, and at whether somebody asked
 ANYWAY = 60.0  # seconds after which the tree is compared without a hint
 INSTEAD = 2.0  # seconds between two looks where the system tells of nothing
@@ -67,6 +69,7 @@ class Watching:
     stop: threading.Event = field(default_factory=threading.Event)
     asked: threading.Event = field(default_factory=threading.Event)  # somebody wants to know now
     complain: Callable[[str], None] = lambda _text: None  # told when there are no events after all
+    following: bool = False  # whether nothing has changed since the last hint, as events tell
 
     def hints(self) -> Iterator[Hint]:
         """The first at once: nobody knows yet. Ends when `stop` is set."""
@@ -98,32 +101,45 @@ class Watching:
 
     def _events(self) -> Iterator[bool]:
         """From the system; ends when the root is gone: there may be another one later, which has to be watched anew."""
-        first = True  # what happened before the watch began shows in no event
+        began = last = ticked = (
+            time.monotonic()
+        )  # what happened before the watch began shows in no event, so there is a burst at first
+        bursting = True
         try:
             for changes in watcher()(
-                self.root, watch_filter=self._matters, debounce=int(_LONGEST * 1000), step=int(QUIET * 1000),
-                stop_event=self.stop, rust_timeout=int(_TICK * 1000), yield_on_timeout=True, ignore_permission_denied=True,
+                self.root, watch_filter=None, debounce=_AT_MOST, step=_STEP, stop_event=self.stop, rust_timeout=int(QUIET * 1000),
+                yield_on_timeout=True, ignore_permission_denied=True,
             ):  # fmt: skip
-                yield first or bool(changes)
-                first = False
+                now = time.monotonic()
+                if any(self._matters(path) for _, path in changes):
+                    began, last, bursting = began if bursting else now, now, True
+                    self.following = False
+                if bursting and (now - last >= QUIET or now - began >= _LONGEST):
+                    bursting, ticked, self.following = False, now, True
+                    yield True
+                elif now - ticked >= _TICK:
+                    ticked = now
+                    yield False
                 if not self.root.is_dir():
                     return
         except (OSError, RuntimeError, AssayError) as error:  # as a rule, too few watches for so many folders
             self.events, self.poll = False, min(self.poll, INSTEAD)
             self.complain(f"{error}; looking every {self.poll:g} s instead")
+        finally:
+            self.following = False
 
-    def _matters(self, _change: Change, path: str) -> bool:
+    def _matters(self, path: str) -> bool:
         """Whether a change could be one of the index. What is gone may have been a folder."""
-        inside = os.path.relpath(path, self.root)
+        inside = Path(os.path.relpath(path, self.root)).as_posix()
         name = os.path.basename(inside)
-        if is_vendored(inside + "/") or _TEMPORARY.search(name) or Path(path).is_relative_to(self.own):
+        if is_vendored(inside) or _TEMPORARY.search(name) or Path(path).is_relative_to(self.own):
             return False
         known = name in _NAMED or language_of(inside) is not None or format_of(inside) is not None
         return known or os.path.isdir(path) or not os.path.lexists(path)
 
     def _settle(self) -> None:
         """Waits until git is done: it holds a lock while it switches branches."""
-        until = time.monotonic() + _LONGEST
+        until = time.monotonic() + _LOCKED
         while self._git and (self._git / "index.lock").exists() and time.monotonic() < until:
             if self.stop.wait(QUIET):
                 return

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from assay.errors import AssayError
+from assay.ingest.freshness import Freshness
 from assay.live.hints import ANYWAY, Watching
 from assay.live.keeper import Began, Ended, Event, Keeper, Rested, Went
 from assay.live.state import BUILDING, FAILED, FRESH, MISSING, STALE, State
@@ -20,10 +21,21 @@ from assay.store import history, sections
 from assay.store.index import NoIndex
 from assay.store.layout import Home
 
-_MOST = 4  # repositories open at once: each has caches of its own, and two cores answer no more than that
+_MOST = 3  # repositories open at once: each has caches of its own, 130 MB for one of 40,000 symbols
 _PATIENCE = 5.0  # seconds for the keeper to end
 
 Stamp = tuple[object, ...]
+
+
+class _Followed(Repository):
+    """A repository that need not look whether it is fresh while whoever watches its files says so."""
+
+    def __init__(self, root: Path, index_dir: Path | None, is_fresh: Callable[[], bool]) -> None:
+        super().__init__(root, index_dir)
+        self._is_fresh = is_fresh
+
+    def freshness(self) -> Freshness:
+        return Freshness([]) if self._is_fresh() else super().freshness()
 
 
 class Resident:
@@ -40,7 +52,7 @@ class Resident:
         self._closed = self._rested = False
         self._watching = Watching(root, self.home.folder, events=watch, poll=ANYWAY if watch else float("inf"))
         self._keeper = Keeper(root, self._place, self._watching, self._told)
-        self._thread = threading.Thread(target=self._keeper.run, name="assay keeper", daemon=True)
+        self._thread = threading.Thread(target=self._keep, name="assay keeper", daemon=True)
         self._thread.start()
 
     def __enter__(self) -> Self:
@@ -116,7 +128,10 @@ class Resident:
                 repo.close()
                 self._open -= 1
             self._open += 1
-        return stamp, Repository(self.root, self._place)
+        return stamp, _Followed(self.root, self._place, self._is_fresh)
+
+    def _is_fresh(self) -> bool:
+        return self._watching.following and self._state.name == FRESH
 
     def _give_back(self, stamp: Stamp, repo: Repository) -> None:
         with self._changed:
@@ -132,6 +147,13 @@ class Resident:
         return (self.home.named(), *map(_stat, beside))
 
     # the keeper's news
+
+    def _keep(self) -> None:
+        try:
+            self._keeper.run()
+        except Exception as error:
+            self._told(Ended(why=f"{type(error).__name__}: {error}"))
+            raise
 
     def _told(self, event: Event) -> None:
         with self._changed:

@@ -92,7 +92,10 @@ def _followed(process: subprocess.Popen[str]) -> Iterator[Step | Report]:
     reader.start()
     done = False
     for line in process.stdout:
-        told = json.loads(line)
+        try:
+            told = json.loads(line)
+        except ValueError:
+            continue  # a library that talks
         if "error" in told:
             raise AssayError(told["error"])
         if "report" in told:

@@ -63,6 +63,12 @@ class Search(Arguments, frozen=True):
     budget: Budget = 2_000
 
 
+class Ask(Arguments, frozen=True):
+    question: Annotated[str, Meta(min_length=1, description="A question in words, about this repository.")]
+    paths: Annotated[Paths, Meta(description="Only from these: `docs/`, `*.md`, `src/app.py`.")] = []
+    budget: Budget = 2_000
+
+
 class Why(Arguments, frozen=True):
     task: Annotated[str, Meta(min_length=1, description="The task as it was given to `context`.")]
     symbol: Symbol

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.retrieve.render.form import printable
+from assay.text.printable import printable
 from assay.text.tokens import count
 
 LEAST = 100  # tokens: less holds neither what was found nor what to do

@@ -59,6 +59,15 @@ _ALL = (
         tools.search,
     ),
     Tool(
+        "ask",
+        "An answer with citations",
+        "Answer a question from the documents and code of this repository, with a citation behind every statement; it says so when it does not "
+        "know. For how something is meant to be used or set up. Not for what to change: that is context. "
+        'Example: {"question": "how long does a permanent session last?"}',
+        arguments.Ask,
+        tools.ask,
+    ),
+    Tool(
         "impact",
         "Who would notice a change",
         "Who calls a symbol, directly and through others: what could break if it changes, nearest and surest first; with tests=true the "

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from assay import learn
-from assay.core.packs import Heading, Ranked
+from assay.core.packs import NAME, Heading, Ranked
 from assay.errors import AssayError
 from assay.ingest.walk import check_root
 from assay.live import Resident, State
 from assay.mcp import arguments
 from assay.mcp.conversation import SENT, Conversation
-from assay.mcp.first_look import FirstLook
+from assay.mcp.first_look import FirstLook, Match
 from assay.mcp.fitting import fitted
 from assay.mcp.notes import Notes
 from assay.questions import Files, Question, Review, Task
@@ -23,7 +23,8 @@ from assay.retrieve.context import Context
 from assay.retrieve.found import Found
 from assay.retrieve.impact import Affected
 from assay.retrieve.names import require_one
-from assay.store.index import NoIndex
+from assay.retrieve.render.form import one_line
+from assay.store.index import NoIndex, UnusableIndex
 from assay.text.counting import counted
 
 _WAIT = 0.3  # seconds for an index that is nearly there
@@ -59,11 +60,18 @@ class Call:
         """The repository; raises NoIndex when its index is not there soon."""
         check_root(self.resident.root)
         if not self.resident.wait(_WAIT):
-            self.resident.look()
-            raise NoIndex(f"this needs the index, which is {building(self.resident.state)}")
+            raise self._no_index()
         self.check()
         with self.resident.using() as repo:
+            try:
+                repo.index  # noqa: B018 (raises)
+            except UnusableIndex:  # damaged, or of another version: the keeper makes it anew
+                raise self._no_index() from None
             yield repo
+
+    def _no_index(self) -> NoIndex:
+        self.resident.look()
+        return NoIndex(f"this needs the index, which is {building(self.resident.state)}")
 
     def check(self) -> None:
         if self.stop.is_set():
@@ -94,11 +102,8 @@ def context(call: Call, asked: arguments.Context) -> str:
 
 
 def _check_context(asked: arguments.Context) -> None:
-    given = [
-        name
-        for name, value in (("symbols", asked.symbols), ("files", asked.files), ("pr", asked.pr is not None))
-        if value
-    ]
+    about = {"symbols": asked.symbols, "files": asked.files, "pr": asked.pr is not None}
+    given = [name for name, value in about.items() if value]
     if len(given) > 1 or (given and given != ["files"] and asked.task.strip()):
         raise AssayError("ask about one thing: a task, symbols, files (perhaps with a task), or pr")
     if not given and not asked.task.strip():
@@ -126,7 +131,8 @@ def _context(call: Call, repo: Repository, asked: arguments.Context) -> str:
     if asked.files:
         call.notes.used(call.session, paths=asked.files)
     elif asked.task:
-        call.notes.given(call.session, (one.item for one in packed.items), asked.task)
+        # a bare name is not much of a gift: what was not taken up of those says nothing
+        call.notes.given(call.session, [one.item for one in packed.items if one.rendering != NAME], asked.task)
     return packed.render()
 
 
@@ -186,8 +192,7 @@ def search(call: Call, asked: arguments.Search) -> str:
 
 
 def _searched(call: Call, repo: Repository, asked: arguments.Search) -> str:
-    if not repo.is_searchable() and not call.resident.wait_to_search(_WAIT):
-        raise NoIndex("documents are still being divided")
+    _check_searchable(call, repo)
     code, documents = asked.only != "documents", asked.only != "code"
     found = repo.search(asked.query, asked.limit, paths=asked.paths, documents=documents, code=code)
     if found:
@@ -197,9 +202,29 @@ def _searched(call: Call, repo: Repository, asked: arguments.Search) -> str:
     return fitted(f"nothing found among {repo.searched()}; try {hint}\n", [], asked.budget)
 
 
+def _check_searchable(call: Call, repo: Repository) -> None:
+    resident = call.resident
+    if not (resident.wait_to_search(0) or repo.is_searchable() or resident.wait_to_search(_WAIT)):
+        raise NoIndex("documents are still being divided")
+
+
 def _passage(one: Found) -> str:
     lines = [f"{one.place}  {one.title}".rstrip(), *(f"    {line}" for line in one.snippet())]
-    return "".join(f"{line}\n" for line in lines)
+    return "".join(f"{one_line(line)}\n" for line in lines)
+
+
+def ask(call: Call, asked: arguments.Ask) -> str:
+    from assay.answer.render import rendered
+
+    try:
+        with call.repository() as repo:
+            _check_searchable(call, repo)
+            # a model that writes is asked at every word whether anybody still waits
+            reply = repo.ask(asked.question, paths=asked.paths, show=lambda _text: call.check())
+            warning = _warning(call, repo)
+    except NoIndex:
+        return _first_look(call, asked.question, asked.budget)
+    return fitted(warning, [f"{line}\n" for line in rendered(reply, "text").split("\n")], asked.budget)
 
 
 def why(call: Call, asked: arguments.Why) -> str:
@@ -209,7 +234,7 @@ def why(call: Call, asked: arguments.Why) -> str:
         explained = repo.why(asked.task, asked.symbol, session=call.session)
         warning = _warning(call, repo)
     call.notes.used(call.session, [asked.symbol])
-    return fitted(warning, ["".join(f"{line}\n" for line in told(one)) for one in explained], asked.budget)
+    return fitted(warning, [f"{one_line(line)}\n" for one in explained for line in told(one)], asked.budget)
 
 
 def impact(call: Call, asked: arguments.Impact) -> str:
@@ -234,7 +259,8 @@ def impact(call: Call, asked: arguments.Impact) -> str:
 def _affected(one: Affected) -> str:
     who = one.item.symbol or "(file)"
     sure = "" if one.confidence == 1 else f", {one.confidence:.0%} sure"
-    return f"{one.depth} {one.item.path}:{one.line} {who}: {one.edge} {one.through.rpartition('::')[2]}{sure}\n"
+    text = f"{one.depth} {one.item.path}:{one.line} {who}: {one.edge} {one.through.rpartition('::')[2]}{sure}"
+    return f"{one_line(text)}\n"
 
 
 def feedback(call: Call, asked: arguments.Feedback) -> str:
@@ -258,11 +284,13 @@ def _first_look(call: Call, text: str, budget: int) -> str:
     """What a look at the files gives, and when to ask again."""
     call.check()
     found = call.first.look(text, _LOOK, call.stop)
-    head = f"the index is {building(call.resident.state)} for the ranked answer.\n"
+    head = f"the index is {building(call.resident.state)}.\n"
     head += f"Until then, by words alone, {found.read:,} of {found.files:,} files read"
     if not found.matches:
         return fitted(f"{head}: nothing found\n", [], budget)
-    pieces = [
-        "".join([f"{one.path}\n", *(f"  {number}: {line}\n" for number, line in one.lines)]) for one in found.matches
-    ]
-    return fitted(f"{head}:\n", pieces, budget)
+    return fitted(f"{head}:\n", [_match(one) for one in found.matches], budget)
+
+
+def _match(one: Match) -> str:
+    lines = [one.path, *(f"  {number}: {line}" for number, line in one.lines)]
+    return "".join(f"{one_line(line)}\n" for line in lines)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +27,24 @@ from assay.text.counting import counted
 
 Bools = NDArray[np.bool_]
 
-# the passages nearest to a query and their cosines: how many, which others besides, and among which (None: all)
-Near = Callable[[str, int, Ints, Ints | None], tuple[Ints, Floats]]
+
+class Meaning(Protocol):
+    """The passages as vectors."""
+
+    def near(self, query: str, count: int, besides: Ints, among: Ints | None) -> tuple[Ints, Floats]:
+        """The `count` passages nearest to a query (`among` some, None: all) and others `besides`, with their cosines."""
+
+    def alike(self, passages: Ints) -> Floats:
+        """The cosines of some passages with each other."""
+
+
 Rerank = Callable[[str, Sequence[Found]], Sequence[Found]]
 
 _CANDIDATES = 200  # of each ranking that are blended
 _RERANKED = 50  # that a reranker reads, or as many as are wanted
 _NEAR_ENOUGH = 0.5  # what no word found must be so near, as a share of the nearest
+_COMPARED = 50  # of the best that are compared with each other
+_SAME, _SAME_WEIGHT = 0.95, 0.6  # so near, a passage says what a better one said; what it then counts
 _LONGEST = 2_000  # characters of a query that are looked at
 
 
@@ -60,7 +72,7 @@ class Search:
         query: str,
         k: int = 10,
         filters: Filters = Filters(),  # noqa: B008 (frozen)
-        near: Near | None = None,
+        meaning: Meaning | None = None,
         rerank: Rerank | None = None,
     ) -> list[Found]:
         """The best `k` for a query, best first."""
@@ -68,8 +80,9 @@ class Search:
         allowed = admitted(self.index, self.passages, filters)
         scores = np.where(allowed, self.scores(words), 0.0)
         best = highest(scores, max(k, _CANDIDATES))
-        if near and words:
-            ranking = self._blended(scores, best, *self._nearest(query, best, allowed, near))
+        if meaning and words:
+            ranking = self._blended(scores, best, *self._nearest(query, best, allowed, meaning))
+            ranking = self._distinct(ranking, meaning)
         else:
             ranking = [Scored(int(number), float(scores[number]), float(scores[number])) for number in best]
         reader = Reader(self.index, self.passages, frozenset(words))
@@ -77,11 +90,11 @@ class Search:
             return list(rerank(query, reader.read(ranking[: max(k, _RERANKED)])))[:k]
         return reader.read(ranking[:k])
 
-    def _nearest(self, query: str, best: Ints, allowed: Bools, near: Near) -> tuple[Ints, Floats]:
+    def _nearest(self, query: str, best: Ints, allowed: Bools, meaning: Meaning) -> tuple[Ints, Floats]:
         """The passages nearest in meaning, and those that the words found, with their cosines."""
         passages = allowed[: len(self.passages)]
         among = None if passages.all() else np.flatnonzero(passages)
-        return near(query[:_LONGEST], max(len(best), _CANDIDATES), best[best < len(passages)], among)
+        return meaning.near(query[:_LONGEST], max(len(best), _CANDIDATES), best[best < len(passages)], among)
 
     def _blended(self, scores: Floats, best: Ints, rows: Ints, cosines: Floats) -> list[Scored]:
         """Words and meaning, each as a share of its best; what has no vector is judged by its words alone."""
@@ -106,6 +119,14 @@ class Search:
         """What is searched, in words."""
         definitions = len(self.index.postings.numbers) - len(self.index.files)  # a file is an item, too
         return f"{counted(len(self.passages), 'passage')} and {counted(definitions, 'definition')}"
+
+    def _distinct(self, ranking: list[Scored], meaning: Meaning) -> list[Scored]:
+        """What repeats a better passage counts less, so that one of many copies leaves room for others."""
+        best = [one for one in ranking[:_COMPARED] if one.number < len(self.passages)]
+        alike = meaning.alike(np.array([one.number for one in best], np.int64))
+        copies = {one.number for place, one in enumerate(best) if (alike[place, :place] >= _SAME).any()}
+        weighed = [one._replace(score=one.score * _SAME_WEIGHT) if one.number in copies else one for one in ranking]
+        return sorted(weighed, key=lambda one: -one.score)  # equals keep their order
 
     def rarity(self, word: str) -> float:
         """How rare a word is among all candidates."""

@@ -24,6 +24,7 @@ from assay.text.chunk import parse as chunker
 
 # slices of the golden set → the seed's name for their figures
 _SLICES = {"categories": "category_metrics", "tiers": "difficulty_metrics", "file_types": "file_type_metrics"}
+_STATE = ("index_fingerprint", "sha256")  # facts that change with what a system is made of; a command has none
 _SIGNS = ("ease", "gap", "spread", "agreement")
 
 
@@ -168,6 +169,11 @@ def warnings(measured: Sequence[Measured], golden: GoldenSet) -> list[str]:
     if disturbed:
         said[
             f"{disturbed} of {len(measured)} configurations were measured while others ran: their latencies are higher than alone"
+        ] = None
+    unseen = sum(not one.asked and not any(one.info.config.get(fact) for fact in _STATE) for one in measured)
+    if unseen:
+        said[
+            f"{unseen} of {len(measured)} configurations were asked earlier; whether their system changed since cannot be seen; --fresh asks again"
         ] = None
     return list(said)
 

@@ -90,7 +90,7 @@ def _configuration_columns(report: Report) -> list[Column[Report]]:
         return against.get(one["config"]["name"], {}).get(field)  # type: ignore[no-any-return]
 
     return [
-        Column[Report]("Configuration", lambda one: join([_breakable(one["config"]["name"]), *_badges(one, report)])),
+        Column[Report]("Configuration", lambda one: join([_breakable(one["config"]["name"]), *_badges(one, report)]), "wide"),
         *(_figure_column(name, report) for name in names),
         number_column("Latency", lambda one: one["summary"]["avg_latency_ms"], "mean of a query", milliseconds),
         number_column("p95", lambda one: one["latency"]["p95"], "slower than 95 % of the queries", milliseconds, minor=True),

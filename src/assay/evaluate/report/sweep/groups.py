@@ -94,37 +94,10 @@ def group_section(report: Report) -> Markup | None:
 
 
 def difficulty_section(report: Report) -> Markup | None:
+    """How hard queries looked, and whether that was right."""
     told = report["difficulty"]
     if not told["queries"]:
         return None
-    ease = told["correlation"]["ease"]
-    verdict = "It cannot be said how well that predicts what was measured."
-    if known(ease["spearman"]) is not None:
-        verdict = (
-            f"The rank correlation of ease with what was measured is {signed(ease['spearman'], 2)} "
-            f"(p {probability(ease['p'])}, {counted(ease['n'], 'query', 'queries')})."
-        )
-    points = [
-        (query, one["class"], one["ease"], one["quality"])
-        for query, one in told["queries"].items()
-        if known(one["ease"]) is not None and known(one["quality"]) is not None
-    ]
-    plot = scatter(
-        points, "Ease of the queries against what was measured", "ease, predicted", f"NDCG@{report['k']}, measured"
-    )
-    quality = f"avg_ndcg_at_{report['k']}"
-    classes = [
-        Column[str]("Predicted", lambda name: element("span", name, class_=f"badge level-{name}")),
-        number_column("Queries", lambda name: told["classes"][name]["count"], "", whole),
-        number_column(
-            f"NDCG@{report['k']}", lambda name: told["classes"][name][quality], "mean over all configurations"
-        ),
-    ]
-    signs = [
-        Column[str]("Sign", lambda name: name),
-        number_column("Spearman", lambda name: told["correlation"][name]["spearman"], "", lambda v: signed(v, 2)),
-        number_column("p", lambda name: told["correlation"][name]["p"], "", probability),
-    ]
     return element(
         "section",
         element("h2", "Predicted difficulty"),
@@ -132,17 +105,52 @@ def difficulty_section(report: Report) -> Markup | None:
             "p",
             "From the answers alone, without labels: how clearly the first result stands out (gap and spread of the scores), ",
             "and how far configurations agree. ",
-            verdict,
+            _predicted(told["correlation"]["ease"]),
             class_="verdict",
         ),
         element(
-            "div",
-            figure("Ease and outcome", "Each dot is a query; measured is the mean over all configurations.", plot)
-            if points
-            else None,
-            element("div", table("Classes", classes, told["classes"])),
-            element("div", table("Signs and outcome", signs, told["correlation"])),
-            class_="figures uneven",
+            "div", _outcomes(report), element("div", _classes(report)), element("div", _signs(told)), class_="figures uneven"
         ),
         id="difficulty",
+    )  # fmt: skip
+
+
+def _predicted(ease: Report) -> str:
+    if known(ease["spearman"]) is None:
+        return "It cannot be said how well that predicts what was measured."
+    return (
+        f"The rank correlation of ease with what was measured is {signed(ease['spearman'], 2)} "
+        f"(p {probability(ease['p'])}, {counted(ease['n'], 'query', 'queries')})."
     )
+
+
+def _outcomes(report: Report) -> Markup | None:
+    points = [
+        (query, one["class"], one["ease"], one["quality"])
+        for query, one in report["difficulty"]["queries"].items()
+        if known(one["ease"]) is not None and known(one["quality"]) is not None
+    ]
+    if not points:
+        return None
+    plot = scatter(points, "Ease against what was measured", "ease, predicted", f"NDCG@{report['k']}, measured")
+    return figure("Ease and outcome", "Each dot is a query; measured is the mean over all configurations.", plot)
+
+
+def _classes(report: Report) -> Markup:
+    classes, quality = report["difficulty"]["classes"], f"avg_ndcg_at_{report['k']}"
+    columns = [
+        Column[str]("Predicted", lambda name: element("span", name, class_=f"badge level-{name}")),
+        number_column("Queries", lambda name: classes[name]["count"], "", whole),
+        number_column(f"NDCG@{report['k']}", lambda name: classes[name][quality], "mean over all configurations"),
+    ]
+    return table("Classes", columns, classes)
+
+
+def _signs(told: Report) -> Markup:
+    found = told["correlation"]
+    columns = [
+        Column[str]("Sign", lambda name: name),
+        number_column("Spearman", lambda name: found[name]["spearman"], "", lambda value: signed(value, 2)),
+        number_column("p", lambda name: found[name]["p"], "", probability),
+    ]
+    return table("Signs and outcome", columns, found)

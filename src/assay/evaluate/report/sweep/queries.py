@@ -27,9 +27,7 @@ def query_section(report: Report) -> Markup | None:
         Column[Report](
             "Query", lambda row: element("span", shortened(row["query"] or row["query_id"], _MOST_TEXT), dir="auto", class_="text"), "wide"
         ),
-        Column[Report](
-            "Predicted", lambda row: element("span", row["predicted_difficulty"], class_=f"badge level-{row['predicted_difficulty']}")
-        ),
+        Column[Report]("Predicted", lambda row: _level(row, difficulty.get(row["query_id"], {})), about="hover for its signs"),
         number_column("Ease", lambda row: difficulty.get(row["query_id"], {}).get("ease"), "", lambda v: decimal(v, 2), minor=True),
         number_column("Mean", lambda row: difficulty.get(row["query_id"], {}).get("quality"), "over all configurations"),
         *(_matrix_column(name, figures[name], quality, at) for at, name in enumerate(figures, 1)),
@@ -51,6 +49,13 @@ def query_section(report: Report) -> Markup | None:
         id="queries",
         class_="sortable bounded matrix",
     )  # fmt: skip
+
+
+def _level(row: Report, told: Report) -> Markup:
+    """The predicted difficulty of a query; hovering shows what it was told from."""
+    level = row["predicted_difficulty"]
+    signs = ", ".join(f"{name} {decimal(told.get(name), 2)}" for name in ("gap", "spread", "agreement"))
+    return element("span", level, class_=f"badge level-{level}", title=signs)
 
 
 def _matrix_column(name: str, rows: Mapping[str, Report], quality: str, number: int) -> Column[Report]:
