@@ -14,6 +14,7 @@ import pytest
 
 import assay as package
 import documents
+from assay.answer.question import understood
 from assay.answer.resolving import resolves
 from assay.repository import Repository as Opened
 from command import COMMAND, ENVIRONMENT, assay
@@ -130,6 +131,17 @@ def test_every_citation_resolves_to_lines_that_say_it(opened: Opened) -> None:
 
 def test_the_same_question_gets_the_same_answer(opened: Opened) -> None:
     assert opened.ask("when is a valve opened") == opened.ask("when is a valve opened")
+
+
+def test_parts_of_a_word_must_stand_together(opened: Opened, station: Repository) -> None:
+    station.write(
+        "docs/web.md", "# Web\n\nA web of pipes. The socket of a pump, time and again, is ordered. Use the OpenAPI.\n"
+    )
+    station.index()
+    with package.open(station.root) as repo:
+        search = repo.searcher().search
+        assert understood("WebSocket time-ordered openapi", search).unseen == ("WebSocket", "time-ordered")
+        assert understood("x " * 1_500 + "pipe", search).words[-1].written == "x"  # the rest is not looked at
 
 
 # confined and settled

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from assay.ingest.chains import bare, chain, last
 from assay.text.identifiers import nearest, words
+from assay.text.printable import printable
 
 law = settings(deadline=None)
 names_of_code = st.text(alphabet="abcdefghijklmnopqrstuvwxyz_", min_size=1, max_size=8)
@@ -243,3 +244,9 @@ def test_the_last_name_of_a_chain_is_its_last_segment_without_marks(names: list[
 def test_long_repetitions_end(opening: str) -> None:
     for text in (opening * 1000, opening * 400 + ")" * 400):
         assert _SHAPE.fullmatch(chain(text[:2999]))
+
+
+def test_what_could_steer_a_terminal_is_replaced_and_what_nobody_sees_goes() -> None:
+    assert printable("a\x1b[31mb\x07\u202ec\x9b") == "a\ufffd[31mb\ufffd\ufffdc\ufffd"
+    assert printable("soft\u00adhyphen\r\n\ttab\u200b\ufeff") == "softhyphen\n\ttab"
+    assert printable("é\u00a0語 \U0001f468\u200d\U0001f469") == "é\u00a0語 \U0001f468\u200d\U0001f469"

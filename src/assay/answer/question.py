@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import pairwise
@@ -17,6 +17,7 @@ from assay.text.terms import terms
 
 _WORD = re.compile(r"[^\W_]+(?:[-_][^\W_]+)*")
 _LONGEST = 2_000  # characters of a question that are looked at, as in a search
+_SHORTEST = 2  # letters of a part of a word
 _LOOKED_AT = 500  # passages that are read to see whether parts stand together
 
 
@@ -69,14 +70,19 @@ def understood(text: str, search: Search) -> Question:
 def _frequency(written: str, search: Search) -> int:
     """How many passages and definitions have a word. Parts of one that is composed (WebSocket, time-ordered) must stand together."""
     parts = terms(written)
-    passages, items = (
-        reduce(np.intersect1d, (having(part)[0] for part in parts))
-        for having in (search.passages.having, search.index.postings.get)
-    )
-    if len(parts) == 1:
-        return len(passages) + len(items)
+    items = reduce(np.intersect1d, (search.index.postings.get(part)[0] for part in parts))
+    if len(parts) > 1:
+        return len(items) + _together(written, parts, search)
+    if number := len(items) + len(search.passages.having(parts[0])[0]):
+        return number
+    # `openapi` may stand there as OpenAPI, which has other terms
+    splits = ((*terms(written[:at]), *terms(written[at:])) for at in range(_SHORTEST, len(written) - _SHORTEST + 1))
+    return max((_together(written, split, search) for split in splits), default=0)
+
+
+def _together(written: str, parts: Sequence[str], search: Search) -> int:
+    """How many passages have the parts as one word; a hyphen may be a blank or missing."""
     joined = "[- ]?".join(map(re.escape, written.split("-")))
-    together = re.compile(rf"(?<![^\W_]){joined}", re.IGNORECASE)
-    return len(items) + sum(
-        bool(together.search(search.passages[number].text)) for number in passages[:_LOOKED_AT].tolist()
-    )
+    word = re.compile(rf"(?<![^\W_]){joined}", re.IGNORECASE)
+    numbers = reduce(np.intersect1d, (search.passages.having(part)[0] for part in parts))[:_LOOKED_AT]
+    return sum(bool(word.search(search.passages[number].text)) for number in numbers.tolist())
