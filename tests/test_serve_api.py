@@ -211,3 +211,16 @@ def test_an_address_says_the_same_as_a_body(text: str, number: int, yes: bool, s
         assert "\0" in text + "".join(several)
     else:
         assert from_address == from_body(PARAMETERS, json.dumps(given_values).encode())
+
+
+@pytest.mark.parametrize(("name", "value", "taken"), [
+    ("number", 1, True), ("number", 9, True), ("number", 0, False), ("number", 10, False),
+    ("share", 0, True), ("share", 1, True), ("share", 1.001, False), ("number", True, False), ("yes", 1, False),
+])  # fmt: skip
+def test_bounds_belong_to_what_is_allowed(name: str, value: Any, taken: bool) -> None:
+    body = json.dumps({"text": "x", name: value}).encode()
+    if taken:
+        assert from_body(PARAMETERS, body)[name] == value
+    else:
+        with pytest.raises(AssayError, match=name):
+            from_body(PARAMETERS, body)

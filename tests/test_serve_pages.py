@@ -208,6 +208,8 @@ def test_contributions_add_up_to_the_score(tmp_path: Path) -> None:
             for one in repo.why("apply discounts to the total price of a basket in shop/discounts.py", symbol):
                 found = contributions(one)
                 assert sum(found.values()) == pytest.approx(one.score)
+                graph = sum(max(0.0, value) for name, value in one.parts.items() if name not in ("direct", "learned"))
+                assert found.get("graph", 0) == pytest.approx(one.score * graph / sum(one.parts.values()))
                 assert min(found.values(), default=0) >= 0
                 assert set(found) <= set(COMPONENTS)
 

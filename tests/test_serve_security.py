@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import http.client
+import json
 import socket
 import subprocess
 import sys
@@ -236,6 +237,22 @@ def test_only_what_is_indexed_is_ever_read(path: str, server: Server) -> None:
             assert answer.status in (400, 404), address
             assert SECRET not in answer.text
             assert "root:" not in answer.text
+
+
+def test_a_sweep_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+    root = written(tmp_path / "shop")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "comparison.json").write_text(json.dumps({"reports": [], "timestamp": "", "secret": SECRET}))
+    sweeps = root / ".assay" / "sweeps"
+    sweeps.mkdir(parents=True)
+    (sweeps / "linked").symlink_to(elsewhere)
+    (sweeps / "half").mkdir()
+    (sweeps / "half" / "comparison.json").symlink_to(elsewhere / "comparison.json")
+    with serving(root) as server:
+        assert server.get("/api/sweeps").json == {"sweeps": []}
+        for name in ("linked", "half"):
+            assert server.get("/api/sweep", sweep=name).status == 404
 
 
 def test_a_file_that_became_a_link_is_not_followed(tmp_path: Path) -> None:
