@@ -13,6 +13,9 @@ demo: .venv/installed
 	$(BIN)/assay why 'how does a review find files that usually change together' review.py::_missing
 	$(BIN)/assay context --files src/assay/root.py --budget 500
 	$(BIN)/assay context --pr HEAD~1 --budget 1500 || true
+	$(BIN)/assay search 'what happens to runs when the machine loses power' -k 3
+	$(BIN)/assay ask 'How do I add a language?' || true
+	$(BIN)/assay ask 'How do I deploy it to Kubernetes?' || true
 	$(BIN)/assay eval verify --golden eval/fixtures
 	$(BIN)/assay eval run --golden eval/queries.yaml --system assay --matching strict | tail -40
 	$(BIN)/assay eval run --golden eval/queries.yaml --system 'cmd:scripts/grep_words.sh {query} {k}' --matching file | tail -18

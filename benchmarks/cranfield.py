@@ -117,7 +117,7 @@ def main() -> None:
     parser.add_argument("--reranker", nargs="*", default=["features"])
     given = parser.parse_args()
     documents, questions, judged = read(given.folder)
-    lexical = SearchSettings(chunker=given.chunker, embedder="none")
+    lexical = SearchSettings(chunker=given.chunker, embedder="none", reranker="none")
 
     def values(run: Run) -> dict[str, np.ndarray]:
         found = evaluate(judged, run, MEASURES)

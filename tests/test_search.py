@@ -500,7 +500,7 @@ def test_words_stand_out_in_a_terminal() -> None:
 
 def test_the_json_of_a_search_is_stable(station: Repository) -> None:
     answer = assay(station.root, "search", "start pumps valve", "--format", "json", "-k", "2").json
-    used = {"chunker": "structure:512", "embedder": "lsa", "reranker": "none"}
+    used = {"chunker": "structure:512", "embedder": "lsa", "reranker": "features"}
     assert {"query": "start pumps valve", **used, "fresh": True}.items() <= answer.items()
     for rank, one in enumerate(answer["results"], 1):
         assert one["rank"] == rank

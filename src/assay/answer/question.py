@@ -13,6 +13,7 @@ import numpy as np
 from assay.retrieve.lexical import rarity_of
 from assay.retrieve.search import Search
 from assay.text.common import COMMON
+from assay.text.irregular import base_of
 from assay.text.terms import terms
 
 _WORD = re.compile(r"[^\W_]+(?:[-_][^\W_]+)*")
@@ -62,8 +63,9 @@ def understood(text: str, search: Search) -> Question:
         stems = tuple(term for term in terms(written) if term not in COMMON)
         if written.lower() in COMMON or not stems or stems in words:
             continue
-        frequency = _frequency(written, search)
-        words[stems] = Word(written, stems, frequency, rarity_of(total, frequency))
+        base = base_of(written)
+        frequency = _frequency(written, search) + (_frequency(base, search) if base else 0)
+        words[stems] = Word(written, (*stems, *terms(base)), frequency, rarity_of(total, frequency))
     return Question(text, tuple(words.values()))
 
 

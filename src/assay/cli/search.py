@@ -36,7 +36,7 @@ _WIDEST = 160  # characters of a line that is shown
 @click.option(
     "--reranker",
     metavar="SPEC",
-    help="What reads the best once more: features, folder:PATH, rerank:URL#MODEL, or none. Default: none.",
+    help="What reads the best once more: features, folder:PATH, rerank:URL#MODEL, or none. Default: features.",
 )
 @format_option
 def command(

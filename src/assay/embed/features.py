@@ -72,7 +72,12 @@ def _pairs(asked: Sequence[str], text: Sequence[str], weights: Mapping[str, floa
     pairs = {pair: min(weights[one] for one in pair) for pair in pairwise(asked)}
     if not (total := sum(pairs.values())):
         return 0.0
-    near = {(term, later) for place, term in enumerate(text) for later in text[place + 1 : place + 1 + _CLOSE]}
+    near = {
+        (term, later)
+        for place, term in enumerate(text)
+        if term in weights
+        for later in text[place + 1 : place + 1 + _CLOSE]
+    }
     return sum(weight for pair, weight in pairs.items() if pair in near) / total
 
 

@@ -48,7 +48,7 @@ class SearchSettings:
     k: int = 10
     chunker: str = str(CHUNKER)
     embedder: str = "lsa"  # `none`, or a spec of assay.embed
-    reranker: str = NONE
+    reranker: str = "features"
     vectors: float = 0.5  # what nearness in meaning counts, all being 1
     embedder_key_variable: str = ""  # the environment variable with the key of a server
     reranker_key_variable: str = ""
