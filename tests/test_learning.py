@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import itertools
 import random
+import sqlite3
 from collections.abc import Iterable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from assay.core.items import Item
 from assay.core.learned import Learned, weighted
 from assay.learn import Learning, database, forget_everything, learned, learning, returned
+from assay.learn.database import connected
 from assay.learn.feedback import score, signal
 from assay.learn.mentions import mentioned
 from assay.learn.sessions import CAP, FORGOTTEN, KEPT_TIMES, NEGLIGIBLE, boost, nearness
@@ -610,3 +612,12 @@ def test_counts_are_those_of_a_plain_model(quiet_shop: Shop, steps: list[tuple[s
     found = {row.item.symbol: [row.useful, row.not_useful] for row in rows if row.useful or row.not_useful}
     assert found == {name: both for name, both in counts.items() if any(both)}
     assert expired == 0
+
+
+def test_a_file_that_somebody_is_just_making_is_read_as_an_empty_one(tmp_path: Path) -> None:
+    path = tmp_path / "learned.db"
+    with closing(sqlite3.connect(path)) as made:
+        made.execute("PRAGMA journal_mode = WAL")  # the file is there before its tables are
+        assert path.stat().st_size
+        with connected(path, write=False) as opened:
+            assert opened.execute("SELECT count(*) FROM symbols").fetchone() == (0,)

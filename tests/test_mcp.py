@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import httpx
+import httpx2
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,10 +20,11 @@ from agents import Agent, http_server, over_stdio, talk
 from assay.live import Resident
 from assay.mcp.conversation import SENT, Conversation
 from assay.mcp.first_look import FirstLook
-from assay.mcp.fitting import LEAST
+from assay.mcp.fitting import LEAST, fitted
 from assay.mcp.notes import Notes
 from assay.mcp.offered import TOOLS
 from assay.mcp.tools import Call
+from assay.text.printable import printable
 from assay.text.tokens import count
 from command import ENVIRONMENT, assay
 from conftest import Repository
@@ -356,6 +357,17 @@ def test_no_answer_ever_has_more_tokens_than_its_budget(
     assert 0 < count(text) <= budget
 
 
+LINES = st.lists(st.text(max_size=40).map(lambda text: f"{text}\n"), max_size=8)
+
+
+@given(LINES, LINES, st.integers(0, 200))
+def test_whatever_is_fitted_fits(head: list[str], pieces: list[str], budget: int) -> None:
+    text = fitted("".join(head), pieces, budget)
+    assert count(text) <= budget
+    if count(printable("".join(head + pieces))) <= budget:
+        assert text == printable("".join(head + pieces))
+
+
 @settings(max_examples=50)
 @given(st.text(max_size=60), st.integers(LEAST, 600))
 def test_a_first_look_keeps_to_the_budget_whatever_is_asked(call: Call, task: str, budget: int) -> None:
@@ -458,6 +470,22 @@ def test_a_body_that_changed_since_it_was_sent_is_sent_again(shop: Repository) -
     talk(work)
 
 
+def test_lines_that_changed_this_very_moment_are_never_shown_as_they_were(shop: Repository) -> None:
+    shop.index()
+
+    async def work() -> None:
+        async with over_stdio(shop.root) as agent:
+            await agent.until_fresh()
+            await agent.ask("context", task="apply discounts")
+            for number in range(5):
+                shop.write("shop.py", SHOP.replace("amount -= discount.value", f"amount -= discount.worth{number}"))
+                text = await agent.ask("context", symbols=["apply_discounts"], repeat=True)
+                assert "discount.value" not in text
+                assert f"discount.worth{number}" in text or "changed since it was indexed" in text
+
+    talk(work)
+
+
 def test_an_index_that_is_rebuilt_or_deleted_meanwhile_does_no_harm(shop: Repository) -> None:
     shop.index()
 
@@ -536,7 +564,7 @@ def test_a_cancelled_call_ends_and_the_next_one_is_answered(shop: Repository) ->
 def test_only_our_own_hosts_and_origins_are_answered(served: str) -> None:
     asking = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
     for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Host": "127.0.0.1.evil.example:80"}):
-        assert httpx.post(served, json=asking, headers=headers).status_code in (403, 421)
+        assert httpx2.post(served, json=asking, headers=headers).status_code in (403, 421)
 
 
 def test_another_address_demands_a_token_and_the_token_is_demanded(shop: Repository) -> None:
@@ -548,8 +576,8 @@ def test_another_address_demands_a_token_and_the_token_is_demanded(shop: Reposit
     token = "t" * 32
     with http_server(shop.root, "--token", token) as url:
         for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": f"Basic {token}"}):
-            assert httpx.post(url, json={}, headers=headers).status_code == 401
-        assert httpx.post(url, json={}, headers={"Authorization": f"Bearer {token}"}).status_code != 401
+            assert httpx2.post(url, json={}, headers=headers).status_code == 401
+        assert httpx2.post(url, json={}, headers={"Authorization": f"Bearer {token}"}).status_code != 401
 
 
 def test_a_port_in_use_is_an_error_of_one_line(served: str, shop: Repository) -> None:
@@ -560,4 +588,6 @@ def test_a_port_in_use_is_an_error_of_one_line(served: str, shop: Repository) ->
 
 
 def test_a_body_that_is_too_large_is_refused(served: str) -> None:
-    assert httpx.post(served, content=b" " * 5_000_000, headers={"Content-Type": "application/json"}).status_code == 413
+    assert (
+        httpx2.post(served, content=b" " * 5_000_000, headers={"Content-Type": "application/json"}).status_code == 413
+    )

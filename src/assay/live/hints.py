@@ -26,9 +26,7 @@ from assay.retrieve.configuration import NAME as CONFIGURATION
 if TYPE_CHECKING:
     from watchfiles import Change
 
-QUIET = (
-    0.3  # seconds without a change end a burst; an editor's save takes less, and git is never so long between two files
-)
+QUIET = 0.3  # seconds without a change end a burst; an editor's save, and git between two files, take less
 _STEP, _AT_MOST = 50, 100  # milliseconds in which events are put together before we hear of them
 _LONGEST = 3.0  # seconds a burst may last: somebody may write a log without end
 _LOCKED = 10.0  # seconds git may hold its lock: one that crashed has left it behind
@@ -101,10 +99,8 @@ class Watching:
 
     def _events(self) -> Iterator[bool]:
         """From the system; ends when the root is gone: there may be another one later, which has to be watched anew."""
-        began = last = ticked = (
-            time.monotonic()
-        )  # what happened before the watch began shows in no event, so there is a burst at first
-        bursting = True
+        began = last = ticked = time.monotonic()
+        bursting = True  # what happened before the watch began shows in no event
         try:
             for changes in watcher()(
                 self.root, watch_filter=None, debounce=_AT_MOST, step=_STEP, stop_event=self.stop, rust_timeout=int(QUIET * 1000),
@@ -113,9 +109,11 @@ class Watching:
                 now = time.monotonic()
                 if any(self._matters(path) for _, path in changes):
                     began, last, bursting = began if bursting else now, now, True
-                    self.following = False
+                self.following = (
+                    not bursting
+                )  # not before the first moment without a change after the last hint was taken
                 if bursting and (now - last >= QUIET or now - began >= _LONGEST):
-                    bursting, ticked, self.following = False, now, True
+                    bursting, ticked = False, now
                     yield True
                 elif now - ticked >= _TICK:
                     ticked = now

@@ -5,20 +5,23 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from assay.errors import AssayError
-from assay.ingest.freshness import Freshness
+from assay.ingest.freshness import Freshness, Look
+from assay.ingest.walk import Scan, scan
 from assay.live.hints import ANYWAY, Watching
 from assay.live.keeper import Began, Ended, Event, Keeper, Rested, Went
 from assay.live.state import BUILDING, FAILED, FRESH, MISSING, STALE, State
 from assay.repository import Repository
 from assay.retrieve.configuration import NAME as CONFIGURATION
 from assay.store import history, sections
-from assay.store.index import NoIndex
+from assay.store.index import Index, NoIndex
 from assay.store.layout import Home
 
 _MOST = 3  # repositories open at once: each has caches of its own, 130 MB for one of 40,000 symbols
@@ -34,8 +37,23 @@ class _Followed(Repository):
         super().__init__(root, index_dir)
         self._is_fresh = is_fresh
 
+    def look(self) -> Look:
+        return _Unchanged(self.root, self.index) if self._is_fresh() else super().look()
+
+
+class _Unchanged(Look):
+    """A look that need not look for what changed: nothing did."""
+
+    def __init__(self, root: Path, index: Index) -> None:
+        self._root, self._index, self.at = root, index, time.time_ns()
+
+    @cached_property
+    def found(self) -> Scan:  # type: ignore[override]
+        return scan(self._root)
+
+    @cached_property
     def freshness(self) -> Freshness:
-        return Freshness([]) if self._is_fresh() else super().freshness()
+        return Freshness([])
 
 
 class Resident:

@@ -23,7 +23,9 @@ class Notes:
     """Notes are written in their order by one thread: no answer waits for them. Off, nothing is kept."""
 
     def __init__(self, resident: Resident, on: bool = True) -> None:
-        self._resident, self.on = resident, on
+        self.on = on
+        self._repo = Repository(resident.root, resident.home.folder)  # of the writer alone
+        self._generation: str | None = None
         self._writer = ThreadPoolExecutor(1, "assay notes")
         self._room = threading.Semaphore(_WAITING)
 
@@ -35,6 +37,7 @@ class Notes:
     ) -> None:
         """Writes what is still to be written."""
         self._writer.shutdown()
+        self._repo.close()
 
     def given(self, session: str, items: Iterable[Item], task: str) -> None:
         """A conversation was given items for a task."""
@@ -59,6 +62,8 @@ class Notes:
     def _written(self, write: Callable[[Repository], None]) -> None:
         """With a repository of its own: those that answer stay warm. Where nothing can be kept, nothing is."""
         self._room.release()
-        place = self._resident.home.folder
-        with contextlib.suppress(AssayError, OSError), Repository(self._resident.root, place) as repo:
-            write(repo)
+        before, self._generation = self._generation, self._repo.home.named()
+        if before != self._generation:
+            self._repo.close()
+        with contextlib.suppress(AssayError, OSError):
+            write(self._repo)

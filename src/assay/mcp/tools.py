@@ -32,6 +32,7 @@ _LOOK = 0.6  # seconds for a first look: with the above, an answer takes less th
 _SOON = 5  # seconds after which to ask again, when nothing better is known
 _NAMED = 3  # files in a line about freshness
 _FEWEST, _TOKENS_PER_BODY = 5, 100  # short bodies: what remains is better spent on signatures than on nothing
+_GIVEN = 10  # of an answer that are taken for offered: that nobody asks for the fortieth name says nothing
 _OUTLINE = "outline; for bodies ask context with symbols=[names below], or with detail=full"
 _AGAIN = "repeat=true sends again what was sent before"
 _NOTHING = "try other words, a name from the code, or search for what is written in documents"
@@ -131,8 +132,8 @@ def _context(call: Call, repo: Repository, asked: arguments.Context) -> str:
     if asked.files:
         call.notes.used(call.session, paths=asked.files)
     elif asked.task:
-        # a bare name is not much of a gift: what was not taken up of those says nothing
-        call.notes.given(call.session, [one.item for one in packed.items if one.rendering != NAME], asked.task)
+        told = [one.item for one in packed.items if one.rendering != NAME]
+        call.notes.given(call.session, told[:_GIVEN], asked.task)
     return packed.render()
 
 
