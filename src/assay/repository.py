@@ -168,9 +168,9 @@ class Repository:
             raise AssayError("what is the task? Say in words what you want to understand or change")
         if k < 1:
             raise AssayError(f"k must be at least 1, not {k}: it is how many symbols are wanted")
-        return self.engine(profile).ranked(task, k, self._learned(task, session))
+        return self.engine(profile).ranked(task, k, self.learned(task, session))
 
-    def _learned(self, task: str, session: str) -> Learned:
+    def learned(self, task: str, session: str = "") -> Learned:
         """What use has taught about a task; where it is damaged nothing, and a warning that says so."""
         if not (self.home.folder / LEARNED).exists():
             return NOTHING
@@ -193,9 +193,8 @@ class Repository:
 
         meant = self.symbol(symbol)
         engine = self.engine(profile)
-        ranking = engine.rank(task, self._learned(task, session))
-        told = [explain(engine, ranking, item, k) for item in meant]
-        return sorted(told, key=lambda one: (one.rank is None, one.rank or 0))
+        ranking = engine.rank(task, self.learned(task, session))
+        return sorted(explain(engine, ranking, meant, k), key=lambda one: (one.rank is None, one.rank or 0))
 
     def engine(self, profile: str | None = None) -> Engine:
         """What ranks, made once for each profile."""

@@ -29,6 +29,7 @@ COMMANDS = {
     "mcp": ("assay.cli.mcp", "Serve agents over the Model Context Protocol."),
     "init": ("assay.cli.init", "Tell agents and editors about assay: adds it to their configuration."),
     "config": ("assay.cli.config", "Every setting, its value, and where it comes from; config check validates."),
+    "serve": ("assay.cli.serve", "Search, explanations, runs and sweeps as local web pages and an HTTP API."),
     "eval": ("assay.cli.evaluation", "Measure a retriever, ours or yours: golden sets, runs, comparisons, gates."),
 }
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
+from assay import json_answers
 from assay.cli.common import format_option, print_json
-from assay.cli.impact import affected_json
 from assay.cli.opening import repository_options
 from assay.errors import AssayError
 from assay.paths import indexed_paths
@@ -29,7 +29,7 @@ def command(files: tuple[str, ...], repo: Repository, depth: int, paths: bool, f
     found = repo.affected_tests(known, depth=depth)
     test_files = list(dict.fromkeys(a.item.path for a in found))
     if form == "json":
-        print_json({"files": known, "test_files": test_files, "tests": [affected_json(a) for a in found]})
+        print_json({"files": known, "test_files": test_files, "tests": [json_answers.affected(one) for one in found]})
     elif paths:
         for path in test_files:
             click.echo(path)

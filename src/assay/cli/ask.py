@@ -6,7 +6,8 @@ import sys
 
 import click
 
-from assay.answer.render import FORMS, as_json, rendered, sources
+from assay import json_answers
+from assay.answer.render import FORMS, rendered, sources
 from assay.answer.reply import Reply
 from assay.cli.common import print_json
 from assay.cli.filters import FilterOptions, filter_options
@@ -55,7 +56,7 @@ def command(
         bar.close()
     stale = repo.freshness().stale
     if form == "json":
-        print_json(as_json(reply) | {"fresh": not stale})
+        print_json(json_answers.ask(reply, not stale))
     else:
         _print(reply, form, bool(shown and shown.anything))
         if stale:

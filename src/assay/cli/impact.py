@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import click
 
+from assay import json_answers
 from assay.cli.common import format_option, print_json
 from assay.cli.opening import repository_options
-from assay.cli.symbols import as_json
 from assay.repository import Repository
-from assay.retrieve.impact import Affected
 
 
 @click.command("impact")
@@ -37,13 +36,7 @@ def command(
     changed = repo.symbol(symbol)
     found = repo.impact(symbol, depth=depth, min_confidence=min_confidence, everything=everything)
     if form == "json":
-        print_json(
-            {
-                "symbols": [as_json(item) for item in changed],
-                "total": len(found),
-                "affected": [affected_json(a) for a in found[:limit]],
-            }
-        )
+        print_json(json_answers.impact(changed, found, limit))
         return
     for item in changed:
         click.echo(f"{item.kind} {item.symbol}  {item.path}:{item.start}")
@@ -58,10 +51,3 @@ def command(
         click.echo(f"  {affected.confidence:4.2f}  {affected.item.path}:{affected.line}  {who}  {affected.edge} {what}")
     if len(found) > limit:
         click.echo(f"… and {len(found) - limit} more; -n shows more", err=True)
-
-
-def affected_json(affected: Affected) -> dict[str, object]:
-    return {
-        **as_json(affected.item), "depth": affected.depth, "confidence": affected.confidence,
-        "edge": affected.edge, "through": affected.through, "line": affected.line,
-    }  # fmt: skip

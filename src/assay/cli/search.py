@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from math import isnan
-
 import click
 
+from assay import json_answers
 from assay.cli.common import format_option, print_json
 from assay.cli.filters import FilterOptions, filter_options
 from assay.cli.opening import repository_options
@@ -14,7 +13,6 @@ from assay.repository import Repository
 from assay.retrieve.found import Found
 from assay.text.printable import printable
 
-_OPTIONAL = ("page", "headings", "symbol", "vector")
 _WIDEST = 160  # characters of a line that is shown
 
 
@@ -65,25 +63,12 @@ def command(
         bar.close()
     stale = repo.freshness().stale
     if form == "json":
-        results = [as_json(rank, one) for rank, one in enumerate(found, 1)]
-        used = {"chunker": settings.chunker, "embedder": settings.embedder, "reranker": settings.reranker}
-        print_json({"query": query, **used, "fresh": not stale, "results": results})
+        print_json(json_answers.search(query, settings, not stale, found))
     else:
         _print(found, repo, chunker)
         if stale:
             click.echo(f"{len(stale)} files changed since they were indexed; run: assay index", err=True)
     raise click.exceptions.Exit(0 if found else 1)
-
-
-def as_json(rank: int, one: Found) -> dict[str, object]:
-    """The stable form of a result; what it does not have is absent."""
-    told = {
-        "rank": rank, "id": one.id, "kind": one.kind, "path": one.path, "language": one.language, "start": one.start, "end": one.end,
-        "page": one.page, "headings": list(one.headings), "symbol": one.symbol, "citation": one.place,
-        "score": round(one.score, 6), "lexical": round(one.lexical, 6), "vector": None if isnan(one.vector) else round(one.vector, 6),
-        "text": one.text,
-    }  # fmt: skip
-    return {name: value for name, value in told.items() if value or name not in _OPTIONAL}
 
 
 def _print(found: list[Found], repo: Repository, chunker: str | None) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import click
 
+from assay import json_answers
 from assay.cli.common import format_option, print_json
 from assay.cli.opening import repository_options
 from assay.repository import Repository
@@ -23,12 +23,12 @@ def command(repo: Repository, form: str) -> None:
     "calls resolved" is the share of call sites that name something defined in the repository and were resolved to it.
     Exit code 1 means that files changed since they were indexed.
     """
-    found, fresh = repo.status(), repo.freshness()
+    stale = repo.freshness().stale
     if form == "json":
-        print_json({"root": str(repo.root), **dataclasses.asdict(found), "fresh": fresh.fresh, "stale": fresh.stale})
+        print_json(json_answers.status(repo))
     else:
-        _print(found, fresh.stale, repo.root)
-    raise click.exceptions.Exit(0 if fresh.fresh else 1)
+        _print(repo.status(), stale, repo.root)
+    raise click.exceptions.Exit(1 if stale else 0)
 
 
 def _print(found: Status, stale: list[str], root: Path) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
+from assay import json_answers
 from assay.cli.common import format_option, print_json
 from assay.cli.opening import repository_options
-from assay.core.items import Item
 from assay.repository import Repository
 from assay.retrieve.names import NoSuchSymbol
 from assay.text.identifiers import nearest
@@ -27,7 +27,7 @@ def command(pattern: str, repo: Repository, limit: int, kind: str | None, form: 
     """
     found = repo.symbols(pattern, kind=kind)
     if form == "json":
-        print_json({"pattern": pattern, "total": len(found), "symbols": [as_json(item) for item in found[:limit]]})
+        print_json(json_answers.symbols(pattern, found, limit))
         raise click.exceptions.Exit(0 if found else 1)
     if not found:
         raise NoSuchSymbol(pattern, nearest(pattern.strip("*?"), repo.index.names()))
@@ -35,11 +35,3 @@ def command(pattern: str, repo: Repository, limit: int, kind: str | None, form: 
         click.echo(f"{item.path}:{item.start}  {item.kind} {item.symbol}  {item.signature}")
     if len(found) > limit:
         click.echo(f"… and {len(found) - limit} more; -n shows more", err=True)
-
-
-def as_json(item: Item) -> dict[str, object]:
-    """The stable form of an item in JSON output."""
-    return {
-        "id": item.id, "symbol": item.symbol, "kind": item.kind, "path": item.path, "start": item.start, "end": item.end,
-        "signature": item.signature, "doc": item.doc, "test": item.test,
-    }  # fmt: skip

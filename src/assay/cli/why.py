@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import click
 
+from assay import json_answers
 from assay.cli.common import format_option, print_json
 from assay.cli.opening import repository_options
 from assay.cli.ranking import profile_option, session_option
-from assay.cli.symbols import as_json
 from assay.repository import Repository
-from assay.retrieve.explain import Explanation
 from assay.retrieve.explained import told
 
 
@@ -34,24 +31,10 @@ def command(
     """
     found = repo.why(task, symbol, k, profile=profile_name, session=session)
     if form == "json":
-        print_json(
-            {
-                "task": task,
-                "profile": repo.configuration.profile(profile_name).name,
-                "explanations": [_json(one) for one in found],
-            }
-        )
+        print_json(json_answers.why(task, repo.configuration.profile(profile_name).name, found))
         return
     for number, one in enumerate(found):
         if number:
             click.echo()
         for line in told(one):
             click.echo(line)
-
-
-def _json(one: Explanation) -> dict[str, object]:
-    return {
-        **as_json(one.item), "rank": one.rank, "score": one.score, "best": one.best, "lost": one.lost, "channels": one.channels,
-        "factors": one.factors, "pointed": one.pointed, "shared": one.shared, "parts": one.parts, "times": one.times,
-        "words": [dataclasses.asdict(word) for word in one.words], "walk": [dataclasses.asdict(way) for way in one.ways],
-    }  # fmt: skip

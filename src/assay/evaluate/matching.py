@@ -54,6 +54,20 @@ def matcher(name: str) -> Matcher:
     return found
 
 
+def matcher_for(golden: GoldenSet, name: str | None) -> Matcher:
+    """The matcher named, if the set has anything for it to judge; else the one that fits the set."""
+    if not name:
+        return default_for(golden)
+    chosen = matcher(name)
+    level = chosen.level_for(golden)
+    if golden.levels and level not in golden.levels:
+        raise AssayError(
+            f"{golden.path}: matching '{name}' judges {level} expectations, but the set has only {', '.join(golden.levels)}; "
+            f"try --matching {default_for(golden).name}"
+        )
+    return chosen
+
+
 # equality
 
 

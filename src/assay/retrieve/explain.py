@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,8 +58,13 @@ class Explanation:
     lost: str
 
 
-def explain(engine: Engine, ranking: Ranking, item: Item, k: int) -> Explanation:
-    """Where an item stands in a ranking, and why."""
+def explain(engine: Engine, ranking: Ranking, items: Iterable[Item], k: int) -> list[Explanation]:
+    """Where items stand in a ranking, and why."""
+    reading = read(ranking.task, engine.profile)
+    return [_explained(engine, ranking, reading, item, k) for item in items]
+
+
+def _explained(engine: Engine, ranking: Ranking, reading: Reading, item: Item, k: int) -> Explanation:
     number = item.number
     score = float(ranking.scores[number])
     # as in the ranking: higher first, equal ones by number
@@ -69,7 +75,7 @@ def explain(engine: Engine, ranking: Ranking, item: Item, k: int) -> Explanation
         rank=rank,
         score=score,
         best=float(ranking.scores.max(initial=0.0)),
-        words=_words(engine, read(ranking.task, engine.profile), number),
+        words=_words(engine, reading, number),
         channels={name: list(found).index(number) + 1 for name, found in ranking.channels.items() if number in found},
         factors={name: float(values[number]) for name, values in ranking.factors.items()},
         pointed=float(ranking.pointed[number]),

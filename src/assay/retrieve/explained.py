@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from assay.retrieve.explain import Explanation
 
-_FACTORS = {
+FACTORS = {
     "coverage": "the share of the task's words that it has, rare ones first",
     "name": "its name is made of words of the task",
     "phrase": "words of the task stand in it side by side",
@@ -20,7 +20,7 @@ _FACTORS = {
     "kind": "fields and constants are seldom the answer",
     "tests": "it is a test, and the task is not about tests",
 }
-_PARTS = {
+PARTS = {
     "direct": "the above as a share of the best",
     "walk": "how often a random walk from the best comes by, as a share of the best",
     "hits": "linked with others that the walk found",
@@ -30,7 +30,7 @@ _PARTS = {
     "recency": "the same for all",
     "distance": "whether the walk began here",
 }
-_TIMES = {
+TIMES = {
     "folder": "much of the answer is in the same one",
     "repeated": "a better one of the same name stands for it",
 }
@@ -64,7 +64,7 @@ def _direct(one: Explanation) -> Iterator[str]:
         yield _line("+", 0.0, "it has none")
     for name, value in one.factors.items():
         if one.words and name != "lexical" and abs(value - 1) >= _TOLD:
-            yield _line("×", value, f"{name}: {_FACTORS.get(name, '')}")
+            yield _line("×", value, f"{name}: {FACTORS.get(name, '')}")
     if one.pointed:
         yield _line("+", one.pointed, "the task points at it")
     if one.shared:
@@ -79,10 +79,10 @@ def _score(one: Explanation) -> Iterator[str]:
     yield "  score"
     for name, value in one.parts.items():
         if value:
-            yield _line("+", value, f"{name}: {_PARTS.get(name, '')}", 3)
+            yield _line("+", value, f"{name}: {PARTS.get(name, '')}", 3)
     for name, value in one.times.items():
         if abs(value - 1) >= _TOLD:
-            yield _line("×", value, f"{name}: {_TIMES.get(name, '')}", 3)
+            yield _line("×", value, f"{name}: {TIMES.get(name, '')}", 3)
     yield _line("=", one.score, "", 3)
 
 

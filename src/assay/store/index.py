@@ -180,6 +180,13 @@ class Index:
             for row in self.catalogue.connection.execute("SELECT DISTINCT symbol FROM symbols WHERE symbol != ''")
         ]
 
+    def problems(self, most: int) -> list[tuple[str, str]]:
+        """Files that could not be read, by path, each with the reason."""
+        rows = self.catalogue.connection.execute(
+            "SELECT path, reason FROM skipped WHERE problem = 1 ORDER BY path LIMIT ?", (most,)
+        )
+        return rows.fetchall()
+
     # edges
 
     def external(self, number: int) -> str:

@@ -10,9 +10,6 @@ from typing import Any, TypeVar
 import click
 
 from assay.cli.common import find_root
-from assay.core.golden import GoldenSet
-from assay.errors import AssayError
-from assay.evaluate.matching import Matcher, default_for, matcher
 from assay.evaluate.metrics.measures import Measure, parse
 from assay.evaluate.runs import RunStore
 
@@ -64,20 +61,6 @@ def _split(text: str) -> list[str]:
         else:
             parts[-1] += sign
     return [part for part in parts if part]
-
-
-def matcher_for(golden: GoldenSet, name: str | None) -> Matcher:
-    """The matcher named, if the set has anything for it to judge; else the one that fits the set."""
-    if not name:
-        return default_for(golden)
-    chosen = matcher(name)
-    level = chosen.level_for(golden)
-    if golden.levels and level not in golden.levels:
-        raise AssayError(
-            f"{golden.path}: matching '{name}' judges {level} expectations, but the set has only {', '.join(golden.levels)}; "
-            f"try --matching {default_for(golden).name}"
-        )
-    return chosen
 
 
 @contextmanager

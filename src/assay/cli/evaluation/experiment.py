@@ -9,9 +9,9 @@ import click
 
 from assay.cli.common import find_root, format_option, print_json
 from assay.cli.evaluation.common import root_option, run_store, runs_option
-from assay.cli.evaluation.run import told
 from assay.evaluate.compare import as_json, compare_runs
 from assay.evaluate.experiment import begin, conclude, open_entry
+from assay.evaluate.stored import told
 
 _LOG = "EXPERIMENTS.md"
 

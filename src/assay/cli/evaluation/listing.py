@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from assay.cli.common import format_option, print_json
 from assay.cli.evaluation.common import columns, figure, root_option, run_store, runs_option, shortened
-from assay.evaluate.runs import RunInfo
+from assay.evaluate.stored import listed
 
 
 @click.command("list")
@@ -24,7 +23,7 @@ def command(
 ) -> None:
     """The runs there are, oldest first."""
     with run_store(root, runs_file) as store:
-        told = [_told(run, store.golden_path(run)) for run in store.runs()]
+        told = listed(store)
     chosen = [run for run in told if (system or "") in run["system"] and (golden or "") in run["golden"]][-limit:]
     if form == "json":
         print_json({"runs": chosen})
@@ -36,11 +35,3 @@ def command(
     ]  # fmt: skip
     for line in columns(["run", "status", "P@k", "R@k", "RR@k", "nDCG@k", "N", "label", "system", "golden"], rows):
         click.echo(line)
-
-
-def _told(run: RunInfo, golden: str) -> dict[str, Any]:
-    return {
-        "run_id": run.run_id, "created": run.created, "status": run.status, "label": run.label, "system": run.system, "golden": golden,
-        "golden_hash": run.golden_hash, "matching": run.matching, "k": run.k, "queries": run.aggregate_json.get("counts", {}).get("queries", 0),
-        "metrics": run.aggregate_json.get("metrics", {}),
-    }  # fmt: skip

@@ -8,10 +8,10 @@ import click
 
 from assay.cli.common import format_option, print_json
 from assay.cli.evaluation.common import root_option, run_store, runs_option, runs_path
-from assay.cli.evaluation.run import told
 from assay.errors import AssayError
 from assay.evaluate.compare import as_json, compare_runs
 from assay.evaluate.report import render
+from assay.evaluate.stored import told
 
 
 @click.command("report")

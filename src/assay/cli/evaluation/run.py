@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from assay.cli.evaluation.common import (
     columns,
     echo_warnings,
     figure,
-    matcher_for,
     measures_option,
     parsed,
     root_option,
@@ -29,10 +27,12 @@ from assay.core.golden import GoldenSet
 from assay.errors import AssayError
 from assay.evaluate import golden as golden_sets
 from assay.evaluate.findings import cross_repo_findings, findings
+from assay.evaluate.matching import matcher_for
 from assay.evaluate.metrics.measures import Measure, parse
 from assay.evaluate.run import Outcome, Plan, execute, resume
 from assay.evaluate.runs import RunInfo, RunStore
-from assay.evaluate.summary import describe_queries, main_measures, summarise
+from assay.evaluate.stored import told
+from assay.evaluate.summary import main_measures
 from assay.evaluate.systems import System, open_system
 
 _TASK = 50  # characters of a task in the table
@@ -214,24 +214,6 @@ def _asking(system: System, queries: int) -> Iterator[Callable[[], None]]:
     finally:
         bar.close()
         system.close()
-
-
-def told(
-    store: RunStore,
-    info: RunInfo,
-    measures: Sequence[Measure] | None,
-    matching: str = "",
-    summary: dict[str, Any] | None = None,
-) -> dict[str, Any]:
-    """The whole run as JSON: the aggregate (`summary`, where it is known already), and every query."""
-    golden = store.golden(info)
-    judged = store.judged(info, matching)
-    if matching:
-        info = replace(info, matching=matching, level=matcher_for(golden, matching).level_for(golden))
-    run = summary or summarise(info, golden, judged, measures)
-    responses = store.responses(info.run_id, len(golden.queries))
-    run["queries"] = describe_queries(info, golden, judged, responses, measures)
-    return run
 
 
 def _save(run: dict[str, Any], folder: Path, findings_file: Path | None) -> list[Path]:

@@ -9,8 +9,9 @@ import click
 
 from assay.cli.common import format_option, print_json
 from assay.cli.evaluation.common import measures_option, parsed, root_option, run_store, runs_option
-from assay.cli.evaluation.run import print_run, told
+from assay.cli.evaluation.run import print_run
 from assay.errors import AssayError
+from assay.evaluate.stored import told
 from assay.evaluate.summary import main_measures
 from assay.text.identifiers import nearest
 

@@ -10,11 +10,12 @@ from typing import Any
 import click
 
 from assay.cli.common import find_root, format_option, print_json
-from assay.cli.evaluation.common import echo_warnings, matcher_for, root_option, runs_option, runs_path
+from assay.cli.evaluation.common import echo_warnings, root_option, runs_option, runs_path
 from assay.cli.evaluation.sweep_text import print_sweep
 from assay.cli.progress import Bar
 from assay.errors import AssayError
 from assay.evaluate import golden as golden_sets
+from assay.evaluate.matching import matcher_for
 from assay.evaluate.run import Plan
 from assay.evaluate.sweep import grid_file
 from assay.evaluate.sweep.grid import SEARCH, Grid, of_chunker, of_size

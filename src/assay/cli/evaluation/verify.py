@@ -7,10 +7,11 @@ from pathlib import Path
 import click
 
 from assay.cli.common import find_root, format_option, print_json
-from assay.cli.evaluation.common import echo_warnings, matcher_for, root_option
+from assay.cli.evaluation.common import echo_warnings, root_option
 from assay.cli.evaluation.corpus import inventories
 from assay.errors import AssayError
 from assay.evaluate.golden import load
+from assay.evaluate.matching import matcher_for
 from assay.evaluate.verify import verify
 
 

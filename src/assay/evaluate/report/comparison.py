@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from assay.evaluate.report.data import Comparison, Metrics, Pair, Statistic, lower_is_better, measured, primary_metric
 from assay.evaluate.report.markup import Child, Markup, element, join
@@ -17,8 +17,10 @@ _SIGNIFICANT = 0.05
 _MOST_EFFECTS = 16
 _MOST_TEXT = 600
 
+Link = Callable[[Pair], str | None]  # the address of a query's page, where there is one
 
-def comparison_section(comparison: Comparison, k: int | None) -> Markup:
+
+def comparison_section(comparison: Comparison, k: int | None, link: Link = lambda pair: None) -> Markup:
     """Everything there is to say about the difference of two runs; k says which cut-off matters most."""
     primary = primary_metric(measured(side for pair in comparison.per_query for side in (pair.a, pair.b)), k)
     return element(
@@ -32,7 +34,7 @@ def comparison_section(comparison: Comparison, k: int | None) -> Markup:
         _kinds(comparison),
         element("div", [*_forest(comparison), *_query_figures(comparison, primary)], class_="figures"),
         _statistics(comparison),
-        _pairs(comparison, primary),
+        _pairs(comparison, primary, link),
         id="comparison",
     )
 
@@ -178,11 +180,11 @@ def _balance(one: Statistic) -> Markup | None:
     return join([exact(one.wins, str(one.wins)), f" / {one.losses} / {one.ties}"])
 
 
-def _pairs(comparison: Comparison, primary: str | None) -> Markup | None:
+def _pairs(comparison: Comparison, primary: str | None, link: Link) -> Markup | None:
     """The table of queries: regressions and losses first, then by the size of the difference."""
     if not comparison.per_query:
         return None
-    columns = _pair_columns(comparison.per_query, primary)
+    columns = _pair_columns(comparison.per_query, primary, link)
     pairs = sorted(comparison.per_query, key=lambda pair: (_attention(pair.kind), _sorted_delta(pair, primary)))
     rows, note = bounded_rows(columns, pairs, lambda pair: {"data_kind": pair.kind})
     kinds = sorted({pair.kind for pair in pairs} - {""}, key=_attention)
@@ -208,13 +210,15 @@ def _sorted_delta(pair: Pair, primary: str | None) -> float:
     return -abs(_delta(pair, primary) or 0.0)
 
 
-def _pair_columns(pairs: Sequence[Pair], primary: str | None) -> list[Column[Pair]]:
+def _linked(pair: Pair, link: Link) -> Markup:
+    words = shortened(pair.text or pair.query_id, _MOST_TEXT)
+    address = link(pair)
+    return element("a" if address else "span", words, href=address, dir="auto", class_="text")
+
+
+def _pair_columns(pairs: Sequence[Pair], primary: str | None, link: Link) -> list[Column[Pair]]:
     columns = [
-        Column[Pair](
-            "Query",
-            lambda pair: element("span", shortened(pair.text or pair.query_id, _MOST_TEXT), dir="auto", class_="text"),
-            "wide",
-        ),
+        Column[Pair]("Query", lambda pair: _linked(pair, link), "wide"),
         Column[Pair]("Kind", lambda pair: element("span", pair.kind, class_=f"badge kind-{pair.kind.lower()}")),
         number_column("Rank A", lambda pair: pair.a_hit_rank, "rank of the first hit in A", whole),
         number_column("Rank B", lambda pair: pair.b_hit_rank, "rank of the first hit in B", whole),

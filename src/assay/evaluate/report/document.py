@@ -5,9 +5,32 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.resources import files
 
 from assay.evaluate.report.markup import Markup, element, join
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A report without the document around it."""
+
+    title: str
+    header: Markup
+    contents: Markup | None
+    main: Markup
+
+
+def page(drawn: Drawn) -> str:
+    """A report as a document of its own."""
+    return document(
+        drawn.title,
+        element("a", "Skip to the results", href="#results", class_="skip"),
+        drawn.header,
+        drawn.contents,
+        element("main", drawn.main, id="results"),
+        element("footer", "Written by assay. Hover over a mark of a plot for its value."),
+    )
 
 
 def contents(titles: Mapping[str, str]) -> Markup | None:

@@ -6,8 +6,8 @@ from typing import Any
 
 from assay.evaluate.report.comparison import comparison_section
 from assay.evaluate.report.data import Comparison, Summary, read
-from assay.evaluate.report.document import contents, document
-from assay.evaluate.report.markup import Markup, element
+from assay.evaluate.report.document import Drawn, contents, page
+from assay.evaluate.report.markup import Markup, element, join
 from assay.evaluate.report.outcomes import judged_queries
 from assay.evaluate.report.overview import (
     breakdown_section,
@@ -30,6 +30,11 @@ _TITLES = {
 
 def render(summary: dict[str, Any], comparison: dict[str, Any] | None = None) -> str:
     """The report of a run, as `eval run` prints it, and of a comparison, as `eval compare` does: one HTML page."""
+    return page(drawn(summary, comparison))
+
+
+def drawn(summary: dict[str, Any], comparison: dict[str, Any] | None = None) -> Drawn:
+    """The same without the document around it."""
     run = read(Summary, summary)
     judged = judged_queries(run)
     sections: dict[str, Markup | None] = {
@@ -42,11 +47,9 @@ def render(summary: dict[str, Any], comparison: dict[str, Any] | None = None) ->
     }
     present = {name: section for name, section in sections.items() if section}
     nothing = element("p", "This run holds nothing to show.", class_="note") if not present else None
-    return document(
+    return Drawn(
         f"{run.system} – retrieval report" if run.system else "Retrieval report",
-        element("a", "Skip to the results", href="#results", class_="skip"),
         header(run),
         contents({name: _TITLES[name] for name in present}),
-        element("main", notices(run), *present.values(), nothing, id="results"),
-        element("footer", "Written by assay. Hover over a mark of a plot for its value."),
+        join([notices(run), *present.values(), nothing]),
     )

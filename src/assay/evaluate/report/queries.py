@@ -166,10 +166,15 @@ def _opening(query: Query) -> Markup:
             "p", [join([" · " if i else "", element("bdi", part)]) for i, part in enumerate(about)], class_="aside"
         ),
         error if query.error else None,
-        element("div", _expected(query), _retrieved(query), class_="sides"),
+        sides(query),
     ]
     words = element("span", shortened(query.text or query.id, _MOST_TEXT), dir="auto", class_="text")
     return element("details", element("summary", words), element("div", element("div", *more), class_="more"))
+
+
+def sides(query: Query) -> Markup:
+    """What was expected of a query beside what was retrieved for it."""
+    return element("div", _expected(query), _retrieved(query), class_="sides")
 
 
 def _expected(query: Query) -> Markup:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from assay.evaluate.report.document import contents, document
-from assay.evaluate.report.markup import Child, Markup, element
+from assay.evaluate.report.document import Drawn, contents, page
+from assay.evaluate.report.markup import Child, Markup, element, join
 from assay.evaluate.report.overview import definitions, warning_list
 from assay.evaluate.report.sweep.choices import configuration_section, recommendation_section
 from assay.evaluate.report.sweep.groups import difficulty_section, group_section, setting_section
@@ -15,6 +15,11 @@ from assay.text.counting import counted
 
 def render(report: Report) -> str:
     """The page of a comparison report, as `eval sweep` writes it."""
+    return page(drawn(report))
+
+
+def drawn(report: Report) -> Drawn:
+    """The same without the document around it."""
     sections: dict[str, tuple[str, Markup | None]] = {
         "recommendations": ("Recommendations", recommendation_section(report)),
         "configurations": ("Configurations", configuration_section(report)),
@@ -25,13 +30,11 @@ def render(report: Report) -> str:
         "work": ("Work", work_section(report)),
     }
     present = {name: pair for name, pair in sections.items() if pair[1]}
-    return document(
+    return Drawn(
         f"{counted(report['num_configs'], 'configuration')} – sweep",
-        element("a", "Skip to the results", href="#results", class_="skip"),
         _header(report),
         contents({name: title for name, (title, _) in present.items()}),
-        element("main", warning_list(report["warnings"]), *(section for _, section in present.values()), id="results"),
-        element("footer", "Written by assay. Hover over a mark of a plot for its value."),
+        join([warning_list(report["warnings"]), *(section for _, section in present.values())]),
     )
 
 

@@ -1,0 +1,260 @@
+"""The HTTP API: what can be asked, as a table. Answers are what the commands print with `--format json`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from assay import json_answers
+from assay.core.items import KINDS
+from assay.errors import AssayError
+from assay.evaluate.compare import as_json, compare_runs
+from assay.evaluate.stored import listed, told
+from assay.serve.bench import Bench
+from assay.serve.parameters import LONGEST, Parameter
+
+Values = dict[str, Any]
+Answer = Callable[[Bench, Values], "Values | str"]  # text is JSON already
+
+_MOST_RESULTS = 1000
+_TASK = Parameter("task", "what you want to understand or change, in words", required=True, longest=LONGEST)
+_PROFILE = Parameter("profile", "how to rank: a profile of assay, or of assay.toml")
+_FILTERS = (
+    Parameter("path", "only files that match: docs/, *.md, src/app.py", several=True),
+    Parameter("language", "only this language, or format of documents", several=True),
+    Parameter(
+        "kind",
+        "only passages of documents (passage), or definitions of a kind",
+        choices=("passage", *sorted(KINDS - {"file"})),
+        several=True,
+    ),
+    Parameter("documents_only", "only passages of documents", bool, default=False),
+    Parameter("code_only", "only definitions of code", bool, default=False),
+)
+_LIMIT = Parameter("limit", "at most so many", int, default=100, least=1, most=10_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One question. `has` are the keys of every answer, with what they are."""
+
+    path: str
+    about: str
+    answer: Answer
+    parameters: tuple[Parameter, ...] = ()
+    has: tuple[tuple[str, str], ...] = ()
+    long: bool = False  # may also be sent as the body of a POST
+
+    @property
+    def methods(self) -> list[str]:
+        return ["GET", "POST"] if self.long else ["GET"]
+
+
+def context(bench: Bench, values: Values) -> str:
+    with bench.using() as repo:
+        answer = repo.context(
+            values["task"], budget=values["budget"], k=values["k"], profile=values["profile"], format="json"
+        )
+        return answer.render("json")
+
+
+def why(bench: Bench, values: Values) -> Values:
+    with bench.using() as repo:
+        found = repo.why(values["task"], values["symbol"], values["k"], profile=values["profile"])
+        return json_answers.why(values["task"], repo.configuration.profile(values["profile"]).name, found)
+
+
+def search(bench: Bench, values: Values) -> Values:
+    with bench.searching() as repo:
+        settings = repo.configuration.search.but(k=values["k"])
+        found = repo.search(values["query"], settings.k, **_confined(values))
+        return json_answers.search(values["query"], settings, repo.freshness().fresh, found)
+
+
+def ask(bench: Bench, values: Values) -> Values:
+    """A model writes the answer only if assay.toml names one: no request says whom this server talks to."""
+    with bench.searching() as repo:
+        reply = repo.ask(values["question"], threshold=values["threshold"], **_confined(values))
+        return json_answers.ask(reply, repo.freshness().fresh)
+
+
+def _confined(values: Values) -> Values:
+    """What a search is confined to."""
+    if values["documents_only"] and values["code_only"]:
+        raise AssayError("documents_only and code_only leave nothing to search; give one of them")
+    return {
+        "paths": values["path"],
+        "languages": values["language"],
+        "kinds": values["kind"],
+        "documents": not values["code_only"],
+        "code": not values["documents_only"],
+    }
+
+
+def impact(bench: Bench, values: Values) -> Values:
+    with bench.using() as repo:
+        found = repo.impact(
+            values["symbol"],
+            depth=values["depth"],
+            min_confidence=values["min_confidence"],
+            everything=values["all"],
+        )
+        return json_answers.impact(repo.symbol(values["symbol"]), found, values["limit"])
+
+
+def symbols(bench: Bench, values: Values) -> Values:
+    with bench.using() as repo:
+        return json_answers.symbols(
+            values["pattern"], repo.symbols(values["pattern"], kind=values["kind"]), values["limit"]
+        )
+
+
+def status(bench: Bench, values: Values) -> Values:
+    with bench.using() as repo:
+        return json_answers.status(repo)
+
+
+def runs(bench: Bench, values: Values) -> Values:
+    if not bench.has_runs:
+        return {"runs": []}
+    with bench.runs() as store:
+        return {"runs": listed(store)[-values["limit"] :]}
+
+
+def run(bench: Bench, values: Values) -> Values:
+    with bench.runs() as store:
+        return told(store, store.find(values["run"]), None)
+
+
+def compare(bench: Bench, values: Values) -> Values:
+    with bench.runs() as store:
+        a, b = store.find(values["a"]), store.find(values["b"])
+        texts = {query.id: query.text for query in store.golden(b).queries}
+        return as_json(compare_runs(store, a, b, force=values["force"]), texts)
+
+
+def sweeps(bench: Bench, values: Values) -> Values:
+    return {"sweeps": bench.sweeps()}
+
+
+def sweep(bench: Bench, values: Values) -> Values:
+    return bench.sweep(values["sweep"])
+
+
+ENDPOINTS = (
+    Endpoint(
+        "/api/context",
+        "The symbols a task needs, best first, packed into a budget of tokens (`assay context`).",
+        context,
+        (
+            _TASK,
+            Parameter("k", "at most so many items", int, least=1, most=_MOST_RESULTS),
+            Parameter("budget", "at most so many tokens", int, least=0, most=1_000_000),
+            _PROFILE,
+        ),
+        (("items", "array"), ("tokens", "integer"), ("fresh", "boolean")),
+        long=True,
+    ),
+    Endpoint(
+        "/api/why",
+        "Why a symbol stands where it stands for a task, or where it was lost (`assay why`).",
+        why,
+        (
+            _TASK,
+            Parameter("symbol", "the name of a symbol, as you would write it", required=True),
+            Parameter("k", "how many results count as the answer", int, default=10, least=1, most=_MOST_RESULTS),
+            _PROFILE,
+        ),
+        (("task", "string"), ("profile", "string"), ("explanations", "array")),
+        long=True,
+    ),
+    Endpoint(
+        "/api/search",
+        "Passages of documents and definitions of code for a query, with places to cite (`assay search`).",
+        search,
+        (
+            Parameter("query", "what is sought, in words", required=True, longest=LONGEST),
+            Parameter("k", "at most so many results", int, least=1, most=_MOST_RESULTS),
+            *_FILTERS,
+        ),
+        (("query", "string"), ("fresh", "boolean"), ("results", "array")),
+        long=True,
+    ),
+    Endpoint(
+        "/api/ask",
+        "An answer with citations, or a refusal that says what was searched (`assay ask`).",
+        ask,
+        (
+            Parameter("question", "a question, in words", required=True, longest=LONGEST),
+            Parameter("threshold", "refuse when less sure than this", float, least=0, most=1),
+            *_FILTERS,
+        ),
+        (("question", "string"), ("answer", "string"), ("grounded", "boolean"), ("citations", "array")),
+        long=True,
+    ),
+    Endpoint(
+        "/api/impact",
+        "Who would notice if a symbol changed: its transitive callers (`assay impact`).",
+        impact,
+        (
+            Parameter("symbol", "the name of a symbol, as you would write it", required=True),
+            Parameter("depth", "how many steps to follow", int, default=5, least=1, most=100),
+            Parameter("min_confidence", "leave out what is less sure", float, default=0.1, least=0, most=1),
+            Parameter("all", "follow types, fields and inheritance too", bool, default=False),
+            _LIMIT,
+        ),
+        (("symbols", "array"), ("total", "integer"), ("affected", "array")),
+    ),
+    Endpoint(
+        "/api/symbols",
+        "Symbols by a name, a pattern (`*Handler`) or a part of a name (`assay symbols`).",
+        symbols,
+        (
+            Parameter("pattern", "a name, a pattern or a part of a name", required=True),
+            Parameter("kind", "only symbols of this kind: function, method, class, …"),
+            _LIMIT,
+        ),
+        (("pattern", "string"), ("total", "integer"), ("symbols", "array")),
+    ),
+    Endpoint(
+        "/api/status",
+        "What is indexed, how well calls were resolved, and whether it is fresh (`assay status`).",
+        status,
+        (),
+        (("root", "string"), ("files", "integer"), ("languages", "object"), ("fresh", "boolean")),
+    ),
+    Endpoint(
+        "/api/runs",
+        "The stored runs, oldest first (`assay eval list`).",
+        runs,
+        (_LIMIT,),
+        (("runs", "array"),),
+    ),
+    Endpoint(
+        "/api/run",
+        "One stored run with every query (`assay eval show`).",
+        run,
+        (Parameter("run", "its id, a beginning of it, its label, latest or latest~1", default="latest"),),
+        (("run_id", "string"), ("metrics", "object"), ("queries", "array")),
+    ),
+    Endpoint(
+        "/api/compare",
+        "What changed from run a to run b, and whether it is more than chance (`assay eval compare`).",
+        compare,
+        (
+            Parameter("a", "a run", default="latest~1"),
+            Parameter("b", "a later run", default="latest"),
+            Parameter("force", "compare what two golden sets share, with a warning", bool, default=False),
+        ),
+        (("run_a", "string"), ("run_b", "string"), ("per_query", "array")),
+    ),
+    Endpoint("/api/sweeps", "The sweeps that were saved, the newest first.", sweeps, (), (("sweeps", "array"),)),
+    Endpoint(
+        "/api/sweep",
+        "One sweep (`assay eval sweep`).",
+        sweep,
+        (Parameter("sweep", "its id", required=True),),
+        (("sweep_id", "string"), ("reports", "array")),
+    ),
+)

@@ -1,0 +1,104 @@
+"""What the server asks: the repository that `live` keeps open, and the runs and sweeps that were stored for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from assay.errors import AssayError
+from assay.evaluate.runs import RunStore
+from assay.live import Resident
+from assay.repository import Repository
+
+_COMPARISON = "comparison.json"
+_PATIENCE = 10.0  # seconds to wait for passages
+_LARGEST = 200_000_000  # bytes of a sweep's report that is read
+
+
+class NotFound(AssayError):
+    """What was asked about does not exist."""
+
+
+class NotYet(AssayError):
+    """It is being made; asking again later helps."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Everything an answer is made from. `using` gives a repository to one thread at a time."""
+
+    resident: Resident
+    runs_file: Path
+
+    @property
+    def root(self) -> Path:
+        return self.resident.root
+
+    @contextmanager
+    def using(self) -> Iterator[Repository]:
+        with self.resident.using() as repo:
+            yield repo
+
+    @contextmanager
+    def searching(self) -> Iterator[Repository]:
+        """A repository whose passages are made; making them is not the work of a request."""
+        with self.using() as repo:
+            wait = self.resident.wait_to_search
+            if not (wait(0) or repo.is_searchable() or wait(_PATIENCE)):
+                raise NotYet("passages are still being made; try again in a moment")
+            yield repo
+
+    # runs
+
+    @property
+    def has_runs(self) -> bool:
+        return self.runs_file.exists()
+
+    @contextmanager
+    def runs(self) -> Iterator[RunStore]:
+        with RunStore.open(self.runs_file) as store:
+            yield store
+
+    # sweeps
+
+    def sweeps(self) -> list[dict[str, Any]]:
+        """The sweeps there are, the newest first, each with what tells it from others."""
+        found = [_headline(report) for name in self._sweep_names() if (report := self._read(name))]
+        return sorted(found, key=lambda one: (one["timestamp"], one["sweep_id"]), reverse=True)
+
+    def sweep(self, wanted: str) -> dict[str, Any]:
+        """One sweep's report; only names that are there are ever looked up."""
+        name = next((name for name in self._sweep_names() if name == wanted), None)
+        report = self._read(name) if name else None
+        if report is None:
+            raise NotFound(f"no sweep called '{wanted[:80]}'; /api/sweeps lists them")
+        return report
+
+    def _sweep_names(self) -> list[str]:
+        folder = self._sweep_folder
+        if not folder.is_dir():
+            return []
+        return sorted(path.name for path in folder.iterdir() if not path.is_symlink() and path.is_dir())
+
+    @property
+    def _sweep_folder(self) -> Path:
+        return self.runs_file.parent / "sweeps"
+
+    def _read(self, name: str) -> dict[str, Any] | None:
+        path = self._sweep_folder / name / _COMPARISON
+        try:
+            if path.is_symlink() or path.stat().st_size > _LARGEST:
+                return None
+            report = json.loads(path.read_bytes())
+        except (OSError, ValueError):
+            return None
+        return {**report, "sweep_id": name} if isinstance(report, dict) and "reports" in report else None
+
+
+def _headline(report: dict[str, Any]) -> dict[str, Any]:
+    names = ("sweep_id", "timestamp", "num_configs", "golden", "matching", "k", "recommendations")
+    return {name: report.get(name) for name in names}

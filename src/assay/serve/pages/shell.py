@@ -1,0 +1,99 @@
+"""What stands around every page: the head, the way to the other pages, the switch between light and dark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from assay.evaluate.report.markup import Child, Markup, element, join
+from assay.serve.bench import Bench
+from assay.serve.parameters import Parameter
+from assay.serve.static import address
+
+_LONG = 60  # characters of a title that is set smaller
+PLACES = {"Search": "/", "Runs": "/runs", "Compare": "/compare", "Sweeps": "/sweeps", "Index": "/index"}
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a page shows. `again` asks the browser to come back in so many seconds."""
+
+    title: str
+    body: Markup
+    again: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page: where it is, what may be asked of it, and how it is drawn."""
+
+    path: str
+    show: Callable[[Bench, dict[str, Any]], Shown]
+    parameters: tuple[Parameter, ...] = ()
+    fragment: bool = False  # only the body, to be put into a page that is there already
+    place: str = ""  # which of PLACES it belongs to; else it is one itself
+
+
+def document(shown: Shown, here: str = "", root: str = "") -> str:
+    """The whole page."""
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("meta", http_equiv="refresh", content=str(shown.again)) if shown.again else None,
+        element("title", f"{shown.title} – assay" if shown.title else "assay"),
+        element("link", rel="icon", href=address("icon.svg"), type="image/svg+xml"),
+        element("link", rel="stylesheet", href=address("report.css")),
+        element("link", rel="stylesheet", href=address("app.css")),
+        element("script", src=address("app.js")),  # before the first paint: it sets the colours
+        element("script", src=address("report.js"), defer=True),
+    )
+    body = element(
+        "body",
+        element("a", "Skip to the content", href="#content", class_="skip"),
+        _header(here, root),
+        element("main", shown.body, id="content"),
+    )
+    return join([Markup("<!doctype html>\n"), element("html", head, body, lang="en"), Markup("\n")])
+
+
+def _header(here: str, root: str) -> Markup:
+    links = [
+        element("a", name, href=path, aria_current="page" if path == here else None) for name, path in PLACES.items()
+    ]
+    switch = element(
+        "button", type="button", id="theme", aria_label="Switch between light and dark", title="Light or dark"
+    )
+    return element(
+        "header",
+        element("a", "assay", href="/", class_="brand"),
+        element("span", element("bdi", root), class_="where", title="The repository that is asked") if root else None,
+        element("nav", links, aria_label="Pages") if root else None,
+        switch,
+        class_="site",
+    )
+
+
+def heading(title: str, *about: Child) -> Markup:
+    name = element("h1", title, class_="long" if len(title) > _LONG else None)
+    return element("div", name, element("p", *about, class_="lead") if about else None, class_="opening")
+
+
+def empty(title: str, *about: Child, command: str = "") -> Markup:
+    """What to do where there is nothing to see yet."""
+    return element(
+        "div",
+        element("h2", title),
+        element("p", *about),
+        element("pre", element("code", command), class_="command") if command else None,
+        class_="empty",
+    )
+
+
+def failed(status: int, line: str) -> Shown:
+    """An error as a page."""
+    titles = {404: "Not found", 503: "Not ready", 504: "Too slow", 500: "Something broke"}
+    title = titles.get(status, "That cannot be shown")
+    return Shown(title, empty(title, line))

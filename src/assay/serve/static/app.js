@@ -1,0 +1,70 @@
+"use strict";
+// Colours first, before anything is painted; then keys, and results that open in place. Without it every page still works.
+
+const root = document.documentElement;
+const dark = matchMedia("(prefers-color-scheme: dark)");
+try { root.dataset.theme = localStorage.getItem("theme") ?? ""; } catch { /* a browser that keeps nothing */ }
+
+function switchTheme() {
+  const now = root.dataset.theme || (dark.matches ? "dark" : "light");
+  root.dataset.theme = now === "dark" ? "light" : "dark";
+  try { localStorage.setItem("theme", root.dataset.theme); } catch { /* for this page, then */ }
+}
+
+async function fill(details) {
+  const body = details.querySelector(".opened[data-source]");
+  if (!body || !details.open) return;
+  const source = body.dataset.source;
+  delete body.dataset.source;
+  body.classList.add("loading");
+  try {
+    const answer = await fetch(source, { headers: { accept: "text/html" } });
+    body.innerHTML = await answer.text();
+  } catch {
+    body.dataset.source = source;
+    body.textContent = "The server did not answer. Close and open this again to retry.";
+  } finally {
+    body.classList.remove("loading");
+  }
+}
+
+function move(step) {
+  const heads = [...document.querySelectorAll(".results > li > details > summary")];
+  if (!heads.length) return false;
+  const at = heads.indexOf(document.activeElement);
+  if (at < 0 && step < 0) return false;
+  const next = heads[Math.min(Math.max(at + step, 0), heads.length - 1)];
+  next.focus();
+  next.scrollIntoView({ block: "nearest" });
+  return true;
+}
+
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const box = document.getElementById("task");
+  const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
+  if (event.target === box && event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+    event.preventDefault();
+    if (box.value.trim()) box.form.requestSubmit();
+  } else if (event.target === box && event.key === "ArrowDown" && !box.value.slice(box.selectionEnd).includes("\n")) {
+    if (move(1)) event.preventDefault();
+  } else if (typing) {
+    if (event.key === "Escape") event.target.blur();
+  } else if (event.key === "/" && box) {
+    event.preventDefault();
+    box.focus();
+    box.select();
+  } else if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+    if (move(event.key === "ArrowDown" ? 1 : -1)) event.preventDefault();
+  } else if (event.key === "Escape") {
+    const open = event.target.closest?.("details[open]");
+    if (open) { open.open = false; open.querySelector("summary").focus(); }
+  }
+}
+
+addEventListener("DOMContentLoaded", () => {
+  document.getElementById("theme")?.addEventListener("click", switchTheme);
+  document.addEventListener("keydown", onKey);
+  for (const details of document.querySelectorAll(".results details")) details.addEventListener("toggle", () => fill(details));
+  for (const form of document.querySelectorAll("form[data-submit]")) form.addEventListener("change", () => form.requestSubmit());
+});

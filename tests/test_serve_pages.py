@@ -1,0 +1,258 @@
+"""The pages: what they show, what they say when there is nothing to show, and that nothing of a repository becomes markup."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from assay.evaluate.report.markup import element
+from assay.repository import Repository
+from assay.retrieve.contributions import COMPONENTS, contributions
+from assay.retrieve.neighbourhood import neighbourhood
+from assay.serve.pages.neighbourhood import drawn
+from assay.serve.pages.trends import Line, Reading, trend
+from assay.serve.static import static
+from command import assay
+from serving import Server, serving, written
+
+ALARM = "<img src=x onerror=alert(1)>"
+SCRIPT = "</script><script>alert(1)</script>"
+HOSTILE = {
+    f"{ALARM}.py": 'def discounts_of_a_file():\n    """Discounts."""\n',
+    "odd.kt": f"fun `{ALARM}`(discounts: Int) {{ }}\n",
+    "page.md": f"# Discounts {SCRIPT}\n\nDiscounts {ALARM} {SCRIPT}\n",
+    "text.py": f'def discounts_in_text():\n    """Discounts {SCRIPT}{ALARM}"""\n    return "{SCRIPT}"\n',
+}
+PAGES = ("/", "/runs", "/compare", "/sweeps", "/index")
+
+
+class Elements(HTMLParser):
+    """What a page is made of: its elements with their attributes."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def named(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A hostile repository, with runs whose texts and labels are hostile, too."""
+    base = tmp_path_factory.mktemp("pages")
+    made = written(base / f"shop {ALARM}")
+    written(made, HOSTILE)
+    golden = base / "golden.jsonl"
+    queries = [
+        {"id": f"q{ALARM}", "question": f"apply discounts {SCRIPT}", "expected_symbols": ["apply_discounts"]},
+        {"id": "q2", "question": "send an invoice", "expected_symbols": ["send_invoice", ALARM]},
+    ]
+    golden.write_text("".join(json.dumps(one) + "\n" for one in queries), "utf-8")
+    assert assay(made, "index").code == 0
+    for system in ("assay", "assay:default,walk=0"):
+        run = ("eval", "run", "--golden", golden, "--system", system, "--label", f"{ALARM}{system}")
+        assert assay(made, *run).code == 0
+    assert assay(made, "eval", "sweep", "--golden", golden, "--system", "assay:default", "--set", "walk=0,1").code == 0
+    return made
+
+
+@pytest.fixture(scope="module")
+def server(root: Path) -> Iterator[Server]:
+    with serving(root) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def every_page(server: Server) -> dict[str, str]:
+    """The pages with something on them."""
+    runs = [one["run_id"] for one in server.get("/api/runs").json["runs"]]
+    sweep = server.get("/api/sweeps").json["sweeps"][0]["sweep_id"]
+    asked = [
+        *((page, {}) for page in PAGES),
+        ("/", {"task": f"apply discounts {SCRIPT}", "why": "send_invoice"}),
+        ("/", {"task": "discounts", "why": ALARM}),
+        ("/", {"task": "zzzzz", "why": SCRIPT}),
+        ("/result", {"task": "discounts", "id": f"{ALARM}.py::discounts_of_a_file"}),
+        ("/result", {"task": "discounts", "id": "text.py::discounts_in_text"}),
+        ("/result-part", {"task": "discounts", "id": f"odd.kt::`{ALARM}`"}),
+        ("/run", {"run": runs[0]}),
+        ("/compare", {"a": runs[0], "b": runs[1]}),
+        ("/compare/query", {"a": runs[0], "b": runs[1], "query": f"q{ALARM}"}),
+        ("/sweep", {"sweep": sweep}),
+    ]
+    return {f"{path} {number}": server.get(path, **values).text for number, (path, values) in enumerate(asked)}
+
+
+def test_nothing_of_a_repository_becomes_markup(every_page: dict[str, str]) -> None:
+    for name, page in every_page.items():
+        elements = Elements(page)
+        assert not elements.named("img"), name
+        for attributes in elements.named("script"):
+            assert (attributes.get("src") or "").startswith("/static/"), name
+        for tag, attributes in elements.found:
+            assert not [one for one in attributes if one.startswith("on")], (name, tag)
+            address = attributes.get("href") or attributes.get("src") or attributes.get("action") or "/"
+            assert address.startswith(("/", "#")), (name, tag, address)
+            assert not address.startswith("//"), (name, tag, address)
+
+
+def test_hostile_names_are_shown_as_they_are(every_page: dict[str, str]) -> None:
+    shown = element("p", ALARM)[3:-4]
+    for name in ("/ 5", "/result 8", "/result-part 10", "/compare/query 13"):
+        assert shown in every_page[name], name
+
+
+def test_every_page_is_reached_from_every_page_and_says_where_it_is(server: Server) -> None:
+    for path in PAGES:
+        links = Elements(server.get(path).text).named("a")
+        assert {one["href"] for one in links} >= set(PAGES)
+        assert [one["href"] for one in links if one.get("aria-current")] == [path]
+
+
+def test_a_search_ranks_and_says_what_scores_are_made_of(server: Server) -> None:
+    page = server.get("/", task="apply discounts to the price").text
+    first = page.index("apply_discounts")
+    assert first < page.index("send_invoice")
+    assert 'class="component-words"' in page
+    legend = page[page.index('class="components"') :]
+    assert "words" in legend[: legend.index("</ul>")]
+
+
+def test_why_not_says_where_something_was_lost_or_offers_the_nearest(server: Server) -> None:
+    assert "Rank " in server.get("/", task="discounts", why="send_invoice").text
+    assert "send_invoice" in server.get("/", task="discounts", why="send_invoce").text
+
+
+def test_a_result_shows_its_code_its_reasons_and_its_neighbours(server: Server) -> None:
+    page = server.get("/result", task="apply discounts", id="shop/discounts.py::apply_discounts").text
+    assert 'data-number="1">def apply_discounts(price):' in page
+    assert "words" in page
+    assert "total_price" in page[page.index("Neighbourhood") :]
+
+
+def test_a_file_that_changed_shows_no_lines_that_may_be_off(tmp_path: Path) -> None:
+    root = written(tmp_path / "shop")
+    assert assay(root, "index").code == 0
+    with serving(root, "--no-watch") as server:
+        assert server.get("/").status == 200
+        (root / "shop" / "discounts.py").write_text("# another\n\ndef apply_discounts(price):\n    return 1\n")
+        page = server.get("/result", task="apply discounts", id="shop/discounts.py::apply_discounts").text
+        assert "changed since it was indexed" in page
+        assert "return 1" not in page
+
+
+def test_where_there_is_nothing_yet_a_page_says_what_to_do(tmp_path: Path) -> None:
+    root = written(tmp_path / "shop")
+    with serving(root) as server:
+        assert "assay eval run --golden" in server.get("/runs").text
+        assert "assay eval run --golden" in server.get("/compare").text
+        assert "assay eval sweep --golden" in server.get("/sweeps").text
+        assert server.get("/").status == 200
+        assert server.get("/index").status == 200
+
+
+def test_an_empty_folder_is_served(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        for path in PAGES:
+            assert server.get(path).status == 200
+        assert server.get("/", task="anything").status == 200
+
+
+def test_a_page_that_cannot_be_shown_is_an_error_with_a_page(server: Server) -> None:
+    for path, status in (
+        ("/nothing", 404),
+        ("/run?run=nope", 404),
+        ("/sweep?sweep=nope", 404),
+        ("/?tsk=x", 400),
+        ("/result?task=x", 400),
+    ):
+        answer = server.ask("GET", path)
+        assert answer.status == status
+        assert answer.headers["content-type"].startswith("text/html")
+        assert 'class="empty"' in answer.text
+
+
+def test_runs_on_different_sets_are_compared_only_when_asked_to(tmp_path: Path) -> None:
+    root = written(tmp_path / "shop")
+    assert assay(root, "index").code == 0
+    for number in (1, 2):
+        golden = tmp_path / f"golden{number}.jsonl"
+        query = {"id": f"q{number}", "question": "discounts", "expected_symbols": ["apply_discounts"]}
+        golden.write_text(json.dumps(query) + "\n")
+        assert assay(root, "eval", "run", "--golden", golden, "--system", "assay").code == 0
+    with serving(root) as server:
+        page = server.get("/compare").text
+        assert "cannot be compared" in page
+        assert "force=true" in page
+        assert server.get("/compare", a="latest~1", b="latest", force="true").status == 200
+
+
+# drawing
+
+
+def test_contributions_add_up_to_the_score(tmp_path: Path) -> None:
+    root = written(tmp_path / "shop")
+    with Repository(root) as repo:
+        repo.refresh()
+        for symbol in ("apply_discounts", "total_price", "send_invoice", "Basket", "test_discounts_lower_the_price"):
+            for one in repo.why("apply discounts to the total price of a basket in shop/discounts.py", symbol):
+                found = contributions(one)
+                assert sum(found.values()) == pytest.approx(one.score)
+                graph = sum(max(0.0, value) for name, value in one.parts.items() if name not in ("direct", "learned"))
+                assert found.get("graph", 0) == pytest.approx(one.score * graph / sum(one.parts.values()))
+                assert min(found.values(), default=0) >= 0
+                assert set(found) <= set(COMPONENTS)
+
+
+def test_the_neighbourhood_has_each_neighbour_once_by_its_most_telling_edge(tmp_path: Path) -> None:
+    root = written(tmp_path / "shop")
+    with Repository(root) as repo:
+        repo.refresh()
+        [item] = repo.symbol("apply_discounts")
+        around = neighbourhood(repo.index, item)
+        sources = {one.item.symbol: one.edge for one in around.sources if one.item.symbol}
+        assert sources == {"Basket.total_price": "calls", "test_discounts_lower_the_price": "calls"}
+        few = neighbourhood(repo.index, item, most=1)
+        assert len(few.sources) == 1
+        assert few.source_total == around.source_total
+        assert drawn(around, {}, "x") == drawn(neighbourhood(repo.index, item), {}, "x")
+
+
+def test_a_trend_has_labelled_axes_and_a_dot_for_each_run() -> None:
+    readings = [
+        Reading(number, value, f"run {number}", f"/run?run={number}")
+        for number, value in enumerate((0.5, 0.52, 0.51), 1)
+    ]
+    plot = trend([Line("assay", 0, readings)], "nDCG@10 of each run", "run, oldest first", "nDCG@10")
+    elements = Elements(plot)
+    assert len(elements.named("circle")) == 3
+    assert [one["href"] for one in elements.named("a")] == [one.address for one in readings]
+    assert ">nDCG@10<" in plot
+    assert ">run, oldest first<" in plot
+    heights = [float(one["cy"] or 0) for one in elements.named("circle")]
+    assert heights[1] < heights[2] < heights[0]  # the higher value stands higher
+
+
+def test_a_trend_of_one_run_or_of_equal_values_is_drawn() -> None:
+    for values in ((0.0,), (1.0, 1.0), (0.3, 0.3, 0.3)):
+        readings = [Reading(number, value, "r", "/") for number, value in enumerate(values, 1)]
+        assert len(re.findall("<circle", trend([Line("s", 0, readings)], "n", "x", "y"))) == len(values)
+
+
+def test_style_and_scripts_ask_nobody_else() -> None:
+    for name in ("app.css", "app.js", "report.css", "report.js", "icon.svg"):
+        found = static(name)
+        assert found
+        text = found.content.decode().replace("http://www.w3.org/2000/svg", "")
+        assert not re.search(r"https?:|url\(|@import|//[a-z]+\.", text)
+    assert static("../__init__.py") is None
