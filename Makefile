@@ -15,7 +15,7 @@ demo: .venv/installed
 	$(BIN)/assay context --pr HEAD~1 --budget 1500 || true
 	$(BIN)/assay search 'what happens to runs when the machine loses power' -k 3
 	$(BIN)/assay ask 'How do I add a language?' || true
-	$(BIN)/assay ask 'How do I deploy it to Kubernetes?' || true
+	$(BIN)/assay ask 'How do I renew a passport?' || true
 	$(BIN)/assay eval verify --golden eval/fixtures
 	$(BIN)/assay eval run --golden eval/queries.yaml --system assay --matching strict | tail -40
 	$(BIN)/assay eval run --golden eval/queries.yaml --system 'cmd:scripts/grep_words.sh {query} {k}' --matching file | tail -18
