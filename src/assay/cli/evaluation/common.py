@@ -35,6 +35,31 @@ def runs_option(function: F) -> F:
     )(function)
 
 
+def cutoff_option(function: F) -> F:
+    return click.option(
+        "-k", "--k", type=click.IntRange(min=1), default=10, show_default=True, help="The cut-off of the measures."
+    )(function)
+
+
+def timeout_option(function: F) -> F:
+    return click.option(
+        "--timeout",
+        type=click.FloatRange(min=0, min_open=True),
+        default=60.0,
+        show_default=True,
+        help="Seconds for one query.",
+    )(function)
+
+
+def corpus_option(function: F) -> F:
+    return click.option(
+        "--corpus",
+        type=click.Path(path_type=Path, exists=True, file_okay=False),
+        metavar="DIR",
+        help="A folder with one repository in each sub-folder, for golden sets over several.",
+    )(function)
+
+
 def measures_option(function: F) -> F:
     return click.option(
         "--measure",

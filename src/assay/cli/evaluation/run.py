@@ -13,6 +13,8 @@ import click
 from assay.cli.common import find_root, format_option, print_json
 from assay.cli.evaluation.common import (
     columns,
+    corpus_option,
+    cutoff_option,
     echo_warnings,
     figure,
     measures_option,
@@ -21,6 +23,7 @@ from assay.cli.evaluation.common import (
     run_store,
     runs_option,
     shortened,
+    timeout_option,
 )
 from assay.cli.progress import Bar
 from assay.core.golden import GoldenSet
@@ -61,9 +64,7 @@ _UNSTABLE_SHOWN = 5
     metavar="NAME",
     help="What counts as found: exact, symbol, dotted, strict, file, doc, chunk, span. Default: by the set.",
 )
-@click.option(
-    "-k", "--k", type=click.IntRange(min=1), default=10, show_default=True, help="The cut-off of the measures."
-)
+@cutoff_option
 @click.option(
     "--depth",
     type=click.IntRange(min=1),
@@ -92,20 +93,9 @@ _UNSTABLE_SHOWN = 5
     show_default=True,
     help="Equal scores: in the order of the system, or by id as trec_eval does.",
 )
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    default=60.0,
-    show_default=True,
-    help="Seconds for one query.",
-)
+@timeout_option
 @click.option("--answers", is_flag=True, help="Ask for written answers, too.")
-@click.option(
-    "--corpus",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    metavar="DIR",
-    help="A folder with one repository in each sub-folder, for golden sets over several.",
-)
+@corpus_option
 @click.option("--label", default="", metavar="NAME", help="A name for the run, to find it by later.")
 @click.option("--resume", "resumed", metavar="RUN", help="Go on with an interrupted run; what failed is asked again.")
 @click.option(

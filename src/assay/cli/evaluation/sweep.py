@@ -10,7 +10,15 @@ from typing import Any
 import click
 
 from assay.cli.common import find_root, format_option, print_json
-from assay.cli.evaluation.common import echo_warnings, root_option, runs_option, runs_path
+from assay.cli.evaluation.common import (
+    corpus_option,
+    cutoff_option,
+    echo_warnings,
+    root_option,
+    runs_option,
+    runs_path,
+    timeout_option,
+)
 from assay.cli.evaluation.sweep_text import print_sweep
 from assay.cli.progress import Bar
 from assay.errors import AssayError
@@ -80,9 +88,7 @@ from assay.evaluate.sweep.sweep import Sweep, run, save
 @click.option(
     "--matching", metavar="NAME", help="What counts as found: exact, strict, file, doc, span, … Default: by the set."
 )
-@click.option(
-    "-k", "--k", type=click.IntRange(min=1), default=10, show_default=True, help="The cut-off of the measures."
-)
+@cutoff_option
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
@@ -90,19 +96,8 @@ from assay.evaluate.sweep.sweep import Sweep, run, save
     show_default=True,
     help="Configurations asked at once, in processes of their own. Latencies are then measured under load.",
 )
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    default=60.0,
-    show_default=True,
-    help="Seconds for one query.",
-)
-@click.option(
-    "--corpus",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    metavar="DIR",
-    help="A folder with one repository in each sub-folder, for golden sets over several.",
-)
+@timeout_option
+@corpus_option
 @click.option("--fresh", is_flag=True, help="Ask also what an earlier sweep or run has asked before.")
 @click.option(
     "--output",
