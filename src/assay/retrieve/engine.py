@@ -79,9 +79,10 @@ class Engine:
             or learned.vocabulary
             or any(channel.items for channel in channels.values())
         ):
-            return Ranking.nothing(task, self._all.size)
+            return Ranking.nothing(task, self._all.size, lexical.unseen)
         tests = np.ones(self._all.size) if reading.about_tests else self._all.tests
-        kinds = self._kinds_for(reading)
+        called = self._channels.called(reading)
+        kinds = self._kinds_for(called)
         factors = self._factors(reading, lexical, channels, places) | {"kind": kinds, "tests": tests}
         direct: Floats = math.prod(factors.values(), start=np.ones(1))
         pointed = self._pointed_at(direct, certain, learned)
@@ -100,8 +101,9 @@ class Engine:
         self._leave_out_noise(scores, reading, dropped)
         found = {name: channel.items for name, channel in channels.items()} | {"certain": certain}
         return Ranking(
-            task, lexical.rarity, scores, factors, pointed, shared - told, walked.found, parts, times, found, dropped
-        )
+            task, lexical.rarity, lexical.unseen, called, lexical.coverage, scores, factors, pointed, shared - told,
+            walked.found, parts, times, found, dropped,
+        )  # fmt: skip
 
     # -- what multiplies, and what is added ----------------------------------------------------------------------------
 
@@ -129,12 +131,12 @@ class Engine:
             factors["coverage"] = 1 - profile.coverage + profile.coverage * lexical.coverage
         return factors | {name: 1 + weight * values() for name, (weight, values) in gains.items() if weight}
 
-    def _kinds_for(self, reading: Reading) -> Floats:
+    def _kinds_for(self, called: Sequence[int]) -> Floats:
         """The weight of each item's kind, which does not count against what the task calls by its name."""
         if not self.profile.kind_weights:
             return self._all.kinds
         kinds = self._all.kinds.copy()
-        kinds[self._channels.called(reading)] = 1.0
+        kinds[list(called)] = 1.0
         return kinds
 
     def _fused(self, channels: Mapping[str, Channel]) -> Floats:
@@ -244,7 +246,10 @@ class Engine:
 
     def ranked(self, task: str, k: int, learned: Learned = NOTHING) -> list[Ranked]:
         """The best `k` items for a task, best first, for packing."""
-        ranking = self.rank(task, learned)
+        return self.first(self.rank(task, learned), k)
+
+    def first(self, ranking: Ranking, k: int) -> list[Ranked]:
+        """The best `k` items of a ranking, best first, for packing."""
         best = ranking.best(k)
         items = self.index.numbered(best)
         nearness = share_of_best(ranking.walked if ranking.walked.any() else ranking.scores)

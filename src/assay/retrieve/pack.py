@@ -83,10 +83,10 @@ def _frame(pack: Pack, form: Form) -> Pack:
     heading = pack.heading
     task = heading.task if len(heading.task) <= _TASK_SHOWN else heading.task[:_TASK_SHOWN] + "…"
     full = replace(heading, task=task)
-    if pack.left_out:
-        full = replace(full, searched="", nearest=())
+    if pack.left_out and heading.sure:
+        full = replace(full, searched="", unseen=(), nearest=())
     shorter = [replace(full, task=""), replace(full, task="", nearest=full.nearest[:1])]
-    headings = [full, *shorter, replace(full, task="", nearest=())]
+    headings = [full, *shorter, replace(full, task="", unseen=(), nearest=())]
     headings += [replace(headings[-1], sections=()), Heading(fresh=heading.fresh)]
     room = pack.budget * _HEADING_SHARE if pack.left_out else pack.budget
     frames = [replace(pack, heading=one) for one in headings]

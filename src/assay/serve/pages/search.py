@@ -12,8 +12,11 @@ from assay.evaluate.report.markup import Markup, element, join
 from assay.evaluate.report.wording import decimal
 from assay.live import State
 from assay.repository import Repository
+from assay.retrieve.confidence import confidence, unseen_words
 from assay.retrieve.contributions import COMPONENTS, contributions
 from assay.retrieve.explain import Explanation, explain
+from assay.retrieve.ranking import Ranking
+from assay.retrieve.render.form import percent
 from assay.serve.bench import Bench
 from assay.serve.pages.bars import legend, stacked
 from assay.serve.pages.details import explained, opened
@@ -90,7 +93,8 @@ def _invitation(repo: Repository) -> Markup:
 
 def _answer(repo: Repository, task: str, profile: str | None, wanted: str) -> Markup:
     began = time.perf_counter()
-    found = _ranked(repo, task, profile)
+    ranking = repo.ranking(task, profile=profile)
+    found = _explained(repo, ranking, profile)
     spent = time.perf_counter() - began
     stale = repo.freshness().stale
     if not found:
@@ -102,6 +106,7 @@ def _answer(repo: Repository, task: str, profile: str | None, wanted: str) -> Ma
         element("span", "fresh", class_="badge kind-win")
         if not stale
         else element("span", f"{counted(len(stale), 'file')} changed since", class_="badge kind-loss"),
+        _chance(repo, ranking, profile),
     ]
     used = [name for name in COMPONENTS if any(name in contributions(one) for one in found)]
     return join(
@@ -113,10 +118,27 @@ def _answer(repo: Repository, task: str, profile: str | None, wanted: str) -> Ma
     )
 
 
-def _ranked(repo: Repository, task: str, profile: str | None) -> list[Explanation]:
+def _chance(repo: Repository, ranking: Ranking, profile: str | None) -> Markup:
+    """How sure it is, and what to try where it is not; nothing where that is not known."""
+    chance = confidence(ranking, repo.configuration.profile(profile))
+    if chance is None:
+        return join([])
+    sure = chance >= repo.configuration.context.threshold
+    words = unseen_words(ranking)
+    missing = f"Nothing here has {', '.join(words)}. " if words else ""
+    hint = f" Probably not here, or in other words. {missing}Try other words, or a name from the code."
+    said = element(
+        "span",
+        f"{percent(chance)} sure",
+        class_=f"badge kind-{'win' if sure else 'loss'}",
+        title="The chance that one of the first five is right",
+    )
+    return join([" · ", said, None if sure else hint])
+
+
+def _explained(repo: Repository, ranking: Ranking, profile: str | None) -> list[Explanation]:
     """The best items, each with everything its score was made of; ranked once for all of them."""
     engine = repo.engine(profile)
-    ranking = engine.rank(task, repo.learned(task))
     best = ranking.best(_SHOWN)
     items = repo.index.numbered(best)
     return explain(engine, ranking, [items[number] for number in best], _SHOWN)
