@@ -13,6 +13,7 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -27,10 +28,10 @@ from assay.evaluate.report.markup import Markup, element  # noqa: E402
 from assay.evaluate.report.scales import Scale  # noqa: E402
 from assay.retrieve.confidence import weights  # noqa: E402
 
-LEVELS = {"symbol": "a definition that is wanted", "generous": "or what it is in, or has in it", "file": "a file that is wanted"}  # fmt: skip
+LEVELS = {"symbol": "definition", "generous": "definition, generously", "file": "file"}
 HEAD = ("tasks", "right", "cases", "came", "said", "AUC", "Brier", "ECE")
 THRESHOLDS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
-FEW = 200  # cases from which ten parts are shown, else five
+FEW = 200  # cases: with fewer, five parts are drawn and not ten
 WIDTH, TOP, BASE, LEFT, RIGHT = 360, 30, 290, 44, 346
 TICKS = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
 COLOURS = {"a": ("#0969da", "#4493f8"), "b": ("#bc4c00", "#f0883e"), "c": ("#1a7f37", "#3fb950")}  # on white, on black
@@ -48,11 +49,16 @@ class Told:
     """Cases of one kind, with what was said of each."""
 
     name: str
-    cases: list[dict[str, object]]
+    cases: list[dict[str, Any]]
     said: Floats
 
     def sample(self, level: str) -> Sample:
         return sample_of(self.cases, level)
+
+    @property
+    def levels(self) -> dict[str, str]:
+        """Those at which all were judged: people seldom name files."""
+        return {level: name for level, name in LEVELS.items() if all(level in case["right"] for case in self.cases)}
 
     @property
     def own(self) -> Told:
@@ -77,7 +83,7 @@ def told_of(name: str, path: Path, fitted_on: bool = False) -> Told:
 def table(told: list[Told]) -> str:
     lines = [f"| {' | '.join(HEAD)} |", "|---|---|" + "--:|" * (len(HEAD) - 2)]
     for one in told:
-        for level, name in LEVELS.items():
+        for level, name in one.levels.items():
             sample = one.sample(level)
             cells = figures(one.said, sample.outcome, sample.weight)
             shown = [f"{cells['cases']:.0f}", *(f"{cells[key]:.3f}" for key in HEAD[3:])]
@@ -96,7 +102,7 @@ def abstention(told: Told) -> str:
     head = (
         "threshold",
         "told",
-        *(f"without {name}" for name in LEVELS.values()),
+        *(f"without {name}" for name in told.levels.values()),
         "own tasks told",
         "others' tasks told",
     )
@@ -104,7 +110,7 @@ def abstention(told: Told) -> str:
     for step in THRESHOLDS:
         below = told.said < step
         if below.any():
-            samples = [told.sample(level) for level in LEVELS]
+            samples = [told.sample(level) for level in told.levels]
             without = [np.average(1 - one.outcome[below], weights=one.weight[below]) for one in samples]
             groups = [f"{below[rows].mean():.0%}" if rows.any() else "–" for rows in (~foreign, foreign)]
             all_told = np.average(below, weights=samples[0].weight)

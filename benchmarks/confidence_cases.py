@@ -36,9 +36,11 @@ EVERY, MOST = 4, 25  # of the tasks of another repository: each fourth, so many 
 AWAY = 3  # that other repository is a third of all further on
 
 
-def cases(repo: Repository, name: str, tasks: Sequence[GoldenQuery], foreign: bool = False) -> Iterator[dict[str, Any]]:
+def cases(
+    repo: Repository, name: str, tasks: Sequence[GoldenQuery], profile: str, foreign: bool = False
+) -> Iterator[dict[str, Any]]:
     """What every task says of itself, and what came of it. What finds nothing says nothing."""
-    engine = repo.engine("default")
+    engine = repo.engine(profile)
     for task in tasks:
         ranking = engine.rank(task.text)
         if not ranking.scores.any():
@@ -56,28 +58,28 @@ def judged(task: GoldenQuery, first: Sequence[Hit]) -> dict[str, bool]:
         level: any(MATCHERS[matcher].matches(hit, wanted) for hit in placed for wanted in task.at("symbol"))
         for level, matcher in LEVELS.items()
     }
-    return right | {"file": any(hit.path in files for hit in first)}
+    return right | ({"file": any(hit.path in files for hit in first)} if files else {})
 
 
-def of_work(work: Path, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+def of_work(work: Path, names: Sequence[str], profile: str) -> Iterator[dict[str, Any]]:
     """The cases of prepared repositories, their own tasks first."""
     tasks = {name: load(work / name / TASKS).queries for name in names}
     for place, name in enumerate(names):
         print(f"asking {name}", file=sys.stderr)
         other = names[(place + len(names) // AWAY) % len(names)]
         with assay.open(work / name / STATE) as repo:
-            yield from cases(repo, name, tasks[name])
+            yield from cases(repo, name, tasks[name], profile)
             if other != name:
-                yield from cases(repo, name, tasks[other][::EVERY][:MOST], foreign=True)
+                yield from cases(repo, name, tasks[other][::EVERY][:MOST], profile, foreign=True)
 
 
-def of_golden(golden: Path, roots: Path, indexes: Path | None) -> Iterator[dict[str, Any]]:
+def of_golden(golden: Path, roots: Path, indexes: Path | None, profile: str) -> Iterator[dict[str, Any]]:
     """The cases of a golden set over several repositories."""
     queries = load(golden).queries
     for name in dict.fromkeys(query.repository for query in queries):
         print(f"asking {name}", file=sys.stderr)
         with assay.open(roots / name, index_dir=indexes / name if indexes else None) as repo:
-            yield from cases(repo, name, [query for query in queries if query.repository == name])
+            yield from cases(repo, name, [query for query in queries if query.repository == name], profile)
 
 
 def named_by(manifest: Path, work: Path) -> list[str]:
@@ -105,13 +107,16 @@ def main() -> None:
     parser.add_argument("--golden", type=Path)
     parser.add_argument("--roots", type=Path)
     parser.add_argument("--indexes", type=Path)
+    parser.add_argument("--profile", default="default", help="how to rank; the weights were fitted on the default")
     given = parser.parse_args()
     try:
         if given.golden and given.roots:
-            found = of_golden(given.golden, given.roots, given.indexes)
+            found = of_golden(given.golden, given.roots, given.indexes, given.profile)
         elif given.work:
             ready = sorted(one.parent.name for one in given.work.glob(f"*/{TASKS}"))
-            found = of_work(given.work, named_by(given.manifest, given.work) if given.manifest else ready)
+            found = of_work(
+                given.work, named_by(given.manifest, given.work) if given.manifest else ready, given.profile
+            )
         else:
             parser.error("give --work, or --golden with --roots")
         for case in found:

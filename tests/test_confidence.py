@@ -17,9 +17,9 @@ from assay.core.learned import NOTHING
 from assay.retrieve.confidence import VERSION, WEIGHTS, Signs, confidence, signs, unseen_words, weights
 from assay.retrieve.configuration import ContextSettings
 from assay.retrieve.engine import Engine
+from assay.retrieve.names import like
 from assay.retrieve.profile import PROFILES, Profile
 from assay.store.index import Index
-from assay.text.identifiers import nearest_to_words
 from command import Done, assay
 from conftest import Repository
 
@@ -197,6 +197,7 @@ def test_below_the_threshold_it_says_so_and_shows_what_was_found_all_the_same(sh
     assert "% that one of the first five is right: probably not here, or in other words" in head
     assert "searched: 5 symbols of 1 file\n" in head
     assert "words not here: helm, chart, invoyce" in head
+    assert "nearest names: send_invoice" in head
     assert "try: other words" in head
     assert "Basket" in found
     told = _context(shop, "helm chart for invoyce and basket", "--format", "json").json
@@ -232,11 +233,10 @@ def test_feedback_changes_the_order_and_leaves_a_chance(index: Index) -> None:
     assert 0 < (confidence(moved, DEFAULT) or 0) < 1
 
 
-def test_names_like_a_misspelt_word_are_found_by_their_last_part() -> None:
-    names = ["Shop.send_invoice", "pay::invoice", "Shop.total", "inner"]
-    assert nearest_to_words(["invoyce"], names) == ["pay::invoice"]
-    assert nearest_to_words([], names) == nearest_to_words(["zzz"], names) == []
-    assert nearest_to_words(["Invoice"], ["Basket.invoices", "a.invoice"], 1) == ["a.invoice"]
+def test_names_with_a_word_like_a_misspelt_one_are_offered_the_likest_first_and_then_the_shortest(index: Index) -> None:
+    assert like(index, ["invoyce"]) == ["send_invoice"]
+    assert like(index, ["discuonts", "Addres"], 2) == ["apply_discounts"]
+    assert like(index, []) == like(index, ["zzz", "=="]) == []
 
 
 def test_signs_are_plain_numbers(index: Index) -> None:

@@ -122,13 +122,12 @@ class Task(Question):
 
     def _unsure(self, heading: Heading, unseen: tuple[str, ...]) -> Heading:
         """With what was searched, which words nothing has, and the names that are like them."""
-        from assay.text.identifiers import nearest_to_words
+        from assay.retrieve.names import like
 
-        names = self.repo.index.names()
-        searched = f"{counted(len(names), 'symbol')} of {counted(len(self.repo.files), 'file')}"
-        return replace(
-            heading, searched=searched, unseen=unseen, nearest=tuple(nearest_to_words(unseen, names, _SUGGESTED))
-        )
+        index = self.repo.index
+        symbols = len(index.postings.numbers) - len(index.files)
+        searched = f"{counted(symbols, 'symbol')} of {counted(len(index.files), 'file')}"
+        return replace(heading, searched=searched, unseen=unseen, nearest=tuple(like(index, unseen, _SUGGESTED)))
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,6 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-import numpy as np
-
 from assay.retrieve.order import Ints, highest
 from assay.retrieve.profile import Profile
 from assay.retrieve.ranking import Ranking
@@ -81,8 +79,7 @@ def confidence(ranking: Ranking, profile: Profile) -> float | None:
 def signs(ranking: Ranking) -> Signs:
     """The signs of a ranking that found something."""
     first = highest(ranking.scores, FIRST)
-    direct = math.prod(ranking.factors.values(), start=np.ones(1))
-    best = direct[highest(direct, _TENTH)]
+    best = ranking.direct[highest(ranking.direct, _TENTH)]
     by_words, by_walk = (highest(values, FIRST) for values in (ranking.factors["lexical"], ranking.walked))
     seen, unseen = sum(ranking.terms.values()), sum(ranking.unseen.values())
     return Signs(

@@ -101,7 +101,7 @@ class Engine:
         self._leave_out_noise(scores, reading, dropped)
         found = {name: channel.items for name, channel in channels.items()} | {"certain": certain}
         return Ranking(
-            task, lexical.rarity, lexical.unseen, called, lexical.coverage, scores, factors, pointed, shared - told,
+            task, lexical.rarity, lexical.unseen, called, lexical.coverage, scores, factors, direct, pointed, shared - told,
             walked.found, parts, times, found, dropped,
         )  # fmt: skip
 

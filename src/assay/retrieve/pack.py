@@ -87,7 +87,12 @@ def _frame(pack: Pack, form: Form) -> Pack:
         full = replace(full, searched="", unseen=(), nearest=())
     shorter = [replace(full, task=""), replace(full, task="", nearest=full.nearest[:1])]
     headings = [full, *shorter, replace(full, task="", unseen=(), nearest=())]
-    headings += [replace(headings[-1], sections=()), Heading(fresh=heading.fresh)]
+    barest = Heading(fresh=heading.fresh)
+    headings += [
+        replace(headings[-1], sections=()),
+        replace(barest, confidence=heading.confidence, sure=heading.sure),
+        barest,
+    ]
     room = pack.budget * _HEADING_SHARE if pack.left_out else pack.budget
     frames = [replace(pack, heading=one) for one in headings]
     return next((frame for frame in frames if count(form.framed(frame)) <= room), frames[-1])
