@@ -17,7 +17,7 @@ from assay.core.learned import NOTHING
 from assay.retrieve.confidence import VERSION, WEIGHTS, Signs, confidence, signs, unseen_words, weights
 from assay.retrieve.configuration import ContextSettings
 from assay.retrieve.engine import Engine
-from assay.retrieve.names import like
+from assay.retrieve.misspelt import like
 from assay.retrieve.profile import PROFILES, Profile
 from assay.store.index import Index
 from command import Done, assay

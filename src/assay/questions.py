@@ -122,7 +122,7 @@ class Task(Question):
 
     def _unsure(self, heading: Heading, unseen: tuple[str, ...]) -> Heading:
         """With what was searched, which words nothing has, and the names that are like them."""
-        from assay.retrieve.names import like
+        from assay.retrieve.misspelt import like
 
         index = self.repo.index
         symbols = len(index.postings.numbers) - len(index.files)
