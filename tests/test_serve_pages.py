@@ -128,6 +128,12 @@ def test_a_search_ranks_and_says_what_scores_are_made_of(server: Server) -> None
     assert "words" in legend[: legend.index("</ul>")]
 
 
+def test_a_search_says_how_sure_it_is_and_what_to_try_when_it_is_not(server: Server) -> None:
+    assert re.search(r"\d\d? % sure", server.get("/", task="apply discounts to the price").text)
+    unsure = "Probably not here, or in other words."
+    assert unsure not in server.get("/", task="apply_discounts").text
+
+
 def test_why_not_says_where_something_was_lost_or_offers_the_nearest(server: Server) -> None:
     assert "Rank " in server.get("/", task="discounts", why="send_invoice").text
     assert "send_invoice" in server.get("/", task="discounts", why="send_invoce").text
