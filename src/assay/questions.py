@@ -79,7 +79,7 @@ class Question(ABC):
         if not self.stale:
             return "fresh: nothing changed since"
         names = ", ".join(self.stale[:_NAMED]) + (" …" if len(self.stale) > _NAMED else "")
-        return f"{counted(len(self.stale), 'file')} changed since it was made ({names}); run: assay index"
+        return f"{counted(len(self.stale), 'file')} changed since it was made ({names}); run: {self.repo.indexing}"
 
 
 @dataclass(frozen=True)
@@ -95,10 +95,7 @@ class Task(Question):
     def answer(self) -> Context:
         answer = super().answer()
         if self.session:
-            from assay import learn
-
-            given = [packed.item for packed in answer.items]
-            learn.returned(self.repo.index, self.repo.home, self.repo.source, given, self.task, self.session)
+            self.repo.note_given([packed.item for packed in answer.items], self.task, self.session)
         return answer
 
     def found(self) -> tuple[Sequence[Ranked], Heading]:
@@ -125,9 +122,7 @@ class Files(Question):
 
     @cached_property
     def paths(self) -> list[str]:
-        from assay.paths import indexed_paths
-
-        return indexed_paths(self.files, self.repo.root, self.repo.index)
+        return self.repo.paths_of(self.files)
 
     def parts(self) -> Iterable[object]:
         return [self.task, self.paths]
@@ -146,6 +141,10 @@ class Review(Question):
     """What does a reviewer of the changes since a base need?"""
 
     wanted: str = ""  # the base; "" for the most likely one
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.repo.only("a review")
 
     @property
     def tokens(self) -> int:
