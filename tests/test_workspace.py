@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import threading
+import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import permutations
 from pathlib import Path
 
+import anyio
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import assay as package
+from agents import READY, over_stdio
 from assay.errors import AssayError
+from assay.live import Residents
+from assay.mcp.first_look import FirstLook
 from assay.retrieve.render import FORMS
 from assay.roots import roots
 from assay.text.tokens import count
 from assay.workspace import Workspace, open_all
-from command import assay
+from command import COMMAND, ENVIRONMENT, assay
 from conftest import Repository
 
 API = {
@@ -440,3 +448,92 @@ def test_the_python_interface_is_that_of_a_repository(team: Path) -> None:
         assert list(workspace.members) == ["api", "web"]
         assert {label: one.status().files for label, one in workspace.members.items()} == {"api": 3, "web": 2}
         assert workspace.affected_tests(["api/src/sessions.py"])[0].item.path == "api/tests/test_sessions.py"
+
+
+# servers
+
+
+def test_agents_ask_all_repositories_through_one_server(tmp_path: Path) -> None:
+    api, web = make(tmp_path, "api", API), make(tmp_path, "web", WEB)
+
+    async def talk() -> None:
+        async with over_stdio(api.root, "--root", f"client={web.root}") as agent:
+            assert "api, client" in (agent.client.instructions or "")
+            await agent.until_fresh()
+            found = await agent.ask("context", task="sign the cookie of a session, read the cookie after login")
+            assert "api/src/sessions.py:" in found
+            assert "client/src/cookies.ts:" in found
+            body = await agent.ask("context", symbols=["client/src/cookies.ts::readCookie"])
+            assert "export function readCookie" in body
+            assert "client/src/cookies.ts:" in await agent.ask("search", query="read cookie", paths=["client/"])
+            assert "api/src/sessions.py:15 open_session" in await agent.ask("impact", symbol="sign_cookie")
+            assert "client/src/cookies.ts" in await agent.ask("why", task="read cookie", symbol="readCookie")
+            assert "noted: 1 useful" in await agent.ask("feedback", useful=["refund"], task="give money back")
+            refused, failed = await agent.call("context", pr="")
+            assert failed
+            assert "a review is about one repository" in refused
+            status = await agent.read("assay://status")
+            assert [(one["repository"], one["files"]) for one in status["repositories"]] == [("api", 3), ("client", 2)]
+
+    anyio.run(talk)
+    with package.open(api.root) as one, package.open(web.root) as other:
+        assert one.learned("give money back").feedback
+        assert not other.learned("give money back").feedback
+
+
+def test_an_agent_is_told_which_repository_changed_and_soon_has_the_change(tmp_path: Path) -> None:
+    api, web = make(tmp_path, "api", API), make(tmp_path, "web", WEB)
+    (tmp_path / "all").mkdir()
+    (tmp_path / "all" / "assay.toml").write_text('[workspace]\nroots = ["../api", "../web"]\n')
+
+    async def talk() -> None:
+        async with over_stdio(tmp_path / "all") as agent:
+            await agent.until_fresh()
+            web.write("src/oven.ts", "export function bakeBread(flour: string) { return flour; }\n")
+            deadline = time.monotonic() + READY
+            while "web/src/oven.ts" not in (found := await agent.ask("context", task="bake bread")):
+                assert time.monotonic() < deadline, found
+                await anyio.sleep(0.1)
+
+    anyio.run(talk)
+    assert api.open().files.keys() == API.keys()
+
+
+def test_before_there_is_an_index_a_server_looks_at_the_files_of_all(tmp_path: Path) -> None:
+    api, web = make(tmp_path, "api", API, index=False), make(tmp_path, "web", WEB, index=False)
+    looked = FirstLook({"api": api.root, "web": web.root}).look("cookie", 5, threading.Event())
+
+    assert {match.path for match in looked.matches} >= {"api/src/sessions.py", "web/src/cookies.ts"}
+
+
+def test_threads_that_ask_at_once_are_answered_alike(team: Path) -> None:
+    found = roots([team / "api", team / "web"])
+    with Residents(found, watch=False) as residents:
+        assert residents.wait(READY)
+
+        def asked(_: int) -> list[str]:
+            with residents.using() as workspace:
+                return [one.item.id for one in workspace.rank("sign the cookie", 10)]
+
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(asked, range(24)))
+
+    assert all(answer == answers[0] for answer in answers)
+    assert answers[0]
+
+
+def test_watch_follows_every_repository(tmp_path: Path) -> None:
+    api, web = make(tmp_path, "api", API), make(tmp_path, "web", WEB)
+    command = [*COMMAND, "watch", "--root", str(api.root), "--root", str(web.root)]
+    process = subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stderr is not None
+        told = [process.stderr.readline() for _ in range(3)]
+        web.write("src/oven.ts", "export function bakeBread(flour: string) { return flour; }\n")
+        told.append(process.stderr.readline())
+    finally:
+        process.terminate()
+        process.wait(READY)
+
+    assert sorted(line.partition("[")[2].partition("]")[0] for line in told[1:3]) == ["api", "web"]
+    assert "[web] updated" in told[3]

@@ -354,6 +354,10 @@ class Repository:
         """The repositories it is made of, by label: itself, without one."""
         return {"": self}
 
+    def own(self, items: Iterable[Item]) -> dict[str, list[Item]]:
+        """Items by the label of the member that has them."""
+        return {"": list(items)}
+
     def only(self, what: str) -> Repository:
         """Itself, for what is asked of one repository at a time; of several an error that says which to name."""
         return self

@@ -16,7 +16,7 @@ from assay.retrieve.search import Rerank, Search, Weights
 from assay.store.index import Index
 from assay.store.layout import Home
 from assay.store.several import Several
-from assay.store.several.beside import PassagesOfAll
+from assay.store.several.passages import PassagesOfAll
 from assay.text import chunk
 
 if TYPE_CHECKING:

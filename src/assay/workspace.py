@@ -48,12 +48,14 @@ class Workspace(Repository):
     `folder` is the one whose assay.toml names them, and settles what is asked; without one everything has its default.
     """
 
-    def __init__(self, found: Sequence[Root], folder: Path | None = None) -> None:
+    def __init__(
+        self, found: Sequence[Root], folder: Path | None = None, members: Mapping[str, Repository] | None = None
+    ) -> None:
         if not found:
             raise AssayError("no repositories: name their folders")
         self.folder = folder
         self._roots = sorted(found, key=lambda root: root.label)
-        self._members = {root.label: self._member(root) for root in self._roots}
+        self._members = dict(members) if members else {root.label: Repository(root.path) for root in self._roots}
         self._several: Several | None = None
         self._engines, self._searchers = {}, {}
 
@@ -62,11 +64,12 @@ class Workspace(Repository):
         """The workspace that the assay.toml of a folder describes."""
         return cls(roots_of(folder), folder)
 
-    def _member(self, root: Root) -> Repository:
-        return Repository(root.path)
-
     def __repr__(self) -> str:
         return f"<Workspace {', '.join(self._members)}>"
+
+    @property
+    def roots(self) -> Sequence[Root]:
+        return self._roots
 
     @property
     def members(self) -> Mapping[str, Repository]:
@@ -135,13 +138,12 @@ class Workspace(Repository):
             self._members[label].note_given(own, task, session)
 
     def own(self, items: Iterable[Item]) -> dict[str, list[Item]]:
-        """Items as their repositories have them, by label."""
-        numbers: defaultdict[str, list[int]] = defaultdict(list)
-        firsts = {part.label: part.first for part in self.index.parts}
+        """Items as their repositories have them now, by label; what is gone is left out."""
+        found: defaultdict[str, list[Item]] = defaultdict(list)
         for item in items:
-            numbers[item.repository].append(item.number - firsts[item.repository])
-        known = {label: self._members[label].index.numbered(own) for label, own in numbers.items()}
-        return {label: [known[label][number] for number in own] for label, own in numbers.items()}
+            one = self._members[item.repository].index.by_id(item.id.removeprefix(f"{item.repository}/"))
+            found[item.repository] += [one] if one else []
+        return dict(found)
 
     def paths_of(self, files: Sequence[str]) -> list[str]:
         """Files as `label/path`, as a path in one of the repositories, or relative to the current folder."""

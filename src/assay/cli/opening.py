@@ -27,9 +27,9 @@ def repository_options(function: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(function)
     def opened(*arguments: Any, roots: tuple[str, ...], index_dir: Path | None, build: bool, **options: Any) -> None:
         with repository_at(roots, index_dir) as repo:
-            for member in repo.members.values():
+            for label, member in repo.members.items():
                 if build or (member.home.named() is None and _is_wanted(member.root)):
-                    _build(member)
+                    _build(member, f"{label}: " if label else "")
             function(*arguments, repo=repo, **options)
 
     return opened
@@ -62,7 +62,7 @@ def _is_wanted(root: Path) -> bool:
     return click.confirm(f"{root}: no index yet. Build it now?", default=True, err=True)
 
 
-def _build(repo: Repository) -> None:
+def _build(repo: Repository, whose: str) -> None:
     from assay.cli.progress import Bar
 
     bar = Bar()
@@ -71,6 +71,6 @@ def _build(repo: Repository) -> None:
     finally:
         bar.close()
     if report.mode != "fresh":
-        click.echo(f"indexed {counted(report.files, 'file')} of {repo.root.name} in {report.seconds:.1f} s", err=True)
+        click.echo(f"{whose}indexed {counted(report.files, 'file')} in {report.seconds:.1f} s", err=True)
     if report.problems:
-        click.echo(f"{len(report.problems)} files could not be read; assay index -v lists them", err=True)
+        click.echo(f"{whose}{len(report.problems)} files could not be read; assay index -v lists them", err=True)

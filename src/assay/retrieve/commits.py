@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from assay.retrieve.lexical import bm25
 from assay.retrieve.order import highest
-from assay.store.history import History
-from assay.store.several.beside import Histories
+
+if TYPE_CHECKING:
+    from assay.store.history import History
+    from assay.store.several.beside import Histories
 
 _SATURATION, _LENGTH = 1.2, 0.5  # BM25 over messages; they vary less in length than code, so length counts half
 _COMMITS = 60  # the best so many speak

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from assay.retrieve.lexical import bm25
 from assay.retrieve.order import Floats, highest
-from assay.store.sections import Sections
-from assay.store.several.beside import SectionsOfAll
+
+if TYPE_CHECKING:
+    from assay.store.sections import Sections
+    from assay.store.several.beside import SectionsOfAll
 
 _SATURATION, _LENGTH = 1.2, 0.6  # BM25 over sections
 _SECTIONS = 20  # the best so many speak

@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,10 +30,12 @@ from assay.retrieve.profile import Profile
 from assay.retrieve.ranking import Ranking
 from assay.retrieve.reading import Reading, read
 from assay.retrieve.scoring import Walked
-from assay.store.history import History
 from assay.store.index import Index
-from assay.store.sections import Sections
-from assay.store.several.beside import Histories, SectionsOfAll
+
+if TYPE_CHECKING:
+    from assay.store.history import History
+    from assay.store.sections import Sections
+    from assay.store.several.beside import Histories, SectionsOfAll
 
 _NEIGHBOURHOOD = 200  # items of the walk among which HITS is run
 _CHECKED = 100  # of the best that are looked at for overloads and noise: more than anybody asks for
