@@ -465,7 +465,11 @@ def test_agents_ask_all_repositories_through_one_server(tmp_path: Path) -> None:
             assert "client/src/cookies.ts:" in found
             body = await agent.ask("context", symbols=["client/src/cookies.ts::readCookie"])
             assert "export function readCookie" in body
-            assert "client/src/cookies.ts:" in await agent.ask("search", query="read cookie", paths=["client/"])
+            deadline = time.monotonic() + READY  # passages are divided behind the index
+            while "being built" in (found := await agent.ask("search", query="read cookie", paths=["client/"])):
+                assert time.monotonic() < deadline, found
+                await anyio.sleep(0.1)
+            assert "client/src/cookies.ts:1-1  function readCookie" in found
             assert "api/src/sessions.py:15 open_session" in await agent.ask("impact", symbol="sign_cookie")
             assert "client/src/cookies.ts" in await agent.ask("why", task="read cookie", symbol="readCookie")
             assert "noted: 1 useful" in await agent.ask("feedback", useful=["refund"], task="give money back")
@@ -476,9 +480,8 @@ def test_agents_ask_all_repositories_through_one_server(tmp_path: Path) -> None:
             assert [(one["repository"], one["files"]) for one in status["repositories"]] == [("api", 3), ("client", 2)]
 
     anyio.run(talk)
-    with package.open(api.root) as one, package.open(web.root) as other:
-        assert one.learned("give money back").feedback
-        assert not other.learned("give money back").feedback
+    with package.open(api.root) as one:
+        assert one.learned("give money back").feedback[one.symbol("refund")[0].number] > 0
 
 
 def test_an_agent_is_told_which_repository_changed_and_soon_has_the_change(tmp_path: Path) -> None:
