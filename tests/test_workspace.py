@@ -149,6 +149,19 @@ def test_a_search_since_a_commit_asks_each_repository(tmp_path: Path) -> None:
     assert {one.path for one in found} == {"web/src/cookies.ts"}
 
 
+def test_a_repository_with_none_of_the_words_is_not_found_by_meaning_alone(tmp_path: Path) -> None:
+    """Each has vectors of its own, in which something is always nearest."""
+    kitchen = {
+        "bread.md": "# Bread\n\nKnead the dough, let it rise, bake it in the oven.\n",
+        "soup.md": "# Soup\n\nBoil the roots.\n",
+    }
+    found = [make(tmp_path, "docs", MANUAL).root, make(tmp_path, "kitchen", kitchen).root]
+
+    with open_all(found) as workspace:
+        assert {one.repository for one in workspace.search("rotating the keys of the server")} == {"docs"}
+        assert workspace.search("dough in the oven")[0].repository == "kitchen"
+
+
 def test_what_a_manual_names_is_found_in_another_repository(team: Path) -> None:
     with opened(team) as workspace:
         told = workspace.why("rotating keys of the server: signed session cookie", "sign_cookie")[0]

@@ -153,12 +153,9 @@ class Review(Question):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.repo.only("a review")
         if self.links and not _ADDRESS.fullmatch(self.links):
             raise AssayError(f"links must be an address like https://forge/owner/name/blob/COMMIT, not {self.links}")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.repo.only("a review")
 
     @property
     def tokens(self) -> int:

@@ -29,7 +29,6 @@ from assay.store.several import Several
 if TYPE_CHECKING:
     from assay.ingest.report import Progress, Report
     from assay.retrieve.configuration import SearchSettings
-    from assay.retrieve.context import Context
     from assay.searching import Searcher
 
 
@@ -112,17 +111,6 @@ class Workspace(Repository):
         return self.only("refresh; refresh_all is about all of them: refresh").refresh()
 
     # tasks
-
-    def review(
-        self,
-        base: str = "",
-        *,
-        budget: int | None = None,
-        k: int | None = None,
-        profile: str | None = None,
-        format: str | None = None,
-    ) -> Context:
-        return self.only("a review").review(base)
 
     def learned(self, task: str, session: str = "") -> Learned:
         told = [(part.first, self._members[part.label].learned(task, session)) for part in self.index.parts]

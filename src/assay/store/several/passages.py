@@ -25,6 +25,10 @@ class PassagesOfAll(Passages):
     def __len__(self) -> int:
         return self._size
 
+    @property
+    def starts(self) -> Sequence[int]:
+        return self._firsts
+
     def __getitem__(self, number: int) -> Passage:
         place, own = within(self._firsts, number)
         label, passages = self._parts[place]
