@@ -87,6 +87,29 @@ def test_a_result_is_opened_by_keys_and_explains_itself(page: Page, server: Serv
     assert page.run(f"{FOCUSED} === document.querySelector('.results summary')")
 
 
+def test_the_switch_asks_the_same_of_passages_and_for_an_answer(page: Page, server: Server) -> None:
+    page.go(server.address)
+    page.type("when are discounts applied")
+    page.click(".views button[value=passages]")
+    page.wait("document.querySelectorAll('.passages > li').length > 1 && document.querySelector('mark') !== null")
+    page.press("ArrowDown")
+    page.press("Enter")
+    page.wait("document.querySelector('.passages details').open")
+    assert "Lowers a price by the discounts" in page.text(".passages .opened")
+    page.press("/")
+    page.press("Enter")  # asks the same view again
+    page.wait(
+        "location.search.includes('view=passages') && document.querySelector('.passages details:not([open])') !== null"
+    )
+    page.run("document.querySelector('.views button[value=answer]').focus()")
+    page.press("Enter")
+    page.wait("document.querySelector('.answer .cite') !== null")
+    page.click(".answer .cite")
+    assert page.run("document.querySelector('li:target').id") == "source-1"
+    page.click("li:target a")
+    page.wait("location.pathname === '/passage' && document.querySelector('.cited') !== null")
+
+
 def test_tab_reaches_everything_in_order(page: Page, server: Server) -> None:
     page.go(f"{server.address}/runs")
     seen = []
@@ -164,7 +187,19 @@ def test_the_token_is_asked_for_once(browser: Browser, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/?task=apply+discounts&why=Basket", "/runs", "/run", "/compare", "/sweeps", "/index"]
+    "path",
+    [
+        "/",
+        "/?task=apply+discounts&why=Basket",
+        "/?task=discounts&view=passages",
+        "/?task=when+are+discounts+applied&view=answer",
+        "/?task=zzz+kubernetes&view=answer",
+        "/runs",
+        "/run",
+        "/compare",
+        "/sweeps",
+        "/index",
+    ],
 )
 def test_a_phone_shows_every_page_without_scrolling_sideways(path: str, browser: Browser, server: Server) -> None:
     with browser.page(width=360, height=740, phone=True) as page:

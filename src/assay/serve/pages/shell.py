@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.evaluate.report.markup import Child, Markup, element, join
+from assay.repository import Repository
 from assay.serve.bench import Bench
 from assay.serve.parameters import Parameter
 from assay.serve.static import address
+from assay.text.counting import counted
 
 _LONG = 60  # characters of a title that is set smaller
 PLACES = {"Search": "/", "Runs": "/runs", "Compare": "/compare", "Sweeps": "/sweeps", "Index": "/index"}
@@ -79,6 +81,14 @@ def _header(here: str, root: str) -> Markup:
 def heading(title: str, *about: Child) -> Markup:
     name = element("h1", title, class_="long" if len(title) > _LONG else None)
     return element("div", name, element("p", *about, class_="lead") if about else None, class_="opening")
+
+
+def freshness_badge(repo: Repository) -> Markup:
+    """Whether an answer is made of files as they are now."""
+    stale = repo.freshness().stale
+    if not stale:
+        return element("span", "fresh", class_="badge kind-win")
+    return element("span", f"{counted(len(stale), 'file')} changed since", class_="badge kind-loss")
 
 
 def empty(title: str, *about: Child, command: str = "") -> Markup:

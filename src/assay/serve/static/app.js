@@ -45,7 +45,7 @@ function onKey(event) {
   const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
   if (event.target === box && event.key === "Enter" && !event.shiftKey && !event.isComposing) {
     event.preventDefault();
-    if (box.value.trim()) box.form.requestSubmit();
+    if (box.value.trim()) box.form.requestSubmit(box.form.querySelector(".go"));
   } else if (event.target === box && event.key === "ArrowDown" && !box.value.slice(box.selectionEnd).includes("\n")) {
     if (move(1)) event.preventDefault();
   } else if (typing) {
