@@ -18,8 +18,8 @@ from mcp.shared.exceptions import MCPError
 
 from agents import Agent, http_server, over_stdio, talk
 from assay.live import Resident
+from assay.live.first_look import FirstLook
 from assay.mcp.conversation import SENT, Conversation
-from assay.mcp.first_look import FirstLook
 from assay.mcp.fitting import LEAST, fitted
 from assay.mcp.notes import Notes
 from assay.mcp.offered import TOOLS

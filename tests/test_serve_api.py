@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from assay.errors import AssayError
 from assay.serve.api import ENDPOINTS
 from assay.serve.openapi import description
 from assay.serve.parameters import Parameter, from_body, from_query
+from assay.store.layout import Home
 from command import assay
-from serving import Server, serving, written
+from serving import PATIENCE, Server, serving, written
 from workbench import timeless
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -161,6 +163,40 @@ def test_a_damaged_index_is_said_and_not_a_fault(tmp_path: Path) -> None:
         answer = server.get("/api/runs")
         assert answer.status in (400, 503)
         assert "runs.db" in answer.json["error"]
+
+
+def test_while_the_index_is_built_a_context_is_a_first_look_that_says_so(tmp_path: Path) -> None:
+    root = written(tmp_path / "shop")
+    with serving(root) as server:
+        with Home.of(root).writing():  # whoever indexes has to wait
+            (root / ".assay" / "current").unlink(missing_ok=True)
+            answer = server.get("/api/context", task="apply discounts", k=2)
+            assert answer.status == 200
+            told = answer.json
+            assert not told["fresh"]
+            assert "by words alone" in told["freshness"]
+            assert [one["kind"] for one in told["items"]] == ["file", "file"]
+            assert told["items"][0]["path"] == "shop/discounts.py"
+            assert "1: def apply_discounts(price):" in told["items"][0]["text"]
+            assert server.get("/api/context", task="apply discounts", budget=200).json["tokens"] <= 200
+            for path, asked in (
+                ("/api/search", {"query": "discounts"}),
+                ("/api/ask", {"question": "discounts"}),
+                ("/api/status", {}),
+                ("/api/why", {"task": "discounts", "symbol": "Basket"}),
+            ):
+                refused = server.get(path, **asked)
+                assert refused.status == 503
+                assert refused.headers["retry-after"] == "1"
+        _until(lambda: server.get("/api/status").status == 200)
+        assert server.get("/api/context", task="apply discounts").json["items"][0]["symbol"] == "apply_discounts"
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 # parameters

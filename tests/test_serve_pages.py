@@ -18,6 +18,7 @@ from assay.serve.pages.answer import blocks
 from assay.serve.pages.neighbourhood import drawn
 from assay.serve.pages.trends import Line, Reading, trend
 from assay.serve.static import static
+from assay.store.layout import Home
 from command import assay
 from serving import Server, serving, written
 
@@ -227,6 +228,23 @@ def test_where_there_is_nothing_yet_a_page_says_what_to_do(tmp_path: Path) -> No
         assert "assay eval sweep --golden" in server.get("/sweeps").text
         assert server.get("/").status == 200
         assert server.get("/index").status == 200
+
+
+def test_while_the_index_is_built_a_look_at_the_files_answers(tmp_path: Path) -> None:
+    root = written(tmp_path / f"shop {ALARM}")
+    written(root, HOSTILE)
+    with Home.of(root).writing(), serving(root) as server:  # whoever indexes has to wait
+        for view in ("code", "passages", "answer"):
+            page = server.get("/", task=f"apply discounts {SCRIPT}", view=view)
+            assert page.status == 200
+            assert "Indexing" in page.text
+            assert "by words alone" in page.text
+            assert "def apply_discounts(price):" in page.text
+            assert 'http-equiv="refresh"' in page.text
+            assert not Elements(page.text).named("img")
+            assert len(Elements(page.text).named("script")) == 2
+        assert "Indexing" in server.get("/").text
+        assert "Indexing" in server.get("/index").text
 
 
 def test_an_empty_folder_is_served(tmp_path: Path) -> None:

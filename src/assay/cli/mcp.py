@@ -11,8 +11,8 @@ from assay.cli.common import find_repository, root_options
 from assay.errors import AssayError
 from assay.ingest.walk import check_root
 from assay.live import Resident
+from assay.live.first_look import FirstLook
 from assay.mcp.address import Address
-from assay.mcp.first_look import FirstLook
 from assay.mcp.notes import Notes
 
 

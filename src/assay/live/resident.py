@@ -68,6 +68,7 @@ class Resident:
         self._free: list[tuple[Stamp, Repository]] = []
         self._open = 0
         self._closed = self._rested = False
+        self._had = self.home.named() is not None  # an index, at any time
         self._watching = Watching(root, self.home.folder, events=watch, poll=ANYWAY if watch else float("inf"))
         self._keeper = Keeper(root, self._place, self._watching, self._told)
         self._thread = threading.Thread(target=self._keep, name="assay keeper", daemon=True)
@@ -186,13 +187,14 @@ class Resident:
     def _after(self, event: Began | Went | Ended) -> State:
         there = self.home.named() is not None
         if isinstance(event, Began):
-            return State(BUILDING if event.first else STALE)
+            return State(BUILDING if event.first else STALE, again=self._had)
         if isinstance(event, Went):
             why = "waiting for another process that is indexing" if event.step.waiting else ""
-            return State(STALE if there else BUILDING, event.step.share, event.seconds, why)
+            return State(STALE if there else BUILDING, event.step.share, event.seconds, why, self._had)
         if event.why:
-            return State(FAILED, why=event.why)
-        return State(FRESH)
+            return State(FAILED, why=event.why, again=self._had)
+        self._had = True
+        return State(FRESH, again=True)
 
     def _warm(self) -> None:
         """Asks the new generation something, so that nobody has to wait for what is loaded at first."""

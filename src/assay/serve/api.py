@@ -12,7 +12,9 @@ from assay.errors import AssayError
 from assay.evaluate.compare import as_json, compare_runs
 from assay.evaluate.stored import listed, told
 from assay.serve.bench import Bench
+from assay.serve.glimpse import glimpse
 from assay.serve.parameters import LONGEST, Parameter
+from assay.store.index import NoIndex, UnusableIndex
 
 Values = dict[str, Any]
 Answer = Callable[[Bench, Values], "Values | str"]  # text is JSON already
@@ -52,11 +54,12 @@ class Endpoint:
 
 
 def context(bench: Bench, values: Values) -> str:
-    with bench.using() as repo:
-        answer = repo.context(
-            values["task"], budget=values["budget"], k=values["k"], profile=values["profile"], format="json"
-        )
-        return answer.render("json")
+    task, k, budget = values["task"], values["k"], values["budget"]
+    try:
+        with bench.using() as repo:
+            return repo.context(task, budget=budget, k=k, profile=values["profile"], format="json").render()
+    except (NoIndex, UnusableIndex):
+        return glimpse(bench, task, k, budget).render()
 
 
 def why(bench: Bench, values: Values) -> Values:

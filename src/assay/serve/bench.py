@@ -6,13 +6,16 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from assay.errors import AssayError
 from assay.evaluate.runs import RunStore
 from assay.live import Resident
+from assay.live.first_look import FirstLook
 from assay.repository import Repository
+from assay.store.index import NoIndex, UnusableIndex
 
 _COMPARISON = "comparison.json"
 _PATIENCE = 10.0  # seconds to wait for passages
@@ -38,9 +41,20 @@ class Bench:
     def root(self) -> Path:
         return self.resident.root
 
+    @cached_property
+    def first(self) -> FirstLook:
+        """What answers while there is no index."""
+        return FirstLook(self.root)
+
     @contextmanager
     def using(self) -> Iterator[Repository]:
+        """A repository whose index can be asked; where it cannot, somebody sees to it."""
         with self.resident.using() as repo:
+            try:
+                repo.index  # noqa: B018 (raises)
+            except (NoIndex, UnusableIndex):
+                self.resident.look()
+                raise
             yield repo
 
     @contextmanager

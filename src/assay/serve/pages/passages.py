@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from textwrap import dedent
 from typing import Any
 from urllib.parse import urlencode
 
@@ -47,13 +48,18 @@ def listed(passages: Sequence[Found], query: str) -> Markup:
 
 
 def _result(rank: int, one: Found, query: str) -> Markup:
+    said = dedent("\n".join(one.snippet(_SNIPPET))).split("\n")
     head = element(
         "summary",
         element("span", rank, class_="rank"),
         element("span", _title(one), class_="name"),
         element("span", element("bdi", one.place), class_="place"),
         element("span", decimal(one.score, 2), class_="score", title="score"),
-        element("span", [element("span", _marked(one, line)) for line in one.snippet(_SNIPPET)], class_="said"),
+        element(
+            "span",
+            [element("span", _marked(one, line)) for line in said],
+            class_="said" if one.kind == PASSAGE else "said code-said",
+        ),
     )
     link = element("a", "Open on a page of its own", href=address(one.id, query))
     whole = numbered([_marked(one, line) for line in one.text.split("\n")], one.start, one.end, paged=bool(one.page))
@@ -91,12 +97,13 @@ def show(bench: Bench, values: dict[str, Any]) -> Shown:
     """A passage by its id. Only what is in the index is shown, as it was indexed."""
     with bench.searching() as repo:
         one = _passage(repo, values["id"])
-    rows = [element("span", line) for line in one.text.split("\n")]
     cited = range(values["start"] or 0, (values["end"] or 0) + 1)
-    whole = numbered(rows, one.first, one.last, paged=bool(one.page), cited=cited)
+    whole = numbered(one.text.split("\n"), one.first, one.last, paged=bool(one.page), cited=cited)
     title = one.headings[-1] if one.headings else one.path
-    above = element("p", section_path(one.headings), class_="note") if len(one.headings) > 1 else None
-    return Shown(title, join([heading(title, element("code", one.place)), above, whole]))
+    above = element("p", section_path(one.headings)) if len(one.headings) > 1 else None
+    return Shown(
+        title, join([heading(title, element("code", one.place)), element("div", above, whole, class_="whole")])
+    )
 
 
 def _passage(repo: Repository, id: str) -> Passage:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from assay.evaluate.report.markup import Markup, element, join
@@ -63,6 +63,8 @@ def show(bench: Bench, values: dict[str, Any]) -> Shown:
         return Shown(task[:60], join([_form(task, name), view.show(bench, task, values)]))
     except (NoIndex, UnusableIndex):
         waiting = not_ready(bench.resident.state)
+        if task:
+            waiting = replace(waiting, body=join([waiting.body, _glimpse(bench, task)]))
     except NotYet as error:
         waiting = Shown("", empty("Nearly there", f"{error}. This page comes back by itself."), _AGAIN)
     return Shown("Search", join([_form(task, name), waiting.body]), waiting.again)
@@ -79,8 +81,37 @@ def not_ready(state: State) -> Shown:
     if state.name == "failed":
         return Shown("", empty("The index could not be made", state.why, command="assay index -v"))
     share = element("progress", value=round(state.share, 3), max=1, aria_label="Share of the index that is built")
+    gone = (
+        element("p", "The index that was here is gone or of no use any more. It is being built again.")
+        if state.again
+        else None
+    )
     about = f"{state.share:.0%} of the index is built. This page comes back by itself."
-    return Shown("", element("div", element("h2", "Indexing"), element("p", about), share, class_="empty"), _AGAIN)
+    why = element("p", f"{state.why}.".capitalize()) if state.why else None
+    return Shown(
+        "", element("div", element("h2", "Indexing"), gone, why, element("p", about), share, class_="empty"), _AGAIN
+    )
+
+
+def _glimpse(bench: Bench, task: str) -> Markup:
+    """What a look at the files gives, before there is an index."""
+    found = bench.first.look(task)
+    if not found.matches:
+        return element("p", f"Until then, {found}: nothing found.", class_="centred")
+    rows = [
+        element(
+            "div",
+            element("span", rank, class_="rank"),
+            element("span", element("code", one.path, class_="symbol"), class_="name"),
+            element(
+                "span", [element("span", f"{number}: {line}") for number, line in one.lines], class_="said code-said"
+            ),
+            class_="row",
+        )
+        for rank, one in enumerate(found.matches, 1)
+    ]
+    told = element("div", element("p", element("strong", "Until then"), f", {found}:"), class_="summary")
+    return join([told, element("ol", [element("li", row) for row in rows], class_="results passages")])
 
 
 def _form(task: str, name: str) -> Markup:
