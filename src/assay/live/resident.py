@@ -33,19 +33,21 @@ Stamp = tuple[object, ...]
 class _Followed(Repository):
     """A repository that need not look whether it is fresh while whoever watches its files says so."""
 
-    def __init__(self, root: Path, index_dir: Path | None, is_fresh: Callable[[], bool]) -> None:
+    def __init__(self, root: Path, index_dir: Path | None, followed: Callable[[], str]) -> None:
         super().__init__(root, index_dir)
-        self._is_fresh = is_fresh
+        self._followed = followed
 
     def look(self) -> Look:
-        return _Unchanged(self.root, self.index) if self._is_fresh() else super().look()
+        state = self._followed()
+        return _Unchanged(self.root, self.index, state) if state else super().look()
 
 
 class _Unchanged(Look):
     """A look that need not look for what changed: nothing did."""
 
-    def __init__(self, root: Path, index: Index) -> None:
+    def __init__(self, root: Path, index: Index, state: str) -> None:
         self._root, self._index, self.at = root, index, time.time_ns()
+        self.state = state
 
     @cached_property
     def found(self) -> Scan:  # type: ignore[override]
@@ -147,10 +149,12 @@ class Resident:
                 repo.close()
                 self._open -= 1
             self._open += 1
-        return stamp, _Followed(self.root, self._place, self._is_fresh)
+        return stamp, _Followed(self.root, self._place, self._followed)
 
-    def _is_fresh(self) -> bool:
-        return self._watching.following and self._state.name == FRESH
+    def _followed(self) -> str:
+        """Names the state of the files while they are watched and are as they were indexed; empty while nobody knows."""
+        fresh = self._watching.following and self._state.name == FRESH
+        return f"followed, {self._watching.changes} changes" if fresh else ""
 
     def _give_back(self, stamp: Stamp, repo: Repository) -> None:
         with self._changed:

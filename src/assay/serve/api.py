@@ -11,6 +11,7 @@ from assay.core.items import KINDS
 from assay.errors import AssayError
 from assay.evaluate.compare import as_json, compare_runs
 from assay.evaluate.stored import listed, told
+from assay.questions import Task
 from assay.serve.bench import Bench
 from assay.serve.glimpse import glimpse
 from assay.serve.parameters import LONGEST, Parameter
@@ -57,7 +58,8 @@ def context(bench: Bench, values: Values) -> str:
     task, k, budget = values["task"], values["k"], values["budget"]
     try:
         with bench.using() as repo:
-            return repo.context(task, budget=budget, k=k, profile=values["profile"], format="json").render()
+            asked = Task(repo, values["profile"], "json", k, budget, task)
+            return bench.remembered(repo, asked.key(), lambda: (asked.answer().render(),))[0]
     except (NoIndex, UnusableIndex):
         return glimpse(bench, task, k, budget).render()
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,9 @@ from assay.evaluate.runs import RunStore
 from assay.live import Resident
 from assay.live.first_look import FirstLook
 from assay.repository import Repository
+from assay.serve.remembered import Answer, Remembered
 from assay.store.index import NoIndex, UnusableIndex
+from assay.store.pack_cache import key_of
 
 _COMPARISON = "comparison.json"
 _PATIENCE = 10.0  # seconds to wait for passages
@@ -36,6 +38,7 @@ class Bench:
 
     resident: Resident
     runs_file: Path
+    _answers: Remembered = field(default_factory=Remembered)
 
     @property
     def root(self) -> Path:
@@ -65,6 +68,18 @@ class Bench:
             if not (wait(0) or repo.is_searchable() or wait(_PATIENCE)):
                 raise NotYet("passages are still being made; try again in a moment")
             yield repo
+
+    def remembered(self, repo: Repository, asked: Iterable[object], make: Callable[[], Answer]) -> Answer:
+        """An answer that is made once, for as long as nothing changes that a ranking depends on."""
+        state = repo.look().state
+        if not state:
+            return make()
+        key = key_of(repo.index, state, asked)
+        answer = self._answers.get(key)
+        if answer is None:
+            answer = make()
+            self._answers.put(key, answer)
+        return answer
 
     # runs
 

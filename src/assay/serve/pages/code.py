@@ -27,28 +27,24 @@ def ranked(bench: Bench, task: str, values: dict[str, Any]) -> Markup:
     """The results of a task, and the box that asks after others."""
     profile, wanted = values["profile"], (values["why"] or "").strip()
     with bench.using() as repo:
-        return join([_results(repo, task, profile), _why_not(repo, task, profile, wanted)])
+        began = time.perf_counter()
+        asked = ("results", task, profile)
+        number, key, rows = bench.remembered(repo, asked, lambda: _results(repo, task, profile))
+        spent = time.perf_counter() - began
+        told = element("p", element("strong", number), f" in {spent * 1000:,.0f} ms · ", freshness_badge(repo))
+        results = join([element("div", told, key, class_="summary"), rows])
+        return join([results if key else rows, _why_not(repo, task, profile, wanted)])
 
 
-def _results(repo: Repository, task: str, profile: str | None) -> Markup:
-    began = time.perf_counter()
+def _results(repo: Repository, task: str, profile: str | None) -> tuple[str, Markup, Markup]:
+    """How many there are, what the colours mean, and the results; no colours where nothing was found."""
     found = _found(repo, task, profile)
-    spent = time.perf_counter() - began
     if not found:
-        return empty("Nothing found", "No word of the task is in the index. Try other words, or a name.")
-    told = [
-        element("strong", counted(len(found), "result")),
-        f" in {spent * 1000:,.0f} ms · ",
-        freshness_badge(repo),
-    ]
+        nothing = "No word of the task is in the index. Try other words, or a name."
+        return "", Markup(), empty("Nothing found", nothing)
     used = [name for name in COMPONENTS if any(name in contributions(one) for one in found)]
     rows = [_result(rank, one, found[0].score, task, profile) for rank, one in enumerate(found, 1)]
-    return join(
-        [
-            element("div", element("p", told), legend(used), class_="summary"),
-            element("ol", rows, class_="results", id="results"),
-        ]
-    )
+    return counted(len(found), "result"), legend(used), element("ol", rows, class_="results", id="results")
 
 
 def _found(repo: Repository, task: str, profile: str | None) -> Sequence[Explanation]:

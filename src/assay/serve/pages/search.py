@@ -72,8 +72,10 @@ def show(bench: Bench, values: dict[str, Any]) -> Shown:
 
 def detail(bench: Bench, values: dict[str, Any]) -> Shown:
     """One result opened: its code, its neighbourhood, why it stands where it stands."""
+    task, id, profile = values["task"], values["id"], values["profile"]
     with bench.using() as repo:
-        return Shown(values["id"], opened(repo, values["task"], values["id"], values["profile"]))
+        [body] = bench.remembered(repo, ("opened", task, id, profile), lambda: (opened(repo, task, id, profile),))
+        return Shown(id, join([body]))
 
 
 def not_ready(state: State) -> Shown:
