@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import shutil
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -189,6 +192,41 @@ def test_while_the_index_is_built_a_context_is_a_first_look_that_says_so(tmp_pat
                 assert refused.status == 503
                 assert refused.headers["retry-after"] == "1"
         _until(lambda: server.get("/api/status").status == 200)
+        assert server.get("/api/context", task="apply discounts").json["items"][0]["symbol"] == "apply_discounts"
+
+
+def test_runs_that_another_process_is_writing_are_asked_for_later(root: Path, server: Server) -> None:
+    writer = sqlite3.connect(root / ".assay" / "runs.db", isolation_level=None)
+    with contextlib.closing(writer):
+        writer.execute("BEGIN EXCLUSIVE")
+        for path in ("/api/runs", "/runs", "/compare"):
+            answer = server.get(path)
+            assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+            assert "another process is writing" in answer.text
+    assert server.get("/api/runs").status == 200
+
+
+@pytest.mark.parametrize("gone", ["current", "generations", "everything"])
+@pytest.mark.parametrize("options", [(), ("--no-watch",)], ids=["watched", "not watched"])
+def test_an_index_that_is_deleted_is_said_and_built_again(gone: str, options: tuple[str, ...], tmp_path: Path) -> None:
+    root = written(tmp_path / "shop")
+    assert assay(root, "index").code == 0
+    home = Home.of(root)
+    with serving(root, *options) as server:
+        assert server.get("/api/context", task="discounts").json["fresh"]
+        if gone == "everything":
+            shutil.rmtree(root / ".assay")
+            home = Home.of(root)
+        with home.writing():  # so that we see it before it is there again
+            if gone == "current":
+                (root / ".assay" / "current").unlink()
+            elif gone == "generations":
+                shutil.rmtree(root / ".assay" / "generations")
+            page = server.get("/", task="apply discounts").text
+            assert "It is being built again" in page
+            assert "by words alone" in page
+            assert server.get("/api/symbols", pattern="Basket").status == 503
+        _until(lambda: server.get("/api/symbols", pattern="Basket").status == 200)
         assert server.get("/api/context", task="apply discounts").json["items"][0]["symbol"] == "apply_discounts"
 
 

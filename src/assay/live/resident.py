@@ -66,11 +66,11 @@ class Resident:
         self._place = Path(index_dir).resolve() if index_dir else None
         self.home = Home.of(root, self._place)
         self._changed = threading.Condition()  # guards what follows, and is notified when any of it changes
-        self._state = State(MISSING if self.home.named() is None else STALE)
+        self._state = State(MISSING if self.home.current() is None else STALE)
         self._free: list[tuple[Stamp, Repository]] = []
         self._open = 0
         self._closed = self._rested = False
-        self._had = self.home.named() is not None  # an index, at any time
+        self._had = self.home.current() is not None  # an index, at any time
         self._watching = Watching(root, self.home.folder, events=watch, poll=ANYWAY if watch else float("inf"))
         self._keeper = Keeper(root, self._place, self._watching, self._told)
         self._thread = threading.Thread(target=self._keep, name="assay keeper", daemon=True)
@@ -110,8 +110,8 @@ class Resident:
     def wait(self, seconds: float) -> bool:
         """Waits until there is an index to ask, at most so long; says whether there is one."""
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or self.home.named() is not None, seconds)
-        return self.home.named() is not None
+            self._changed.wait_for(lambda: self._closed or self.home.current() is not None, seconds)
+        return self.home.current() is not None
 
     def wait_to_search(self, seconds: float) -> bool:
         """Waits until passages were made, which takes other processes that only the keeper may start; says whether they are."""
@@ -134,7 +134,7 @@ class Resident:
     # the pool
 
     def _take(self) -> tuple[Stamp, Repository]:
-        if self.home.named() is None:
+        if self.home.current() is None:
             self.look()
             raise NoIndex(f"{self.root}: no index yet; it is being built")
         with self._changed:
@@ -167,7 +167,7 @@ class Resident:
     def _stamp(self) -> Stamp:
         """Changes with everything that a repository reads once and keeps."""
         beside = (self.home.folder / sections.NAME, self.home.folder / history.NAME, self.root / CONFIGURATION)
-        return (self.home.named(), *map(_stat, beside))
+        return (self.home.current(), *map(_stat, beside))
 
     # the keeper's news
 
@@ -189,7 +189,7 @@ class Resident:
             self._warm()
 
     def _after(self, event: Began | Went | Ended) -> State:
-        there = self.home.named() is not None
+        there = self.home.current() is not None
         if isinstance(event, Began):
             return State(BUILDING if event.first else STALE, again=self._had)
         if isinstance(event, Went):

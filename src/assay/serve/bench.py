@@ -20,6 +20,7 @@ from assay.store.index import NoIndex, UnusableIndex
 from assay.store.pack_cache import key_of
 
 _COMPARISON = "comparison.json"
+_WAIT = 2.0  # seconds for another process to write runs: whoever asks may ask again
 _PATIENCE = 10.0  # seconds to wait for passages
 _LARGEST = 200_000_000  # bytes of a sweep's report that is read
 
@@ -89,7 +90,7 @@ class Bench:
 
     @contextmanager
     def runs(self) -> Iterator[RunStore]:
-        with RunStore.open(self.runs_file) as store:
+        with RunStore.open(self.runs_file, wait=_WAIT) as store:
             yield store
 
     # sweeps
