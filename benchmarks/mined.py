@@ -4,8 +4,8 @@
     python benchmarks/mined.py --work DIR               only rank, in all that is prepared there
     python benchmarks/mined.py --work DIR --lost        also list the tasks that BM25 finds and the engine does not
 
-A clone may be bare. Its history is split in time: about `--tasks` usable commits lie after the cutoff. The state at the cutoff is fetched into a
-repository of its own, which holds nothing that came later, and indexed there with the history up to it. `assay eval mine` makes the tasks of the
+A clone may be bare. Its history is split in time: about `--tasks` usable commits lie after the cutoff. The state at the cutoff is checked out
+in a repository of its own, which knows nothing that came later, and indexed there with the history up to it. `assay eval mine` makes the tasks of the
 later commits: a message asks; the definitions and files that its diff touches answer, those that the state at the cutoff has, files that moved
 since where they were. A task is left out if less than half of its definitions were there yet, or if an earlier commit has the same subject.
 

@@ -69,16 +69,15 @@ def cutoff_of(source: Path, options: Options) -> str:
 
 
 def checkout(source: Path, root: Path, commit: str) -> None:
-    """A repository whose newest commit is the cutoff: what came later is not in it."""
+    """A repository that knows the cutoff and what led up to it, by HEAD alone; the objects stay in the clone, which need not be whole."""
     root.mkdir(parents=True, exist_ok=True)
     git = Git(root)
-    for arguments in (
-        ("init", "--quiet"),
-        ("fetch", "--quiet", "--no-tags", str(source.resolve()), commit),
-        ("checkout", "--quiet", "--force", "--detach", commit),
-    ):
-        if git.ask(*arguments) is None:
-            raise AssayError(f"{source}: git {arguments[0]} of {commit[:12]} failed; is the clone whole?")
+    objects = Git(source).ask("rev-parse", "--path-format=absolute", "--git-path", "objects")
+    if not objects or git.ask("init", "--quiet") is None:
+        raise AssayError(f"{source}: no repository")
+    (root / ".git/objects/info/alternates").write_text(f"{objects}\n")
+    if git.ask("checkout", "--quiet", "--force", "--detach", commit) is None:
+        raise AssayError(f"{source}: {commit[:12]} cannot be checked out; is the clone whole?")
 
 
 def subjects(git: Git) -> set[str]:

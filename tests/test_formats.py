@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import documents
 from assay.ingest.documents.formats import FORMATS, Format
@@ -64,6 +66,40 @@ def test_html_is_cited_by_the_lines_of_the_file() -> None:
     at = document.lines.index("Start them first & stop them last.")
     assert document.number(at) == 6
     assert document.number(document.lines.index("  stop()")) == 13
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "<![",
+                "<!",
+                "</",
+                "<p",
+                "]]>",
+                "]>",
+                ">",
+                "[",
+                "CDATA[",
+                "&#x",
+                "<?",
+                "--",
+                "'",
+                '"',
+                "\x1b[0m",
+                " ",
+                "word",
+            ]
+        )
+    )
+)
+def test_no_html_is_too_broken_to_be_read(pieces: list[str]) -> None:
+    document = FORMATS["html"].open("".join([*pieces, "<p>the end</p>"]).encode())
+    assert len(document.lines) == len(document.numbers)
+
+
+def test_marked_sections_are_comments_as_in_browsers() -> None:
+    assert FORMATS["html"].open(b"a<![\x1b[0m> b<![CDATA[ c ]]> d").lines == ["a b d"]
 
 
 def test_html_on_one_line_still_has_its_sections() -> None:

@@ -77,6 +77,10 @@ class _Reader(HTMLParser):
         self._heading = ""
         self._in_title = False
 
+    def parse_marked_section(self, i: int, report: int = 1) -> int:
+        """`<![…` is a comment, as in browsers; the parser of SGML behind this one raises where no name follows."""
+        return self.parse_bogus_comment(i)
+
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         if tag in _LEFT_OUT:
             self._skipped += 1
