@@ -572,7 +572,7 @@ def test_another_address_demands_a_token_and_the_token_is_demanded(shop: Reposit
     assert refused.code == 2
     assert "ASSAY_TOKEN" in refused.err
     short = assay(shop.root, "mcp", "--http", "0", "--token", "short")
-    assert "at least 16 characters" in short.err
+    assert "at least 16" in short.err
     token = "t" * 32
     with http_server(shop.root, "--token", token) as url:
         for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": f"Basic {token}"}):
