@@ -21,7 +21,7 @@ from command import assay  # noqa: E402
 from serving import Server, serving  # noqa: E402
 
 TASK = "how does a review find files that usually change together"
-QUESTION = "when is a remembered answer used again"
+QUESTION = "what does the pack cache keep"
 COMMITS = (60, 40, 20, 0)  # back from the newest
 SIZE, SMALL = (1120, 720), (1000, 600)  # code is most of a picture's bytes
 PHONE = (390, 720)

@@ -180,6 +180,7 @@ def test_a_passage_that_is_not_there_is_not_found(server: Server) -> None:
         ("Call `run()` and ``x [#1]``", "<p>Call <code>run()</code> and <code>x [#1]</code></p>"),
         ("~~~\na [#1] <b>\n~~~", '<pre class="code"><code>a [#1] &lt;b&gt;</code></pre>'),
         ("a\n```\nnever ends", '<p>a</p><pre class="code"><code>never ends</code></pre>'),
+        ("**Strong <b>** 2**3**4", "<p><strong>Strong &lt;b&gt;</strong> 2<strong>3</strong>4</p>"),
         ("one\n\n\ntwo", "<p>one</p><p>two</p>"),
         ("[x](javascript:alert(1)) <img src=x>", "<p>[x](javascript:alert(1)) &lt;img src=x&gt;</p>"),
     ],

@@ -17,7 +17,7 @@ from assay.serve.pages.shell import freshness_badge
 
 _NEAREST = 5  # passages shown with a refusal
 _FENCE = re.compile(r"(`{3,}|~{3,})")
-_INLINE = re.compile(r"\[#(\d{1,6})\]|(`+)(.+?)\2")
+_INLINE = re.compile(r"\[#(\d{1,6})\]|(`+)(.+?)\2|\*\*(?=\S)([^*]+?)\*\*")
 
 
 def answered(bench: Bench, question: str, values: dict[str, Any]) -> Markup:
@@ -77,13 +77,15 @@ def _paragraph(lines: list[str], known: set[int]) -> Markup:
 
 
 def _inline(text: str, known: set[int]) -> Iterator[str]:
-    """Citations become links to the sources, what is in backticks becomes code."""
+    """Citations become links to the sources, what is in backticks becomes code, what is between stars strong."""
     at = 0
     for found in _INLINE.finditer(text):
         yield text[at : found.start()]
         at = found.end()
         if found[3] is not None:
             yield element("code", found[3].strip())
+        elif found[4] is not None:
+            yield element("strong", found[4])
         elif int(found[1]) in known:
             yield element("a", found[1], href=f"#source-{found[1]}", class_="cite", title=f"Source {found[1]}")
         else:

@@ -17,7 +17,7 @@ from assay.retrieve.names import NoSuchSymbol
 from assay.serve.bench import Bench
 from assay.serve.pages.bars import legend, stacked
 from assay.serve.pages.details import explained
-from assay.serve.pages.shell import empty, freshness_badge
+from assay.serve.pages.shell import empty, freshness_badge, took
 from assay.text.counting import counted
 
 _SHOWN = 20  # results on a page
@@ -31,7 +31,7 @@ def ranked(bench: Bench, task: str, values: dict[str, Any]) -> Markup:
         asked = ("results", task, profile)
         number, key, rows = bench.remembered(repo, asked, lambda: _results(repo, task, profile))
         spent = time.perf_counter() - began
-        told = element("p", element("strong", number), f" in {spent * 1000:,.0f} ms · ", freshness_badge(repo))
+        told = element("p", element("strong", number), took(spent), freshness_badge(repo))
         results = join([element("div", told, key, class_="summary"), rows])
         return join([results if key else rows, _why_not(repo, task, profile, wanted)])
 

@@ -16,7 +16,7 @@ from assay.retrieve.filters import PASSAGE
 from assay.retrieve.found import Found
 from assay.serve.bench import Bench, NotFound
 from assay.serve.pages.lines import numbered
-from assay.serve.pages.shell import Page, Shown, empty, freshness_badge, heading
+from assay.serve.pages.shell import Page, Shown, empty, freshness_badge, heading, took
 from assay.serve.parameters import LONGEST, Parameter
 from assay.text.counting import counted
 
@@ -35,7 +35,8 @@ def found(bench: Bench, query: str, values: dict[str, Any]) -> Markup:
             return empty("Nothing found", f"No word of it is in {repo.searched()}. Try other words.")
         told = [
             element("strong", counted(len(passages), "passage")),
-            f" of {repo.searched()} in {spent * 1000:,.0f} ms · ",
+            f" of {repo.searched()}",
+            took(spent),
             freshness_badge(repo),
         ]
         return join([element("div", element("p", told), class_="summary"), listed(passages, query)])

@@ -83,6 +83,10 @@ def heading(title: str, *about: Child) -> Markup:
     return element("div", name, element("p", *about, class_="lead") if about else None, class_="opening")
 
 
+def took(seconds: float) -> str:
+    return f" in {seconds * 1000:,.0f} ms · " if seconds >= 0.001 else " in less than 1 ms · "
+
+
 def freshness_badge(repo: Repository) -> Markup:
     """Whether an answer is made of files as they are now."""
     stale = repo.freshness().stale
