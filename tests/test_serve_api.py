@@ -230,6 +230,20 @@ def test_an_index_that_is_deleted_is_said_and_built_again(gone: str, options: tu
         assert server.get("/api/context", task="apply discounts").json["items"][0]["symbol"] == "apply_discounts"
 
 
+def test_a_repository_that_is_away_for_a_while_is_answered_about_when_it_is_back(tmp_path: Path) -> None:
+    root, away = written(tmp_path / "shop"), tmp_path / "away"
+    assert assay(root, "index").code == 0
+    with serving(root) as server:
+        assert server.get("/api/context", task="discounts").status == 200
+        root.rename(away)
+        for path in ("/api/context", "/"):
+            answer = server.get(path, task="discounts")
+            assert answer.status == 503
+            assert "no such folder" in answer.text
+        away.rename(root)
+        _until(lambda: server.get("/api/context", task="discounts").status == 200)
+
+
 def _until(is_so: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE
     while not is_so():

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+from assay.store.layout import Home
 from browser import EXECUTABLE, Browser, Page
 from command import assay
 from serving import Server, serving, written
@@ -108,6 +110,23 @@ def test_the_switch_asks_the_same_of_passages_and_for_an_answer(page: Page, serv
     assert page.run("document.querySelector('li:target').id") == "source-1"
     page.click("li:target a")
     page.wait("location.pathname === '/passage' && document.querySelector('.cited') !== null")
+
+
+def test_a_page_that_waits_for_the_index_comes_back_but_never_while_somebody_types(
+    browser: Browser, tmp_path: Path
+) -> None:
+    root = written(tmp_path / "shop")
+    with browser.page() as page:
+        with Home.of(root).writing(), serving(root) as server:
+            page.go(f"{server.address}/?task=apply+discounts")
+            assert "by words alone" in page.text()
+            page.run("window.same = true")
+            page.wait("window.same === undefined && document.querySelector('#task') !== null")  # it came back
+            page.run("window.same = true; document.querySelector('#task').focus()")
+            page.type(" of a basket")
+            time.sleep(3)
+            assert page.run("window.same && document.querySelector('#task').value.includes('of a basket')")
+        assert page.complaints == []
 
 
 def test_tab_reaches_everything_in_order(page: Page, server: Server) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from assay.errors import AssayError
 from assay.evaluate.runs import RunStore
 from assay.live import Resident
-from assay.live.first_look import FirstLook
+from assay.live.first_look import FirstLook, Look
 from assay.repository import Repository
 from assay.serve.remembered import Answer, Remembered
 from assay.store.index import NoIndex, UnusableIndex
@@ -46,9 +46,15 @@ class Bench:
         return self.resident.root
 
     @cached_property
-    def first(self) -> FirstLook:
-        """What answers while there is no index."""
+    def _first(self) -> FirstLook:
         return FirstLook(self.root)
+
+    def first_look(self, task: str) -> Look:
+        """What answers while there is no index."""
+        try:
+            return self._first.look(task)
+        except (AssayError, OSError) as error:  # as a rule, the folder is gone; it may come back
+            raise NotYet(str(error)) from None
 
     @contextmanager
     def using(self) -> Iterator[Repository]:

@@ -25,7 +25,7 @@ class _Lines:
 
 def glimpse(bench: Bench, task: str, k: int | None, budget: int | None) -> Context:
     """The files that have the words of a task, within the budget."""
-    found = bench.first.look(task)
+    found = bench.first_look(task)
     settings = load(bench.root).context
     said = f"the index is {bench.resident.state.building}. Until then, {found}"
     items = [Ranked(_item(number, one), one.score) for number, one in enumerate(found.matches)]

@@ -97,7 +97,7 @@ def not_ready(state: State) -> Shown:
 
 def _glimpse(bench: Bench, task: str) -> Markup:
     """What a look at the files gives, before there is an index."""
-    found = bench.first.look(task)
+    found = bench.first_look(task)
     if not found.matches:
         return element("p", f"Until then, {found}: nothing found.", class_="centred")
     rows = [

@@ -44,7 +44,7 @@ def document(shown: Shown, here: str = "", root: str = "") -> str:
         element("meta", charset="utf-8"),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
-        element("meta", http_equiv="refresh", content=str(shown.again)) if shown.again else None,
+        _again(shown.again) if shown.again else None,
         element("title", f"{shown.title} – assay" if shown.title else "assay"),
         element("link", rel="icon", href=address("icon.svg"), type="image/svg+xml"),
         element("link", rel="stylesheet", href=address("report.css")),
@@ -56,9 +56,14 @@ def document(shown: Shown, here: str = "", root: str = "") -> str:
         "body",
         element("a", "Skip to the content", href="#content", class_="skip"),
         _header(here, root),
-        element("main", shown.body, id="content"),
+        element("main", shown.body, id="content", data_again=shown.again or None),
     )
     return join([Markup("<!doctype html>\n"), element("html", head, body, lang="en"), Markup("\n")])
+
+
+def _again(seconds: int) -> Markup:
+    """For browsers without scripts; with them, what somebody is typing stays."""
+    return element("noscript", element("meta", http_equiv="refresh", content=str(seconds)))
 
 
 def _header(here: str, root: str) -> Markup:
