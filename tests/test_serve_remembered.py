@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import sys
 import time
@@ -104,6 +106,20 @@ def test_whatever_an_answer_depends_on_makes_it_anew(bench: Bench, root: Path, r
     changes(lambda: (root / "shop" / "discounts.py").unlink())
 
 
+def test_an_answer_made_while_a_file_was_another_is_not_given_when_it_is_back(bench: Bench, root: Path) -> None:
+    """The generation is the same before and after: only those who watch can tell."""
+    file = root / "shop" / "discounts.py"
+    with bench.resident.home.writing():  # nobody indexes what is there for a moment
+        first = api.context(bench, CONTEXT)
+        text, times = file.read_text(), file.stat()
+        file.write_text(text.replace("0.9", "0.5"))
+        api.context(bench, CONTEXT)
+        until(lambda: not json.loads(api.context(bench, CONTEXT))["fresh"])
+        file.write_text(text)
+        os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    until(lambda: api.context(bench, CONTEXT) == first)
+
+
 def test_another_question_is_another_answer(bench: Bench) -> None:
     one = api.context(bench, CONTEXT)
     assert api.context(bench, {**CONTEXT, "k": 1}) != one
@@ -111,6 +127,23 @@ def test_another_question_is_another_answer(bench: Bench) -> None:
     assert api.context(bench, {**CONTEXT, "task": "send an invoice"}) != one
     assert api.context(bench, {**CONTEXT, "profile": "default"}) is not None
     assert api.context(bench, CONTEXT) == one
+
+
+def test_a_change_that_is_taken_back_is_still_a_change(root: Path) -> None:
+    with Resident(root) as resident:
+        bench = Bench(resident, root / ".assay" / "runs.db")
+
+        def state() -> str:
+            with bench.using() as repo:
+                found = repo.look()
+                return found.state if "followed" in found.state else ""
+
+        until(lambda: bool(state()))
+        before, generation = state(), resident.home.current()
+        path = root / "shop" / "discounts.py"
+        path.write_bytes(path.read_bytes())
+        until(lambda: state() not in ("", before))
+        assert resident.home.current() == generation
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 400)), max_size=60), st.integers(800, 4_000))
