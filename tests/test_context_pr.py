@@ -51,7 +51,7 @@ from prices import with_tax
 def test_with_tax():
     assert with_tax(1) == 1.2
 """
-FORMATS = ["text", "markdown", "xml", "json"]
+FORMATS = ["text", "markdown", "comment", "xml", "json"]
 
 
 @pytest.fixture

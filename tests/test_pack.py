@@ -15,12 +15,14 @@ from assay.core.items import Item
 from assay.core.packs import NAME, RENDERINGS, Heading, Pack, PackedItem, Ranked, Section
 from assay.retrieve.pack import pack, proximity_exponent
 from assay.retrieve.render import FORMS, render
+from assay.retrieve.render.form import printable
 from assay.retrieve.source import CHANGED, MISSING, OUTSIDE, WorkingTree
 from assay.text.tokens import count
+from comments import Comment
 from conftest import Repository
 
 FORMATS = sorted(FORMS)
-LEAST = {"json": 30, "xml": 10, "text": 0, "markdown": 0}  # below it, JSON and XML still are JSON and XML
+LEAST = {"json": 30, "xml": 10, "text": 0, "markdown": 0, "comment": 0}  # below it, JSON and XML still are JSON and XML
 
 
 @dataclass
@@ -56,7 +58,7 @@ def renderings(packed: Pack) -> dict[str, str]:
 # counting
 
 NASTY = st.text(
-    st.sampled_from("aZ_09 \t\n\r`]>&<\"'}{漢字🧪👩‍👧é\x00\x1b\x85\u2028\ud800/.:-"), max_size=60
+    st.sampled_from("aZ_09 \t\n\r`]>&<\"'}{@#$~!*-(|漢字🧪👩‍👧é\x00\x1b\x85\u2028\ud800/.:-"), max_size=60
 ) | st.text(max_size=40)
 
 
@@ -105,7 +107,7 @@ ITEMS = st.builds(
     st.sampled_from(["near", "far"]),
     st.sampled_from(RENDERINGS),
 )
-SECTIONS = st.tuples(*(st.builds(Section, st.just(name), NASTY, NASTY) for name in ("near", "far")))
+SECTIONS = st.tuples(*(st.builds(Section, st.just(name), NASTY, NASTY, st.just(False)) for name in ("near", "far")))
 HEADINGS = st.builds(
     Heading,
     NASTY,
@@ -179,7 +181,21 @@ def _reads_text(made: Pack, written: str) -> None:
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", written)
 
 
-_READERS = {"json": _reads_json, "xml": _reads_xml, "markdown": _reads_markdown, "text": _reads_text}
+def _reads_comment(made: Pack, written: str) -> None:
+    """Read as a forge reads it: every item is there once, its lines unchanged, and nothing in it is markup or mentions anybody."""
+    read = Comment(written, sections=bool(made.heading.sections))
+    assert read.entries == len(made.items)
+    shown = "".join(read.code)
+    assert all(printable(one.text) in shown for one in made.items)
+
+
+_READERS = {
+    "json": _reads_json,
+    "xml": _reads_xml,
+    "markdown": _reads_markdown,
+    "comment": _reads_comment,
+    "text": _reads_text,
+}
 
 
 @pytest.mark.parametrize("format", FORMATS)

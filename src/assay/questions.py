@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from assay.errors import AssayError
 from assay.text.counting import counted
@@ -23,6 +25,8 @@ _SUGGESTED = 5  # names, when nothing was found
 _COMPARED = 300  # characters of the task, with every name: more than one has, and a pasted log would take minutes
 _NAMED = 3  # stale files in the line about freshness
 REVIEW_BUDGET = 8_000
+COMMENT_BUDGET = 20_000  # nobody pays for its tokens, and links have many; a forge takes about 30,000
+_ADDRESS = re.compile(r"https?://[^\s\"'`()<>\[\]\\]+")  # nothing that would end a link in Markdown or HTML
 
 
 @dataclass(frozen=True)
@@ -55,8 +59,12 @@ class Question(ABC):
         from assay.retrieve.context import Context
 
         ranked, heading = self.found()
-        form = self.format or self.repo.configuration.context.format
-        return Context.of(ranked[: self.k], self.tokens, self.repo.source, heading, form)
+        return Context.of(ranked[: self.k], self.tokens, self.repo.source, heading, self.form)
+
+    @property
+    def form(self) -> str:
+        """The format as it is asked for or settled."""
+        return self.format or self.repo.configuration.context.format
 
     @property
     def tokens(self) -> int:
@@ -146,10 +154,17 @@ class Review(Question):
     """What does a reviewer of the changes since a base need?"""
 
     wanted: str = ""  # the base; "" for the most likely one
+    links: str = ""  # the address below which a browser finds the files, as in https://forge/owner/name/blob/COMMIT
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.links and not _ADDRESS.fullmatch(self.links):
+            raise AssayError(f"links must be an address like https://forge/owner/name/blob/COMMIT, not {self.links}")
 
     @property
     def tokens(self) -> int:
-        return REVIEW_BUDGET if self.budget is None else self.budget
+        usual = COMMENT_BUDGET if self.form == "comment" else REVIEW_BUDGET
+        return usual if self.budget is None else self.budget
 
     @cached_property
     def git(self) -> Git:
@@ -170,7 +185,7 @@ class Review(Question):
         return read_changes(self.git, self.base.commit)
 
     def parts(self) -> Iterable[object]:
-        return [self.base, self.changes]
+        return [self.base, self.changes, self.links]
 
     def found(self) -> tuple[Sequence[Ranked], Heading]:
         from assay.core.packs import Heading
@@ -188,10 +203,27 @@ class Review(Question):
         stale = {change.path for change in self.changes} & set(self.stale) & self.repo.files.keys()
         unsure = frozenset(stale - before)
         diff = Diff(self.changes, removed(self.git, self.repo.root, self.changes), before, unsure)
-        found = for_review(self.repo.engine(self.profile), diff, max(1.0, self.tokens / REVIEW_BUDGET))
+        found = for_review(self.repo.engine(self.profile), diff, self._scale)
         said = self.freshness() + (f"; lines of {', '.join(sorted(unsure)[:_NAMED])} may be off" if unsure else "")
         scope = f"{counted(len(self.changes), 'file')} changed since {self.base}"
-        return found.ranked, Heading("", not self.stale, said, scope=scope, sections=found.sections)
+        ranked = [self._beside_the_diff(one) for one in found.ranked]
+        return ranked, Heading("", not self.stale, said, scope=scope, sections=found.sections)
+
+    @property
+    def _scale(self) -> float:
+        """How much is named, as a share of the usual: more in a larger budget, but people do not read more of a comment."""
+        return 1.0 if self.form == "comment" else max(1.0, self.tokens / REVIEW_BUDGET)
+
+    def _beside_the_diff(self, one: Ranked) -> Ranked:
+        """With its address; in a comment without the lines that the diff beside it shows, or that are far from it."""
+        from assay.core.packs import NAME
+        from assay.diff import DELETED
+        from assay.retrieve.review import NEIGHBOURS, TOUCHED
+
+        there = self.links and not one.why.startswith(DELETED)
+        link = f"{self.links.rstrip('/')}/{quote(one.item.path)}#L{one.item.start}" if there else ""
+        named = self.form == "comment" and one.section in (TOUCHED, NEIGHBOURS)
+        return replace(one, link=link, most=NAME if named else one.most)
 
     def _indexed_before(self) -> frozenset[str]:
         """The changed files that the index still has as they were at the base: their old lines are the ones it knows."""

@@ -156,11 +156,15 @@ class Repository:
         k: int | None = None,
         profile: str | None = None,
         format: str | None = None,
+        links: str = "",
     ) -> Context:
-        """What a reviewer of the changes since a base needs, in 8,000 tokens unless told otherwise. Without a base, the most likely one."""
+        """What a reviewer of the changes since a base needs, in 8,000 tokens unless told otherwise. Without a base, the most likely one.
+
+        `links` is the address below which a browser finds the files: https://forge/owner/name/blob/COMMIT.
+        """
         from assay.questions import Review
 
-        return Review(self, profile, format, k, budget, base).answer()
+        return Review(self, profile, format, k, budget, base, links).answer()
 
     def rank(self, task: str, k: int = 10, *, profile: str | None = None, session: str = "") -> list[Ranked]:
         """The best `k` symbols for a task, best first."""

@@ -8,7 +8,7 @@ from assay.cli.opening import repository_options
 from assay.cli.ranking import profile_option, session_option
 from assay.cli.several import SeveralValues
 from assay.errors import AssayError
-from assay.questions import REVIEW_BUDGET, Files, Question, Review, Task
+from assay.questions import COMMENT_BUDGET, REVIEW_BUDGET, Files, Question, Review, Task
 from assay.repository import Repository
 from assay.retrieve.render import FORMS
 from assay.store.pack_cache import Answer, PackCache, key_of
@@ -31,6 +31,12 @@ from assay.store.pack_cache import Answer, PackCache, key_of
     help="Instead: what a review needs of the changes since BASE, committed or not. "
     "Default: the remote's default branch, else main or master, else the commit before.",
 )
+@click.option(
+    "--links",
+    default="",
+    metavar="URL",
+    help="With --pr: link every place below this address, as in https://github.com/OWNER/NAME/blob/COMMIT.",
+)
 @repository_options
 @click.option(
     "-k", type=click.IntRange(min=1), help="At most so many items. Default: 50 for a TASK alone, else no limit."
@@ -38,7 +44,7 @@ from assay.store.pack_cache import Answer, PackCache, key_of
 @click.option(
     "--budget",
     type=click.IntRange(min=0),
-    help=f"At most so many tokens, whatever the format. Default: 50000, with --pr {REVIEW_BUDGET}.",
+    help=f"At most so many tokens, whatever the format. Default: 50000, with --pr {REVIEW_BUDGET}, of a comment {COMMENT_BUDGET}.",
 )
 @profile_option
 @click.option(
@@ -54,6 +60,7 @@ def command(
     task: str,
     files: tuple[str, ...],
     base: str | None,
+    links: str,
     repo: Repository,
     k: int | None,
     budget: int | None,
@@ -64,15 +71,17 @@ def command(
 ) -> None:
     """The symbols that TASK needs, best first, in a budget of tokens: names of all, then signatures and bodies where a token buys most.
 
-    Or around files (--files src/app.py src/cli.py), or for the review of a branch (--pr main --format markdown).
+    Or around files (--files src/app.py src/cli.py), or for the review of a branch (--pr main --format comment).
     Exit code 1 when nothing was found or nothing changed.
     """
     _check(task, files, base)
+    if links and base is None:
+        raise AssayError("--links belongs to --pr: it is for a comment at a pull request")
     repo.look_ahead()
     settings = (repo, profile_name, form, k, budget)
     asked: Question
     if base is not None:
-        asked = Review(*settings, base)
+        asked = Review(*settings, base, links)
     elif files:
         asked = Files(*settings, files, task)
     else:

@@ -20,6 +20,7 @@ class Ranked:
     why: str = ""  # it is here, where that is not the task's words
     section: str = ""  # name of the section it belongs to
     most: str = BODY  # the fullest rendering there is a use for
+    link: str = ""  # where it can be looked at in a browser
 
 
 class Source(Protocol):
@@ -39,6 +40,7 @@ class Section:
     name: str
     title: str
     said: str = ""  # how many there are, or why there are none
+    empty: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ class PackedItem:
     within: str = ""  # id of the item in whose lines it is already shown
     why: str = ""
     section: str = ""
+    link: str = ""
 
     @property
     def id(self) -> str:

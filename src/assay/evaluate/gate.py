@@ -150,11 +150,21 @@ def github_annotations(checks: Sequence[Check]) -> list[str]:
     return [f"::error title={_escaped(c.name, True)}::{_escaped(c.message)}" for c in checks if not c.passed]
 
 
-def markdown(scores: Scores, checks: Sequence[Check]) -> str:
-    """The outcome as a table, for a step summary."""
+def markdown(scores: Scores, checks: Sequence[Check], advice: str = "") -> str:
+    """The outcome as a table, for a step summary; what to do about it below."""
     verdict = "passed" if all(check.passed for check in checks) else "failed"
     rows = [f"| {'✅' if c.passed else '❌'} | {_cell(c.name)} | {_cell(c.message)} |" for c in checks]
-    return "\n".join([f"## assay gate {verdict}: run {scores.run_id}", "", "| | check | |", "|---|---|---|", *rows, ""])
+    return "\n".join(
+        [
+            f"## assay gate {verdict}: run {scores.run_id}",
+            "",
+            "| | check | |",
+            "|---|---|---|",
+            *rows,
+            "",
+            *([advice, ""] if advice else []),
+        ]
+    )
 
 
 def _cell(text: str) -> str:

@@ -42,10 +42,12 @@ class Client:
         return {**dict(self.more), "command": command[0], "args": [*command[1:], "mcp", *self.options]}
 
 
+_STDIO = (("type", "stdio"),)
+
 _ALL = (
     Client("claude", "Claude Code", ".mcp.json", ("mcpServers", NAME)),
-    Client("cursor", "Cursor", ".cursor/mcp.json", ("mcpServers", NAME), _OPEN_FOLDER),
-    Client("vscode", "VS Code", ".vscode/mcp.json", ("servers", NAME), _OPEN_FOLDER, (("type", "stdio"),)),
+    Client("cursor", "Cursor", ".cursor/mcp.json", ("mcpServers", NAME), _OPEN_FOLDER, _STDIO),
+    Client("vscode", "VS Code", ".vscode/mcp.json", ("servers", NAME), _OPEN_FOLDER, _STDIO),
     Client("codex", "Codex", "~/.codex/config.toml", ("mcp_servers", NAME)),
     Client("zed", "Zed", "~/.config/zed/settings.json", ("context_servers", NAME)),
 )

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from assay.core.items import Item
 from assay.core.packs import BODY, NAME, RENDERINGS, SIGNATURE, Heading, Pack, PackedItem, Ranked, Source
-from assay.retrieve.render import FORMS
+from assay.retrieve.render import FORMS, render
 from assay.retrieve.render.form import Form
 from assay.text.tokens import count
 
@@ -47,7 +47,17 @@ def pack(
 ) -> Pack:
     """The ranking in rank order, each item as a name, its signature or its lines, in at most `budget` tokens when rendered."""
     form = FORMS[format]
-    frame = _frame(Pack(budget, format, heading, left_out=len(ranked), tokens=budget), form)
+    made = _packed(ranked, budget, source, heading, form, phantom_ratio)
+    while 0 < form.most_characters < (length := len(render(made))):
+        fewer = made.tokens * form.most_characters // length - 1
+        made = replace(_packed(ranked, fewer, source, heading, form, phantom_ratio), budget=budget)
+    return made
+
+
+def _packed(
+    ranked: Sequence[Ranked], budget: int, source: Source, heading: Heading, form: Form, phantom_ratio: float
+) -> Pack:
+    frame = _frame(Pack(budget, form.name, heading, left_out=len(ranked), tokens=budget), form)
     if count(form.framed(frame)) > budget:
         return replace(frame, tokens=0, framed=False)
     exponent = proximity_exponent(phantom_ratio)
@@ -61,7 +71,7 @@ def pack(
 
 def _named(one: Ranked, source: Source) -> PackedItem:
     note = source.note(one.item) if one.most == BODY else ""  # why lines are missing where they could be expected
-    return PackedItem(one.item, one.score, note=note, why=one.why, section=one.section)
+    return PackedItem(one.item, one.score, note=note, why=one.why, section=one.section, link=one.link)
 
 
 def _shown(packed: PackedItem, form: Form) -> _Shown:

@@ -98,16 +98,16 @@ def for_review(engine: Engine, diff: Diff, scale: float = 1.0) -> Review:
     files = len({change.path for change in diff.changes})
     sections = (
         Section(TOUCHED, "Touched", f"{_said(touched, most[TOUCHED], 'nothing')} in {counted(files, 'file')}"),
-        Section(CALLERS, "Callers", _said(callers, most[CALLERS], "nothing outside the diff calls what it touches")),
-        Section(
-            TESTS,
-            "Tests that reach it",
-            _said(tests, most[TESTS], f"no other test reaches what was touched in {_WITHIN} steps"),
-        ),
-        Section(MISSING, "Usually changed together, missing here", _said(missing, most[MISSING], "nothing")),
-        Section(NEIGHBOURS, "Neighbourhood", _said(near, most[NEIGHBOURS], "nothing more")),
+        _section(CALLERS, "Callers", callers, most, "nothing outside the diff calls what it touches"),
+        _section(TESTS, "Tests that reach it", tests, most, f"no other test reaches it in {_WITHIN} steps"),
+        _section(MISSING, "Usually changed together, missing here", missing, most, "nothing"),
+        _section(NEIGHBOURS, "Neighbourhood", near, most, "nothing more"),
     )
     return Review([one for section in sections for one in parts[section.name]], sections)
+
+
+def _section(name: str, title: str, found: Sequence[object], most: Mapping[str, int], none: str) -> Section:
+    return Section(name, title, _said(found, most[name], none), not found)
 
 
 def _worthiest(ranked: Sequence[Ranked], most: int) -> list[Ranked]:
@@ -222,7 +222,7 @@ def _deleted(path: str, gone: Gone) -> Item:
 
 def _affected(one: Affected, section: str, deleted: set[str]) -> Ranked:
     through = one.through.rpartition("::")[2] + (", which is deleted" if one.through in deleted else "")
-    why = f"{one.edge} {through}" if one.depth == 1 else f"{one.depth} steps, through {through}"
+    why = f"{one.edge.replace('_', ' ')} {through}" if one.depth == 1 else f"{one.depth} steps, through {through}"
     most = BODY if one.depth == 1 and one.item.symbol else NAME  # what is far, or a whole file, is to be opened instead
     return Ranked(one.item, _WORTH[section] * one.confidence, 1.0, why, section, most)
 

@@ -41,6 +41,17 @@ def cutoff_option(function: F) -> F:
     )(function)
 
 
+def system_option(function: F) -> F:
+    return click.option(
+        "--system",
+        "spec",
+        metavar="SPEC",
+        default="assay",
+        show_default=True,
+        help="Whom to ask: assay, 'cmd:… {query}', http:URL, python:module:function, trec:FILE.",
+    )(function)
+
+
 def timeout_option(function: F) -> F:
     return click.option(
         "--timeout",

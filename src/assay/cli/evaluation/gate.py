@@ -9,18 +9,31 @@ import click
 
 from assay.cli.common import find_root, format_option, print_json
 from assay.cli.evaluation.baseline import DEFAULT_FILE
-from assay.cli.evaluation.common import root_option, run_store, runs_option
+from assay.cli.evaluation.common import root_option, run_store, runs_option, system_option
+from assay.cli.evaluation.run import begin
 from assay.errors import AssayError
+from assay.evaluate import golden as golden_sets
 from assay.evaluate.compare import Comparison, compare_runs, compare_with_baseline
 from assay.evaluate.gate import CRITICAL, Rules, as_json, floors_from, gate, github_annotations, junit, markdown
+from assay.evaluate.matching import matcher_for
 from assay.evaluate.metrics.measures import defaults, parse
+from assay.evaluate.run import Plan
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import Scores, of_run, read_baseline
 from assay.evaluate.summary import main_measures
+from assay.evaluate.systems import open_system
 
 
 @click.command("gate")
-@click.argument("run", default="latest")
+@click.argument("run", default="")
+@click.option(
+    "--golden",
+    "golden_path",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Ask this golden set first, and gate that run: all of it in one command, for hooks and CI.",
+)
+@system_option
 @click.option(
     "--min",
     "floors",
@@ -75,6 +88,8 @@ from assay.evaluate.summary import main_measures
 @format_option
 def command(
     run: str,
+    golden_path: Path | None,
+    spec: str,
     floors: tuple[str, ...],
     baseline: str | None,
     guarded: tuple[str, ...],
@@ -94,25 +109,30 @@ def command(
     the top. Queries tagged `critical` may never break.
     """
     demanded = floors_from(floors)
-    with run_store(root, runs_file) as store:
-        info = store.find(run)
+    if run and golden_path:
+        raise AssayError("a RUN has its golden set: leave out --golden, or leave out RUN to ask anew")
+    if baseline is None and not demanded and _baseline_file(None, find_root(root)) is None:
+        raise AssayError(
+            "nothing to hold the run against: give --min MEASURE=VALUE, or --baseline FILE (make one with `assay eval baseline set`)"
+        )
+    with run_store(root, runs_file, write=golden_path is not None) as store:
+        info = (
+            _asked(store, golden_path, spec, baseline, find_root(root)) if golden_path else store.find(run or "latest")
+        )
         wanted = [parse(name) for name in dict.fromkeys([*map(str, defaults(info.k)), *demanded, *guarded])]
         scores = of_run(store, info, wanted)
         names = [str(parse(name)) for name in guarded] or _usual(scores)
         comparison = _compare(store, info, baseline, find_root(root), names, force)
-        if comparison is None and not demanded:
-            raise AssayError(
-                "nothing to hold the run against: give --min MEASURE=VALUE, or --baseline FILE (make one with `assay eval baseline set`)"
-            )
         critical = store.tagged(info, CRITICAL)
     checks = gate(scores, Rules(demanded, names, tolerance, alpha, max_breaks), comparison, critical)
+    advice = "" if comparison is None or all(check.passed for check in checks) else _renewal(info.run_id, runs_file)
     if junit_file:
         _write(junit_file, junit(scores, checks))
     if github or os.environ.get("GITHUB_ACTIONS") == "true":
         for line in github_annotations(checks):
             click.echo(line, err=form == "json")
         if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
-            _write(Path(summary), markdown(scores, checks), "a")
+            _write(Path(summary), markdown(scores, checks, advice), "a")
     if form == "json":
         print_json(as_json(scores, checks) | {"warnings": list(comparison.warnings) if comparison else []})
     else:
@@ -120,8 +140,33 @@ def command(
             click.echo(f"warning: {warning}", err=True)
         for check in checks:
             click.echo(f"{'pass' if check.passed else 'FAIL'}  {check.name}: {check.message}")
+        if advice:
+            click.echo(advice)
         click.echo("gate passed" if all(check.passed for check in checks) else "gate failed")
     raise click.exceptions.Exit(0 if all(check.passed for check in checks) else 1)  # fmt: skip
+
+
+def _asked(store: RunStore, golden_path: Path, spec: str, baseline: str | None, root: Path) -> RunInfo:
+    """A new run, by the rules of the baseline file where there is one, so that they can be compared."""
+    golden = golden_sets.load(golden_path)
+    file = _baseline_file(baseline, root)
+    known = read_baseline(file) if file else None
+    matching = matcher_for(golden, known.matching if known else None)
+    plan = Plan(matching, known.k) if known else Plan(matching)
+    return begin(store, golden, plan, open_system(spec, root=root), root).info
+
+
+def _baseline_file(given: str | None, root: Path) -> Path | None:
+    """The file that is meant; None when there is none, or when another run is meant."""
+    usual = root / DEFAULT_FILE
+    if given is None:
+        return usual if usual.exists() else None
+    return Path(given) if given.endswith(".json") or Path(given).exists() else None
+
+
+def _renewal(run: str, runs_file: Path | None) -> str:
+    kept = f" --runs {runs_file}" if runs_file else ""
+    return f"If that is meant, renew the baseline and commit it: assay eval baseline set {run}{kept}"
 
 
 def _usual(scores: Scores) -> list[str]:
@@ -134,17 +179,17 @@ def _compare(
     store: RunStore, info: RunInfo, given: str | None, root: Path, names: list[str], force: bool
 ) -> Comparison | None:
     """The run against the baseline given, a file or another run; else against the usual file; None when there is none."""
-    if given is None and not (root / DEFAULT_FILE).exists():
+    file = _baseline_file(given, root)
+    if file is None and given is None:
         return None
     if not names:
         raise AssayError(
             "no query of this golden set has ranked expectations: say what to guard, as in --guard refusal_correctness"
         )
     measures = [parse(name) for name in names]
-    file = root / DEFAULT_FILE if given is None else Path(given)
-    if given is None or file.suffix == ".json" or file.exists():
+    if file is not None:
         return compare_with_baseline(store, read_baseline(file), info, measures, force)
-    return compare_runs(store, store.find(given), info, measures, force=force)
+    return compare_runs(store, store.find(given or ""), info, measures, force=force)
 
 
 def _write(path: Path, text: str, mode: str = "w") -> None:

@@ -23,6 +23,7 @@ from assay.cli.evaluation.common import (
     run_store,
     runs_option,
     shortened,
+    system_option,
     timeout_option,
 )
 from assay.cli.progress import Bar
@@ -51,14 +52,7 @@ _UNSTABLE_SHOWN = 5
     metavar="PATH",
     help="The golden set: a file or a folder, any format.",
 )
-@click.option(
-    "--system",
-    "spec",
-    metavar="SPEC",
-    default="assay",
-    show_default=True,
-    help="Whom to ask: assay, 'cmd:… {query}', http:URL, python:module:function, trec:FILE.",
-)
+@system_option
 @click.option(
     "--matching",
     metavar="NAME",
@@ -153,7 +147,7 @@ def command(
             within = str(corpus.resolve()) if corpus else ""
             by = matcher_for(golden, matching)
             plan = Plan(by, k, depth or 0, budget, repeat, jobs, answers, within, label, ties)
-            outcome = _begin(store, golden, plan, open_system(spec, timeout=timeout, root=where, corpus=corpus), where)
+            outcome = begin(store, golden, plan, open_system(spec, timeout=timeout, root=where, corpus=corpus), where)
         run = told(store, outcome.info, chosen, summary=None if chosen else outcome.summary)
         unstable = store.unstable(outcome.info.run_id)
     if unstable:
@@ -181,7 +175,8 @@ def _loaded(golden_path: Path | None) -> GoldenSet:
     return golden_sets.load(golden_path)
 
 
-def _begin(store: RunStore, golden: GoldenSet, plan: Plan, system: System, root: Path) -> Outcome:
+def begin(store: RunStore, golden: GoldenSet, plan: Plan, system: System, root: Path) -> Outcome:
+    """A new run, asked to its end."""
     with _asking(system, len(golden.queries)) as advance:
         return execute(golden, system, store, plan, root, advance)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from assay.core.packs import Pack
+from assay.retrieve.render.comment import COMMENT
 from assay.retrieve.render.form import Form
 from assay.retrieve.render.json import JSON
 from assay.retrieve.render.markdown import MARKDOWN
 from assay.retrieve.render.plain import PLAIN
 from assay.retrieve.render.xml import XML
 
-FORMS: dict[str, Form] = {form.name: form for form in (PLAIN, MARKDOWN, XML, JSON)}
+FORMS: dict[str, Form] = {form.name: form for form in (PLAIN, MARKDOWN, COMMENT, XML, JSON)}
 
 
 def render(pack: Pack) -> str:

@@ -26,6 +26,7 @@ class Form:
     separator: str = ""  # stands before the line end of every item but the last
     opening: Callable[[Section], str] = lambda _section: ""  # before the items of a section
     closing: Callable[[Section], str] = lambda _section: ""
+    most_characters: int = 0  # that whoever takes it accepts; 0 where there is no limit
 
     def framed(self, pack: Pack) -> str:
         """The frame alone: what a pack costs before its items."""

@@ -44,6 +44,7 @@ def _item(packed: PackedItem) -> str:
         "text": packed.text,
         "note": packed.note,
         "within": packed.within,
+        "link": packed.link,
     }
     known = {
         "id": item.id,

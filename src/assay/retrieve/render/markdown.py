@@ -10,7 +10,9 @@ from assay.retrieve.render.form import Form, one_line, place, printable, remark,
 _TICKS = re.compile("`+")
 _SHORTEST_FENCE = 3
 _EXTENSION = re.compile(r"\.([A-Za-z0-9]+)$")
-_MARKUP = re.compile(r"([\\`*_\[\]<>&])")
+_MARKUP = re.compile(r"([\\`*_\[\]<>&~$])")
+# What a forge makes a notification or a reference of: @name, #12, GH-12, an address.
+_LINKED = re.compile(r"@(?=\w)|#(?=\d)|\bGH-(?=\d)|:(?=//)|\bwww(?=\.)", re.IGNORECASE)
 
 
 def _ticks(text: str, least: int) -> str:
@@ -18,7 +20,7 @@ def _ticks(text: str, least: int) -> str:
     return "`" * max(least, 1 + max((len(run) for run in _TICKS.findall(text)), default=0))
 
 
-def _span(text: str) -> str:
+def span(text: str) -> str:
     """A code span that shows the text as it is."""
     text = one_line(text)
     ticks = _ticks(text, 1)
@@ -26,28 +28,38 @@ def _span(text: str) -> str:
     return f"{ticks}{pad}{text}{pad}{ticks}"
 
 
-def _escaped(text: str) -> str:
-    return _MARKUP.sub(r"\\\1", one_line(text))
+def unlinked(text: str) -> str:
+    """The same to the eye, but nobody is mentioned: an invisible space stands after what would link."""
+    return _LINKED.sub("\\g<0>\u200b", text)
+
+
+def escaped(text: str) -> str:
+    return _MARKUP.sub(r"\\\1", unlinked(one_line(text)))
+
+
+def fenced(packed: PackedItem) -> str:
+    """The lines of an item in a fence that none of them closes."""
+    text = printable(packed.text)
+    fence = _ticks(text, _SHORTEST_FENCE)
+    extension = _EXTENSION.search(packed.item.path)
+    return f"{fence}{extension[1] if extension else ''}\n{text}\n{fence}\n"
 
 
 def _head(pack: Pack) -> str:
-    return "".join(f"> {name}: {_escaped(text)}\n" for name, text in statements(pack)) + "\n"
+    return "".join(f"> {name}: {escaped(text)}\n" for name, text in statements(pack)) + "\n"
 
 
 def _item(packed: PackedItem) -> str:
     said = remark(packed)
-    symbol = f" {_span(packed.item.symbol)}" if packed.item.symbol else ""
-    line = f"- {_span(place(packed))} {packed.item.kind}{symbol}" + (f" ({_escaped(said)})" if said else "") + "\n"
+    symbol = f" {span(packed.item.symbol)}" if packed.item.symbol else ""
+    line = f"- {span(place(packed))} {packed.item.kind}{symbol}" + (f" ({escaped(said)})" if said else "") + "\n"
     if not packed.text:
         return line
-    text = printable(packed.text)
-    fence = _ticks(text, _SHORTEST_FENCE)
-    extension = _EXTENSION.search(packed.item.path)
-    return f"{line}\n{fence}{extension[1] if extension else ''}\n{text}\n{fence}\n\n"
+    return f"{line}\n{fenced(packed)}\n"
 
 
 def _opening(section: Section) -> str:
-    return f"### {_escaped(section.title)}: {_escaped(section.said)}\n\n"
+    return f"### {escaped(section.title)}: {escaped(section.said)}\n\n"
 
 
 MARKDOWN = Form(
