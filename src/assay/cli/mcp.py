@@ -11,8 +11,8 @@ from assay.cli.common import find_repository, root_options
 from assay.errors import AssayError
 from assay.ingest.walk import check_root
 from assay.live import Resident
-from assay.mcp.address import Address
-from assay.mcp.first_look import FirstLook
+from assay.live.access import Access, listen
+from assay.live.first_look import FirstLook
 from assay.mcp.notes import Notes
 
 
@@ -49,8 +49,8 @@ def command(
     check_root(where)
     if find_spec("mcp") is None:
         raise AssayError("serving agents needs the package mcp: pip install 'assay[mcp]'")
-    address = Address(host, token)
-    listening = address.listen(port) if port is not None else None
+    access = Access(host, token)
+    listening = listen(host, port) if port is not None else None
     with Resident(where, index_dir, not no_watch) as resident, Notes(resident, not no_learning) as notes:
         first = FirstLook(where)
         if resident.home.named() is None:
@@ -62,4 +62,4 @@ def command(
         if listening is None:
             over_stdio(serving)
         else:
-            over_http(serving, address, listening)
+            over_http(serving, access, listening)
