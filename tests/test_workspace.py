@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +19,7 @@ import assay as package
 from agents import READY, over_stdio
 from assay.errors import AssayError
 from assay.live import Residents
-from assay.mcp.first_look import FirstLook
+from assay.live.first_look import FirstLook
 from assay.retrieve.render import FORMS
 from assay.roots import roots
 from assay.text.tokens import count
@@ -517,7 +516,7 @@ def test_an_agent_is_told_which_repository_changed_and_soon_has_the_change(tmp_p
 
 def test_before_there_is_an_index_a_server_looks_at_the_files_of_all(tmp_path: Path) -> None:
     api, web = make(tmp_path, "api", API, index=False), make(tmp_path, "web", WEB, index=False)
-    looked = FirstLook({"api": api.root, "web": web.root}).look("cookie", 5, threading.Event())
+    looked = FirstLook({"api": api.root, "web": web.root}).look("cookie", seconds=30)
 
     assert {match.path for match in looked.matches} >= {"api/src/sessions.py", "web/src/cookies.ts"}
 

@@ -12,8 +12,8 @@ from assay.cli.opening import repository_at
 from assay.errors import AssayError
 from assay.ingest.walk import check_root
 from assay.live import resident_of
-from assay.mcp.address import Address
-from assay.mcp.first_look import FirstLook
+from assay.live.access import Access, listen
+from assay.live.first_look import FirstLook
 from assay.mcp.notes import Notes
 
 
@@ -51,8 +51,8 @@ def command(
         check_root(one.root)
     if find_spec("mcp") is None:
         raise AssayError("serving agents needs the package mcp: pip install 'assay[mcp]'")
-    address = Address(host, token)
-    listening = address.listen(port) if port is not None else None
+    access = Access(host, token)
+    listening = listen(host, port) if port is not None else None
     with resident_of(repo, index_dir, not no_watch) as resident, Notes(resident, not no_learning) as notes:
         first = FirstLook({label: one.root for label, one in repo.members.items()})
         if not resident.wait(0):
@@ -64,4 +64,4 @@ def command(
         if listening is None:
             over_stdio(serving)
         else:
-            over_http(serving, address, listening)
+            over_http(serving, access, listening)

@@ -63,7 +63,9 @@ class Residents:
         label, worst = min(states.items(), key=lambda pair: _WORST.index(pair[1].name))
         share = sum(1.0 if state.name == FRESH else state.share for state in states.values()) / len(states)
         why = f"{label}: {worst.why}" if worst.why else ""
-        return State(worst.name, 0.0 if worst.name == FRESH else share, max(s.seconds for s in states.values()), why)
+        return State(
+            worst.name, 0.0 if worst.name == FRESH else share, max(s.seconds for s in states.values()), why, worst.again
+        )
 
     def own(self) -> Workspace:
         """A workspace of the caller's own."""

@@ -18,9 +18,9 @@ from mcp.shared.exceptions import MCPError
 from assay import __version__
 from assay.errors import AssayError
 from assay.live import Resident, Residents
+from assay.live.first_look import FirstLook
 from assay.mcp.arguments import schema
 from assay.mcp.conversation import Conversation, Conversations
-from assay.mcp.first_look import FirstLook
 from assay.mcp.notes import Notes
 from assay.mcp.offered import TOOLS, Tool, instructions
 from assay.mcp.prompts import PROMPTS, Prompt

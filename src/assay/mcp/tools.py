@@ -11,10 +11,10 @@ from assay import learn
 from assay.core.packs import NAME, Heading, Ranked
 from assay.errors import AssayError
 from assay.ingest.walk import check_root
-from assay.live import Resident, Residents, State
+from assay.live import Resident, Residents
+from assay.live.first_look import FirstLook, Match
 from assay.mcp import arguments
 from assay.mcp.conversation import SENT, Conversation
-from assay.mcp.first_look import FirstLook, Match
 from assay.mcp.fitting import fitted
 from assay.mcp.notes import Notes
 from assay.questions import Files, Question, Review, Task
@@ -28,8 +28,6 @@ from assay.store.index import NoIndex, UnusableIndex
 from assay.text.counting import counted
 
 _WAIT = 0.3  # seconds for an index that is nearly there
-_LOOK = 0.6  # seconds for a first look: with the above, an answer takes less than one
-_SOON = 5  # seconds after which to ask again, when nothing better is known
 _NAMED = 3  # files in a line about freshness
 _FEWEST, _TOKENS_PER_BODY = 5, 100  # short bodies: what remains is better spent on signatures than on nothing
 _GIVEN = 10  # of an answer that are taken for offered: that nobody asks for the fortieth name says nothing
@@ -73,20 +71,11 @@ class Call:
 
     def _no_index(self) -> NoIndex:
         self.resident.look()
-        return NoIndex(f"this needs the index, which is {building(self.resident.state)}")
+        return NoIndex(f"this needs the index, which is {self.resident.state.building}")
 
     def check(self) -> None:
         if self.stop.is_set():
             raise Cancelled("cancelled")
-
-
-def building(state: State) -> str:
-    """How far an index is that is not there yet, and when to ask again."""
-    if state.why:
-        return f"not there: {state.why}"
-    left = state.left
-    again = _SOON if left is None else max(1, round(left) + 1)
-    return f"being built ({state.share:.0%}); ask again in {again} s"
 
 
 # context
@@ -288,9 +277,9 @@ def feedback(call: Call, asked: arguments.Feedback) -> str:
 def _first_look(call: Call, text: str, budget: int) -> str:
     """What a look at the files gives, and when to ask again."""
     call.check()
-    found = call.first.look(text, _LOOK, call.stop)
-    head = f"the index is {building(call.resident.state)}.\n"
-    head += f"Until then, by words alone, {found.read:,} of {found.files:,} files read"
+    found = call.first.look(text, call.stop)
+    head = f"the index is {call.resident.state.building}.\n"
+    head += f"Until then, {found}"
     if not found.matches:
         return fitted(f"{head}: nothing found\n", [], budget)
     return fitted(f"{head}:\n", [_match(one) for one in found.matches], budget)

@@ -22,6 +22,7 @@ from assay.retrieve.vocabulary import STOP_WORDS
 from assay.store.files import read_bytes
 from assay.text import identifiers
 
+_SECONDS = 0.6  # for a look: an answer takes less than a second
 _BELIEVED = 10.0  # seconds for which a list of files is used again
 _IN_PATH = 3.0  # what a word in the path counts, one in the text being 1
 _READ = 300_000  # bytes of a file: the rest of a longer one is seldom different
@@ -53,6 +54,9 @@ class Look:
     matches: list[Match]
     read: int
     files: int
+
+    def __str__(self) -> str:
+        return f"by words alone, {self.read:,} of {self.files:,} files read"
 
 
 class FirstLook:
@@ -86,7 +90,7 @@ class FirstLook:
         except (AssayError, OSError) as error:
             listed.set_exception(error)
 
-    def look(self, text: str, seconds: float, stop: threading.Event, most: int = 20) -> Look:
+    def look(self, text: str, stop: threading.Event | None = None, most: int = 20, seconds: float = _SECONDS) -> Look:
         """The files that have most of the words of a text, as far as the seconds reach."""
         until = time.monotonic() + seconds
         wanted = words(text)
@@ -97,7 +101,7 @@ class FirstLook:
         paths = sorted(found, key=lambda path: (-len(_named(path, wanted)), path))
         having: dict[str, set[str]] = {}
         for path in paths:
-            if stop.is_set() or time.monotonic() > until:
+            if (stop and stop.is_set()) or time.monotonic() > until:
                 break
             having[path] = _having(*found[path], wanted)
         rarity = _rarity(having, wanted)
