@@ -11,6 +11,7 @@ from itertools import permutations
 from pathlib import Path
 
 import anyio
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -267,6 +268,25 @@ def test_words_are_as_rare_as_among_all_repositories(team: Path) -> None:
 
         assert len(several.get("cooki")[0]) > len(one.get("cooki")[0]) > 0
         assert len(several.numbers) == sum(len(member.index.postings.numbers) for member in workspace.members.values())
+
+
+def test_the_rarity_of_a_name_is_counted_over_all(team: Path) -> None:
+    with opened(team) as workspace:
+        words = workspace.index.postings
+        terms = [term.decode() for part in workspace.index.parts for term in part.index.postings.vocabulary()]
+
+        assert words.frequencies.tolist() == [words.document_frequency(term) for term in terms]
+        assert words.document_frequency("cooki") == len(words.get("cooki")[0])
+
+
+def test_meaning_counts_as_far_as_the_words_of_its_repository_do(team: Path) -> None:
+    with opened(team, ("docs=handbook", "web", "api")) as workspace:
+        search = workspace.searcher().search
+        search.passages._firsts = [0, 1, 2]  # as if each had a passage
+        scores = np.array([1.0, 4.0, 0.0])
+
+        assert search._comparable(scores, np.arange(3), np.full(3, 0.8)).tolist() == [0.2, 0.8, 0.0]
+        assert search._comparable(np.zeros(3), np.arange(3), np.full(3, 0.8)).tolist() == [0.8, 0.8, 0.8]
 
 
 def test_several_rank_as_one_index_over_all_files_would(tmp_path: Path) -> None:
