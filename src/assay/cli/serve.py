@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import find_root, root_options
+from assay.cli.common import find_one, root_options
 from assay.errors import AssayError
 
 
@@ -66,7 +66,7 @@ def command(
     from assay.serve.bench import Bench
 
     access = Access(host, token, frozenset(name.lower() for name in names))
-    where = find_root(root)
+    where = find_one(root)
     if not where.is_dir():
         raise AssayError(f"{where}: no such folder")
     listening = listen(host, port)

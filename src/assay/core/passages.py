@@ -27,6 +27,7 @@ class Passage:
     end: int
     page: int  # 0: its document has no pages
     text: str
+    repository: str = ""  # its label, where several are asked as one
 
     @property
     def place(self) -> str:

@@ -85,6 +85,14 @@ class Resident:
         self.close()
 
     @property
+    def roots(self) -> tuple[Path, ...]:
+        return (self.root,)
+
+    def own(self) -> Repository:
+        """A repository of the caller's own."""
+        return Repository(self.root, self.home.folder)
+
+    @property
     def state(self) -> State:
         """What the index is now."""
         return self._state

@@ -11,7 +11,7 @@ from assay import learn
 from assay.core.packs import NAME, Heading, Ranked
 from assay.errors import AssayError
 from assay.ingest.walk import check_root
-from assay.live import Resident
+from assay.live import Resident, Residents
 from assay.live.first_look import FirstLook, Match
 from assay.mcp import arguments
 from assay.mcp.conversation import SENT, Conversation
@@ -44,7 +44,7 @@ class Cancelled(AssayError):
 class Call:
     """One call of a tool, and all it may use."""
 
-    resident: Resident
+    resident: Resident | Residents
     first: FirstLook  # what answers while there is no index
     conversation: Conversation
     notes: Notes
@@ -57,7 +57,8 @@ class Call:
     @contextlib.contextmanager
     def repository(self) -> Iterator[Repository]:
         """The repository; raises NoIndex when its index is not there soon."""
-        check_root(self.resident.root)
+        for root in self.resident.roots:
+            check_root(root)
         if not self.resident.wait(_WAIT):
             raise self._no_index()
         self.check()
@@ -240,7 +241,7 @@ def impact(call: Call, asked: arguments.Impact) -> str:
     names = ", ".join(f"{item.symbol} ({item.path}:{item.start})" for item in changed[:_NAMED])
     names += f" and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
     if not wanted:
-        said = f"nothing in this repository reaches it: searched {asked.depth} steps of calls from {names}\n"
+        said = f"nothing here reaches it: searched {asked.depth} steps of calls from {names}\n"
     else:
         said = f"{counted(len(wanted), 'test' if asked.tests else 'symbol')} would notice a change of {names}\n"
     return fitted(warning + said, [_affected(one) for one in wanted], asked.budget)
@@ -261,9 +262,12 @@ def feedback(call: Call, asked: arguments.Feedback) -> str:
     with call.repository() as repo:
         told = [([require_one(repo.index, name) for name in names], useful)
                 for names, useful in ((asked.useful, True), (asked.not_useful, False))]  # fmt: skip
-        with learn.learning(repo.index, repo.home, repo.source) as learning:
-            for items, useful in told:
-                learning.judge(items, useful, asked.task)
+        for label, one in repo.members.items():
+            own = [(repo.own(items).get(label, []), useful) for items, useful in told]
+            if any(items for items, _ in own):
+                with learn.learning(one.index, one.home, one.source) as learning:
+                    for items, useful in own:
+                        learning.judge(items, useful, asked.task)
     return f"noted: {len(told[0][0])} useful, {len(told[1][0])} not useful\n"
 
 

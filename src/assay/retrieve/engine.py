@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,9 +30,12 @@ from assay.retrieve.profile import Profile
 from assay.retrieve.ranking import Ranking
 from assay.retrieve.reading import Reading, read
 from assay.retrieve.scoring import Walked
-from assay.store.history import History
 from assay.store.index import Index
-from assay.store.sections import Sections
+
+if TYPE_CHECKING:
+    from assay.store.history import History
+    from assay.store.sections import Sections
+    from assay.store.several.beside import Histories, SectionsOfAll
 
 _NEIGHBOURHOOD = 200  # items of the walk among which HITS is run
 _CHECKED = 100  # of the best that are looked at for overloads and noise: more than anybody asks for
@@ -52,15 +56,15 @@ class Engine:
 
     @cached_property
     def graph(self) -> Graph:
-        return Graph(self.index.edges, self._all.size, self.profile)
+        return Graph(self.index.edges, self._all.size, self.profile, [part.first for part in self.index.parts])
 
     @cached_property
-    def _history(self) -> History:
-        return History.open(self.index)
+    def _history(self) -> History | Histories:
+        return self.index.history()
 
     @cached_property
-    def _sections(self) -> Sections:
-        return Sections.open(self.index)
+    def _sections(self) -> Sections | SectionsOfAll:
+        return self.index.sections()
 
     def rank(self, task: str, learned: Learned = NOTHING) -> Ranking:
         """Scores every item for a task; `learned` is what use has taught about it, nothing for a cold start."""
