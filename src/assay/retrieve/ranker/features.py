@@ -271,6 +271,7 @@ FEATURES: Mapping[str, Feature] = {
     "changes": Feature("history", "how often its file changes", lambda one: one.changes, EITHER),
     "age": Feature("history", "how long ago its file changed", lambda one: one.age, EITHER),
     "documents": Feature("documents", "documents that speak of the task name it", lambda one: one.factor("documents")),
+    "test": Feature("itself", "whether it is a test and the task is not about tests", lambda one: np.log(one.factor("tests"))),
     "type": Feature("itself", "whether it is a type", lambda one: one.is_kind(TYPE_KINDS), EITHER),
     "callable": Feature("itself", "whether it can be called", lambda one: one.is_kind(CALLABLE_KINDS), EITHER),
     "value": Feature("itself", "whether it holds a value", lambda one: one.is_kind(DATA_KINDS), EITHER),
