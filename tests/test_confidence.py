@@ -122,7 +122,8 @@ def test_equal_rankings_are_equally_sure_whatever_the_scale_of_scores(index: Ind
 
 def test_nothing_found_is_never_right_and_a_profile_without_the_signs_says_nothing(index: Index) -> None:
     assert _chance(index, "zzyzx") == 0.0
-    assert _chance(index, "basket", PROFILES["lexical"]) is None
+    for name in ("lexical", "seed", "change"):
+        assert _chance(index, "basket", PROFILES[name]) is None
     assert _chance(index, "basket", PROFILES["no-history"]) is not None
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import find_root, root_options
+from assay.cli.common import find_one, root_options
 from assay.errors import AssayError
 
 
@@ -58,22 +58,21 @@ def command(
     """
     try:
         from assay.serve.application import application
-        from assay.serve.server import listen, run
+        from assay.serve.server import run
     except ImportError as error:
         raise AssayError(f"assay serve needs {error.name}: pip install 'assay[web]'") from None
     from assay.live import Resident
-    from assay.serve.access import Access
+    from assay.live.access import Access, listen
     from assay.serve.bench import Bench
 
     access = Access(host, token, frozenset(name.lower() for name in names))
-    where = find_root(root)
+    where = find_one(root)
     if not where.is_dir():
         raise AssayError(f"{where}: no such folder")
     listening = listen(host, port)
     resident = Resident(where, index_dir, watch=not no_watch)
     try:
-        shown = f"[{host}]" if ":" in host else host
-        click.echo(f"serving {where} at http://{shown}:{listening.getsockname()[1]} (Ctrl-C stops it)")
+        click.echo(f"serving {where} at http://{access.shown}:{listening.getsockname()[1]} (Ctrl-C stops it)")
         run(application(Bench(resident, runs_file or where / ".assay" / "runs.db"), access), listening)
     finally:
         resident.close()

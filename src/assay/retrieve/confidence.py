@@ -66,7 +66,7 @@ def weights() -> Weights:
 
 def has_signs(profile: Profile) -> bool:
     """Whether a profile ranks by what the signs are read from; for another one nothing is known."""
-    return bool(profile.walk and profile.channels.get("names")) and profile.scoring == "shares"
+    return bool(profile.walk and profile.channels.get("names")) and profile.scoring == "shares" and not profile.ranker
 
 
 def confidence(ranking: Ranking, profile: Profile) -> float | None:

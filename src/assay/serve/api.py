@@ -11,8 +11,11 @@ from assay.core.items import KINDS
 from assay.errors import AssayError
 from assay.evaluate.compare import as_json, compare_runs
 from assay.evaluate.stored import listed, told
+from assay.questions import Task
 from assay.serve.bench import Bench
+from assay.serve.glimpse import glimpse
 from assay.serve.parameters import LONGEST, Parameter
+from assay.store.index import NoIndex, UnusableIndex
 
 Values = dict[str, Any]
 Answer = Callable[[Bench, Values], "Values | str"]  # text is JSON already
@@ -52,11 +55,13 @@ class Endpoint:
 
 
 def context(bench: Bench, values: Values) -> str:
-    with bench.using() as repo:
-        answer = repo.context(
-            values["task"], budget=values["budget"], k=values["k"], profile=values["profile"], format="json"
-        )
-        return answer.render("json")
+    task, k, budget = values["task"], values["k"], values["budget"]
+    try:
+        with bench.using() as repo:
+            asked = Task(repo, values["profile"], "json", k, budget, task)
+            return bench.remembered(repo, asked.key(), lambda: (asked.answer().render(),))[0]
+    except (NoIndex, UnusableIndex):
+        return glimpse(bench, task, k, budget).render()
 
 
 def why(bench: Bench, values: Values) -> Values:

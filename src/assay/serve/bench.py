@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from assay.errors import AssayError
 from assay.evaluate.runs import RunStore
 from assay.live import Resident
+from assay.live.first_look import FirstLook, Look
 from assay.repository import Repository
+from assay.serve.remembered import Answer, Remembered
+from assay.store.index import NoIndex, UnusableIndex
+from assay.store.pack_cache import key_of
 
 _COMPARISON = "comparison.json"
+_WAIT = 2.0  # seconds for another process to write runs: whoever asks may ask again
 _PATIENCE = 10.0  # seconds to wait for passages
 _LARGEST = 200_000_000  # bytes of a sweep's report that is read
 
@@ -33,14 +39,32 @@ class Bench:
 
     resident: Resident
     runs_file: Path
+    _answers: Remembered = field(default_factory=Remembered)
 
     @property
     def root(self) -> Path:
         return self.resident.root
 
+    @cached_property
+    def _first(self) -> FirstLook:
+        return FirstLook(self.root)
+
+    def first_look(self, task: str) -> Look:
+        """What answers while there is no index."""
+        try:
+            return self._first.look(task)
+        except (AssayError, OSError) as error:  # as a rule, the folder is gone; it may come back
+            raise NotYet(str(error)) from None
+
     @contextmanager
     def using(self) -> Iterator[Repository]:
+        """A repository whose index can be asked; where it cannot, somebody sees to it."""
         with self.resident.using() as repo:
+            try:
+                repo.index  # noqa: B018 (raises)
+            except (NoIndex, UnusableIndex):
+                self.resident.look()
+                raise
             yield repo
 
     @contextmanager
@@ -52,6 +76,18 @@ class Bench:
                 raise NotYet("passages are still being made; try again in a moment")
             yield repo
 
+    def remembered(self, repo: Repository, asked: Iterable[object], make: Callable[[], Answer]) -> Answer:
+        """An answer that is made once, for as long as nothing changes that a ranking depends on."""
+        state = repo.look().state
+        if not state:
+            return make()
+        key = key_of(repo.index, state, asked)
+        answer = self._answers.get(key)
+        if answer is None:
+            answer = make()
+            self._answers.put(key, answer)
+        return answer
+
     # runs
 
     @property
@@ -60,7 +96,7 @@ class Bench:
 
     @contextmanager
     def runs(self) -> Iterator[RunStore]:
-        with RunStore.open(self.runs_file) as store:
+        with RunStore.open(self.runs_file, wait=_WAIT) as store:
             yield store
 
     # sweeps

@@ -49,7 +49,8 @@ class PackCache(DiskCache):
     """A dictionary from keys to answers on disk; the ones not asked for the longest go first."""
 
     def __init__(self, index: Index) -> None:
-        super().__init__(index.folder.parent.parent / NAME, (_TABLE,), _PATIENCE)
+        first = index.parts[0].index  # answers of several are kept beside the first
+        super().__init__(first.folder.parent.parent / NAME, (_TABLE,), _PATIENCE)
 
     def get(self, key: bytes) -> Answer | None:
         found = self.read("SELECT text, code, sum FROM packs WHERE key = ?", (key,))
@@ -73,15 +74,19 @@ class PackCache(DiskCache):
 def key_of(index: Index, state: str, question: Iterable[object]) -> bytes:
     """What an answer depends on: this code, the index and what is kept beside it, the project's settings, the state of its files, and
     the question."""
-    parts = [
-        _code(),
+    known = [text for part in index.parts for text in (part.label, *_known(part.index))]
+    parts = [_code(), *known, state, *(repr(one) for one in question)]
+    return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _known(index: Index) -> list[str]:
+    """One index, and what is kept beside it."""
+    return [
+        str(index.root),
         f"{index.folder.name} {index.meta.get('indexed_at')} {_stat(index.folder / catalogue.NAME)}",
         *(f"{path.name} {_stat(path)}" for path in _beside(index)),
         _stat(index.root / _SETTINGS),
-        state,
-        *(repr(one) for one in question),
     ]
-    return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _beside(index: Index) -> list[Path]:

@@ -47,6 +47,7 @@ def _chance(heading: Heading) -> dict[str, float | bool]:
 def _item(packed: PackedItem) -> str:
     item = packed.item
     optional = {
+        "repository": item.repository,
         "section": packed.section,
         "why": packed.why,
         "text": packed.text,

@@ -82,7 +82,9 @@ def _trends(runs: Sequence[Run], metrics: Sequence[str]) -> Markup | None:
         return None
     times = Counter(run["system"] for run in reversed(runs))  # of those as often measured, the last
     systems = [system for system, _ in times.most_common()]
-    tones: dict[str, int | None] = {system: tone for tone, system in enumerate(systems[:_MOST_LINES])}
+    # a system that was measured once has no trend: many such, as of a sweep, would only be confetti
+    coloured = [one for one in systems if times[one] > 1][:_MOST_LINES] or systems[:_MOST_LINES]
+    tones: dict[str, int | None] = {system: tone for tone, system in enumerate(coloured)}
     plots = []
     for metric in metrics:
         lines = [
@@ -95,7 +97,7 @@ def _trends(runs: Sequence[Run], metrics: Sequence[str]) -> Markup | None:
                 figure(metric, _meaning(metric), trend(lines, f"{metric} of each run", "run, oldest first", metric))
             )
     return (
-        join([element("div", plots, class_="figures trends"), key(systems[:_MOST_LINES], len(systems[_MOST_LINES:]))])
+        join([element("div", plots, class_="figures trends"), key(coloured, len(systems) - len(coloured))])
         if plots
         else None
     )

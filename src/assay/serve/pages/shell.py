@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.evaluate.report.markup import Child, Markup, element, join
+from assay.repository import Repository
 from assay.serve.bench import Bench
 from assay.serve.parameters import Parameter
 from assay.serve.static import address
+from assay.text.counting import counted
 
 _LONG = 60  # characters of a title that is set smaller
 PLACES = {"Search": "/", "Runs": "/runs", "Compare": "/compare", "Sweeps": "/sweeps", "Index": "/index"}
@@ -42,7 +44,7 @@ def document(shown: Shown, here: str = "", root: str = "") -> str:
         element("meta", charset="utf-8"),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
-        element("meta", http_equiv="refresh", content=str(shown.again)) if shown.again else None,
+        _again(shown.again) if shown.again else None,
         element("title", f"{shown.title} – assay" if shown.title else "assay"),
         element("link", rel="icon", href=address("icon.svg"), type="image/svg+xml"),
         element("link", rel="stylesheet", href=address("report.css")),
@@ -54,9 +56,14 @@ def document(shown: Shown, here: str = "", root: str = "") -> str:
         "body",
         element("a", "Skip to the content", href="#content", class_="skip"),
         _header(here, root),
-        element("main", shown.body, id="content"),
+        element("main", shown.body, id="content", data_again=shown.again or None),
     )
     return join([Markup("<!doctype html>\n"), element("html", head, body, lang="en"), Markup("\n")])
+
+
+def _again(seconds: int) -> Markup:
+    """For browsers without scripts; with them, what somebody is typing stays."""
+    return element("noscript", element("meta", http_equiv="refresh", content=str(seconds)))
 
 
 def _header(here: str, root: str) -> Markup:
@@ -79,6 +86,18 @@ def _header(here: str, root: str) -> Markup:
 def heading(title: str, *about: Child) -> Markup:
     name = element("h1", title, class_="long" if len(title) > _LONG else None)
     return element("div", name, element("p", *about, class_="lead") if about else None, class_="opening")
+
+
+def took(seconds: float) -> str:
+    return f" in {seconds * 1000:,.0f} ms · " if seconds >= 0.001 else " in less than 1 ms · "
+
+
+def freshness_badge(repo: Repository) -> Markup:
+    """Whether an answer is made of files as they are now."""
+    stale = repo.freshness().stale
+    if not stale:
+        return element("span", "fresh", class_="badge kind-win")
+    return element("span", f"{counted(len(stale), 'file')} changed since", class_="badge kind-loss")
 
 
 def empty(title: str, *about: Child, command: str = "") -> Markup:
