@@ -6,7 +6,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -87,6 +87,11 @@ class Resident:
     @property
     def roots(self) -> tuple[Path, ...]:
         return (self.root,)
+
+    @property
+    def members(self) -> Mapping[str, Resident]:
+        """Those it is made of, by label: itself, without one."""
+        return {"": self}
 
     def own(self) -> Repository:
         """A repository of the caller's own."""
