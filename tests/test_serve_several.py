@@ -17,6 +17,7 @@ from assay.retrieve.engine import Engine
 from assay.roots import roots
 from assay.serve import api
 from assay.serve.bench import Bench
+from assay.serve.openapi import description
 from command import assay
 from serving import FILES, PATIENCE, Server, serving, written
 
@@ -124,6 +125,26 @@ def test_the_description_has_the_label_and_what_an_answer_is_without(server: Ser
     assert items["properties"]["items"]["items"] == {"$ref": "#/components/schemas/Place"}
     assert "without" in items["properties"]
     assert place["properties"]["repository"]["type"] == "string"
+
+
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        ("/api/context", {"task": TASK}),
+        ("/api/why", {"task": TASK, "symbol": "payWages"}),
+        ("/api/search", {"query": "wages"}),
+        ("/api/ask", {"question": "When are wages paid?", "threshold": 0}),
+        ("/api/impact", {"symbol": "transferMoney"}),
+        ("/api/symbols", {"pattern": "*a*"}),
+        ("/api/status", {}),
+    ],
+)
+def test_answers_are_as_they_are_described(path: str, query: dict[str, object], server: Server) -> None:
+    schemathesis = pytest.importorskip("schemathesis")
+    operation = schemathesis.openapi.from_dict(description())[path]["GET"]
+    operation.Case(query=query).call_and_validate(
+        base_url=server.address, checks=[schemathesis.checks.response_schema_conformance]
+    )
 
 
 # the pages

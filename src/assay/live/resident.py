@@ -71,7 +71,7 @@ class Resident:
         self._free: list[tuple[Stamp, Repository]] = []
         self._open = 0
         self._closed = self._rested = False
-        self._failed_at = 0.0
+        self._tried = 0.0  # when it was tried last to bring the index up to date, where that failed
         self._had = self.home.current() is not None  # an index, at any time
         self._watching = Watching(root, self.home.folder, events=watch, poll=ANYWAY if watch else float("inf"))
         self._keeper = Keeper(root, self._place, self._watching, self._told)
@@ -120,7 +120,7 @@ class Resident:
 
     def look(self) -> None:
         """Somebody noticed a change: compare now rather than later. What failed a moment ago is not tried again for each who asks."""
-        if self._state.name != FAILED or time.monotonic() - self._failed_at >= _RETRY:
+        if self._state.name != FAILED or time.monotonic() - self._tried >= _RETRY:
             self._watching.asked.set()
 
     def wait(self, seconds: float) -> bool:
@@ -207,12 +207,18 @@ class Resident:
     def _after(self, event: Began | Went | Ended) -> State:
         there = self.home.current() is not None
         if isinstance(event, Began):
-            return State(BUILDING if event.first else STALE, again=self._had)
+            self._tried = time.monotonic()
+            # what failed has failed until it gets further
+            return (
+                self._state
+                if self._state.name == FAILED
+                else State(BUILDING if event.first else STALE, again=self._had)
+            )
         if isinstance(event, Went):
             why = "waiting for another process that is indexing" if event.step.waiting else ""
             return State(STALE if there else BUILDING, event.step.share, event.seconds, why, self._had)
         if event.why:
-            self._failed_at = time.monotonic()
+            self._tried = time.monotonic()
             return State(FAILED, why=event.why, again=self._had)
         self._had = True
         return State(FRESH, again=True)

@@ -112,7 +112,7 @@ def freshness_badge(repo: Repository) -> Markup:
 def absent(bench: Bench, repo: Repository) -> Markup:
     """Which repositories an answer is without; nothing where it is of all."""
     return join(
-        element("p", element("strong", f"Without {label}"), f": its index is {why}.", class_="note absent")
+        element("p", element("strong", f"Without {label}"), f": its index is {why.rstrip('.')}.", class_="note absent")
         for label, why in bench.without(repo).items()
     )
 

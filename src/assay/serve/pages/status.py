@@ -9,7 +9,7 @@ from assay.evaluate.report.markup import Child, Markup, element, join
 from assay.evaluate.report.overview import definitions
 from assay.evaluate.report.tables import Column, meter, number_column, table
 from assay.evaluate.report.wording import decimal, exact, shortened, whole
-from assay.live import Resident
+from assay.live import Resident, State
 from assay.live.state import FAILED, FRESH
 from assay.repository import Repository
 from assay.retrieve.status import LanguageStatus, Status
@@ -47,8 +47,7 @@ def _block(label: str, one: Resident, shown: Shown) -> Markup:
     """One of several, with what is done about its index."""
     tone = {FRESH: "kind-win", FAILED: "kind-loss"}.get(one.state.name)
     state = element("span", one.state.name, class_=f"badge {tone}" if tone else "badge")
-    told = str(one.state).removeprefix(one.state.name)
-    where = element("p", element("code", str(one.root)), " ", state, told, class_="lead")
+    where = element("p", element("code", str(one.root)), " ", state, class_="lead")
     return element("section", element("h2", label), where, shown.body, id=_anchor(label), class_="member")
 
 
@@ -60,10 +59,16 @@ def _figured(one: Resident, label: str) -> Shown:
     """The figures of an index, or how far it is."""
     try:
         with one.using() as repo:
-            return Shown("", _body(repo, "h3" if label else "h2"))
+            return Shown("", join([_trouble(one.state), _body(repo, "h3" if label else "h2")]))
     except (NoIndex, UnusableIndex):
         one.look()
         return waiting(one.state, label)
+
+
+def _trouble(state: State) -> Markup | None:
+    """Why an index that is there is not brought up to date."""
+    failed = "It could not be brought up to date: " if state.name == FAILED else ""
+    return element("p", failed + state.why, class_="note") if state.why else None
 
 
 def _body(repo: Repository, level: str) -> Markup:
