@@ -53,7 +53,7 @@ def impact(changed: Sequence[Item], found: Sequence[Affected], limit: int) -> Js
 def explanation(one: Explanation) -> Json:
     return {
         **item(one.item), "rank": one.rank, "score": one.score, "best": one.best, "lost": one.lost, "channels": one.channels,
-        "factors": one.factors, "pointed": one.pointed, "shared": one.shared, "parts": one.parts, "times": one.times,
+        "factors": one.factors, "pointed": one.pointed, "shared": one.shared, "parts": one.parts, "times": one.times, "ranker": one.ranker,
         "words": [dataclasses.asdict(word) for word in one.words], "walk": [dataclasses.asdict(way) for way in one.ways],
     }  # fmt: skip
 

@@ -66,6 +66,10 @@ class Graph:
             counts[first:end] /= max(counts[first:end].max(initial=0.0), 1e-9)
         return np.asarray(counts, dtype=np.float64)
 
+    def degrees(self, backwards: bool) -> Ints:
+        """How many edges lead to each item (backwards), or away from it."""
+        return np.bincount(self._target if backwards else self._source, minlength=self.size)
+
     @cached_property
     def confidence(self) -> Floats:
         """The confidence of the surest edge to each item."""

@@ -31,6 +31,22 @@ class Histories:
     def sizes(self) -> Array:
         return np.concatenate([history.sizes for _, history in self._parts])
 
+    @cached_property
+    def counts(self) -> Array:
+        return self._by_file([history.counts for _, history in self._parts])
+
+    @cached_property
+    def ages(self) -> Array:
+        return self._by_file([history.ages for _, history in self._parts])
+
+    def _by_file(self, parts: Sequence[Array]) -> Array:
+        """Values by number of a file, as values by number in all."""
+        placed = [(part.first_file, values) for (part, _), values in zip(self._parts, parts, strict=True)]
+        out = np.zeros(max((first + len(values) for first, values in placed), default=1), "<i8")
+        for first, values in placed:
+            out[first + 1 : first + len(values)] = values[1:]
+        return out
+
     def commits(self, term: str) -> tuple[Array, Array]:
         return joined([history.commits(term) for _, history in self._parts], self._firsts)
 
