@@ -237,6 +237,7 @@ OUTSIDE = (
     "staff/../../../../../../etc/passwd",
     "staff//etc/passwd",
     "nobody/src/wages.ts::transferMoney",
+    "nobody/shop/discounts.py::apply_discounts",
     "office/src/wages.ts::transferMoney",
     "/src/wages.ts::transferMoney",
     "src/wages.ts::transferMoney",
