@@ -10,6 +10,7 @@ import click
 from assay.cli.common import find_root, roots_options
 from assay.cli.opening import repository_at
 from assay.errors import AssayError
+from assay.extras import install
 from assay.repository import Repository
 from assay.workspace import Workspace
 
@@ -64,7 +65,7 @@ def command(
         from assay.serve.application import application
         from assay.serve.server import run
     except ImportError as error:
-        raise AssayError(f"assay serve needs {error.name}: pip install 'assay[web]'") from None
+        raise AssayError(f"assay serve needs {error.name}: {install('web')}") from None
     from assay.live import resident_of
     from assay.live.access import Access, listen
     from assay.serve.bench import Bench
