@@ -1,0 +1,45 @@
+"""What a tuning amounts to: a gain, none that is more than chance, or too few queries to tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.evaluate.metrics.judged import Floats
+from assay.evaluate.statistics import Paired, detectable, paired, queries_needed, summary
+
+ALPHA = 0.05
+LEAST = 40  # judged queries; with fewer, a fold has less than eight
+LARGEST = 0.1  # a larger gain than tuning brings: what a set must at least be able to show
+
+GAIN, NO_GAIN, TOO_FEW = "gain", "no gain", "too few queries"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The outcome, the comparison of base and tuned on held-out queries, and how many queries would tell."""
+
+    outcome: str
+    held_out: Paired
+    needed: int  # queries that show a gain of LARGEST on such a set; with a gain, or none to tell, 0
+
+
+def judge(base: Floats, tuned: Floats, clusters: Sequence[str] | None = None) -> Verdict:
+    """Figures of each query by the base, and by what was tuned without it."""
+    pair = paired(base, tuned, clusters=clusters if enough(clusters) else None)
+    if pair.delta > 0 and pair.p < ALPHA:
+        return Verdict(GAIN, pair, 0)
+    spread = summary(tuned - base).sd
+    if pair.n < 2 or (spread > 0 and detectable(spread, pair.n) > LARGEST):
+        return Verdict(TOO_FEW, pair, needed(spread))
+    return Verdict(NO_GAIN, pair, 0)
+
+
+def needed(spread: float) -> int:
+    """How many queries show a gain of LARGEST when differences have such a spread."""
+    return max(LEAST, queries_needed(LARGEST, spread)) if spread > 0 else LEAST
+
+
+def enough(clusters: Sequence[str] | None) -> bool:
+    """Whether there are so many clusters that their signs can tell anything: five cannot, whatever they show."""
+    return clusters is not None and 2.0 ** (1 - len(set(clusters))) <= ALPHA
