@@ -228,6 +228,7 @@ def test_a_set_that_could_not_show_even_a_large_gain_says_how_many_queries_it_ta
     assert verdict.needed > 60
     enough = np.resize([-1.0, 1.0], verdict.needed) * noise.std(ddof=1) * 0.999
     assert judge(np.zeros(verdict.needed), enough).outcome == NO_GAIN
+    assert judge(np.zeros(60), noise - noise.mean() - 0.3).outcome == NO_GAIN  # however they spread, this is no gain
     assert judge(np.zeros(60), np.zeros(60)).outcome == NO_GAIN
     assert judge(np.zeros(60), np.full(60, LARGEST)).outcome == GAIN
     assert judge(np.zeros(60), np.full(60, -LARGEST)).outcome == NO_GAIN
@@ -317,7 +318,7 @@ WORDS = [
 ]
 
 
-def shop(repository: Repository, tests_matter: bool = True, count: int = 48) -> Path:
+def shop(repository: Repository, tests_matter: bool = True, count: int = 40) -> Path:
     """A project of functions with a test each. Where tests matter, tasks are about what only a test says; else about the function."""
     asked = []
     for n in range(count):
@@ -409,6 +410,7 @@ def test_too_few_queries_are_refused_before_anything_is_asked(repository: Reposi
         (("--from", "defautl"), "Did you mean 'default'"),
         (("--matching", "strickt"), "Did you mean 'strict'"),
         (("--write", "default"), "is built in"),
+        ((), f"at least {LEAST} are needed"),
     ],
 )
 def test_what_cannot_be_done_is_said_at_once(repository: Repository, arguments: tuple[str, ...], said: str) -> None:

@@ -83,7 +83,7 @@ def command(
         bar.close()
     told = report(tuning)
     rows = _rows(settled, base, dict(tuning.tuned.changes))
-    better = told["outcome"] == GAIN and bool(tuning.tuned.changes)
+    better = told["outcome"] == GAIN
     told["profile"] = rows
     told["written"] = _write(settled, where, write, rows, told) if write and better else None
     if form == "json":

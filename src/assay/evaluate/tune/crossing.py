@@ -11,7 +11,7 @@ from assay.evaluate.metrics.judged import Floats
 from assay.evaluate.tune.folds import Folds
 from assay.evaluate.tune.numbers import Changes, Values, changed
 from assay.evaluate.tune.search import Figures, search
-from assay.evaluate.tune.verdict import Verdict, judge
+from assay.evaluate.tune.verdict import GAIN, NO_GAIN, Verdict, judge
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,10 @@ def cross(
     changes = search(figures, values, base, np.ones(len(before), np.bool_))
     after, *without = figures([changes, *(changed(changes, name, None) for name, _ in changes)])
     each = {name: one for (name, _), one in zip(changes, without, strict=True)}
-    return Tuned(changes, before, after, each, held_out, measured, judge(before, held_out, clusters))
+    verdict = judge(before, held_out, clusters)
+    if not changes and verdict.outcome == GAIN:  # what single folds chose is of no use when all of them choose nothing
+        verdict = Verdict(NO_GAIN, verdict.held_out)
+    return Tuned(changes, before, after, each, held_out, measured, verdict)
 
 
 def _count(figures: Floats) -> int:

@@ -48,7 +48,7 @@ def said(tuning: Tuning) -> str:
         return f"the tuned profile is better on queries it was not tuned on, by more than chance (p < {ALPHA:g})"
     if verdict.outcome == TOO_FEW:
         return (
-            f"{counted(pair.n, 'query', 'queries')} cannot tell: with differences like these even a gain of {LARGEST:g} needs {verdict.needed}. "
+            f"{counted(pair.n, 'query', 'queries')} cannot tell: with differences like these a gain of {LARGEST:g} needs {verdict.needed:,}. "
             "`assay eval mine` makes some from the commits of a repository"
         )
     if not any(fold.changes for fold in tuning.tuned.folds):

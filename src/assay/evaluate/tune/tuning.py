@@ -6,6 +6,8 @@ import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from assay.core.golden import GoldenQuery
 from assay.core.progress import Progress
 from assay.errors import AssayError
@@ -39,12 +41,8 @@ class Tuning:
 
 def tune(asking: Asking, folder: Path, jobs: int, progress: Progress) -> Tuning:
     """Asks as much as it takes to say which numbers to change, and whether that helps. Figures are kept in a folder, to go on after a kill."""
-    judgeable = sum(bool(query.at(asking.matching.level_for(asking.golden))) for query in asking.golden.queries)
-    if judgeable < LEAST:
-        raise TooFew(
-            f"{asking.golden.path}: {counted(judgeable, 'query', 'queries')} to judge by, and whatever was tuned on them would be chance; "
-            f"at least {LEAST} are needed. `assay eval mine` makes some from the commits of a repository"
-        )
+    level = asking.matching.level_for(asking.golden)
+    _require(asking, sum(bool(query.at(level)) for query in asking.golden.queries))
     system = asking.open()
     try:
         leaked = _leaked(asking.golden.queries, system)
@@ -55,10 +53,20 @@ def tune(asking: Asking, folder: Path, jobs: int, progress: Progress) -> Tuning:
         memory = Memory(folder, _state(asking, system))
         folds = split(asking.golden.queries)
         with Asked(asking, system, memory, jobs, progress).working() as asked:
+            _require(asking, int(np.count_nonzero(~np.isnan(asked([()])[0]))))
             tuned = cross(asked, values, base, folds, clusters_of(asking.golden.queries), asked.begin)
         return Tuning(asking, base, folds, tuned, leaked, asked.count, memory.before)
     finally:
         system.close()
+
+
+def _require(asking: Asking, judged: int) -> None:
+    """Refuses a set with too few queries that can be judged."""
+    if judged < LEAST:
+        raise TooFew(
+            f"{asking.golden.path}: {counted(judged, 'query', 'queries')} that {asking.measure} can judge, and whatever was tuned on them would be "
+            f"chance; at least {LEAST} are needed. `assay eval mine` makes some from the commits of a repository"
+        )
 
 
 def _leaked(queries: tuple[GoldenQuery, ...], system: Assay) -> int:

@@ -10,7 +10,7 @@ from assay.evaluate.statistics import Paired, detectable, paired, queries_needed
 
 ALPHA = 0.05
 LEAST = 40  # judged queries; with fewer, a fold has less than eight
-LARGEST = 0.1  # a larger gain than tuning brings: what a set must at least be able to show
+LARGEST = 0.05  # about the most that tuning brings (docs/guides/tune.md): what a set must be able to show
 
 GAIN, NO_GAIN, TOO_FEW = "gain", "no gain", "too few queries"
 
@@ -21,23 +21,20 @@ class Verdict:
 
     outcome: str
     held_out: Paired
-    needed: int  # queries that show a gain of LARGEST on such a set; with a gain, or none to tell, 0
+    needed: int = (
+        0  # queries that show a gain of LARGEST where differences spread like these; 0 unless they are too few
+    )
 
 
 def judge(base: Floats, tuned: Floats, clusters: Sequence[str] | None = None) -> Verdict:
     """Figures of each query by the base, and by what was tuned without it."""
     pair = paired(base, tuned, clusters=clusters if enough(clusters) else None)
     if pair.delta > 0 and pair.p < ALPHA:
-        return Verdict(GAIN, pair, 0)
+        return Verdict(GAIN, pair)
     spread = summary(tuned - base).sd
-    if pair.n < 2 or (spread > 0 and detectable(spread, pair.n) > LARGEST):
-        return Verdict(TOO_FEW, pair, needed(spread))
-    return Verdict(NO_GAIN, pair, 0)
-
-
-def needed(spread: float) -> int:
-    """How many queries show a gain of LARGEST when differences have such a spread."""
-    return max(LEAST, queries_needed(LARGEST, spread)) if spread > 0 else LEAST
+    if spread > 0 and detectable(spread, pair.n) > LARGEST and pair.interval.high >= LARGEST:
+        return Verdict(TOO_FEW, pair, queries_needed(LARGEST, spread))
+    return Verdict(NO_GAIN, pair)
 
 
 def enough(clusters: Sequence[str] | None) -> bool:
