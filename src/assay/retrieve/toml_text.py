@@ -15,16 +15,16 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 def table_text(path: Sequence[str], rows: Mapping[str, Any]) -> str:
     """A table as TOML has it: `[profile.mine]`, and a line for each row."""
-    return "".join(f"{line}\n" for line in (f"[{'.'.join(map(key, path))}]", *(f"{key(n)} = {value(v)}" for n, v in rows.items())))  # fmt: skip
+    lines = [f"[{'.'.join(map(key, path))}]", *(f"{key(name)} = {value(one)}" for name, one in rows.items())]
+    return "\n".join([*lines, ""])
 
 
 def with_table(text: str, path: Sequence[str], rows: Mapping[str, Any], comment: str = "") -> str:
     """The text with a table more at its end. Raises AssayError when that cannot be, because something stands there already."""
-    if "\r\n" in text:
-        return with_table(text.replace("\r\n", "\n"), path, rows, comment).replace("\n", "\r\n")
-    before = text.rstrip("\n") + "\n\n" if text.strip("\ufeff \n\t") else text
+    newline = "\r\n" if "\r\n" in text else "\n"
+    gap = newline * (2 - text.endswith("\n")) if text.strip("\ufeff \r\n\t") else ""
     said = "".join(f"# {line}\n" for line in comment.splitlines())
-    added = before + said + table_text(path, rows)
+    added = text + gap + (said + table_text(path, rows)).replace("\n", newline)
     if _parsed(added) != _deepened(_parsed(text), path, rows):
         raise AssayError(
             f"[{'.'.join(map(key, path))}] cannot be added: something of that name stands there in another form"
