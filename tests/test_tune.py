@@ -160,6 +160,20 @@ def test_only_the_rows_given_are_looked_at() -> None:
     assert search(figures, TUNED, BASE, ~last) == (("walk", 2.5),)
 
 
+def test_what_one_repository_gains_is_noise_where_there_are_several() -> None:
+    labels = [f"r{n % 5}" for n in range(100)]
+
+    def figures(settings: Sequence[Changes]) -> list[Floats]:
+        gains = [
+            np.array([0.5 if label == "r0" else -0.01 for label in labels]) * (dict(one).get("walk") == 0.5)
+            for one in settings
+        ]
+        return [0.2 + one for one in gains]
+
+    assert search(figures, TUNED, BASE, everywhere()) == (("walk", 0.5),)
+    assert search(figures, TUNED, BASE, everywhere(), labels) == ()
+
+
 def test_every_value_that_is_tried_differs_from_the_base_and_a_profile_may_have_it() -> None:
     tried = singles(TUNED, BASE)
     assert len(set(tried)) == len(tried)

@@ -52,11 +52,11 @@ def cross(
     for number in range(folds.count):
         begin(f"fold {number + 1} of {folds.count}")
         rows = folds.held_out(number)
-        chosen = search(figures, values, base, ~rows)
+        chosen = search(figures, values, base, ~rows, clusters)
         held_out[rows] = figures([chosen])[0][rows]
         measured.append(Fold(_count(before[rows]), chosen, _mean(before[rows]), _mean(held_out[rows])))
     begin("all queries")
-    changes = search(figures, values, base, np.ones(len(before), np.bool_))
+    changes = search(figures, values, base, np.ones(len(before), np.bool_), clusters)
     after, *without = figures([changes, *(changed(changes, name, None) for name, _ in changes)])
     each = {name: one for (name, _), one in zip(changes, without, strict=True)}
     verdict = judge(before, held_out, clusters)

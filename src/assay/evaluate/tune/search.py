@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 
 from assay.evaluate.metrics.judged import Floats
+from assay.evaluate.statistics.units import labels_of, units_of
 from assay.evaluate.tune.folds import Rows
 from assay.evaluate.tune.numbers import Changes, Values, changed
 
@@ -31,23 +33,27 @@ class Gain:
     least: float
 
 
-def gain(before: Floats, after: Floats) -> Gain:
-    """The mean difference, and the same less the noise; queries without a figure do not count."""
+def gain(before: Floats, after: Floats, clusters: Sequence[str] | None = None) -> Gain:
+    """The mean difference, and the same less the noise, by clusters where there are any; queries without a figure do not count."""
     difference = after - before
-    known = difference[~np.isnan(difference)]
-    if len(known) < 2:
+    known = ~np.isnan(difference)
+    units = units_of(difference[known], labels_of(clusters, known))
+    if units.count < 2:
         return Gain(0.0, -math.inf)
-    mean = round(float(known.mean()), 12)
-    return Gain(mean, mean - NOISE * float(known.std(ddof=1)) / math.sqrt(len(known)))
+    mean = round(units.mean, 12)
+    return Gain(mean, mean - NOISE * units.standard_error)
 
 
-def search(figures: Figures, values: Values, base: Mapping[str, float], rows: Rows) -> Changes:
+def search(
+    figures: Figures, values: Values, base: Mapping[str, float], rows: Rows, clusters: Sequence[str] | None = None
+) -> Changes:
     """The changes of the base that are best on some of the queries; none when none is better by more than noise."""
+    labels = list(compress(clusters, rows)) if clusters else None
 
     def tried(present: Changes, candidates: Sequence[Changes]) -> list[tuple[Gain, Changes]]:
         """The candidates with what each gains over the present, best first; of equal ones the first."""
         before, *after = (one[rows] for one in figures([present, *candidates]))
-        gains = [(gain(before, one), candidate) for one, candidate in zip(after, candidates, strict=True)]
+        gains = [(gain(before, one, labels), candidate) for one, candidate in zip(after, candidates, strict=True)]
         return sorted(gains, key=lambda pair: -pair[0].least)
 
     present: Changes = ()

@@ -51,6 +51,8 @@ def said(tuning: Tuning) -> str:
             f"{counted(pair.n, 'query', 'queries')} cannot tell: with differences like these a gain of {LARGEST:g} needs {verdict.needed:,}. "
             "`assay eval mine` makes some from the commits of a repository"
         )
+    if pair.delta < 0 and pair.p < ALPHA:
+        return "what was tuned is worse on queries it was not tuned on, by more than chance: the profile fits them as it is"
     if not any(fold.changes for fold in tuning.tuned.folds):
         return "no gain that is more than chance: no change of a number stood out from the noise"
     seen = "" if math.isnan(pair.detectable) else f"; a gain of {pair.detectable:.3f} would have shown"
