@@ -13,6 +13,8 @@ demo: .venv/installed
 	$(BIN)/assay why 'how does a review find files that usually change together' review.py::_missing
 	$(BIN)/assay context --files src/assay/root.py --budget 500
 	$(BIN)/assay context --pr HEAD~1 --budget 1500 || true
+	$(BIN)/assay context --pr HEAD~1 --format comment --budget 1500 || true
+	$(BIN)/assay context 'Reviews miss files that usually change together' --profile change -k 5 --budget 400
 	$(BIN)/assay search 'what happens to runs when the machine loses power' -k 3
 	$(BIN)/assay ask 'How do I add a language?' || true
 	$(BIN)/assay ask 'How do I renew a passport?' || true

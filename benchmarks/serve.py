@@ -1,6 +1,8 @@
 """How `assay serve` holds up: many clients that ask at once for a while, then far more connections than it takes.
 
-python benchmarks/serve.py REPOSITORY [--clients 50] [--seconds 60] [--connections 10000]
+python benchmarks/serve.py REPOSITORY [--clients 50] [--seconds 60] [--connections 10000] [--source DIR]
+
+Clients first ask questions that nobody asked before, then twenty questions again and again. --source has another version of assay to compare with.
 
 Everything is on loopback. The repository is indexed if it is not yet. Memory is the server's resident set.
 """
@@ -13,59 +15,55 @@ import errno
 import http.client
 import json
 import os
+import resource
 import selectors
 import socket
-import subprocess
 import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import cycle, islice
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 HERE = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(HERE / "tests"), str(HERE / "src")]
 
 import assay  # noqa: E402
+from processes import children  # noqa: E402
 from serving import Server, serving  # noqa: E402
 
 PATIENCE = 120.0
-PORTION = 2000  # connections held at once: both ends are ours, and each takes a descriptor
+KINDS = (
+    "/api/context", "/", "/api/context", "/api/context", "/", "/api/symbols", "/api/context", "/", "/api/search", "/api/status",
+)  # fmt: skip
+SPARE = 200  # descriptors that are not for the crowd
+REPEATED = 20  # questions that are asked again and again
 
 
-def questions(root: Path, most: int = 200) -> list[str]:
-    """Tasks in words of the repository: the first lines of its documentation strings."""
+def questions(root: Path) -> Iterator[str]:
+    """Tasks in words of the repository without end, no two the same: the first lines of its documentation strings, then two of them together."""
     with assay.open(root, index=True) as repo:
-        found = [item.doc.split("\n")[0] for item in repo.symbols("*") if len(item.doc) > 30]
-    return found[:: max(1, len(found) // most)][:most]
+        found = list(dict.fromkeys(item.doc.split("\n")[0] for item in repo.symbols("*") if len(item.doc) > 30))
+    yield from found
+    for step in range(1, len(found)):
+        for at in range(len(found)):
+            yield f"{found[at]} {found[(at + step) % len(found)]}"
 
 
-def addresses(tasks: list[str]) -> list[str]:
+def addresses(tasks: Iterable[str]) -> Iterator[str]:
     """Every third asks for a page, every tenth for a search of passages, the others for a context."""
-    kinds = (
-        "/api/context",
-        "/",
-        "/api/context",
-        "/api/context",
-        "/",
-        "/api/symbols",
-        "/api/context",
-        "/",
-        "/api/search",
-        "/api/status",
-    )
     names = {"/api/symbols": "pattern", "/api/search": "query"}
-    out = []
-    for number, task in enumerate(tasks):
-        kind = kinds[number % len(kinds)]
+    for kind, task in zip(cycle(KINDS), tasks, strict=False):
         asked = {} if kind == "/api/status" else {names.get(kind, "task"): task}
-        out.append(f"{kind}?{urlencode(asked)}" if asked else kind)
-    return out
+        yield f"{kind}?{urlencode(asked)}" if asked else kind
 
 
 def memory(process: int) -> float:
     """Megabytes of a process and its children."""
-    pids = [process, *_children(process)]
+    pids = [process, *children(process)]
     total = 0.0
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -74,26 +72,21 @@ def memory(process: int) -> float:
     return total
 
 
-def _children(process: int) -> list[int]:
-    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process)], capture_output=True, text=True, check=False)
-    return [int(line) for line in found.stdout.split()]
-
-
-def load(server: Server, asked: list[str], clients: int, seconds: float) -> tuple[list[float], Counter[str]]:
+def load(server: Server, asked: Iterator[str], clients: int, seconds: float) -> tuple[list[float], Counter[str]]:
     """Clients that ask one question after the other: milliseconds of each, and how many answers of each kind there were."""
     until = time.monotonic() + seconds
     spent: list[float] = []
     ended: Counter[str] = Counter()
     lock = threading.Lock()
 
-    def client(number: int) -> None:
+    def client() -> None:
         connection = http.client.HTTPConnection(server.host, server.port, timeout=PATIENCE)
-        at = number
         while time.monotonic() < until:
-            at += clients
+            with lock:
+                address = next(asked)
             began = time.perf_counter()
             try:
-                connection.request("GET", asked[at % len(asked)])
+                connection.request("GET", address)
                 response = connection.getresponse()
                 response.read()
                 kind = str(response.status)
@@ -105,7 +98,7 @@ def load(server: Server, asked: list[str], clients: int, seconds: float) -> tupl
                 ended[kind] += 1
         connection.close()
 
-    threads = [threading.Thread(target=client, args=(number,)) for number in range(clients)]
+    threads = [threading.Thread(target=client) for _ in range(clients)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -116,10 +109,11 @@ def load(server: Server, asked: list[str], clients: int, seconds: float) -> tupl
 def crowd(server: Server, connections: int) -> Counter[str]:
     """Connections that stay open and say nothing, in portions: what each of them is told within a second."""
     told: Counter[str] = Counter()
-    for begin in range(0, connections, PORTION):
+    portion = min(connections, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - SPARE)
+    for begin in range(0, connections, portion):
         links = []
         with selectors.DefaultSelector() as waiting:
-            for _ in range(min(PORTION, connections - begin)):
+            for _ in range(min(portion, connections - begin)):
                 link = socket.socket()
                 link.setblocking(False)
                 code = link.connect_ex((server.host, server.port))
@@ -159,29 +153,32 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--connections", type=int, default=10_000)
+    parser.add_argument("--source", type=Path, default=HERE / "src", help="the folder that has the package assay")
     given = parser.parse_args()
     root = given.repository.resolve()
-    asked = addresses(questions(root))
-    with serving(root) as server:
-        for address in asked[:20]:
+    tasks = questions(root)
+    distinct = addresses(tasks)
+    repeated = cycle(list(islice(addresses(tasks), REPEATED)))
+    report: dict[str, Any] = {"repository": root.name, "clients": given.clients, "seconds": given.seconds}
+    with serving(root, PYTHONPATH=str(given.source.resolve())) as server:
+        for address in islice(distinct, 20):
             server.ask("GET", address)
         before = memory(server.process.pid)
-        spent, ended = load(server, asked, given.clients, given.seconds)
+        for name, asked in (("distinct", distinct), ("repeated", repeated)):
+            spent, ended = load(server, asked, given.clients, given.seconds)
+            report[name] = {
+                "answers": len(spent), "by_status": dict(ended), "per_second": round(len(spent) / given.seconds, 1),
+                "p50_ms": round(percentile(spent, 0.5)), "p95_ms": round(percentile(spent, 0.95)),
+            }  # fmt: skip
         after = memory(server.process.pid)
-        refused = crowd(server, given.connections)
-        still = server.get("/api/status").status
-        crowded = memory(server.process.pid)
-    print(
-        json.dumps(
-            {
-                "repository": root.name, "clients": given.clients, "seconds": given.seconds, "answers": len(spent), "by_status": dict(ended),
-                "per_second": round(len(spent) / given.seconds, 1), "p50_ms": round(percentile(spent, 0.5)), "p95_ms": round(percentile(spent, 0.95)),
-                "memory_mb": {"before": round(before), "after": round(after), "after the crowd": round(crowded)},
-                "connections": {"tried": given.connections, **refused}, "status_afterwards": still,
-            },
-            indent=2,
-        )
-    )  # fmt: skip
+        report["connections"] = {"tried": given.connections, **crowd(server, given.connections)}
+        report["status_afterwards"] = server.get("/api/status").status
+        report["memory_mb"] = {
+            "before": round(before),
+            "after": round(after),
+            "after the crowd": round(memory(server.process.pid)),
+        }
+    print(json.dumps(report, indent=2))
 
 
 if __name__ == "__main__":

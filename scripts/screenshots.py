@@ -21,6 +21,7 @@ from command import assay  # noqa: E402
 from serving import Server, serving  # noqa: E402
 
 TASK = "how does a review find files that usually change together"
+QUESTION = "what does the pack cache keep"
 COMMITS = (60, 40, 20, 0)  # back from the newest
 SIZE, SMALL = (1120, 720), (1000, 600)  # code is most of a picture's bytes
 PHONE = (390, 720)
@@ -60,8 +61,8 @@ def taken(page: Page, path: Path) -> None:
         print(f"{path}: {path.stat().st_size:,} bytes are more than {_LARGEST:,}", file=sys.stderr)
 
 
-def searched(page: Page, server: Server) -> None:
-    page.go(f"{server.address}/?{urlencode({'task': TASK})}")
+def searched(page: Page, server: Server, task: str = TASK, view: str = "code") -> None:
+    page.go(f"{server.address}/?{urlencode({'task': task, 'view': view})}")
 
 
 def opened(page: Page, server: Server) -> None:
@@ -90,6 +91,10 @@ def take(server: Server, folder: Path) -> None:
                 for _ in range(2):  # the first opens what the second finds open
                     searched(page, server)
                 taken(page, folder / f"serve-search{suffix}.png")
+                for view in ("passages", "answer"):
+                    for _ in range(2):
+                        searched(page, server, QUESTION, view)
+                    taken(page, folder / f"serve-{view}{suffix}.png")
                 for name, path in places.items():
                     page.go(server.address + path)
                     page.run(
@@ -97,8 +102,9 @@ def take(server: Server, folder: Path) -> None:
                     )  # past a path of this machine
                     taken(page, folder / f"serve-{name}{suffix}.png")
         with browser.page(*PHONE, phone=True) as page:
-            searched(page, server)
-            taken(page, folder / "serve-search-phone.png")
+            for view, task in {"code": TASK, "passages": QUESTION, "answer": QUESTION}.items():
+                searched(page, server, task, view)
+                taken(page, folder / f"serve-{'search' if view == 'code' else view}-phone.png")
 
 
 def main() -> None:

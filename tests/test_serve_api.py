@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Iterator
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +19,9 @@ from assay.errors import AssayError
 from assay.serve.api import ENDPOINTS
 from assay.serve.openapi import description
 from assay.serve.parameters import Parameter, from_body, from_query
+from assay.store.layout import Home
 from command import assay
-from serving import Server, serving, written
+from serving import PATIENCE, Server, serving, written
 from workbench import timeless
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -161,6 +166,89 @@ def test_a_damaged_index_is_said_and_not_a_fault(tmp_path: Path) -> None:
         answer = server.get("/api/runs")
         assert answer.status in (400, 503)
         assert "runs.db" in answer.json["error"]
+
+
+def test_while_the_index_is_built_a_context_is_a_first_look_that_says_so(tmp_path: Path) -> None:
+    root = written(tmp_path / "shop")
+    with serving(root) as server:
+        with Home.of(root).writing():  # whoever indexes has to wait
+            (root / ".assay" / "current").unlink(missing_ok=True)
+            answer = server.get("/api/context", task="apply discounts", k=2)
+            assert answer.status == 200
+            told = answer.json
+            assert not told["fresh"]
+            assert "by words alone" in told["freshness"]
+            assert [one["kind"] for one in told["items"]] == ["file", "file"]
+            assert told["items"][0]["path"] == "shop/discounts.py"
+            assert "1: def apply_discounts(price):" in told["items"][0]["text"]
+            assert server.get("/api/context", task="apply discounts", budget=200).json["tokens"] <= 200
+            for path, asked in (
+                ("/api/search", {"query": "discounts"}),
+                ("/api/ask", {"question": "discounts"}),
+                ("/api/status", {}),
+                ("/api/why", {"task": "discounts", "symbol": "Basket"}),
+            ):
+                refused = server.get(path, **asked)
+                assert refused.status == 503
+                assert refused.headers["retry-after"] == "1"
+        _until(lambda: server.get("/api/status").status == 200)
+        assert server.get("/api/context", task="apply discounts").json["items"][0]["symbol"] == "apply_discounts"
+
+
+def test_runs_that_another_process_is_writing_are_asked_for_later(root: Path, server: Server) -> None:
+    writer = sqlite3.connect(root / ".assay" / "runs.db", isolation_level=None)
+    with contextlib.closing(writer):
+        writer.execute("BEGIN EXCLUSIVE")
+        for path in ("/api/runs", "/runs", "/compare"):
+            answer = server.get(path)
+            assert (answer.status, answer.headers["retry-after"]) == (503, "1")
+            assert "another process is writing" in answer.text
+    assert server.get("/api/runs").status == 200
+
+
+@pytest.mark.parametrize("gone", ["current", "generations", "everything"])
+@pytest.mark.parametrize("options", [(), ("--no-watch",)], ids=["watched", "not watched"])
+def test_an_index_that_is_deleted_is_said_and_built_again(gone: str, options: tuple[str, ...], tmp_path: Path) -> None:
+    root = written(tmp_path / "shop")
+    assert assay(root, "index").code == 0
+    home = Home.of(root)
+    with serving(root, *options) as server:
+        assert server.get("/api/context", task="discounts").json["fresh"]
+        if gone == "everything":
+            shutil.rmtree(root / ".assay")
+            home = Home.of(root)
+        with home.writing():  # so that we see it before it is there again
+            if gone == "current":
+                (root / ".assay" / "current").unlink()
+            elif gone == "generations":
+                shutil.rmtree(root / ".assay" / "generations")
+            page = server.get("/", task="apply discounts").text
+            assert "It is being built again" in page
+            assert "by words alone" in page
+            assert server.get("/api/symbols", pattern="Basket").status == 503
+        _until(lambda: server.get("/api/symbols", pattern="Basket").status == 200)
+        assert server.get("/api/context", task="apply discounts").json["items"][0]["symbol"] == "apply_discounts"
+
+
+def test_a_repository_that_is_away_for_a_while_is_answered_about_when_it_is_back(tmp_path: Path) -> None:
+    root, away = written(tmp_path / "shop"), tmp_path / "away"
+    assert assay(root, "index").code == 0
+    with serving(root) as server:
+        assert server.get("/api/context", task="discounts").status == 200
+        root.rename(away)
+        for path in ("/api/context", "/"):
+            answer = server.get(path, task="discounts")
+            assert answer.status == 503
+            assert "no such folder" in answer.text
+        away.rename(root)
+        _until(lambda: server.get("/api/context", task="discounts").status == 200)
+
+
+def _until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
 
 
 # parameters

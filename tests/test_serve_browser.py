@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+from assay.store.layout import Home
 from browser import EXECUTABLE, Browser, Page
 from command import assay
 from serving import Server, serving, written
@@ -67,6 +69,36 @@ def test_a_task_is_typed_and_answered(page: Page, server: Server) -> None:
     assert page.run("document.querySelector('#task').value") == TASK
 
 
+def test_several_repositories_are_searched_as_one(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> None:
+    base = tmp_path_factory.mktemp("several")
+    shop = written(base / "shop")
+    written(
+        base / "staff",
+        {
+            "pay.py": "def apply_discounts(staff):\n    return staff * 0.5\n",
+            "pay.md": "# Discounts\n\nStaff pay half.\n",
+        },
+    )
+    assert assay(base, "index", "shop", "staff").code == 0
+    with serving(shop, "--root", str(base / "staff")) as server, browser.page() as page:
+        page.go(server.address)
+        page.type("apply discounts")
+        page.press("Enter")
+        page.wait("document.querySelectorAll('.results > li').length > 2")
+        places = page.run("[...document.querySelectorAll('.results .place')].map(one => one.textContent)")
+        assert {one.partition("/")[0] for one in places} == {"shop", "staff"}
+        own = next(number for number, one in enumerate(places, 1) if one.startswith("staff/pay.py"))
+        page.click(f".results > li:nth-child({own}) summary")
+        page.wait(f"document.querySelector('.results > li:nth-child({own}) .detail') !== null")
+        assert "staff * 0.5" in page.text(f".results > li:nth-child({own}) .code")
+        page.click(".views button[value=passages]")
+        page.wait("document.querySelector('.passages') !== null")
+        assert "staff/pay.md" in page.text(".passages")
+        page.click("nav a[href='/index']")
+        page.wait("document.querySelectorAll('.member').length === 2")
+        _quiet(page, server)
+
+
 def test_a_result_is_opened_by_keys_and_explains_itself(page: Page, server: Server) -> None:
     page.go(f"{server.address}/?task=apply+discounts")
     page.press("/")
@@ -85,6 +117,47 @@ def test_a_result_is_opened_by_keys_and_explains_itself(page: Page, server: Serv
     page.press("Escape")
     assert page.run("document.querySelector('.results details').open") is False
     assert page.run(f"{FOCUSED} === document.querySelector('.results summary')")
+
+
+def test_the_switch_asks_the_same_of_passages_and_for_an_answer(page: Page, server: Server) -> None:
+    page.go(server.address)
+    page.type("when are discounts applied")
+    page.click(".views button[value=passages]")
+    page.wait("document.querySelectorAll('.passages > li').length > 1 && document.readyState === 'complete'")
+    assert page.run("document.querySelector('.passages mark') !== null")
+    page.press("ArrowDown")
+    page.press("Enter")
+    page.wait("document.querySelector('.passages details').open")
+    assert "Lowers a price by the discounts" in page.text(".passages .opened")
+    page.run("window.same = true")
+    page.press("/")
+    page.press("Enter")  # asks the same view again
+    page.wait("window.same === undefined && document.readyState === 'complete'")
+    assert page.run("location.search.includes('view=passages') && document.querySelector('.passages') !== null")
+    page.run("document.querySelector('.views button[value=answer]').focus()")
+    page.press("Enter")
+    page.wait("document.querySelector('.answer .cite') !== null")
+    page.click(".answer .cite")
+    assert page.run("document.querySelector('li:target').id") == "source-1"
+    page.click("li:target a")
+    page.wait("location.pathname === '/passage' && document.querySelector('.cited') !== null")
+
+
+def test_a_page_that_waits_for_the_index_comes_back_but_never_while_somebody_types(
+    browser: Browser, tmp_path: Path
+) -> None:
+    root = written(tmp_path / "shop")
+    with browser.page() as page:
+        with Home.of(root).writing(), serving(root) as server:
+            page.go(f"{server.address}/?task=apply+discounts")
+            assert "by words alone" in page.text()
+            page.run("window.same = true")
+            page.wait("window.same === undefined && document.querySelector('#task') !== null")  # it came back
+            page.run("window.same = true; document.querySelector('#task').focus()")
+            page.type(" of a basket")
+            time.sleep(3)
+            assert page.run("window.same && document.querySelector('#task').value.includes('of a basket')")
+        assert page.complaints == []
 
 
 def test_tab_reaches_everything_in_order(page: Page, server: Server) -> None:
@@ -164,7 +237,19 @@ def test_the_token_is_asked_for_once(browser: Browser, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/?task=apply+discounts&why=Basket", "/runs", "/run", "/compare", "/sweeps", "/index"]
+    "path",
+    [
+        "/",
+        "/?task=apply+discounts&why=Basket",
+        "/?task=discounts&view=passages",
+        "/?task=when+are+discounts+applied&view=answer",
+        "/?task=zzz+kubernetes&view=answer",
+        "/runs",
+        "/run",
+        "/compare",
+        "/sweeps",
+        "/index",
+    ],
 )
 def test_a_phone_shows_every_page_without_scrolling_sideways(path: str, browser: Browser, server: Server) -> None:
     with browser.page(width=360, height=740, phone=True) as page:

@@ -14,9 +14,11 @@ from assay.evaluate.report.markup import element
 from assay.repository import Repository
 from assay.retrieve.contributions import COMPONENTS, contributions
 from assay.retrieve.neighbourhood import neighbourhood
+from assay.serve.pages.answer import blocks
 from assay.serve.pages.neighbourhood import drawn
 from assay.serve.pages.trends import Line, Reading, trend
 from assay.serve.static import static
+from assay.store.layout import Home
 from command import assay
 from serving import Server, serving, written
 
@@ -77,6 +79,7 @@ def every_page(server: Server) -> dict[str, str]:
     """The pages with something on them."""
     runs = [one["run_id"] for one in server.get("/api/runs").json["runs"]]
     sweep = server.get("/api/sweeps").json["sweeps"][0]["sweep_id"]
+    [passage] = [one["id"] for one in server.get("/api/search", query="discounts", path="page.md").json["results"]]
     asked = [
         *((page, {}) for page in PAGES),
         ("/", {"task": f"apply discounts {SCRIPT}", "why": "send_invoice"}),
@@ -85,6 +88,10 @@ def every_page(server: Server) -> dict[str, str]:
         ("/result", {"task": "discounts", "id": f"{ALARM}.py::discounts_of_a_file"}),
         ("/result", {"task": "discounts", "id": "text.py::discounts_in_text"}),
         ("/result-part", {"task": "discounts", "id": f"odd.kt::`{ALARM}`"}),
+        ("/", {"task": f"discounts {SCRIPT}", "view": "passages"}),
+        ("/", {"task": f"what are discounts {ALARM}", "view": "answer"}),
+        ("/", {"task": "zzzzz wwwww", "view": "answer"}),
+        ("/passage", {"id": passage, "start": 1, "end": 3}),
         ("/run", {"run": runs[0]}),
         ("/compare", {"a": runs[0], "b": runs[1]}),
         ("/compare/query", {"a": runs[0], "b": runs[1], "query": f"q{ALARM}"}),
@@ -108,7 +115,7 @@ def test_nothing_of_a_repository_becomes_markup(every_page: dict[str, str]) -> N
 
 def test_hostile_names_are_shown_as_they_are(every_page: dict[str, str]) -> None:
     shown = element("p", ALARM)[3:-4]
-    for name in ("/ 5", "/result 8", "/result-part 10", "/compare/query 13"):
+    for name in ("/ 5", "/result 8", "/result-part 10", "/ 11", "/ 12", "/passage 14", "/compare/query 17"):
         assert shown in every_page[name], name
 
 
@@ -126,6 +133,69 @@ def test_a_search_ranks_and_says_what_scores_are_made_of(server: Server) -> None
     assert 'class="component-words"' in page
     legend = page[page.index('class="components"') :]
     assert "words" in legend[: legend.index("</ul>")]
+
+
+def test_passages_have_their_section_their_lines_and_the_words_marked(server: Server) -> None:
+    page = server.get("/", task="total price of a basket", view="passages").text
+    first = page[page.index('class="results passages"') :]
+    first = first[: first.index("</li>")]
+    assert "<strong>Prices</strong>" in first
+    assert "docs/prices.md:1-3" in first
+    assert "<mark>basket</mark>" in first
+    assert 'data-number="3">' in first  # the whole of it is there to be opened
+    whole = server.ask("GET", next(one["href"] or "" for one in Elements(first).named("a"))).text
+    assert "before the invoice is sent" in whole
+
+
+def test_an_answer_cites_sources_that_stand_below_it_and_lead_to_the_text(server: Server) -> None:
+    page = server.get("/", task="when are discounts applied", view="answer").text
+    elements = Elements(page)
+    cites = [one["href"] for one in elements.named("a") if one.get("class") == "cite"]
+    sources = {f"#{one['id']}" for one in elements.named("li") if (one.get("id") or "").startswith("source-")}
+    assert cites
+    assert set(cites) <= sources
+    [where] = [one["href"] or "" for one in elements.named("a") if (one["href"] or "").startswith("/passage")][:1]
+    text = server.ask("GET", where.partition("#")[0]).text
+    assert re.search('class="line cited" data-number="3" id="cited">.*Discounts are applied', text)
+
+
+def test_what_is_not_answered_says_what_came_nearest(server: Server) -> None:
+    page = server.get("/", task="which discounts has the moon on kubernetes", view="answer").text
+    assert "No answer" in page
+    assert "“kubernetes”" in page
+    assert "--threshold" not in page
+    assert 'class="results passages"' in page[page.index("What came nearest") :]
+
+
+def test_a_passage_that_is_not_there_is_not_found(server: Server) -> None:
+    for id in ("docs/prices.md#prices:00000000", "docs/prices.md", "#", "../outside.md#x:00000000"):
+        assert server.get("/passage", id=id).status == 404
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Words. [#1]", '<p>Words. <a href="#source-1" class="cite" title="Source 1">1</a></p>'),
+        ("Of nobody [#7]", "<p>Of nobody [#7]</p>"),
+        ("Call `run()` and ``x [#1]``", "<p>Call <code>run()</code> and <code>x [#1]</code></p>"),
+        ("~~~\na [#1] <b>\n~~~", '<pre class="code"><code>a [#1] &lt;b&gt;</code></pre>'),
+        ("a\n```\nnever ends", '<p>a</p><pre class="code"><code>never ends</code></pre>'),
+        ("**Strong <b>** 2**3**4", "<p><strong>Strong &lt;b&gt;</strong> 2<strong>3</strong>4</p>"),
+        ("one\n\n\ntwo", "<p>one</p><p>two</p>"),
+        ("[x](javascript:alert(1)) <img src=x>", "<p>[x](javascript:alert(1)) &lt;img src=x&gt;</p>"),
+    ],
+)
+def test_of_markdown_only_code_and_citations_become_markup(text: str, shown: str) -> None:
+    assert "".join(blocks(text, {1})) == shown
+
+
+def test_the_views_are_a_switch_that_takes_the_task_along(server: Server) -> None:
+    for view in ("code", "passages", "answer"):
+        buttons = Elements(server.get("/", task="discounts", view=view).text).named("button")
+        switch = {one["value"]: one["aria-pressed"] for one in buttons if "aria-pressed" in one}
+        assert switch == {name: str(name == view).lower() for name in ("code", "passages", "answer")}
+        assert [one["value"] for one in buttons if one.get("class") == "go"] == [view]
+    assert server.get("/", task="x", view="poem").status == 400
 
 
 def test_why_not_says_where_something_was_lost_or_offers_the_nearest(server: Server) -> None:
@@ -159,6 +229,23 @@ def test_where_there_is_nothing_yet_a_page_says_what_to_do(tmp_path: Path) -> No
         assert "assay eval sweep --golden" in server.get("/sweeps").text
         assert server.get("/").status == 200
         assert server.get("/index").status == 200
+
+
+def test_while_the_index_is_built_a_look_at_the_files_answers(tmp_path: Path) -> None:
+    root = written(tmp_path / f"shop {ALARM}")
+    written(root, HOSTILE)
+    with Home.of(root).writing(), serving(root) as server:  # whoever indexes has to wait
+        for view in ("code", "passages", "answer"):
+            page = server.get("/", task=f"apply discounts {SCRIPT}", view=view)
+            assert page.status == 200
+            assert "Indexing" in page.text
+            assert "by words alone" in page.text
+            assert "def apply_discounts(price):" in page.text
+            assert 'http-equiv="refresh"' in page.text
+            assert not Elements(page.text).named("img")
+            assert len(Elements(page.text).named("script")) == 2
+        assert "Indexing" in server.get("/").text
+        assert "Indexing" in server.get("/index").text
 
 
 def test_an_empty_folder_is_served(tmp_path: Path) -> None:

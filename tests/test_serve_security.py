@@ -20,7 +20,7 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from assay.errors import AssayError
-from assay.serve.access import COOKIE, Access
+from assay.live.access import COOKIE, Access
 from assay.serve.guard import LARGEST_BODY, Guard
 from assay.serve.server import CONNECTIONS
 from assay.serve.workers import Busy, Workers
@@ -225,6 +225,8 @@ def test_only_what_is_indexed_is_ever_read(path: str, server: Server) -> None:
         for address in (
             f"/result?task=discounts&id={asked}",
             f"/result-part?task=discounts&id={asked}",
+            f"/passage?id={asked}",
+            f"/passage?id={asked}%23x:00000000",
             f"/{asked}",
             f"/static/{asked}",
             f"/sweep?sweep={asked}",
@@ -341,8 +343,11 @@ def _first_line(link: socket.socket) -> bytes:
 
 @pytest.fixture(scope="module")
 def impatient(root: Path) -> Iterator[Server]:
-    """A server that waits only a moment for the head of a request."""
-    code = "import assay.serve.server as s; s.HEADER_SECONDS = 0.5; from assay.cli import main; main()"
+    """A server that waits only a moment for the head of a request, and not much longer for the rest."""
+    code = (
+        "import assay.serve.server as s; s.HEADER_SECONDS = 0.5; from assay.serve.guard import Guard; Guard.__init__.__defaults__ = (1.5,); "
+        "from assay.cli import main; main()"
+    )
     with serving(root, command=(sys.executable, "-c", code)) as found:
         yield found
 
@@ -371,6 +376,51 @@ def test_who_never_says_what_is_wanted_is_not_waited_for(first: bytes, said: byt
                         break
         assert time.monotonic() < until
     assert impatient.get("/api/status").status == 200
+
+
+HEAD = b"POST /api/context HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+SLOW = {
+    "head": (b"", b"GET /api/status HTTP/1.1\r\nHost: localhost\r\nX-Slow: " + b"x" * 10_000),
+    "body": (HEAD + b"Content-Length: 10000\r\n\r\n", b'{"task": "' + b"x" * 9_988 + b'"}'),
+    "chunked body": (HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n" * 10_000),
+}
+
+
+@pytest.mark.parametrize("part", SLOW)
+def test_who_sends_a_byte_now_and_then_is_not_waited_for(part: str, impatient: Server) -> None:
+    """Forty at once that never stand still; meanwhile others are answered."""
+    at_once, rest = SLOW[part]
+    links = [socket.create_connection((impatient.host, impatient.port), PATIENCE) for _ in range(40)]
+    try:
+        for link in links:
+            link.sendall(at_once)
+            link.setblocking(False)
+        waiting, deadline, at = set(links), time.monotonic() + PATIENCE, 0
+        while waiting:
+            assert time.monotonic() < deadline
+            waiting -= {link for link in waiting if _is_over(link, rest[at : at + 1])}
+            at += 1
+            assert at < len(rest)
+            if at == 3:
+                assert impatient.get("/api/status").status == 200
+            time.sleep(0.05)
+    finally:
+        for link in links:
+            link.close()
+    assert impatient.get("/api/status").status == 200
+
+
+def _is_over(link: socket.socket, byte: bytes) -> bool:
+    """Sends a byte; says whether the server has answered that it took too long, or has hung up."""
+    try:
+        link.sendall(byte)
+        said = link.recv(4096)
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        return True
+    assert not said or said.split()[1] in (b"400", b"408", b"504")
+    return True
 
 
 def test_many_questions_at_once_are_all_answered(server: Server) -> None:

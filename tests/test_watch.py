@@ -24,6 +24,7 @@ from assay.store.index import Index, NoIndex
 from assay.store.layout import Home
 from command import COMMAND, ENVIRONMENT, assay
 from conftest import Repository
+from processes import children, running
 
 PATIENCE = 90.0  # seconds: the machine may be busy
 SETTLED = 3.0  # seconds in which a second refresh would have begun
@@ -200,7 +201,8 @@ def test_a_child_that_is_killed_is_said_and_tried_again(repository: Repository) 
     with repository.home.writing():
         watch = Watch(repository.root, "--poll", "0.5")
         watch.says("waiting for it")
-        _kill_children(watch.process.pid)
+        for child in children(watch.process.pid):
+            os.kill(child, signal.SIGKILL)
         watch.says(r"failed: indexing ended before it was done \(by signal 9\)")
     try:
         watch.says("indexed 1 file")
@@ -208,12 +210,50 @@ def test_a_child_that_is_killed_is_said_and_tried_again(repository: Repository) 
         watch.process.kill()
 
 
-def _kill_children(pid: int) -> None:
-    found = subprocess.run(
-        ["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=True
-    ).stdout.split()
-    for child in map(int, found):
-        os.kill(child, signal.SIGKILL)
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGKILL], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "command", [("watch",), ("mcp",), ("mcp", "--http", "0"), ("serve", "--port", "0")], ids=" ".join
+)
+def test_whatever_ends_it_ends_the_child_that_indexes_too(
+    command: tuple[str, ...], ending: signal.Signals, repository: Repository
+) -> None:
+    repository.write("app.py", "def run(): ...\n")
+    with repository.home.writing():  # the child waits for this
+        process = subprocess.Popen(
+            [*COMMAND, *command, "--root", str(repository.root)],
+            env=ENVIRONMENT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            until(lambda: bool(_indexing(repository)))
+            process.send_signal(ending)
+            process.wait(PATIENCE)
+            until(lambda: not _indexing(repository))
+        finally:
+            process.kill()
+            process.communicate()
+
+
+def test_a_child_that_has_nothing_to_say_notices_that_it_works_for_nobody(repository: Repository) -> None:
+    repository.write("app.py", "def run(): ...\n")
+    command = [sys.executable, "-m", "assay.live.child", "index", str(repository.root), str(repository.home.folder)]
+    with repository.home.writing():
+        child = subprocess.Popen(
+            command, env=ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
+        )
+        try:
+            with pytest.raises(subprocess.TimeoutExpired):
+                child.wait(1)
+            child.communicate(timeout=PATIENCE)  # closes its stdin
+            assert child.returncode == -signal.SIGTERM
+        finally:
+            child.kill()
+
+
+def _indexing(repository: Repository) -> list[int]:
+    return running("assay.live.child", "index", str(repository.root))
 
 
 def test_without_events_files_are_looked_at_in_intervals(repository: Repository) -> None:
@@ -333,9 +373,7 @@ def test_closing_ends_the_child_at_once(repository: Repository) -> None:
         resident = Resident(repository.root)
         until(lambda: "waiting" in resident.state.why)
         resident.close()
-        assert not subprocess.run(
-            ["pgrep", "-f", f"assay.live.child index {repository.root}"], capture_output=True
-        ).stdout
+        assert not _indexing(repository)
 
 
 def test_too_few_watches_are_no_reason_to_stop(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -56,7 +56,7 @@ def _sums(text: str) -> list[tuple[float, float]]:
     return done
 
 
-@pytest.mark.parametrize("profile", ["default", "lexical", "no-history", "seed"])
+@pytest.mark.parametrize("profile", ["default", "change", "lexical", "no-history", "seed"])
 @pytest.mark.parametrize("symbol", ["Basket.total_price", "Basket", "discounted", "invoice", "test_price"])
 def test_the_printed_numbers_add_up(shop: Repository, symbol: str, profile: str) -> None:
     sums = _sums(assay(shop.root, "why", TASK, symbol, "--profile", profile).out)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from assay.retrieve.names import NoSuchSymbol as NoSuchSymbol
     from assay.store.index import NoIndex as NoIndex
     from assay.store.index import UnusableIndex as UnusableIndex
+    from assay.workspace import Workspace as Workspace
+    from assay.workspace import open_all as open_all
 
 _HOMES = {
     "Affected": "assay.retrieve.impact",
@@ -37,7 +39,9 @@ _HOMES = {
     "Ranked": "assay.core.packs",
     "Repository": "assay.repository",
     "UnusableIndex": "assay.store.index",
+    "Workspace": "assay.workspace",
     "open": "assay.repository",
+    "open_all": "assay.workspace",
 }
 
 __all__ = ["__version__", *_HOMES]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
@@ -19,15 +19,16 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-_OPTIONAL = ("page", "headings", "symbol", "vector")  # of a result of a search
+_OPTIONAL = ("page", "headings", "symbol", "vector", "repository")  # of a result of a search
 
 
 def item(one: Item) -> Json:
     """The stable form of an item."""
-    return {
+    told = {
         "id": one.id, "symbol": one.symbol, "kind": one.kind, "path": one.path, "start": one.start, "end": one.end,
         "signature": one.signature, "doc": one.doc, "test": one.test,
     }  # fmt: skip
+    return told | ({"repository": one.repository} if one.repository else {})
 
 
 def symbols(pattern: str, found: Sequence[Item], limit: int) -> Json:
@@ -52,7 +53,7 @@ def impact(changed: Sequence[Item], found: Sequence[Affected], limit: int) -> Js
 def explanation(one: Explanation) -> Json:
     return {
         **item(one.item), "rank": one.rank, "score": one.score, "best": one.best, "lost": one.lost, "channels": one.channels,
-        "factors": one.factors, "pointed": one.pointed, "shared": one.shared, "parts": one.parts, "times": one.times,
+        "factors": one.factors, "pointed": one.pointed, "shared": one.shared, "parts": one.parts, "times": one.times, "ranker": one.ranker,
         "words": [dataclasses.asdict(word) for word in one.words], "walk": [dataclasses.asdict(way) for way in one.ways],
     }  # fmt: skip
 
@@ -72,7 +73,7 @@ def _found(rank: int, one: Found) -> Json:
         "rank": rank, "id": one.id, "kind": one.kind, "path": one.path, "language": one.language, "start": one.start, "end": one.end,
         "page": one.page, "headings": list(one.headings), "symbol": one.symbol, "citation": one.place,
         "score": round(one.score, 6), "lexical": round(one.lexical, 6), "vector": None if isnan(one.vector) else round(one.vector, 6),
-        "text": one.text,
+        "text": one.text, "repository": one.repository,
     }  # fmt: skip
     return {name: value for name, value in told.items() if value or name not in _OPTIONAL}
 
@@ -81,6 +82,13 @@ def ask(reply: Reply, fresh: bool) -> Json:
     from assay.answer.render import as_json
 
     return as_json(reply) | {"fresh": fresh}
+
+
+def each(repo: Repository, told: Callable[[Repository], Json]) -> Json:
+    """What there is to tell of a repository; of several, a list."""
+    if "" in repo.members:
+        return told(repo)
+    return {"repositories": [{"repository": label, **told(one)} for label, one in repo.members.items()]}
 
 
 def status(repo: Repository) -> Json:

@@ -87,7 +87,7 @@ class Question(ABC):
         if not self.stale:
             return "fresh: nothing changed since"
         names = ", ".join(self.stale[:_NAMED]) + (" …" if len(self.stale) > _NAMED else "")
-        return f"{counted(len(self.stale), 'file')} changed since it was made ({names}); run: assay index"
+        return f"{counted(len(self.stale), 'file')} changed since it was made ({names}); run: {self.repo.indexing}"
 
 
 @dataclass(frozen=True)
@@ -103,10 +103,7 @@ class Task(Question):
     def answer(self) -> Context:
         answer = super().answer()
         if self.session:
-            from assay import learn
-
-            given = [packed.item for packed in answer.items]
-            learn.returned(self.repo.index, self.repo.home, self.repo.source, given, self.task, self.session)
+            self.repo.note_given([packed.item for packed in answer.items], self.task, self.session)
         return answer
 
     def found(self) -> tuple[Sequence[Ranked], Heading]:
@@ -133,9 +130,7 @@ class Files(Question):
 
     @cached_property
     def paths(self) -> list[str]:
-        from assay.paths import indexed_paths
-
-        return indexed_paths(self.files, self.repo.root, self.repo.index)
+        return self.repo.paths_of(self.files)
 
     def parts(self) -> Iterable[object]:
         return [self.task, self.paths]
@@ -158,6 +153,7 @@ class Review(Question):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.repo.only("a review")
         if self.links and not _ADDRESS.fullmatch(self.links):
             raise AssayError(f"links must be an address like https://forge/owner/name/blob/COMMIT, not {self.links}")
 

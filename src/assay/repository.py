@@ -26,7 +26,7 @@ from assay.store.layout import LEARNED, Home
 
 if TYPE_CHECKING:
     from assay.answer.reply import Reply
-    from assay.core.packs import Ranked
+    from assay.core.packs import Ranked, Source
     from assay.ingest.freshness import Freshness, Look, Watch
     from assay.ingest.listing import Listing
     from assay.ingest.report import Progress, Report
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from assay.retrieve.explain import Explanation
     from assay.retrieve.found import Found
     from assay.retrieve.impact import Affected
-    from assay.retrieve.source import WorkingTree
     from assay.retrieve.status import Status
     from assay.searching import Searcher
     from assay.store.passages import Passages
@@ -91,11 +90,11 @@ class Repository:
         return self._index
 
     @property
-    def source(self) -> WorkingTree:
+    def source(self) -> Source:
         """The text of the files as they are now."""
-        from assay.retrieve.source import WorkingTree
+        from assay.retrieve.source import source_of
 
-        return WorkingTree(self.index)
+        return source_of(self.index)
 
     @cached_property
     def configuration(self) -> Configuration:
@@ -186,6 +185,12 @@ class Repository:
             warnings.warn(str(error), stacklevel=2)
             return NOTHING
 
+    def note_given(self, items: Sequence[Item], task: str, session: str) -> None:
+        """Remembers what a session was given."""
+        from assay import learn
+
+        learn.returned(self.index, self.home, self.source, items, task, session)
+
     def why(
         self, task: str, symbol: str, k: int = 10, *, profile: str | None = None, session: str = ""
     ) -> list[Explanation]:
@@ -232,7 +237,6 @@ class Repository:
         `since` is a date or a commit. How passages are divided, embedded and judged again is settled in assay.toml unless it is said here.
         """
         from assay.retrieve.filters import Filters
-        from assay.since import changed_since
 
         if not query.strip():
             raise AssayError("what is sought? Give some words")
@@ -240,9 +244,10 @@ class Repository:
             raise AssayError(f"k must be at least 1, not {k}: it is how many results are wanted")
         searcher = self.searcher(chunker, embedder, reranker, progress=progress)
         passages = searcher.search.passages
-        changed = changed_since(self.root, since, {*self.files, *passages.paths}) if since else None
+        changed = self._changed_since(since, {*self.files, *passages.paths}) if since else None
         spoken = self._known_languages(languages, passages)
-        return searcher.ranked(query, k, Filters(tuple(paths), spoken, tuple(kinds), changed, documents, code))
+        patterns = self._path_patterns(paths)
+        return searcher.ranked(query, k, Filters(patterns, spoken, tuple(kinds), changed, documents, code))
 
     def ask(
         self,
@@ -301,6 +306,14 @@ class Repository:
         """What a search looks at, in words."""
         return self.searcher(chunker).search.extent
 
+    def _path_patterns(self, paths: Sequence[str]) -> tuple[str, ...]:
+        return tuple(paths)
+
+    def _changed_since(self, when: str, paths: set[str]) -> frozenset[str]:
+        from assay.since import changed_since
+
+        return changed_since(self.root, when, paths)
+
     def _known_languages(self, languages: Sequence[str], passages: Passages) -> tuple[str, ...]:
         from assay.retrieve.settings import known
 
@@ -327,14 +340,31 @@ class Repository:
 
     def affected_tests(self, paths: Iterable[str], *, depth: int = 6) -> list[Affected]:
         """The tests that reach the files, nearest and surest first. Paths are relative to the root."""
-        from assay.paths import indexed_paths
         from assay.retrieve import impact
 
-        wanted = indexed_paths(list(paths), self.root, self.index)
-        changed = [item for path in wanted for item in impact.items_in(self.index, path)]
+        changed = [item for path in self.paths_of(list(paths)) for item in impact.items_in(self.index, path)]
         return impact.affected_tests(self.index, changed, depth)
 
+    def paths_of(self, files: Sequence[str]) -> list[str]:
+        """Files as the index calls them, each once; one that it does not have is an error that says why."""
+        from assay.paths import indexed_paths
+
+        return indexed_paths(files, self.root, self.index)
+
     # the index itself
+
+    @property
+    def members(self) -> Mapping[str, Repository]:
+        """The repositories it is made of, by label: itself, without one."""
+        return {"": self}
+
+    def own(self, items: Iterable[Item]) -> dict[str, list[Item]]:
+        """Items by the label of the member that has them."""
+        return {"": list(items)}
+
+    def only(self, what: str) -> Repository:
+        """Itself, for what is asked of one repository at a time; of several an error that says which to name."""
+        return self
 
     @property
     def files(self) -> Mapping[str, FileRow]:
@@ -350,6 +380,11 @@ class Repository:
     def freshness(self) -> Freshness:
         """The files that changed since they were indexed."""
         return self.look().freshness
+
+    @property
+    def indexing(self) -> str:
+        """The command that brings the index up to date."""
+        return "assay index"
 
     def look_ahead(self) -> None:
         """Has git list the files for the first look, while this process imports what it needs."""

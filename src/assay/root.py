@@ -1,9 +1,15 @@
-"""Which folder is meant: the repository around a place."""
+"""Which folder is meant: the repository around a place, or the workspace."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
+
+from assay.errors import AssayError
+
+_SETTINGS = "assay.toml"
+_WORKSPACE = re.compile(rb"^\s*(?:\[\s*)?workspace\b", re.MULTILINE)
 
 
 def root_around(place: Path) -> Path:
@@ -27,3 +33,29 @@ def root_around(place: Path) -> Path:
     except OSError:
         pass
     return place
+
+
+def workspace_around(place: Path) -> Path | None:
+    """The folder at or above a place whose assay.toml has a workspace; repositories end the search: in one, it alone is meant."""
+    for folder in (place, *place.parents):
+        if _has_workspace(folder):
+            return folder
+        if (folder / ".git").exists() or (folder / ".assay" / "current").exists():
+            break
+    return None
+
+
+def _has_workspace(folder: Path) -> bool:
+    """Whether repositories are named there; also where that is wrong, which is said when they are opened."""
+    try:
+        written = (folder / _SETTINGS).read_bytes()
+    except OSError:
+        return False
+    if not _WORKSPACE.search(written):
+        return False
+    from assay.retrieve.configuration import load
+
+    try:
+        return bool(load(folder).workspace.roots)
+    except AssayError:
+        return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,8 @@ from assay.retrieve.found import Found
 from assay.retrieve.search import Rerank, Search, Weights
 from assay.store.index import Index
 from assay.store.layout import Home
+from assay.store.several import Several
+from assay.store.several.passages import PassagesOfAll
 from assay.text import chunk
 
 if TYPE_CHECKING:
@@ -57,13 +59,46 @@ def is_ready(home: Home, settings: SearchSettings) -> bool:
     return embedded(home, str(chosen), settings.embedder)
 
 
+def prepare_all(
+    index: Several,
+    places: Mapping[str, tuple[Path, Home]],
+    settings: SearchSettings,
+    progress: Progress | None = None,
+    folder: Path | None = None,
+) -> Searcher:
+    """What searches several repositories as one, from the root and the home of each: with one rarity of words, and one judge of the best."""
+    alone = dataclasses.replace(settings, reranker=NONE)
+    parts = [(part.label, prepare(*places[part.label], part.index, alone, progress)) for part in index.parts]
+    divided = PassagesOfAll([(label, part.search.passages) for label, part in parts])
+    search = Search(index, divided, Weights(vectors=settings.vectors))
+    meanings = [(part.meaning, len(part.search.passages)) for _, part in parts if part.meaning]
+    base = folder or next(iter(places.values()))[0]
+    return Searcher(search, _meaning(meanings), _reranker(settings, search, base))
+
+
+def _meaning(parts: Sequence[tuple[Meaning, int]]) -> Meaning | None:
+    if not parts:
+        return None
+    from assay.embed.passages import MeaningOfAll
+
+    return MeaningOfAll(parts)
+
+
+def _reranker(settings: SearchSettings, search: Search, root: Path) -> Reranker | None:
+    if settings.reranker == NONE:
+        return None
+    from assay.embed.rerankers import reranker
+
+    return reranker(settings.reranker, search.rarity, root, settings.reranker_key_variable)
+
+
 def prepare(
     root: Path, home: Home, index: Index, settings: SearchSettings, progress: Progress | None = None
 ) -> Searcher:
     """What searches an index as it is settled. What is not there yet is made: passages, vectors, a trained table."""
     chosen = chunk.parse(settings.chunker)
     divided = passages.prepare(root, home, chosen, progress)
-    meaning = reranker = None
+    meaning = None
     search = Search(index, divided, Weights(vectors=settings.vectors))
     if settings.embedder != NONE and settings.vectors > 0:
         from assay.embed.passages import prepare as embedded
@@ -71,8 +106,4 @@ def prepare(
         meaning = embedded(
             home, root, str(chosen), divided, settings.embedder, settings.embedder_key_variable, progress
         )
-    if settings.reranker != NONE:
-        from assay.embed.rerankers import reranker as chosen_reranker
-
-        reranker = chosen_reranker(settings.reranker, search.rarity, root, settings.reranker_key_variable)
-    return Searcher(search, meaning, reranker)
+    return Searcher(search, meaning, _reranker(settings, search, root))

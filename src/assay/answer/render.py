@@ -56,7 +56,8 @@ def as_json(reply: Reply) -> dict[str, Any]:
 
 
 def _citation(one: Source) -> dict[str, Any]:
-    return {
+    told = {
         "n": one.number, "id": one.id, "path": one.path, "start": one.start, "end": one.end, "page": one.page or None,
         "headings": list(one.headings), "citation": one.place, "text": one.text,
     }  # fmt: skip
+    return told | ({"repository": one.repository} if one.repository else {})

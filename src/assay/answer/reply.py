@@ -21,6 +21,7 @@ class Source:
     place: str  # for people: `docs/guide.md:12-14`, `manual.pdf, page 3`
     text: str
     language: str  # or the format of its document
+    repository: str = ""  # its label, where several are asked as one
 
     @property
     def title(self) -> str:
@@ -59,7 +60,9 @@ def source(number: int, found: Found, first: int, last: int, text: str) -> Sourc
         start, end = found.start + first, found.start + last
         place = place if found.page else f"{found.path}:{start}" + (f"-{end}" if end > start else "")
     headings = found.headings or ((found.title,) if found.symbol else ())
-    return Source(number, found.id, found.path, start, end, found.page, headings, place, text, found.language)
+    return Source(
+        number, found.id, found.path, start, end, found.page, headings, place, text, found.language, found.repository
+    )
 
 
 _TEXT_OF_ITS_OWN = frozenset({"html"})  # its lines are not those of the file: the passage's lines are cited

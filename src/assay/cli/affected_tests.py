@@ -12,7 +12,6 @@ from assay import json_answers
 from assay.cli.common import format_option, print_json
 from assay.cli.opening import repository_options
 from assay.errors import AssayError
-from assay.paths import indexed_paths
 from assay.repository import Repository
 
 
@@ -24,7 +23,7 @@ from assay.repository import Repository
 @format_option
 def command(files: tuple[str, ...], repo: Repository, depth: int, paths: bool, form: str) -> None:
     """The tests that reach FILES, or without FILES what git diff HEAD shows, nearest and surest first."""
-    wanted = indexed_paths(files, repo.root, repo.index) if files else _changed(repo.root)
+    wanted = repo.paths_of(files) if files else _changed(repo.only("what git diff shows").root)
     known = wanted if files else [path for path in wanted if path in repo.files]
     found = repo.affected_tests(known, depth=depth)
     test_files = list(dict.fromkeys(a.item.path for a in found))

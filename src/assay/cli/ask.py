@@ -60,7 +60,7 @@ def command(
     else:
         _print(reply, form, bool(shown and shown.anything))
         if stale:
-            click.echo(f"{len(stale)} files changed since they were indexed; run: assay index", err=True)
+            click.echo(f"{len(stale)} files changed since they were indexed; run: {repo.indexing}", err=True)
     if reply.problem:
         click.echo(f"assay: {printable(reply.problem)}; what came is above", err=True)
     raise click.exceptions.Exit(BROKEN if reply.problem else ANSWERED if reply.grounded else REFUSED)

@@ -9,20 +9,34 @@ from typing import Any, TypeVar
 import click
 
 from assay.errors import AssayError
-from assay.root import root_around
+from assay.root import root_around, workspace_around
 from assay.store.layout import Home
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def root_options(function: F) -> F:
-    """--root and --index-dir, for every command."""
-    function = click.option(
-        "--index-dir",
-        type=click.Path(path_type=Path),
-        help="Keep the index in DIR instead of .assay/ at the root.",
+_index_dir_option = click.option(
+    "--index-dir",
+    type=click.Path(path_type=Path),
+    help="Keep the index in DIR instead of .assay/ at the root.",
+    metavar="DIR",
+)
+
+
+def roots_options(function: F) -> F:
+    """--root, as often as there are repositories, and --index-dir."""
+    return click.option(
+        "--root",
+        "roots",
+        multiple=True,
         metavar="DIR",
-    )(function)
+        help="The repository. Several, each perhaps LABEL=DIR, are asked as one. Default: the workspace or repository around the current folder.",
+    )(_index_dir_option(function))
+
+
+def root_options(function: F) -> F:
+    """--root and --index-dir, for commands about one repository."""
+    function = _index_dir_option(function)
     return click.option(
         "--root",
         type=click.Path(path_type=Path),
@@ -47,6 +61,16 @@ def find_root(given: Path | None) -> Path:
     if given is not None:
         return given.resolve()
     return root_around(Path.cwd())
+
+
+def find_one(given: Path | None) -> Path:
+    """The same for what is about one repository: a workspace is none."""
+    folder = workspace_around((given or Path.cwd()).resolve())
+    if folder is not None and (given is None or folder == given.resolve()):
+        from assay.workspace import Workspace
+
+        Workspace.at(folder).only("this")
+    return find_root(given)
 
 
 def find_repository(given: Path | None) -> Path:

@@ -9,8 +9,11 @@ from pathlib import Path
 import click
 
 from assay.cli.common import find_root, format_option, print_json
+from assay.errors import AssayError
 from assay.retrieve.configuration import NAME, BadConfiguration, Configuration, Setting, load, settings
 from assay.retrieve.toml_text import key, value
+from assay.root import workspace_around
+from assay.roots import roots_of
 
 
 @click.command("config")
@@ -28,7 +31,7 @@ def command(action: str | None, root: Path | None, form: str) -> None:
     The text is TOML and can be kept as assay.toml. With the ACTION `check`, only says whether assay.toml is right: every mistake, and
     exit code 1 when there is one.
     """
-    where = find_root(root)
+    where = root.resolve() if root else workspace_around(Path.cwd()) or find_root(None)
     if action == "check":
         raise click.exceptions.Exit(_check(where, form))
     configuration = load(where)
@@ -44,8 +47,11 @@ def command(action: str | None, root: Path | None, form: str) -> None:
 def _check(root: Path, form: str) -> int:
     try:
         configuration, problems = load(root), list[str]()
+        roots_of(root)
     except BadConfiguration as error:
         configuration, problems = Configuration(root / NAME), error.problems
+    except AssayError as error:
+        problems = str(error).splitlines()
     if form == "json":
         print_json({"file": _file(configuration), "problems": problems})
     else:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import F, find_root, format_option, home_of, print_json, root_options
+from assay.cli.common import F, find_one, format_option, home_of, print_json, root_options
 from assay.core.items import Item
 from assay.core.learned import weighted
 from assay.errors import AssayError
@@ -114,7 +114,7 @@ def forget(symbols: tuple[str, ...], everything: bool, root: Path | None, index_
     if everything == bool(symbols):
         raise click.UsageError("name the symbols to forget, or give --all")
     if everything:
-        forgotten = forget_everything(home_of(find_root(root), index_dir))
+        forgotten = forget_everything(home_of(find_one(root), index_dir))
     else:
         index, home = _index(root, index_dir)
         items = _items(index, symbols)
@@ -129,7 +129,7 @@ def forget(symbols: tuple[str, ...], everything: bool, root: Path | None, index_
 
 
 def _index(root: Path | None, index_dir: Path | None) -> tuple[Index, Home]:
-    where = find_root(root)
+    where = find_one(root)
     home = home_of(where, index_dir)
     return Index.open(where, home), home
 

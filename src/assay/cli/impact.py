@@ -41,7 +41,7 @@ def command(
     for item in changed:
         click.echo(f"{item.kind} {item.symbol}  {item.path}:{item.start}")
     if not found:
-        click.echo("nothing in this repository calls it")
+        click.echo(f"nothing in {'this repository' if '' in repo.members else 'these repositories'} calls it")
     shown = 0
     for affected in found[:limit]:
         if affected.depth != shown:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
+import sqlite3
 from collections import Counter
 from pathlib import Path
 
 import click
 
-from assay.cli.common import find_root, format_option, home_of, print_json, root_options
+from assay.cli.common import format_option, print_json, roots_options
+from assay.cli.opening import repository_at
 from assay.cli.progress import Bar
+from assay.errors import AssayError
 from assay.ingest.pipeline import index
 from assay.ingest.report import Report
+from assay.repository import Repository
 from assay.text.counting import counted
 
 _SHOWN = 10  # problems printed without --verbose
 
 
 @click.command("index")
-@click.argument("path", required=False, type=click.Path(path_type=Path))
-@root_options
+@click.argument("paths", nargs=-1, metavar="[PATHS]...")
+@roots_options
 @click.option("--rebuild", is_flag=True, help="Start afresh instead of updating what changed.")
 @click.option("--verbose", "-v", is_flag=True, help="List every file that was passed over, and why.")
 @click.option(
@@ -27,23 +31,61 @@ _SHOWN = 10  # problems printed without --verbose
 )
 @format_option
 def command(
-    path: Path | None, root: Path | None, index_dir: Path | None, rebuild: bool, verbose: bool, strict: bool, form: str
+    paths: tuple[str, ...],
+    roots: tuple[str, ...],
+    index_dir: Path | None,
+    rebuild: bool,
+    verbose: bool,
+    strict: bool,
+    form: str,
 ) -> None:
-    """Bring the index of a repository up to date (PATH, or the one around the current folder).
+    """Bring the index of each repository up to date: of PATHS, of the workspace, or of the one around the current folder.
 
     Only what changed is parsed and resolved again. Exit code 1 means that everything else is indexed but some files could not be read.
     """
-    where = find_root(path or root)
+    repo = repository_at(paths or roots, index_dir)
+    several = "" not in repo.members
+    told, worst = [], 0
+    for label, member in repo.members.items():
+        done = _indexed(member, rebuild, several)
+        worst = max(worst, _code(done, strict))
+        if form == "json":
+            told.append(_json(label, member.root, done))
+            continue
+        if label:
+            click.echo(f"[{label}]")
+        if isinstance(done, Report):
+            _print(done, member.root, verbose)
+        else:
+            click.echo(f"assay: {done}", err=True)
+    if form == "json":
+        print_json({"repositories": told} if several else told[0])
+    raise click.exceptions.Exit(worst)
+
+
+def _indexed(repo: Repository, rebuild: bool, go_on: bool) -> Report | Exception:
+    """What was done; where others follow, also what went wrong."""
     bar = Bar()
     try:
-        report = index(where, home_of(where, index_dir), rebuild, bar)
+        return index(repo.root, repo.home, rebuild, bar)
+    except (AssayError, OSError, sqlite3.DatabaseError) as error:
+        if not go_on:
+            raise
+        return error
     finally:
         bar.close()
-    if form == "json":
-        print_json({"root": str(where), **dataclasses.asdict(report)})
-    else:
-        _print(report, where, verbose)
-    raise click.exceptions.Exit(1 if report.problems or (strict and report.notes) else 0)
+
+
+def _code(done: Report | Exception, strict: bool) -> int:
+    if not isinstance(done, Report):
+        return 2
+    return 1 if done.problems or (strict and done.notes) else 0
+
+
+def _json(label: str, root: Path, done: Report | Exception) -> dict[str, object]:
+    named: dict[str, object] = {"repository": label} if label else {}
+    told = dataclasses.asdict(done) if isinstance(done, Report) else {"failed": str(done)}
+    return {**named, "root": str(root), **told}
 
 
 def _print(report: Report, root: Path, verbose: bool) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import find_root, format_option, home_of, print_json, root_options
+from assay.cli.common import find_one, format_option, home_of, print_json, root_options
 from assay.ingest.scip import merge
 
 
@@ -21,7 +21,7 @@ def command(file: Path, root: Path | None, index_dir: Path | None, form: str) ->
     Make one with scip-python, scip-typescript, scip-java, rust-analyzer scip, … Its edges have confidence 1 and stay until the file they were
     read from changes. Exit code 1 when some of its documents are not in the index.
     """
-    where = find_root(root)
+    where = find_one(root)
     merged = merge(where, home_of(where, index_dir), file)
     if form == "json":
         print_json(dataclasses.asdict(merged))

@@ -13,6 +13,7 @@ from assay.cli.common import find_repository
 from assay.errors import AssayError
 from assay.ingest.walk import check_root
 from assay.mcp.clients import CLIENTS, Change, Client, plan, write
+from assay.root import workspace_around
 
 
 @click.command("init")
@@ -37,7 +38,7 @@ def command(root: Path | None, names: tuple[str, ...], only_show: bool) -> None:
     Zed (~/.config/zed/settings.json). Nothing else in these files changes, comments included; an entry for assay that is there stays.
     Exit code 1 when a file had to be left as it is.
     """
-    where = find_repository(root)
+    where = (None if root else workspace_around(Path.cwd())) or find_repository(root)
     check_root(where)
     started = _started_by()
     failed = False

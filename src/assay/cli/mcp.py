@@ -7,17 +7,18 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import find_repository, root_options
+from assay.cli.common import find_repository, roots_options
+from assay.cli.opening import repository_at
 from assay.errors import AssayError
 from assay.ingest.walk import check_root
-from assay.live import Resident
-from assay.mcp.address import Address
-from assay.mcp.first_look import FirstLook
+from assay.live import resident_of
+from assay.live.access import Access, listen
+from assay.live.first_look import FirstLook
 from assay.mcp.notes import Notes
 
 
 @click.command("mcp")
-@root_options
+@roots_options
 @click.option(
     "--http", "port", type=click.IntRange(0, 65535), metavar="PORT", help="Over HTTP at this port instead; 0 for any."
 )
@@ -33,7 +34,7 @@ from assay.mcp.notes import Notes
 @click.option("--no-watch", is_flag=True, help="Do not follow changes of files while it runs.")
 @click.option("--no-learning", is_flag=True, help="Keep nothing of what was asked for, and take no feedback.")
 def command(
-    root: Path | None,
+    roots: tuple[str, ...],
     index_dir: Path | None,
     port: int | None,
     host: str,
@@ -45,15 +46,16 @@ def command(
 
     It answers at once; where there is no index yet, by words alone while the index is built. `assay init` tells agents about it.
     """
-    where = find_repository(root)
-    check_root(where)
+    repo = repository_at(roots, index_dir, find_repository)
+    for one in repo.members.values():
+        check_root(one.root)
     if find_spec("mcp") is None:
         raise AssayError("serving agents needs the package mcp: pip install 'assay[mcp]'")
-    address = Address(host, token)
-    listening = address.listen(port) if port is not None else None
-    with Resident(where, index_dir, not no_watch) as resident, Notes(resident, not no_learning) as notes:
-        first = FirstLook(where)
-        if resident.home.named() is None:
+    access = Access(host, token)
+    listening = listen(host, port) if port is not None else None
+    with resident_of(repo, index_dir, not no_watch) as resident, Notes(resident, not no_learning) as notes:
+        first = FirstLook({label: one.root for label, one in repo.members.items()})
+        if not resident.wait(0):
             first.begin()
         from assay.mcp.running import over_http, over_stdio  # takes a second, in which the index is begun
         from assay.mcp.server import Serving
@@ -62,4 +64,4 @@ def command(
         if listening is None:
             over_stdio(serving)
         else:
-            over_http(serving, address, listening)
+            over_http(serving, access, listening)

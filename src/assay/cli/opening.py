@@ -4,32 +4,53 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from assay.cli.common import find_root, root_options
+from assay.cli.common import find_root, roots_options
+from assay.errors import AssayError
 from assay.repository import Repository
+from assay.root import workspace_around
 from assay.text.counting import counted
 
 
 def repository_options(function: Callable[..., None]) -> Callable[..., None]:
     """--root, --index-dir and --index. The command gets the open repository as `repo`."""
 
-    @root_options
+    @roots_options
     @click.option(
         "--index", "build", is_flag=True, help="Bring the index up to date first, or build it, without asking."
     )
     @functools.wraps(function)
-    def opened(*arguments: Any, root: Path | None, index_dir: Path | None, build: bool, **options: Any) -> None:
-        with Repository(find_root(root), index_dir) as repo:
-            if build or (repo.home.named() is None and _is_wanted(repo.root)):
-                _build(repo)
+    def opened(*arguments: Any, roots: tuple[str, ...], index_dir: Path | None, build: bool, **options: Any) -> None:
+        with repository_at(roots, index_dir) as repo:
+            for label, member in repo.members.items():
+                if build or (member.home.named() is None and _is_wanted(member.root)):
+                    _build(member, f"{label}: " if label else "")
             function(*arguments, repo=repo, **options)
 
     return opened
+
+
+def repository_at(
+    given: Sequence[str], index_dir: Path | None, find: Callable[[Path | None], Path] = find_root
+) -> Repository:
+    """The repository that is named, several as one, the workspace in or around the current folder, or the repository around it."""
+    named = [Path(one) for one in given]
+    workspace = workspace_around(Path.cwd()) if not named else None
+    if len(named) == 1 and named[0].is_dir() and workspace_around(named[0].resolve()) == named[0].resolve():
+        workspace = named[0].resolve()
+    if workspace is None and len(named) < 2 and not (named and "=" in given[0] and not named[0].exists()):
+        return Repository(find(named[0] if named else None), index_dir)
+    if index_dir:
+        raise AssayError("--index-dir is about one repository: each of several keeps its index in its own .assay/")
+    from assay.roots import roots
+    from assay.workspace import Workspace
+
+    return Workspace.at(workspace) if workspace else Workspace(roots(given))
 
 
 def _is_wanted(root: Path) -> bool:
@@ -41,7 +62,7 @@ def _is_wanted(root: Path) -> bool:
     return click.confirm(f"{root}: no index yet. Build it now?", default=True, err=True)
 
 
-def _build(repo: Repository) -> None:
+def _build(repo: Repository, whose: str) -> None:
     from assay.cli.progress import Bar
 
     bar = Bar()
@@ -50,6 +71,6 @@ def _build(repo: Repository) -> None:
     finally:
         bar.close()
     if report.mode != "fresh":
-        click.echo(f"indexed {counted(report.files, 'file')} in {report.seconds:.1f} s", err=True)
+        click.echo(f"{whose}indexed {counted(report.files, 'file')} in {report.seconds:.1f} s", err=True)
     if report.problems:
-        click.echo(f"{len(report.problems)} files could not be read; assay index -v lists them", err=True)
+        click.echo(f"{whose}{len(report.problems)} files could not be read; assay index -v lists them", err=True)

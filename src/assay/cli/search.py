@@ -67,7 +67,7 @@ def command(
     else:
         _print(found, repo, chunker)
         if stale:
-            click.echo(f"{len(stale)} files changed since they were indexed; run: assay index", err=True)
+            click.echo(f"{len(stale)} files changed since they were indexed; run: {repo.indexing}", err=True)
     raise click.exceptions.Exit(0 if found else 1)
 
 

@@ -23,12 +23,15 @@ def command(repo: Repository, form: str) -> None:
     "calls resolved" is the share of call sites that name something defined in the repository and were resolved to it.
     Exit code 1 means that files changed since they were indexed.
     """
-    stale = repo.freshness().stale
+    stale = {label: member.freshness().stale for label, member in repo.members.items()}
     if form == "json":
-        print_json(json_answers.status(repo))
+        print_json(json_answers.each(repo, json_answers.status))
     else:
-        _print(repo.status(), stale, repo.root)
-    raise click.exceptions.Exit(1 if stale else 0)
+        for number, (label, member) in enumerate(repo.members.items()):
+            if label:
+                click.echo(("\n" if number else "") + f"[{label}]")
+            _print(member.status(), stale[label], member.root)
+    raise click.exceptions.Exit(1 if any(stale.values()) else 0)
 
 
 def _print(found: Status, stale: list[str], root: Path) -> None:

@@ -27,6 +27,7 @@ class Item:
     signature: str
     doc: str
     test: bool
+    repository: str = ""  # its label, where several are asked as one
 
 
 def item_id(path: str, symbol: str, nth: int = 1) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 _NOT_IN_SLUG = re.compile(r"[^\w]+")
+_PASSAGE_ID = re.compile(r"#[^#]*:[0-9a-f]{8}(?:~\d+)?$")
 _LONGEST_SLUG = 40  # characters of a heading in an id
 _CELLS = frozenset({"notebook"})  # formats whose pages are cells
 
@@ -26,6 +27,7 @@ class Passage:
     end: int
     page: int  # 0: its document has no pages
     text: str
+    repository: str = ""  # its label, where several are asked as one
 
     @property
     def place(self) -> str:
@@ -43,3 +45,8 @@ def passage_id(path: str, headings: tuple[str, ...], text: str, chunker: str, nt
     place = "/".join(_NOT_IN_SLUG.sub("-", heading.lower()).strip("-")[:_LONGEST_SLUG] for heading in headings)
     digest = blake2b(f"{chunker}\n{text}".encode("utf-8", "replace"), digest_size=4).hexdigest()
     return f"{path}#{place}:{digest}" + (f"~{nth}" if nth > 1 else "")
+
+
+def is_passage_id(id: str) -> bool:
+    """Whether an id is one of a passage, not of an item."""
+    return _PASSAGE_ID.search(id) is not None

@@ -61,6 +61,38 @@ class Meaning:
         return (rows @ rows.T).astype(np.float64)
 
 
+class MeaningOfAll(Meaning):
+    """The passages of several repositories as vectors, one after the other. Each has a space of its own: across them nothing is alike."""
+
+    def __init__(self, parts: Sequence[tuple[Meaning, int]]) -> None:
+        """Each with the number of its passages."""
+        self._parts = [part for part, _ in parts]
+        self._bounds = np.cumsum([0, *(size for _, size in parts)])
+
+    def near(self, query: str, count: int, besides: Rows, among: Rows | None) -> tuple[Rows, NDArray[np.float64]]:
+        rows, cosines = [np.zeros(0, np.int64)], [np.zeros(0)]
+        for place, part in enumerate(self._parts):
+            first = self._bounds[place]
+            allowed = None if among is None else self._of(place, among)
+            found, near = part.near(query, count, self._of(place, besides), allowed)
+            rows.append(found + first)
+            cosines.append(near)
+        return np.concatenate(rows), np.concatenate(cosines)
+
+    def alike(self, passages: Rows) -> NDArray[np.float64]:
+        table = np.zeros((len(passages), len(passages)))
+        owners = np.searchsorted(self._bounds, passages, "right") - 1
+        for place, part in enumerate(self._parts):
+            here = np.flatnonzero(owners == place)
+            table[np.ix_(here, here)] = part.alike(passages[here] - self._bounds[place])
+        return table
+
+    def _of(self, place: int, rows: Rows) -> Rows:
+        """Those rows that are of one repository, by their numbers there."""
+        first, end = self._bounds[place : place + 2]
+        return np.asarray(rows[(rows >= first) & (rows < end)] - first)
+
+
 def prepare(
     home: Home,
     root: Path,

@@ -54,6 +54,10 @@ class NoSuchRun(AssayError):
     """No run of that name; the message says what there is."""
 
 
+class RunsInUse(AssayError):
+    """Another process is writing to the run file; asking again later helps."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunInfo:
     """One row of `eval_runs`: everything about a run but its answers."""
@@ -96,8 +100,8 @@ class RunStore:
 
     @classmethod
     @contextlib.contextmanager
-    def open(cls, path: Path, write: bool = False) -> Iterator[RunStore]:
-        """The store at this path; made when it is to be written and does not exist."""
+    def open(cls, path: Path, write: bool = False, wait: float = WAIT) -> Iterator[RunStore]:
+        """The store at this path; made when it is to be written and does not exist. Waits so many seconds for another writer."""
         if not write and not path.exists():
             raise _no_runs(path)
         try:
@@ -106,7 +110,7 @@ class RunStore:
                 if path.parent.name == ".assay" and not (path.parent / ".gitignore").exists():
                     (path.parent / ".gitignore").write_text("*\n")
             uri = f"{path.resolve().as_uri()}?mode={'rwc' if write else 'ro'}"
-            connection = sqlite3.connect(uri, uri=True, timeout=WAIT, isolation_level=None, check_same_thread=False)
+            connection = sqlite3.connect(uri, uri=True, timeout=wait, isolation_level=None, check_same_thread=False)
         except (OSError, sqlite3.Error) as error:
             raise _unusable(path, error) from None
         try:
@@ -345,7 +349,7 @@ def _no_runs(path: Path) -> NoSuchRun:
 def _unusable(path: Path, error: Exception) -> AssayError:
     said = str(error)
     if "locked" in said:
-        return AssayError(
+        return RunsInUse(
             f"{path}: another process is writing to the run file. Try again when it is done, or give --runs FILE."
         )
     if "readonly" in said or "unable to open" in said or isinstance(error, OSError):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
+import signal
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -55,11 +58,26 @@ def _prepare(repo: Repository) -> None:
     _say(report={"mode": "prepared"})
 
 
+def _end_with_parent() -> None:
+    """Ends this process and its workers when whoever began it has ended, even if that was killed: our stdin is closed then."""
+    threading.Thread(target=_wait_for_the_end, daemon=True).start()  # holds no lock, so workers may be forked
+
+
+def _wait_for_the_end() -> None:
+    with contextlib.suppress(OSError):
+        while os.read(0, 1):
+            pass
+    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+        os.killpg(os.getpid(), signal.SIGTERM)
+    os._exit(1)
+
+
 _WORK = {"index": _index, "prepare": _prepare}
 
 
 def main() -> None:
     work, root, index_dir = sys.argv[1:]
+    _end_with_parent()
     if hasattr(os, "nice"):
         os.nice(_NICENESS)
     try:

@@ -68,6 +68,7 @@ class Watching:
     asked: threading.Event = field(default_factory=threading.Event)  # somebody wants to know now
     complain: Callable[[str], None] = lambda _text: None  # told when there are no events after all
     following: bool = False  # whether nothing has changed since the last hint, as events tell
+    changes: int = 0  # that events told of, and times nobody was told; while it stays the same, nothing changed
 
     def hints(self) -> Iterator[Hint]:
         """The first at once: nobody knows yet. Ends when `stop` is set."""
@@ -101,6 +102,7 @@ class Watching:
         """From the system; ends when the root is gone: there may be another one later, which has to be watched anew."""
         began = last = ticked = time.monotonic()
         bursting = True  # what happened before the watch began shows in no event
+        self.changes += 1
         try:
             for changes in watcher()(
                 self.root, watch_filter=None, debounce=_AT_MOST, step=_STEP, stop_event=self.stop, rust_timeout=int(QUIET * 1000),
@@ -109,6 +111,7 @@ class Watching:
                 now = time.monotonic()
                 if any(self._matters(path) for _, path in changes):
                     began, last, bursting = began if bursting else now, now, True
+                    self.changes += 1
                 self.following = (
                     not bursting
                 )  # not before the first moment without a change after the last hint was taken

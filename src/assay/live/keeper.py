@@ -56,7 +56,7 @@ class Keeper:
         self._indexing, self._preparing = (Work(name, root, self._repo.home) for name in ("index", "prepare"))
         self._behind: threading.Thread | None = None
         self._failed = False
-        self._compared: str | None = None  # the generation that was compared last
+        self._compared: Path | None = None  # the generation that was compared last
 
     def run(self) -> None:
         """Until it is stopped."""
@@ -76,10 +76,10 @@ class Keeper:
         self._preparing.stop()
 
     def _is_stale(self) -> bool:
-        named = self._repo.home.named()
-        if named != self._compared:  # somebody else indexed, or deleted the index
+        current = self._repo.home.current()
+        if current != self._compared:  # somebody else indexed, or deleted the index
             self._repo.close()
-            self._compared = named
+            self._compared = current
         try:
             return not self._repo.freshness().fresh
         except (AssayError, OSError):
@@ -87,7 +87,7 @@ class Keeper:
 
     def _refresh(self) -> None:
         began = time.monotonic()
-        self._tell(Began(first=self._repo.home.named() is None))
+        self._tell(Began(first=self._repo.home.current() is None))
         try:
             for news in self._indexing.run():
                 if isinstance(news, Report):

@@ -6,7 +6,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -26,6 +26,7 @@ from assay.store.layout import Home
 
 _MOST = 3  # repositories open at once: each has caches of its own, 130 MB for one of 40,000 symbols
 _PATIENCE = 5.0  # seconds for the keeper to end
+_RETRY = 5.0  # seconds: each try is a process, and others may be asked meanwhile
 
 Stamp = tuple[object, ...]
 
@@ -33,19 +34,21 @@ Stamp = tuple[object, ...]
 class _Followed(Repository):
     """A repository that need not look whether it is fresh while whoever watches its files says so."""
 
-    def __init__(self, root: Path, index_dir: Path | None, is_fresh: Callable[[], bool]) -> None:
+    def __init__(self, root: Path, index_dir: Path | None, followed: Callable[[], str]) -> None:
         super().__init__(root, index_dir)
-        self._is_fresh = is_fresh
+        self._followed = followed
 
     def look(self) -> Look:
-        return _Unchanged(self.root, self.index) if self._is_fresh() else super().look()
+        state = self._followed()
+        return _Unchanged(self.root, self.index, state) if state else super().look()
 
 
 class _Unchanged(Look):
     """A look that need not look for what changed: nothing did."""
 
-    def __init__(self, root: Path, index: Index) -> None:
+    def __init__(self, root: Path, index: Index, state: str) -> None:
         self._root, self._index, self.at = root, index, time.time_ns()
+        self.state = state
 
     @cached_property
     def found(self) -> Scan:  # type: ignore[override]
@@ -64,10 +67,12 @@ class Resident:
         self._place = Path(index_dir).resolve() if index_dir else None
         self.home = Home.of(root, self._place)
         self._changed = threading.Condition()  # guards what follows, and is notified when any of it changes
-        self._state = State(MISSING if self.home.named() is None else STALE)
+        self._state = State(MISSING if self.home.current() is None else STALE)
         self._free: list[tuple[Stamp, Repository]] = []
         self._open = 0
         self._closed = self._rested = False
+        self._tried = 0.0  # when it was tried last to bring the index up to date, where that failed
+        self._had = self.home.current() is not None  # an index, at any time
         self._watching = Watching(root, self.home.folder, events=watch, poll=ANYWAY if watch else float("inf"))
         self._keeper = Keeper(root, self._place, self._watching, self._told)
         self._thread = threading.Thread(target=self._keep, name="assay keeper", daemon=True)
@@ -80,6 +85,19 @@ class Resident:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        return (self.root,)
+
+    @property
+    def members(self) -> Mapping[str, Resident]:
+        """Those it is made of, by label: itself, without one."""
+        return {"": self}
+
+    def own(self) -> Repository:
+        """A repository of the caller's own."""
+        return Repository(self.root, self.home.folder)
 
     @property
     def state(self) -> State:
@@ -101,14 +119,15 @@ class Resident:
             self._give_back(stamp, repo)
 
     def look(self) -> None:
-        """Somebody noticed a change: compare now rather than later."""
-        self._watching.asked.set()
+        """Somebody noticed a change: compare now rather than later. What failed a moment ago is not tried again for each who asks."""
+        if self._state.name != FAILED or time.monotonic() - self._tried >= _RETRY:
+            self._watching.asked.set()
 
     def wait(self, seconds: float) -> bool:
         """Waits until there is an index to ask, at most so long; says whether there is one."""
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or self.home.named() is not None, seconds)
-        return self.home.named() is not None
+            self._changed.wait_for(lambda: self._closed or self.home.current() is not None, seconds)
+        return self.home.current() is not None
 
     def wait_to_search(self, seconds: float) -> bool:
         """Waits until passages were made, which takes other processes that only the keeper may start; says whether they are."""
@@ -131,7 +150,7 @@ class Resident:
     # the pool
 
     def _take(self) -> tuple[Stamp, Repository]:
-        if self.home.named() is None:
+        if self.home.current() is None:
             self.look()
             raise NoIndex(f"{self.root}: no index yet; it is being built")
         with self._changed:
@@ -146,10 +165,12 @@ class Resident:
                 repo.close()
                 self._open -= 1
             self._open += 1
-        return stamp, _Followed(self.root, self._place, self._is_fresh)
+        return stamp, _Followed(self.root, self._place, self._followed)
 
-    def _is_fresh(self) -> bool:
-        return self._watching.following and self._state.name == FRESH
+    def _followed(self) -> str:
+        """Names the state of the files while they are watched and are as they were indexed; empty while nobody knows."""
+        fresh = self._watching.following and self._state.name == FRESH
+        return f"followed, {self._watching.changes} changes" if fresh else ""
 
     def _give_back(self, stamp: Stamp, repo: Repository) -> None:
         with self._changed:
@@ -162,7 +183,7 @@ class Resident:
     def _stamp(self) -> Stamp:
         """Changes with everything that a repository reads once and keeps."""
         beside = (self.home.folder / sections.NAME, self.home.folder / history.NAME, self.root / CONFIGURATION)
-        return (self.home.named(), *map(_stat, beside))
+        return (self.home.current(), *map(_stat, beside))
 
     # the keeper's news
 
@@ -184,15 +205,23 @@ class Resident:
             self._warm()
 
     def _after(self, event: Began | Went | Ended) -> State:
-        there = self.home.named() is not None
+        there = self.home.current() is not None
         if isinstance(event, Began):
-            return State(BUILDING if event.first else STALE)
+            self._tried = time.monotonic()
+            # what failed has failed until it gets further
+            return (
+                self._state
+                if self._state.name == FAILED
+                else State(BUILDING if event.first else STALE, again=self._had)
+            )
         if isinstance(event, Went):
             why = "waiting for another process that is indexing" if event.step.waiting else ""
-            return State(STALE if there else BUILDING, event.step.share, event.seconds, why)
+            return State(STALE if there else BUILDING, event.step.share, event.seconds, why, self._had)
         if event.why:
-            return State(FAILED, why=event.why)
-        return State(FRESH)
+            self._tried = time.monotonic()
+            return State(FAILED, why=event.why, again=self._had)
+        self._had = True
+        return State(FRESH, again=True)
 
     def _warm(self) -> None:
         """Asks the new generation something, so that nobody has to wait for what is loaded at first."""

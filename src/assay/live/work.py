@@ -71,10 +71,11 @@ class Work:
         with self._guard:
             if self._stopped:
                 raise AssayError("indexing was stopped")
-            # a session of its own: Ctrl-C is for us, who then end it with its workers
+            # a session of its own: Ctrl-C is for us, who then end it with its workers.
+            # Its stdin closes when we end, however that comes: then it ends, too
             self._process = subprocess.Popen(
                 self._command,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,

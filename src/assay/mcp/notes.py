@@ -13,8 +13,9 @@ from typing import Self
 from assay import learn
 from assay.core.items import Item
 from assay.errors import AssayError
-from assay.live import Resident
+from assay.live import Resident, Residents
 from assay.repository import Repository
+from assay.store.layout import LEARNED
 
 _WAITING = 100  # notes at most: who asks faster than can be written is not learned from
 
@@ -22,12 +23,17 @@ _WAITING = 100  # notes at most: who asks faster than can be written is not lear
 class Notes:
     """Notes are written in their order by one thread: no answer waits for them. Off, nothing is kept."""
 
-    def __init__(self, resident: Resident, on: bool = True) -> None:
+    def __init__(self, resident: Resident | Residents, on: bool = True) -> None:
         self.on = on
-        self._repo = Repository(resident.root, resident.home.folder)  # of the writer alone
-        self._generation: str | None = None
+        self._repo = resident.own()  # of the writer alone
+        self._generations: list[str | None] = []
         self._writer = ThreadPoolExecutor(1, "assay notes")
         self._room = threading.Semaphore(_WAITING)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Of the repositories that are asked as one; none for one alone."""
+        return tuple(filter(None, self._repo.members))
 
     def __enter__(self) -> Self:
         return self
@@ -42,16 +48,19 @@ class Notes:
     def given(self, session: str, items: Iterable[Item], task: str) -> None:
         """A conversation was given items for a task."""
         shown = list(items)
-        self._note(lambda repo: learn.returned(repo.index, repo.home, repo.source, shown, task, session))
+        self._note(lambda repo: repo.note_given(shown, task, session))
 
     def used(self, session: str, names: Sequence[str] = (), paths: Sequence[str] = ()) -> None:
         """What it was given before and asks for now, by name or as part of a file, was useful."""
 
         def write(repo: Repository) -> None:
-            with learn.learning(repo.index, repo.home, repo.source) as told:
-                told.used(" ".join(f"{name}()" for name in names), session)
-                for path in paths:
-                    told.used("", session, path, range(1, sys.maxsize))
+            for label, one in repo.members.items():
+                if label and not (one.home.folder / LEARNED).exists():
+                    continue  # nothing was given of it
+                with learn.learning(one.index, one.home, one.source) as told:
+                    told.used(" ".join(f"{name.removeprefix(f'{label}/')}()" for name in names), session)
+                    for path in paths:
+                        told.used("", session, path.removeprefix(f"{label}/"), range(1, sys.maxsize))
 
         self._note(write)
 
@@ -62,8 +71,8 @@ class Notes:
     def _written(self, write: Callable[[Repository], None]) -> None:
         """With a repository of its own: those that answer stay warm. Where nothing can be kept, nothing is."""
         self._room.release()
-        before, self._generation = self._generation, self._repo.home.named()
-        if before != self._generation:
+        before, self._generations = self._generations, [one.home.named() for one in self._repo.members.values()]
+        if before != self._generations:
             self._repo.close()
         with contextlib.suppress(AssayError, OSError):
             write(self._repo)

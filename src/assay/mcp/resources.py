@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from assay.live import Resident
+from assay import json_answers
+from assay.live import Resident, Residents
 from assay.store.index import NoIndex
 
 
@@ -18,19 +19,22 @@ class Resource:
     uri: str
     name: str
     description: str
-    read: Callable[[Resident], dict[str, Any]]
+    read: Callable[[Resident | Residents], dict[str, Any]]
 
 
-def _status(resident: Resident) -> dict[str, Any]:
+def _status(resident: Resident | Residents) -> dict[str, Any]:
     """The figures of `assay status`; before there is an index only how far it is."""
+    state = {"state": _state(resident)}
     try:
         with resident.using() as repo:
-            return {"root": str(resident.root), "state": _state(resident), **dataclasses.asdict(repo.status())}
+            return state | json_answers.each(
+                repo, lambda one: {"root": str(one.root), **dataclasses.asdict(one.status())}
+            )
     except NoIndex:
-        return {"root": str(resident.root), "state": _state(resident)}
+        return {"root": ", ".join(map(str, resident.roots))} | state
 
 
-def _freshness(resident: Resident) -> dict[str, Any]:
+def _freshness(resident: Resident | Residents) -> dict[str, Any]:
     try:
         with resident.using() as repo:
             found = repo.freshness()
@@ -39,7 +43,7 @@ def _freshness(resident: Resident) -> dict[str, Any]:
     return {"state": _state(resident), "fresh": found.fresh, "stale": found.stale}
 
 
-def _state(resident: Resident) -> dict[str, Any]:
+def _state(resident: Resident | Residents) -> dict[str, Any]:
     state = resident.state
     return {**dataclasses.asdict(state), "left": state.left}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 import socket
 import sys
 from typing import Any
@@ -11,9 +10,10 @@ import anyio
 import uvicorn
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
+from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 
-from assay.mcp.address import Address
+from assay.live.access import UNAUTHORIZED, Access
 from assay.mcp.server import Serving
 
 PATH = "/mcp"
@@ -31,14 +31,14 @@ def over_stdio(serving: Serving) -> None:
     anyio.run(run)
 
 
-def over_http(serving: Serving, address: Address, listening: socket.socket) -> None:
+def over_http(serving: Serving, access: Access, listening: socket.socket) -> None:
     """Until it is interrupted."""
     app: Any = serving.server.streamable_http_app(
-        streamable_http_path=PATH, transport_security=_security(address), max_sessions=_SESSIONS
+        streamable_http_path=PATH, transport_security=_security(access), max_sessions=_SESSIONS
     )
-    print(f"assay: serving at http://{address.shown}:{listening.getsockname()[1]}{PATH}", file=sys.stderr, flush=True)
+    print(f"assay: serving at http://{access.shown}:{listening.getsockname()[1]}{PATH}", file=sys.stderr, flush=True)
     settings = uvicorn.Config(
-        _Guarded(app, address.token) if address.token else app,
+        _Guarded(app, access) if access.token else app,
         log_level="warning",
         limit_concurrency=_CONNECTIONS,
         timeout_graceful_shutdown=2,
@@ -46,11 +46,11 @@ def over_http(serving: Serving, address: Address, listening: socket.socket) -> N
     uvicorn.Server(settings).run(sockets=[listening])
 
 
-def _security(address: Address) -> TransportSecuritySettings:
+def _security(access: Access) -> TransportSecuritySettings:
     """Only our own names as Host and Origin, so that no page in a browser can ask; elsewhere the token sees to that."""
-    if not address.local:
+    if not access.is_local:
         return TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    names = dict.fromkeys((address.shown, "127.0.0.1", "localhost", "[::1]"))
+    names = dict.fromkeys((access.shown, "127.0.0.1", "localhost", "[::1]"))
     return TransportSecuritySettings(
         allowed_hosts=[f"{name}:*" for name in names], allowed_origins=[f"http://{name}:*" for name in names]
     )
@@ -59,18 +59,12 @@ def _security(address: Address) -> TransportSecuritySettings:
 class _Guarded:
     """An application that only those with the token reach: `Authorization: Bearer …`."""
 
-    def __init__(self, app: Any, token: str) -> None:
-        self._app, self._expected = app, b"Bearer " + token.encode()
+    def __init__(self, app: Any, access: Access) -> None:
+        self._app, self._access = app, access
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "http" and not self._is_allowed(scope):
-            refused = PlainTextResponse(
-                "a token is needed: Authorization: Bearer TOKEN\n", 401, {"WWW-Authenticate": "Bearer"}
-            )
+        if scope["type"] == "http" and not self._access.has_bearer(Headers(scope=scope)):
+            refused = PlainTextResponse(f"{UNAUTHORIZED}\n", 401, {"WWW-Authenticate": "Bearer"})
             await refused(scope, receive, send)
         else:
             await self._app(scope, receive, send)
-
-    def _is_allowed(self, scope: Any) -> bool:
-        given = [value for name, value in scope["headers"] if name == b"authorization"]
-        return len(given) == 1 and hmac.compare_digest(given[0], self._expected)

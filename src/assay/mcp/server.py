@@ -17,12 +17,12 @@ from mcp.shared.exceptions import MCPError
 
 from assay import __version__
 from assay.errors import AssayError
-from assay.live import Resident
+from assay.live import Resident, Residents
+from assay.live.first_look import FirstLook
 from assay.mcp.arguments import schema
 from assay.mcp.conversation import Conversation, Conversations
-from assay.mcp.first_look import FirstLook
 from assay.mcp.notes import Notes
-from assay.mcp.offered import INSTRUCTIONS, TOOLS, Tool
+from assay.mcp.offered import TOOLS, Tool, instructions
 from assay.mcp.prompts import PROMPTS, Prompt
 from assay.mcp.resources import RESOURCES, Resource
 from assay.mcp.tools import Call
@@ -41,14 +41,14 @@ T = TypeVar("T")
 class Serving:
     """One repository, served to any number of connections."""
 
-    def __init__(self, resident: Resident, first: FirstLook, notes: Notes) -> None:
+    def __init__(self, resident: Resident | Residents, first: FirstLook, notes: Notes) -> None:
         self._resident, self._first, self._notes = resident, first, notes
         self._conversations = Conversations()
         self._turns = anyio.CapacityLimiter(_AT_ONCE)
         self.server: Server[Any] = Server(
             "assay",
             version=__version__,
-            instructions=INSTRUCTIONS,
+            instructions=instructions(notes.labels),
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_list_resources=self._list_resources,

@@ -11,10 +11,10 @@ from assay import learn
 from assay.core.packs import NAME, Heading, Ranked
 from assay.errors import AssayError
 from assay.ingest.walk import check_root
-from assay.live import Resident, State
+from assay.live import Resident, Residents
+from assay.live.first_look import FirstLook, Match
 from assay.mcp import arguments
 from assay.mcp.conversation import SENT, Conversation
-from assay.mcp.first_look import FirstLook, Match
 from assay.mcp.fitting import fitted
 from assay.mcp.notes import Notes
 from assay.questions import Files, Question, Review, Task
@@ -28,8 +28,6 @@ from assay.store.index import NoIndex, UnusableIndex
 from assay.text.counting import counted
 
 _WAIT = 0.3  # seconds for an index that is nearly there
-_LOOK = 0.6  # seconds for a first look: with the above, an answer takes less than one
-_SOON = 5  # seconds after which to ask again, when nothing better is known
 _NAMED = 3  # files in a line about freshness
 _FEWEST, _TOKENS_PER_BODY = 5, 100  # short bodies: what remains is better spent on signatures than on nothing
 _GIVEN = 10  # of an answer that are taken for offered: that nobody asks for the fortieth name says nothing
@@ -46,7 +44,7 @@ class Cancelled(AssayError):
 class Call:
     """One call of a tool, and all it may use."""
 
-    resident: Resident
+    resident: Resident | Residents
     first: FirstLook  # what answers while there is no index
     conversation: Conversation
     notes: Notes
@@ -59,7 +57,8 @@ class Call:
     @contextlib.contextmanager
     def repository(self) -> Iterator[Repository]:
         """The repository; raises NoIndex when its index is not there soon."""
-        check_root(self.resident.root)
+        for root in self.resident.roots:
+            check_root(root)
         if not self.resident.wait(_WAIT):
             raise self._no_index()
         self.check()
@@ -72,20 +71,11 @@ class Call:
 
     def _no_index(self) -> NoIndex:
         self.resident.look()
-        return NoIndex(f"this needs the index, which is {building(self.resident.state)}")
+        return NoIndex(f"this needs the index, which is {self.resident.state.building}")
 
     def check(self) -> None:
         if self.stop.is_set():
             raise Cancelled("cancelled")
-
-
-def building(state: State) -> str:
-    """How far an index is that is not there yet, and when to ask again."""
-    if state.why:
-        return f"not there: {state.why}"
-    left = state.left
-    again = _SOON if left is None else max(1, round(left) + 1)
-    return f"being built ({state.share:.0%}); ask again in {again} s"
 
 
 # context
@@ -251,7 +241,7 @@ def impact(call: Call, asked: arguments.Impact) -> str:
     names = ", ".join(f"{item.symbol} ({item.path}:{item.start})" for item in changed[:_NAMED])
     names += f" and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
     if not wanted:
-        said = f"nothing in this repository reaches it: searched {asked.depth} steps of calls from {names}\n"
+        said = f"nothing here reaches it: searched {asked.depth} steps of calls from {names}\n"
     else:
         said = f"{counted(len(wanted), 'test' if asked.tests else 'symbol')} would notice a change of {names}\n"
     return fitted(warning + said, [_affected(one) for one in wanted], asked.budget)
@@ -272,9 +262,12 @@ def feedback(call: Call, asked: arguments.Feedback) -> str:
     with call.repository() as repo:
         told = [([require_one(repo.index, name) for name in names], useful)
                 for names, useful in ((asked.useful, True), (asked.not_useful, False))]  # fmt: skip
-        with learn.learning(repo.index, repo.home, repo.source) as learning:
-            for items, useful in told:
-                learning.judge(items, useful, asked.task)
+        for label, one in repo.members.items():
+            own = [(repo.own(items).get(label, []), useful) for items, useful in told]
+            if any(items for items, _ in own):
+                with learn.learning(one.index, one.home, one.source) as learning:
+                    for items, useful in own:
+                        learning.judge(items, useful, asked.task)
     return f"noted: {len(told[0][0])} useful, {len(told[1][0])} not useful\n"
 
 
@@ -284,9 +277,9 @@ def feedback(call: Call, asked: arguments.Feedback) -> str:
 def _first_look(call: Call, text: str, budget: int) -> str:
     """What a look at the files gives, and when to ask again."""
     call.check()
-    found = call.first.look(text, _LOOK, call.stop)
-    head = f"the index is {building(call.resident.state)}.\n"
-    head += f"Until then, by words alone, {found.read:,} of {found.files:,} files read"
+    found = call.first.look(text, call.stop)
+    head = f"the index is {call.resident.state.building}.\n"
+    head += f"Until then, {found}"
     if not found.matches:
         return fitted(f"{head}: nothing found\n", [], budget)
     return fitted(f"{head}:\n", [_match(one) for one in found.matches], budget)

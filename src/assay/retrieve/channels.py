@@ -10,7 +10,7 @@ from assay.retrieve import equivalence
 from assay.retrieve.equivalence import EquivalenceClass
 from assay.retrieve.fusion import Channel
 from assay.retrieve.graph import Graph
-from assay.retrieve.name_table import NameTable
+from assay.retrieve.name_table import NameTable, table_of
 from assay.retrieve.names_channel import names
 from assay.retrieve.order import Floats, highest
 from assay.retrieve.path_context import path_context
@@ -37,7 +37,7 @@ class Channels:
 
     @cached_property
     def _table(self) -> NameTable:
-        return NameTable(self._index.catalogue.connection)
+        return table_of(self._index)
 
     @cached_property
     def _languages(self) -> set[str]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from assay.retrieve.lexical import bm25
 from assay.retrieve.order import highest
-from assay.store.history import History
+
+if TYPE_CHECKING:
+    from assay.store.history import History
+    from assay.store.several.beside import Histories
 
 _SATURATION, _LENGTH = 1.2, 0.5  # BM25 over messages; they vary less in length than code, so length counts half
 _COMMITS = 60  # the best so many speak
@@ -17,7 +21,7 @@ _COMMITS = 60  # the best so many speak
 class Commits:
     """The commits nearest to a task, and what they touched."""
 
-    def __init__(self, history: History, query: Mapping[str, int]) -> None:
+    def __init__(self, history: History | Histories, query: Mapping[str, int]) -> None:
         self._history = history
         scores = bm25(history.commits, history.lengths, query, _SATURATION, _LENGTH)
         self.best = [(int(commit), float(scores[commit])) for commit in highest(scores, _COMMITS)]

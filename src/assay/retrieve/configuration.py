@@ -5,6 +5,7 @@
 [ask]                          the same for `assay ask`: when to refuse, and who writes
 [profile.NAME]                 a ranking of one's own: base = "default", and any of its numbers
 [classes.CONCEPT]              phrases people use here, and the names the code has for them
+[workspace]                    the repositories that are asked as one from this folder
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from assay.text.chunk import DEFAULT as CHUNKER
 
 NAME = "assay.toml"
 BUILT_IN = "built in"
-_SECTIONS = ("context", "search", "ask", "profile", "classes")
+_SECTIONS = ("context", "search", "ask", "profile", "classes", "workspace")
 _LEAST = {"budget": 0, "k": 1}
 NONE = "none"  # an embedder or a reranker that is not wanted
 _PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")  # how tomllib ends its messages
@@ -71,6 +72,13 @@ class AskSettings:
         return dataclasses.replace(self, **{name: value for name, value in said.items() if value is not None})
 
 
+@dataclass(frozen=True, slots=True)
+class WorkspaceSettings:
+    """What is asked together from this folder."""
+
+    roots: tuple[str, ...] = ()  # `path` from here, or `label=path`; roots.py says what they may be
+
+
 _SEARCH = dataclasses.asdict(SearchSettings())
 _ASK = dataclasses.asdict(AskSettings())
 
@@ -86,6 +94,7 @@ class Configuration:
     profiles: Mapping[str, Profile] = field(default_factory=lambda: PROFILES)  # the built-in ones and its own
     classes: tuple[EquivalenceClass, ...] = ()
     given: Mapping[str, Any] = field(default_factory=dict)
+    workspace: WorkspaceSettings = WorkspaceSettings()
 
     def profile(self, name: str | None = None) -> Profile:
         """The profile of that name, or the one in use; an unknown name is an error that offers the nearest."""
@@ -132,10 +141,12 @@ def load(root: Path) -> Configuration:
     search = _right(
         sections.get("search", {}), lambda key, value: _fitting(f"{path}: [search]", _SEARCH, key, value), problems
     )
+    workspace = _right(sections.get("workspace", {}), lambda key, value: _roots(path, key, value), problems)
     if problems:
         raise BadConfiguration(problems)
     return Configuration(
-        path, ContextSettings(**context), SearchSettings(**search), AskSettings(**ask), profiles, tuple(classes.values()), table
+        path, ContextSettings(**context), SearchSettings(**search), AskSettings(**ask), profiles, tuple(classes.values()), table,
+        WorkspaceSettings(**workspace),
     )  # fmt: skip
 
 
@@ -188,6 +199,16 @@ def _setting(path: Path, key: str, value: Any, profiles: Collection[str]) -> Any
     return _whole(where, key, value)
 
 
+def _roots(path: Path, key: str, value: Any) -> tuple[str, ...]:
+    where = f"{path}: [workspace]"
+    known("setting", key, ("roots",), where)
+    if not isinstance(value, list) or not all(isinstance(one, str) and one.strip() for one in value):
+        raise AssayError(
+            f'{where} roots must be a list of folders, for example ["../api", "docs=../handbook"], not {value!r}'
+        )
+    return tuple(value)
+
+
 def search_settings(said: Mapping[str, str]) -> dict[str, Any]:
     """Settings of a search that were written as text, by name; a wrong one is an error that offers the nearest."""
     return _read_text("search", _SEARCH, said)
@@ -237,6 +258,9 @@ def settings(configuration: Configuration) -> list[Setting]:
     rows = _settings(("context",), dataclasses.asdict(context), given.get("context", {}), "default")
     rows += _settings(("search",), dataclasses.asdict(configuration.search), given.get("search", {}), "default")
     rows += _settings(("ask",), dataclasses.asdict(configuration.ask), given.get("ask", {}), "default")
+    rows += _settings(
+        ("workspace",), dataclasses.asdict(configuration.workspace), given.get("workspace", {}), "default"
+    )
     own = given.get("profile", {})
     for name in dict.fromkeys((context.profile, *own)):
         table = own.get(name, {})

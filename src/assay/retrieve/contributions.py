@@ -17,6 +17,7 @@ COMPONENTS = {
     "family": "what contains it and what it contains",
     "graph": "linked with others that were found",
     "learned": "feedback, and what the session was given",
+    "itself": "what kind of definition it is, and how long",
 }
 _FACTORS = {
     "name": "names",
@@ -37,6 +38,8 @@ def contributions(one: Explanation) -> dict[str, float]:
     The words are the base. What factors add to it by multiplying is divided among them by their logarithms, so the order does not matter.
     """
     found = dict.fromkeys(COMPONENTS, 0.0)
+    if one.ranker:
+        return _scaled(_by_feature(one), one.score)
     for name, value in one.parts.items():
         if name != "direct":
             found[_PARTS.get(name, "graph")] += value
@@ -44,9 +47,25 @@ def contributions(one: Explanation) -> dict[str, float]:
     whole = sum(direct.values())
     for name, value in direct.items():
         found[name] += one.parts.get("direct", 0.0) * value / whole if whole > 0 else 0.0
-    positive = {name: max(0.0, value) for name, value in found.items()}
+    return _scaled(found, one.score)
+
+
+def _scaled(found: dict[str, float], score: float) -> dict[str, float]:
+    """What is above 0, so that it adds up to the score."""
+    positive = {name: max(0.0, found.get(name, 0.0)) for name in COMPONENTS}
     total = sum(positive.values())
-    return {name: value * one.score / total for name, value in positive.items() if value > 0} if total > 0 else {}
+    return {name: value * score / total for name, value in positive.items() if value > 0} if total > 0 else {}
+
+
+def _by_feature(one: Explanation) -> dict[str, float]:
+    """What the learned ranker found, by component."""
+    from assay.retrieve.ranker.features import FEATURES
+
+    found: dict[str, float] = {}
+    for name, worth in one.ranker.items():
+        component = FEATURES[name].component
+        found[component] = found.get(component, 0.0) + worth
+    return found
 
 
 def _direct(one: Explanation) -> dict[str, float]:

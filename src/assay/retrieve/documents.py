@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from assay.retrieve.lexical import bm25
 from assay.retrieve.order import Floats, highest
-from assay.store.sections import Sections
+
+if TYPE_CHECKING:
+    from assay.store.sections import Sections
+    from assay.store.several.beside import SectionsOfAll
 
 _SATURATION, _LENGTH = 1.2, 0.6  # BM25 over sections
 _SECTIONS = 20  # the best so many speak
 _LOOKED_AT = 3 * _SECTIONS  # among so many: sections that name nothing do not count
 
 
-def symbol_shares(sections: Sections, query: Mapping[str, int]) -> dict[int, float]:
+def symbol_shares(sections: Sections | SectionsOfAll, query: Mapping[str, int]) -> dict[int, float]:
     """The symbols that the sections nearest to a task name, each with its share of the most named one.
 
     A section counts by the square of its score, and each of its symbols by one over the root of how many it names.
@@ -33,6 +37,6 @@ def symbol_shares(sections: Sections, query: Mapping[str, int]) -> dict[int, flo
     return {number: share / most for number, share in shares.items()}
 
 
-def section_scores(sections: Sections, query: Mapping[str, int]) -> Floats:
+def section_scores(sections: Sections | SectionsOfAll, query: Mapping[str, int]) -> Floats:
     """BM25 of every section for a task's terms."""
     return bm25(sections.having, sections.lengths, query, _SATURATION, _LENGTH)

@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,12 +32,19 @@ from assay.retrieve.profile import Profile
 from assay.retrieve.ranking import Ranking
 from assay.retrieve.reading import Reading, read
 from assay.retrieve.scoring import Walked
-from assay.store.history import History
 from assay.store.index import Index
-from assay.store.sections import Sections
+
+if TYPE_CHECKING:
+    from assay.store.history import History
+    from assay.store.sections import Sections
+    from assay.store.several.beside import Histories, SectionsOfAll
+
+if TYPE_CHECKING:
+    from assay.retrieve.ranker.features import Candidates
 
 _NEIGHBOURHOOD = 200  # items of the walk among which HITS is run
 _CHECKED = 100  # of the best that are looked at for overloads and noise: more than anybody asks for
+_SPREAD = 0.3  # of what is worth e times as much to the ranker: packing gives room by score, and the scores by hand lie closer
 _FOCUS = 40  # of the best that say which folder the task is about
 
 
@@ -54,15 +62,15 @@ class Engine:
 
     @cached_property
     def graph(self) -> Graph:
-        return Graph(self.index.edges, self._all.size, self.profile)
+        return Graph(self.index.edges, self._all.size, self.profile, [part.first for part in self.index.parts])
 
     @cached_property
-    def _history(self) -> History:
-        return History.open(self.index)
+    def _history(self) -> History | Histories:
+        return self.index.history()
 
     @cached_property
-    def _sections(self) -> Sections:
-        return Sections.open(self.index)
+    def _sections(self) -> Sections | SectionsOfAll:
+        return self.index.sections()
 
     def varied(self, profile: Profile) -> Engine:
         """The same index weighed by another profile. One that reads tasks alike shares all that is open, and can weigh the same evidence."""
@@ -118,15 +126,16 @@ class Engine:
         if learned.feedback or learned.session:
             parts["learned"] = self._all.by_item(learned.adjustments()) * (self._all.kinds > 0)
         scores = sum(parts.values(), np.zeros(self._all.size)).clip(min=0)
-        times = {"folder": self._folder_gain(scores)}
-        scores *= times["folder"]
-        times["repeated"] = self._repeated(scores)
-        scores *= times["repeated"]
-        self._leave_out_noise(scores, reading, dropped)
         task, found = reading.task, {name: channel.items for name, channel in channels.items()} | {"certain": certain}
-        return Ranking(
-            task, lexical.rarity, scores, factors, pointed, shared - told, walked.found, parts, times, found, dropped
+        ranking = Ranking(
+            task, lexical.rarity, scores, factors, pointed, shared - told, walked.found, parts, {}, found, dropped
         )
+        for name, gain in _GAINS.items():
+            if name != "ranker" or profile.ranker:
+                ranking.times[name] = gain(self, ranking)
+                scores *= ranking.times[name]
+        self._leave_out_noise(scores, reading, dropped)
+        return ranking
 
     # -- what multiplies, and what is added ----------------------------------------------------------------------------
 
@@ -224,18 +233,39 @@ class Engine:
         parts = scoring.composite(walked, self.graph.confidence, self.profile.hits)
         return {name: values * lowered_by for name, values in parts.items()}
 
-    def _folder_gain(self, scores: Floats) -> Floats:
+    def _folder_gain(self, ranking: Ranking) -> Floats:
         """What each item gains by how much of the best stands in the same folder."""
+        scores = ranking.scores
         if not self.profile.folder:
             return np.ones(self._all.size)
         best = highest(scores, _FOCUS)
         mass = added_up(self._all.folders[best], scores[best], int(self._all.folders.max(initial=0)) + 1)
         return 1 + self.profile.folder * share_of_best(mass)[self._all.folders]
 
-    def _repeated(self, scores: Floats) -> Floats:
+    def _learned_order(self, ranking: Ranking) -> Floats:
+        """What turns the scores of the best into those that were learned; the others keep their order behind them."""
+        from assay.retrieve.ranker.model import shipped
+
+        candidates = self.candidates(ranking)
+        before = ranking.scores[candidates.numbers]
+        by_hand = np.log(share_of_best(before))
+        worth = by_hand + self.profile.ranker * (shipped().worth(candidates) - by_hand)
+        after = np.exp(_SPREAD * (worth - worth.max(initial=-np.inf)))
+        gain = np.full(self._all.size, after.min(initial=1.0) / before.min(initial=np.inf))  # of those behind
+        gain[candidates.numbers] = after / before
+        return gain
+
+    def candidates(self, ranking: Ranking) -> Candidates:
+        """What the learned ranker orders anew: the best of a ranking, as far as it goes."""
+        from assay.retrieve.ranker.features import Asked, Candidates
+        from assay.retrieve.ranker.model import DEPTH
+
+        return Candidates(Asked(self.index, self._all, self.graph, self._history, ranking), DEPTH)
+
+    def _repeated(self, ranking: Ranking) -> Floats:
         """What the same name again counts, the best standing for all: another overload in the file, or a namesake in another one."""
         loss = np.ones(self._all.size)
-        best = highest(scores, _CHECKED).tolist()
+        best = highest(ranking.scores, _CHECKED).tolist()
         symbols = self.index.symbols_of(best)
         before: Counter[tuple[int, str]] = Counter()  # file and name; file 0 for any
         for number in best:
@@ -288,5 +318,11 @@ def _vocabulary(learned: Learned) -> dict[str, Channel]:
     }
 
 
+# what multiplies the sum of the parts, one after the other
+_GAINS: dict[str, Callable[[Engine, Ranking], Floats]] = {
+    "folder": Engine._folder_gain,
+    "ranker": Engine._learned_order,
+    "repeated": Engine._repeated,
+}
 _SEEDING = {"scores": Engine._seeds_by_score, "fusion": Engine._seeds_by_fusion}
 _SCORING = {"shares": Engine._shares, "composite": Engine._composite}

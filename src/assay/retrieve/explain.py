@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -54,6 +56,7 @@ class Explanation:
     shared: float
     parts: dict[str, float]
     times: dict[str, float]
+    ranker: dict[str, float]  # what each feature is worth to the learned ranker, on a logarithmic scale, most first
     ways: list[Way]
     lost: str
 
@@ -82,6 +85,7 @@ def _explained(engine: Engine, ranking: Ranking, reading: Reading, item: Item, k
         shared=float(ranking.shared[number]),
         parts={name: float(values[number]) for name, values in ranking.parts.items()},
         times={name: float(values[number]) for name, values in ranking.times.items()},
+        ranker=_ranker(engine, ranking, number),
         ways=_ways(engine, ranking, number),
         lost=_lost(ranking, number, rank, k),
     )
@@ -104,6 +108,16 @@ def _ways(engine: Engine, ranking: Ranking, number: int) -> list[Way]:
     brought = engine.graph.brought(ranking.walked, number)
     ids = engine.index.ids({source for source, _, _ in brought})
     return [Way(ids[source], edge, share) for source, edge, share in brought[:_WAYS]]
+
+
+def _ranker(engine: Engine, ranking: Ranking, number: int) -> dict[str, float]:
+    """What the learned ranker saw, before it gave its factor."""
+    if "ranker" not in ranking.times:
+        return {}
+    from assay.retrieve.ranker.model import shipped
+
+    before = ranking.scores / math.prod(ranking.times[name] for name in ("ranker", "repeated"))
+    return shipped().told(engine.candidates(dataclasses.replace(ranking, scores=before)), number)
 
 
 def _lost(ranking: Ranking, number: int, rank: int | None, k: int) -> str:

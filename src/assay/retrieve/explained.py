@@ -32,8 +32,10 @@ PARTS = {
 }
 TIMES = {
     "folder": "much of the answer is in the same one",
+    "ranker": "the order that was learned from commits, in place of the score so far; of the logarithm behind it",
     "repeated": "a better one of the same name stands for it",
 }
+_FEATURES = 10  # of the learned ranker that are told: the others say little
 _TOLD = 0.005  # a factor nearer to 1 than this is not worth a line: two digits would say 1.00
 
 
@@ -83,7 +85,17 @@ def _score(one: Explanation) -> Iterator[str]:
     for name, value in one.times.items():
         if abs(value - 1) >= _TOLD:
             yield _line("×", value, f"{name}: {TIMES.get(name, '')}", 3)
+        if name == "ranker":
+            yield from (f"        {worth:+6.2f}  {told}" for told, worth in learned(one))
     yield _line("=", one.score, "", 3)
+
+
+def learned(one: Explanation) -> Iterator[tuple[str, float]]:
+    """What counted most for the learned ranker, in words, and how much, on a logarithmic scale."""
+    from assay.retrieve.ranker.features import FEATURES
+
+    for name, worth in list(one.ranker.items())[:_FEATURES]:
+        yield FEATURES[name].meaning, worth
 
 
 def _line(sign: str, value: float, told: str, digits: int = 2) -> str:

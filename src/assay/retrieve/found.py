@@ -11,7 +11,7 @@ from typing import NamedTuple
 from assay.core.items import Item
 from assay.core.passages import Passage
 from assay.retrieve.filters import PASSAGE
-from assay.retrieve.source import WorkingTree
+from assay.retrieve.source import source_of
 from assay.store.index import Index
 from assay.store.passages import Passages
 from assay.text.chunk import Chunk, Chunker, Part, Text
@@ -50,6 +50,7 @@ class Found:
     text: str
     place: str  # for people: `docs/guide.md:12-40`, `manual.pdf, page 3`
     words: frozenset[str]  # the terms it was searched by
+    repository: str = ""  # its label, where several are searched as one
 
     @property
     def title(self) -> str:
@@ -78,7 +79,7 @@ class Reader:
 
     def __init__(self, index: Index, passages: Passages, words: frozenset[str]) -> None:
         self._index, self._passages, self._words = index, passages, words
-        self._tree = WorkingTree(index)
+        self._tree = source_of(index)
 
     def read(self, ranking: Sequence[Scored]) -> list[Found]:
         first = len(self._passages)
@@ -93,7 +94,7 @@ class Reader:
     def _passage(self, one: Passage, scored: Scored) -> Found:
         return Found(
             one.id, PASSAGE, one.path, one.language, one.first, one.last, one.page, one.headings, "", *scored[1:], one.text,
-            one.place, self._words,
+            one.place, self._words, one.repository,
         )  # fmt: skip
 
     def _definition(self, item: Item, scored: Scored) -> Found:
@@ -106,13 +107,13 @@ class Reader:
         language = self._index.files[item.path].language
         return Found(
             item.id, item.kind, item.path, language, start, end, 0, (), item.symbol, *scored[1:], text,
-            f"{item.path}:{start}-{end}", self._words,
+            f"{item.path}:{start}-{end}", self._words, item.repository,
         )  # fmt: skip
 
     def _best(self, item: Item, text: str) -> Chunk:
         """The part of a definition that has most of the words; the first of equals."""
         lines = text.split("\n")
-        inside = self._index.items("f.path = ? AND s.start > ? AND s.end <= ?", (item.path, item.start, item.end))
+        inside = [one for one in self._index.in_file(item.path) if item.start < one.start and one.end <= item.end]
         parts = sorted(
             {Part(one.start - item.start, (item.name, one.name)) for one in inside}, key=lambda one: one.line
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
@@ -25,8 +26,9 @@ _FAINT = (
 class Graph:
     """The edges of an index between its own items; arrays are by item number."""
 
-    def __init__(self, edges: Edges, size: int, profile: Profile) -> None:
-        self.size = size
+    def __init__(self, edges: Edges, size: int, profile: Profile, firsts: Sequence[int] = (0,)) -> None:
+        """`firsts` are the numbers that the items of each repository begin from."""
+        self.size, self._firsts = size, firsts
         source, target, kind, confidence = (
             np.ascontiguousarray(edges.all[name]) for name in ("source", "target", "type", "confidence")
         )
@@ -57,9 +59,16 @@ class Graph:
 
     @cached_property
     def uses(self) -> Floats:
-        """How often each item is used, logarithmic, from 0 to 1."""
+        """How often each item is used, logarithmic, as a share of the most used one of its repository."""
         counts = np.log1p(np.bincount(self._target[_IS_USE[self._type]], minlength=self.size))
-        return np.asarray(counts / max(counts.max(initial=0.0), 1e-9), dtype=np.float64)
+        ends = [*self._firsts[1:], len(counts)]
+        for first, end in zip(self._firsts, ends, strict=True):
+            counts[first:end] /= max(counts[first:end].max(initial=0.0), 1e-9)
+        return np.asarray(counts, dtype=np.float64)
+
+    def degrees(self, backwards: bool) -> Ints:
+        """How many edges lead to each item (backwards), or away from it."""
+        return np.bincount(self._target if backwards else self._source, minlength=self.size)
 
     @cached_property
     def confidence(self) -> Floats:

@@ -109,7 +109,7 @@ def _called_for(index: Index, item: Item) -> list[int]:
 
 def items_in(index: Index, path: str) -> list[Item]:
     """All items of a file, itself included."""
-    return index.items("f.path = ?", (path,))
+    return index.in_file(path)
 
 
 def affected_tests(index: Index, changed: list[Item], depth: int = 6, least: float = 0.1) -> list[Affected]:

@@ -8,18 +8,20 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from heapq import merge
+from typing import Any, NamedTuple
 
 from assay.core.items import TYPE_KINDS
+from assay.store.index import Index
 from assay.text.identifiers import words
 
 _SEPARATOR = re.compile(r"::|#|/")
 _LAST = "\U0010ffff"  # sorts behind every continuation of a prefix
 FILES = 40  # looked into for one segment of a path: the channel keeps no more symbols than that
 
-_ROW = "SELECT number, name, symbol, file FROM symbols WHERE ordinal >= 0"
+_ROW = "SELECT number, name, symbol, file, test, kind FROM symbols WHERE ordinal >= 0"
 _BEGINNING = "SELECT DISTINCT lower FROM symbols WHERE lower >= ? AND lower < ?"
 _LINES = (
     "SELECT group_concat(symbol || char(9) || number || char(10), '') FROM "
@@ -37,6 +39,8 @@ class Row(NamedTuple):
     name: str
     symbol: str
     file: int
+    test: bool = False
+    kind: str = ""
 
 
 class NameTable:
@@ -121,6 +125,49 @@ class NameTable:
     def _text(self) -> str:
         """Every symbol in lower case on a line of its own, and its number behind a tab. SQLite joins them several times as fast as we could."""
         return "".join(self._connection.execute(_LINES, (test,)).fetchone()[0] or "" for test in (0, 1)).lower()
+
+
+class TableOfAll(NameTable):
+    """The names of several catalogues, each with where its numbers begin; in the order one table would have, equals by catalogue."""
+
+    def __init__(self, parts: Sequence[tuple[NameTable, int]]) -> None:
+        self._parts = parts
+
+    def exact(self, keyword: str) -> Iterator[Row]:
+        return self._merged(lambda table: table.exact(keyword), _preference)
+
+    def prefixed(self, keyword: str) -> Iterator[Row]:
+        return self._merged(
+            lambda table: table.prefixed(keyword), lambda row: (len(row.name), row.name.lower(), *_preference(row))
+        )
+
+    def containing(self, keyword: str) -> Iterator[Row]:
+        return self._merged(lambda table: table.containing(keyword), lambda row: (row.test,))
+
+    def under(self, segment: str) -> Iterator[Row]:
+        return self._merged(
+            lambda table: table.under(segment), lambda row: (row.kind not in TYPE_KINDS, *_preference(row))
+        )
+
+    def squeezed(self, name: str) -> Iterator[Row]:
+        return self._merged(lambda table: table.squeezed(name), _preference)
+
+    def _merged(self, find: Callable[[NameTable], Iterator[Row]], key: Callable[[Row], Any]) -> Iterator[Row]:
+        return merge(*(_moved(find(table), first) for table, first in self._parts), key=key)
+
+
+def table_of(index: Index) -> NameTable:
+    """The names of an index."""
+    parts = [(NameTable(part.index.catalogue.connection), part.first) for part in index.parts]
+    return parts[0][0] if len(parts) == 1 else TableOfAll(parts)
+
+
+def _moved(rows: Iterator[Row], first: int) -> Iterator[Row]:
+    return (row._replace(number=row.number + first) for row in rows)
+
+
+def _preference(row: Row) -> tuple[bool, int]:
+    return row.test, len(row.symbol)
 
 
 def squeeze(name: str) -> str:

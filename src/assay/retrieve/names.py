@@ -23,9 +23,7 @@ class NoSuchSymbol(AssayError):
 def match(index: Index, pattern: str, limit: int = 0) -> list[Item]:
     """Items whose id, name or qualified name matches: exactly, as a qualified suffix, with `*` and `?`, else as a substring."""
     if any(mark in pattern for mark in "*?["):
-        return index.items("s.ordinal >= 0 AND (s.symbol GLOB ? OR s.name GLOB ? OR s.id GLOB ?)", (pattern,) * 3)[
-            : limit or None
-        ]
+        return index.matching(pattern)[: limit or None]
     exact = resolve(index, pattern)
     if exact:
         return exact[: limit or None]

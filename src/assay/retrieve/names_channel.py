@@ -32,10 +32,10 @@ class Tier:
 
 
 # conditions and caps of the specification
-EXACT = Tier("exact", NameTable.exact)
-PREFIX = Tier("prefix", NameTable.prefixed, below=15, cap=30)
-SUBSTRING = Tier("substring", NameTable.containing, below=5, cap=20, shortest=4)
-PATH = Tier("path", NameTable.under, below=30, cap=40, shortest=3)
+EXACT = Tier("exact", lambda table, keyword: table.exact(keyword))
+PREFIX = Tier("prefix", lambda table, keyword: table.prefixed(keyword), below=15, cap=30)
+SUBSTRING = Tier("substring", lambda table, keyword: table.containing(keyword), below=5, cap=20, shortest=4)
+PATH = Tier("path", lambda table, keyword: table.under(keyword), below=30, cap=40, shortest=3)
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ _TERM = re.compile(r"[^\W\d_]+")
 _TYPES = ", ".join(repr(kind) for kind in sorted(TYPE_KINDS))
 # product code before tests, outer before inner; ids make it total
 _ITEMS = (
-    "SELECT s.number, s.kind IN ({types}), m.members IS NOT NULL, coalesce(m.members, '') FROM symbols s LEFT JOIN "
+    f"SELECT s.number, s.kind IN ({_TYPES}), m.members IS NOT NULL, coalesce(m.members, '') FROM symbols s LEFT JOIN "
     "(SELECT owner, group_concat(name, ' ') AS members FROM symbols WHERE file IN ({files}) GROUP BY owner) m ON m.owner = s.id "
     "WHERE s.file IN ({files}) AND s.ordinal >= 0 ORDER BY s.test, length(s.symbol), s.id"
 )
@@ -55,12 +55,11 @@ def _parts(path: str) -> Iterable[str]:
 
 
 def _of_files(index: Index, files: list[int], wanted: set[str]) -> list[int]:
-    query = _ITEMS.format(types=_TYPES, files=", ".join(map(str, files)))
     meant: list[int] = []
     rich: list[int] = []
     lean: list[int] = []
     other: list[int] = []
-    for number, is_type, has_members, members in index.catalogue.connection.execute(query):
+    for number, is_type, has_members, members in index.rows_of(_ITEMS, files):
         if not is_type:
             other.append(number)
         elif not has_members:

@@ -9,9 +9,9 @@ from assay.retrieve.names_channel import NameHit
 from assay.retrieve.pieces import Piece
 from assay.store.index import Index
 
-_AT_LINE = "file = ? AND ordinal >= 0 AND start <= ? AND end >= ? ORDER BY end - start, number LIMIT 1"
-_NAMED = "file = ? AND ordinal >= 0 AND name = ? ORDER BY abs(start - ?), number LIMIT 1"
-_FILE = "file = ? AND ordinal = -1"
+_AT_LINE = "ordinal >= 0 AND start <= ? AND end >= ? ORDER BY end - start, number"
+_NAMED = "ordinal >= 0 AND name = ? ORDER BY abs(start - ?), number"
+_FILE = "ordinal = -1"
 
 
 def places(index: Index, pieces: Iterable[Piece]) -> list[NameHit]:
@@ -46,13 +46,13 @@ def _agreement(file: Sequence[str], wanted: Sequence[str]) -> int:
 def _item_at(index: Index, file: int, piece: Piece) -> int | None:
     name = piece.function.replace("::", ".").replace("#", ".").rpartition(".")[2]
     # a frame's function is more certain than its line, which may be of another version
-    questions: list[tuple[str, tuple[object, ...]]] = [(_FILE, (file,))]
+    questions: list[tuple[str, tuple[object, ...]]] = [(_FILE, ())]
     if piece.line:
-        questions.insert(0, (_AT_LINE, (file, piece.line, piece.line)))
+        questions.insert(0, (_AT_LINE, (piece.line, piece.line)))
     if name:
-        questions.insert(0, (_NAMED, (file, name, piece.line)))
+        questions.insert(0, (_NAMED, (name, piece.line)))
     for where, parameters in questions:
-        row = index.catalogue.connection.execute(f"SELECT number FROM symbols WHERE {where}", parameters).fetchone()
-        if row is not None:
-            return int(row[0])
+        number = index.first_in(file, where, parameters)
+        if number is not None:
+            return number
     return None

@@ -98,13 +98,14 @@ class Search:
 
     def _blended(self, scores: Floats, best: Ints, rows: Ints, cosines: Floats) -> list[Scored]:
         """Words and meaning, each as a share of its best; what has no vector is judged by its words alone."""
-        close = (scores[rows] > 0) | (cosines >= _NEAR_ENOUGH * cosines.max(initial=0.0))
-        rows, cosines = rows[close], cosines[close]
+        near = self._comparable(scores, rows, cosines)
+        close = (scores[rows] > 0) | (near >= _NEAR_ENOUGH * near.max(initial=0.0))
+        rows, cosines, near = rows[close], cosines[close], near[close]
         numbers = np.union1d(best, rows)
         said = share_of_best(scores[numbers])
         meant = said.copy()
         places = np.searchsorted(numbers, rows)
-        meant[places] = share_of_best(np.maximum(cosines, 0.0))
+        meant[places] = share_of_best(np.maximum(near, 0.0))
         weight = self.weights.vectors if len(rows) else 0.0
         blended = (1 - weight) * said + weight * meant
         cosine = np.full(len(numbers), np.nan)
@@ -113,6 +114,16 @@ class Search:
             Scored(int(numbers[place]), float(blended[place]), float(scores[numbers[place]]), float(cosine[place]))
             for place in highest(blended, len(numbers))
         ]
+
+    def _comparable(self, scores: Floats, rows: Ints, cosines: Floats) -> Floats:
+        """Cosines of several repositories, whose spaces differ: each counts as far as the words of its repository's best passage do."""
+        starts = self.passages.starts
+        if len(starts) == 1:
+            return cosines
+        ends = [*starts[1:], len(self.passages)]
+        best = np.array([scores[start:end].max(initial=0.0) for start, end in zip(starts, ends, strict=True)])
+        owners = np.searchsorted(starts, rows, "right") - 1
+        return cosines * share_of_best(best)[owners] if best.any() else cosines
 
     @property
     def extent(self) -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from assay.core.items import Item
+from assay.core.packs import Source
 from assay.store.files import content_hash, decode, read_bytes, surely_same
 from assay.store.index import Index
 
@@ -15,6 +18,30 @@ MISSING = "file is missing"
 OUTSIDE = "outside the root"
 UNKNOWN = "not in the index"
 UNREADABLE = "cannot be read"
+
+
+def source_of(index: Index) -> Source:
+    """The texts of an index's items, as they are now."""
+    trees = {part.label: WorkingTree(part.index) for part in index.parts}
+    return TreesOfAll(trees) if len(trees) > 1 or "" not in trees else trees[""]
+
+
+class TreesOfAll:
+    """The texts of several repositories, whose paths begin with their label."""
+
+    def __init__(self, trees: Mapping[str, WorkingTree]) -> None:
+        self._trees = trees
+
+    def note(self, item: Item) -> str:
+        return self._trees[item.repository].note(_own(item))
+
+    def text(self, item: Item) -> str:
+        return self._trees[item.repository].text(_own(item))
+
+
+def _own(item: Item) -> Item:
+    """The item as its repository has it."""
+    return replace(item, path=item.path.removeprefix(f"{item.repository}/"))
 
 
 class WorkingTree:

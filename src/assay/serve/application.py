@@ -18,9 +18,9 @@ from starlette.types import ASGIApp
 
 from assay.errors import AssayError
 from assay.evaluate.compare import NotComparable
-from assay.evaluate.runs import NoSuchRun
+from assay.evaluate.runs import NoSuchRun, RunsInUse
+from assay.live.access import COOKIE, Access
 from assay.retrieve.names import NoSuchSymbol
-from assay.serve.access import COOKIE, Access
 from assay.serve.api import ENDPOINTS, Endpoint
 from assay.serve.bench import Bench, NotFound, NotYet
 from assay.serve.guard import Guard
@@ -38,6 +38,7 @@ Endpoints = Callable[[Request], Awaitable[Response]]
 _STATUS: dict[type[Exception], int] = {
     NoSuchSymbol: 404,
     NoSuchRun: 404,
+    RunsInUse: 503,
     NotFound: 404,
     NotYet: 503,
     NotComparable: 409,
@@ -97,8 +98,8 @@ def _shown(page: Page, bench: Bench, work: Workers) -> Endpoints:
             values = from_query(page.parameters, request.query_params.multi_items())
             return await work.run(_page, page, bench, values)
         except (AssayError, sqlite3.DatabaseError) as error:
-            shown = failed(_status(error), _line(error))
-            return HTMLResponse(_written(page, shown, bench), _status(error))
+            status = _status(error)
+            return HTMLResponse(_written(page, failed(status, _line(error)), bench), status, _later(status))
 
     return answer
 
@@ -108,7 +109,7 @@ def _page(page: Page, bench: Bench, values: dict[str, Any]) -> Response:
 
 
 def _written(page: Page, shown: Shown, bench: Bench) -> str:
-    return shown.body if page.fragment else document(shown, page.place or page.path, bench.root.name or str(bench.root))
+    return shown.body if page.fragment else document(shown, page.place or page.path, bench.name)
 
 
 async def _description(request: Request) -> Response:
@@ -157,7 +158,12 @@ def _line(error: Exception) -> str:
 
 def _json_error(error: Exception) -> Response:
     status = _status(error)
-    return JSONResponse({"error": _line(error)}, status, {"retry-after": "1"} if status == 503 else None)
+    return JSONResponse({"error": _line(error)}, status, _later(status))
+
+
+def _later(status: int) -> dict[str, str]:
+    """When to ask again, where that helps."""
+    return {"retry-after": "1"} if status == 503 else {}
 
 
 async def _refused(request: Request, error: Exception) -> Response:

@@ -1,20 +1,28 @@
-"""What the server asks: the repository that `live` keeps open, and the runs and sweeps that were stored for it."""
+"""What the server asks: the repository that `live` keeps open, or several as one, and the runs and sweeps that were stored for it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from assay.errors import AssayError
 from assay.evaluate.runs import RunStore
-from assay.live import Resident
+from assay.live import Resident, Residents
+from assay.live.first_look import FirstLook, Look
 from assay.repository import Repository
+from assay.retrieve.configuration import Configuration
+from assay.serve.remembered import Answer, Remembered
+from assay.store.index import NoIndex, UnusableIndex
+from assay.store.pack_cache import key_of
 
 _COMPARISON = "comparison.json"
+_WAIT = 2.0  # seconds for another process to write runs: whoever asks may ask again
 _PATIENCE = 10.0  # seconds to wait for passages
 _LARGEST = 200_000_000  # bytes of a sweep's report that is read
 
@@ -31,26 +39,86 @@ class NotYet(AssayError):
 class Bench:
     """Everything an answer is made from. `using` gives a repository to one thread at a time."""
 
-    resident: Resident
+    resident: Resident | Residents
     runs_file: Path
+    _answers: Remembered = field(default_factory=Remembered)
 
     @property
-    def root(self) -> Path:
-        return self.resident.root
+    def members(self) -> Mapping[str, Resident]:
+        """The repositories that are asked, by label: one alone has none."""
+        return self.resident.members
+
+    @property
+    def several(self) -> bool:
+        return "" not in self.members
+
+    @property
+    def name(self) -> str:
+        """What is asked, for people."""
+        return ", ".join(label or one.root.name or str(one.root) for label, one in self.members.items())
+
+    @property
+    def configuration(self) -> Configuration:
+        """What assay.toml says now; for what is answered without an index."""
+        return self.resident.own().configuration
+
+    @property
+    def building(self) -> str:
+        """How far the index is, or each of several."""
+        return "; ".join(
+            f"the index {f'of {label} ' if label else ''}is {one.state.building}" for label, one in self.members.items()
+        )
+
+    def without(self, repo: Repository) -> dict[str, str]:
+        """The repositories that an answer is without, because they cannot be asked yet: why, by label."""
+        return {label: one.state.building for label, one in self.members.items() if label not in repo.members}
+
+    @cached_property
+    def _first(self) -> FirstLook:
+        return FirstLook({label: one.root for label, one in self.members.items()})
+
+    def first_look(self, task: str) -> Look:
+        """What answers while there is no index."""
+        try:
+            return self._first.look(task)
+        except (AssayError, OSError) as error:  # as a rule, the folder is gone; it may come back
+            raise NotYet(str(error)) from None
 
     @contextmanager
     def using(self) -> Iterator[Repository]:
+        """A repository whose index can be asked; where it cannot, somebody sees to it."""
         with self.resident.using() as repo:
+            try:
+                repo.index  # noqa: B018 (raises)
+            except (NoIndex, UnusableIndex):
+                self.resident.look()
+                raise
             yield repo
 
     @contextmanager
     def searching(self) -> Iterator[Repository]:
         """A repository whose passages are made; making them is not the work of a request."""
         with self.using() as repo:
-            wait = self.resident.wait_to_search
-            if not (wait(0) or repo.is_searchable() or wait(_PATIENCE)):
+            if not (self._rested(repo, 0) or repo.is_searchable() or self._rested(repo, _PATIENCE)):
                 raise NotYet("passages are still being made; try again in a moment")
             yield repo
+
+    def _rested(self, repo: Repository, seconds: float) -> bool:
+        """Waits until the passages were made of what is asked, at most so long; says whether they are."""
+        until = time.monotonic() + seconds
+        return all(self.members[label].wait_to_search(max(0.0, until - time.monotonic())) for label in repo.members)
+
+    def remembered(self, repo: Repository, asked: Iterable[object], make: Callable[[], Answer]) -> Answer:
+        """An answer that is made once, for as long as nothing changes that a ranking depends on."""
+        state = repo.look().state
+        if not state:
+            return make()
+        key = key_of(repo.index, state, asked)
+        answer = self._answers.get(key)
+        if answer is None:
+            answer = make()
+            self._answers.put(key, answer)
+        return answer
 
     # runs
 
@@ -60,7 +128,7 @@ class Bench:
 
     @contextmanager
     def runs(self) -> Iterator[RunStore]:
-        with RunStore.open(self.runs_file) as store:
+        with RunStore.open(self.runs_file, wait=_WAIT) as store:
             yield store
 
     # sweeps

@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from assay.serve.access import Access
+from assay.live.access import UNAUTHORIZED, Access
 
 LARGEST_HEAD = 65_536  # bytes: a task of 20,000 characters fits, written in an address
 LARGEST_BODY = 262_144  # bytes: ten times the longest text there is a use for
@@ -79,7 +79,7 @@ class Guard:
             return _error(403, "requests from the pages of other sites are refused")
         if not self.access.allows(headers) and not path.startswith(OPEN):
             if path.startswith(_API):
-                return _error(401, "a token is needed: Authorization: Bearer TOKEN", **{"WWW-Authenticate": "Bearer"})
+                return _error(401, UNAUTHORIZED, **{"WWW-Authenticate": "Bearer"})
             return RedirectResponse("/login", 303)
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > LARGEST_BODY:

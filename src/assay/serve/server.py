@@ -11,13 +11,12 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from assay.errors import AssayError
+from assay.live.access import BACKLOG
 from assay.serve.guard import LARGEST_HEAD
 
 CONNECTIONS = 512  # open at once; the next is told so and closed
 HEADER_SECONDS = 10.0  # for a connection to send the head of a request
 _IDLE_SECONDS = 10  # between two requests of a connection
-_BACKLOG = 2048
 _BODY = b'{"error":"too many connections; try again in a moment"}'
 _FULL = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\nconnection: close\r\n"
@@ -62,21 +61,6 @@ class Polite(H11Protocol):
             self._patience = None
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens; an address that cannot be had is an error that says why."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind((host, port))
-        found.listen(_BACKLOG)
-    except (OSError, OverflowError) as error:
-        found.close()
-        reason = getattr(error, "strerror", None) or str(error)
-        raise AssayError(f"cannot listen on {host}:{port} ({reason}); give another --port, or 0 for any") from None
-    return found
-
-
 def run(app: ASGIApp, listening: socket.socket) -> None:
     """Serves until it is told to stop (Ctrl-C, SIGTERM)."""
     config = uvicorn.Config(
@@ -89,7 +73,7 @@ def run(app: ASGIApp, listening: socket.socket) -> None:
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        backlog=_BACKLOG,
+        backlog=BACKLOG,
         timeout_keep_alive=_IDLE_SECONDS,
         timeout_graceful_shutdown=3,
         h11_max_incomplete_event_size=LARGEST_HEAD,

@@ -176,6 +176,30 @@ class History:
             out.update(number for _, number in sorted((_distance(line, *span), number) for number, *span in named)[:1])
         return np.array(sorted(out), "<i4")
 
+    @cached_property
+    def counts(self) -> Array:
+        """How many commits touched each file, by its number."""
+        return np.bincount(self._touches[0], minlength=self._most + 1)
+
+    @cached_property
+    def ages(self) -> Array:
+        """Seconds from the last commit that touched each file to the newest of all; since the first for what none touched."""
+        numbers, commits = self._touches
+        last = np.full(self._most + 1, self.times[-1] if len(self) else 0, "<i8")
+        np.maximum.at(last, numbers, self.times[commits])
+        return np.asarray(self.times.max(initial=0) - last)
+
+    @property
+    def _most(self) -> int:
+        return max((row.number for row in self.index.files.values()), default=0)
+
+    @cached_property
+    def _touches(self) -> tuple[Array, Array]:
+        """The file and the commit of every touch of a file that is still there."""
+        numbers = self._numbers[self.arrays["files"]]
+        commits = np.repeat(np.arange(len(self)), np.diff(self.arrays["file_starts"]))
+        return numbers[numbers > 0], commits[numbers > 0]
+
     def changes(self, file: int) -> list[int]:
         """The commits that touched a file, newest first."""
         return self._changes.get(file, [])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from assay.core.edges import EDGE_NAMES, EXTERNAL, PROVENANCES, Edge
 from assay.core.items import Item
@@ -19,7 +20,9 @@ from assay.store.mapped import Held, hold
 if TYPE_CHECKING:
     from assay.store.columns import Columns
     from assay.store.edges import Edges
+    from assay.store.history import History
     from assay.store.postings import Postings
+    from assay.store.sections import Sections
 
     Arrays = TypeVar("Arrays", Edges, Postings, Columns)
 
@@ -35,6 +38,16 @@ class NoIndex(AssayError):
 
 class UnusableIndex(AssayError):
     """There is an index, but it is damaged or of another version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of the indexes that are asked as one: what its paths begin with, and where the numbers of its items and files do."""
+
+    label: str
+    index: Index
+    first: int
+    first_file: int
 
 
 class Index:
@@ -113,6 +126,23 @@ class Index:
 
         return self._opened(Columns.open)
 
+    def history(self) -> History:
+        """The commits beside the index."""
+        from assay.store.history import History
+
+        return History.open(self)
+
+    def sections(self) -> Sections:
+        """The sections of the documents beside the index."""
+        from assay.store.sections import Sections
+
+        return Sections.open(self)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The indexes it is made of: itself."""
+        return (Part("", self, 0, 0),)
+
     def _opened(self, read: Callable[[Held], Arrays]) -> Arrays:
         try:
             return read(self._held)
@@ -143,6 +173,24 @@ class Index:
         return self.catalogue.files()
 
     # items
+
+    def in_file(self, path: str) -> list[Item]:
+        """All items of a file, itself included."""
+        return self.items("f.path = ?", (path,))
+
+    def matching(self, pattern: str) -> list[Item]:
+        """Symbols whose name, qualified name or id matches a pattern with `*` and `?`."""
+        return self.items("s.ordinal >= 0 AND (s.symbol GLOB ? OR s.name GLOB ? OR s.id GLOB ?)", (pattern,) * 3)
+
+    def first_in(self, file: int, where: str, parameters: Sequence[object]) -> int | None:
+        """The number of the first item of a file for which a condition holds, which may say what comes first."""
+        query = f"SELECT number FROM symbols WHERE file = ? AND {where} LIMIT 1"
+        row = self.catalogue.connection.execute(query, (file, *parameters)).fetchone()
+        return None if row is None else int(row[0])
+
+    def rows_of(self, query: str, files: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+        """The rows of a query about `{files}` that begin with the number of an item."""
+        return iter(self.catalogue.connection.execute(query.format(files=", ".join(map(str, files)))))
 
     def items(self, where: str, parameters: tuple[object, ...] = ()) -> list[Item]:
         rows = self.catalogue.connection.execute(f"{_ITEM} WHERE {where} ORDER BY s.id", parameters)

@@ -29,6 +29,7 @@ _OF_NO_RANKING = (
     "vectors.db",
     "passages-",
 )  # how names begin of what no ranking reads
+_TOUCHED = "-shm"  # of SQLite: whoever reads writes it, and it says nothing that the file and its log do not
 _PACKAGE = Path(__file__).parents[1]
 _TABLE = "CREATE TABLE IF NOT EXISTS packs (key BLOB PRIMARY KEY, text BLOB, code INTEGER, size INTEGER, sum INTEGER, used INTEGER) WITHOUT ROWID"
 # the newest that together stay within both bounds
@@ -49,7 +50,8 @@ class PackCache(DiskCache):
     """A dictionary from keys to answers on disk; the ones not asked for the longest go first."""
 
     def __init__(self, index: Index) -> None:
-        super().__init__(index.folder.parent.parent / NAME, (_TABLE,), _PATIENCE)
+        first = index.parts[0].index  # answers of several are kept beside the first
+        super().__init__(first.folder.parent.parent / NAME, (_TABLE,), _PATIENCE)
 
     def get(self, key: bytes) -> Answer | None:
         found = self.read("SELECT text, code, sum FROM packs WHERE key = ?", (key,))
@@ -73,21 +75,26 @@ class PackCache(DiskCache):
 def key_of(index: Index, state: str, question: Iterable[object]) -> bytes:
     """What an answer depends on: this code, the index and what is kept beside it, the project's settings, the state of its files, and
     the question."""
-    parts = [
-        _code(),
+    known = [text for part in index.parts for text in (part.label, *_known(part.index))]
+    parts = [_code(), *known, state, *(repr(one) for one in question)]
+    return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def _known(index: Index) -> list[str]:
+    """One index, and what is kept beside it."""
+    return [
+        str(index.root),
         f"{index.folder.name} {index.meta.get('indexed_at')} {_stat(index.folder / catalogue.NAME)}",
         *(f"{path.name} {_stat(path)}" for path in _beside(index)),
         _stat(index.root / _SETTINGS),
-        state,
-        *(repr(one) for one in question),
     ]
-    return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _beside(index: Index) -> list[Path]:
     """The history, and whatever else a ranking may come to read in the index folder."""
     found = index.folder.parent.parent.iterdir()
-    return sorted(path for path in found if path.is_file() and not path.name.startswith(_OF_NO_RANKING))
+    read = (path for path in found if not path.name.startswith(_OF_NO_RANKING) and not path.name.endswith(_TOUCHED))
+    return sorted(path for path in read if path.is_file())
 
 
 @cache

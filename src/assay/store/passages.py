@@ -139,6 +139,11 @@ class Passages:
     def __len__(self) -> int:
         return len(self._arrays["documents"])
 
+    @property
+    def starts(self) -> Sequence[int]:
+        """The numbers that the passages of each repository begin from."""
+        return (0,)
+
     def __getitem__(self, number: int) -> Passage:
         document = int(self._arrays["documents"][number])
         headings = tuple(filter(None, self._strings["heading"][number].split("\n")))

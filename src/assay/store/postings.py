@@ -146,7 +146,7 @@ class Postings:
 
     def words(self) -> Words:
         """All of it, row by row."""
-        vocabulary = [term.decode() for term in self._vocabulary()]
+        vocabulary = [term.decode() for term in self.vocabulary()]
         terms = np.repeat(np.arange(len(self), dtype="<i4"), np.diff(self._starts["row"]))
         numbers = self.numbers.astype("<i4")
         return Words(vocabulary, terms, self._items, self._counts, numbers, self.lengths[numbers])
@@ -170,10 +170,10 @@ class Postings:
 
     def _with_terms(self, fresh: Postings, sizes: Array, items: Array) -> tuple[list[bytes], Array, Array]:
         """The vocabulary of both, the number of rows of each of its terms, and where among the rows left here the fresh ones belong."""
-        vocabulary, firsts = self._vocabulary(), np.concatenate([[0], np.cumsum(sizes)])
+        vocabulary, firsts = self.vocabulary(), np.concatenate([[0], np.cumsum(sizes)])
         out, counts, places = list[bytes](), list[Array](), list[Array]()
         at = 0
-        for number, term in enumerate(fresh._vocabulary()):
+        for number, term in enumerate(fresh.vocabulary()):
             place = bisect_left(vocabulary, term, at)
             known = int(place < len(vocabulary) and vocabulary[place] == term)
             added = fresh._items[slice(*fresh._starts["row"][number : number + 2])]
@@ -200,7 +200,8 @@ class Postings:
             return slice(0, 0)
         return slice(int(self._starts["row"][place]), int(self._starts["row"][place + 1]))
 
-    def _vocabulary(self) -> list[bytes]:
+    def vocabulary(self) -> list[bytes]:
+        """The terms in order."""
         return bytes(self._text).split(b"\n")[:-1]
 
     def _place(self, wanted: bytes) -> int:

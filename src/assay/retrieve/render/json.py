@@ -39,6 +39,7 @@ def _head(pack: Pack) -> str:
 def _item(packed: PackedItem) -> str:
     item = packed.item
     optional = {
+        "repository": item.repository,
         "section": packed.section,
         "why": packed.why,
         "text": packed.text,

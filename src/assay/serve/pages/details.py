@@ -12,7 +12,7 @@ from assay.evaluate.report.wording import decimal
 from assay.repository import Repository
 from assay.retrieve.contributions import contributions
 from assay.retrieve.explain import Explanation, explain
-from assay.retrieve.explained import FACTORS, PARTS, TIMES
+from assay.retrieve.explained import FACTORS, PARTS, TIMES, learned
 from assay.retrieve.neighbourhood import Neighbourhood, neighbourhood
 from assay.serve.bench import NotFound
 from assay.serve.pages.bars import stacked
@@ -118,6 +118,8 @@ def _reasons(one: Explanation) -> Iterator[Markup]:
     for name, value in one.times.items():
         if abs(value - 1) >= _TOLD:
             yield _reason(f"× {decimal(value)}", f"{name}: {TIMES.get(name, '')}")
+        if name == "ranker":
+            yield from (_reason(f"{worth:+.2f}", told) for told, worth in learned(one))
     if one.factors:
         yield _reason(f"= {decimal(one.score)}", element("strong", "score"))
     for way in one.ways:

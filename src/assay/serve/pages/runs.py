@@ -16,7 +16,7 @@ from assay.evaluate.report.tables import Column, framed_table, meter, number_col
 from assay.evaluate.report.wording import known, moment, shortened, whole
 from assay.evaluate.stored import listed, told
 from assay.serve.bench import Bench
-from assay.serve.pages.shell import Page, Shown, empty, heading
+from assay.serve.pages.shell import Page, Shown, empty, stored_heading
 from assay.serve.pages.trends import Line, Reading, key, trend
 from assay.serve.parameters import Parameter
 from assay.text.counting import counted
@@ -31,13 +31,13 @@ Run = dict[str, Any]
 def show(bench: Bench, values: dict[str, Any]) -> Shown:
     runs = _listed(bench)
     if not runs:
-        return Shown("Runs", join([heading("Runs"), no_runs()]))
+        return Shown("Runs", join([stored_heading(bench, "Runs"), no_runs()]))
     groups: defaultdict[tuple[Any, ...], list[Run]] = defaultdict(list)
     for run in runs:
         groups[run["golden_hash"], run["matching"], run["k"]].append(run)
     newest_first = sorted(groups.values(), key=lambda group: group[-1]["created"], reverse=True)
     about = f"{counted(len(runs), 'run')} on {counted(len(groups), 'golden set')}. Only runs on the same set, matching and depth can be compared."
-    return Shown("Runs", join([heading("Runs", about), *map(_group, newest_first)]))
+    return Shown("Runs", join([stored_heading(bench, "Runs", about), *map(_group, newest_first)]))
 
 
 def one(bench: Bench, values: dict[str, Any]) -> Shown:
@@ -82,7 +82,9 @@ def _trends(runs: Sequence[Run], metrics: Sequence[str]) -> Markup | None:
         return None
     times = Counter(run["system"] for run in reversed(runs))  # of those as often measured, the last
     systems = [system for system, _ in times.most_common()]
-    tones: dict[str, int | None] = {system: tone for tone, system in enumerate(systems[:_MOST_LINES])}
+    # a system that was measured once has no trend: many such, as of a sweep, would only be confetti
+    coloured = [one for one in systems if times[one] > 1][:_MOST_LINES] or systems[:_MOST_LINES]
+    tones: dict[str, int | None] = {system: tone for tone, system in enumerate(coloured)}
     plots = []
     for metric in metrics:
         lines = [
@@ -95,7 +97,7 @@ def _trends(runs: Sequence[Run], metrics: Sequence[str]) -> Markup | None:
                 figure(metric, _meaning(metric), trend(lines, f"{metric} of each run", "run, oldest first", metric))
             )
     return (
-        join([element("div", plots, class_="figures trends"), key(systems[:_MOST_LINES], len(systems[_MOST_LINES:]))])
+        join([element("div", plots, class_="figures trends"), key(coloured, len(systems) - len(coloured))])
         if plots
         else None
     )

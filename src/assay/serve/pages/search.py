@@ -1,61 +1,133 @@
-"""The search page: a task, the ranking with what each component contributed, and why something is not in it."""
+"""The search page: one box, and three ways to answer what is in it: symbols of code, passages, an answer with its sources."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import urlencode
 
-from assay.core.items import Item
 from assay.evaluate.report.markup import Markup, element, join
-from assay.evaluate.report.wording import decimal
 from assay.live import State
 from assay.repository import Repository
-from assay.retrieve.contributions import COMPONENTS, contributions
-from assay.retrieve.explain import Explanation, explain
-from assay.serve.bench import Bench
-from assay.serve.pages.bars import legend, stacked
-from assay.serve.pages.details import explained, opened
-from assay.serve.pages.shell import Page, Shown, empty
+from assay.serve.bench import Bench, NotYet
+from assay.serve.pages import answer, code, passages
+from assay.serve.pages.details import opened
+from assay.serve.pages.shell import Page, Shown, absent, empty
 from assay.serve.parameters import LONGEST, Parameter
 from assay.store.index import NoIndex, UnusableIndex
 from assay.text.counting import counted
 
-_SHOWN = 20  # results on a page
 _AGAIN = 2  # seconds until a page that waits for the index comes back
-_TASK = Parameter("task", "what you want to understand or change", longest=LONGEST)
 _KEYS = {"/": "to the box", "↑ ↓": "through the results", "Enter": "opens one", "Esc": "closes it"}
 
 
+@dataclass(frozen=True, slots=True)
+class View:
+    """One way to answer: what it is called, what to type, and what it shows."""
+
+    title: str
+    asks: str
+    hint: str
+    show: Callable[[Bench, str, dict[str, Any]], Markup]
+
+
+VIEWS = {
+    "code": View(
+        "Code",
+        "What do you want to understand or change?",
+        "Say in words what you want to do; an error message, a stack trace or a path may be part of it.",
+        code.ranked,
+    ),
+    "passages": View(
+        "Passages",
+        "What should be written somewhere?",
+        "Passages of documents and definitions of code that have the words, or mean the same.",
+        passages.found,
+    ),
+    "answer": View(
+        "Answer",
+        "What do you want to know?",
+        "A question, answered with what the documents and the code say, each sentence with its source; or not at all.",
+        answer.answered,
+    ),
+}
+
+
 def show(bench: Bench, values: dict[str, Any]) -> Shown:
-    task, wanted = (values["task"] or "").strip(), (values["why"] or "").strip()
+    task, name = (values["task"] or "").strip(), values["view"]
+    view = VIEWS[name]
     try:
-        with bench.using() as repo:
-            if not task:
-                return Shown("Search", join([_form(""), _invitation(repo)]))
-            return Shown(task[:60], join([_form(task), _answer(repo, task, values["profile"], wanted)]))
+        if not task:
+            with bench.using() as repo:
+                return Shown("Search", join([_form("", name), absent(bench, repo), _invitation(repo, view)]))
+        return Shown(task[:60], join([_form(task, name), view.show(bench, task, values)]))
     except (NoIndex, UnusableIndex):
-        waiting = not_ready(bench.resident.state)
-        return Shown("Search", join([_form(task), waiting.body]), waiting.again)
+        instead = _not_ready(bench)
+        if task:
+            instead = replace(instead, body=join([instead.body, _glimpse(bench, task)]))
+    except NotYet as error:
+        instead = Shown("", empty("Nearly there", f"{error}. This page comes back by itself."), _AGAIN)
+    return Shown("Search", join([_form(task, name), instead.body]), instead.again)
 
 
 def detail(bench: Bench, values: dict[str, Any]) -> Shown:
     """One result opened: its code, its neighbourhood, why it stands where it stands."""
+    task, id, profile = values["task"], values["id"], values["profile"]
     with bench.using() as repo:
-        return Shown(values["id"], opened(repo, values["task"], values["id"], values["profile"]))
+        [body] = bench.remembered(repo, ("opened", task, id, profile), lambda: (opened(repo, task, id, profile),))
+        return Shown(id, join([body]))
 
 
-def not_ready(state: State) -> Shown:
+def _not_ready(bench: Bench) -> Shown:
     """What to show while there is no index to ask."""
+    shown = [waiting(one.state, label) for label, one in bench.members.items()]
+    return Shown("", join(one.body for one in shown), max(one.again for one in shown))
+
+
+def waiting(state: State, label: str = "") -> Shown:
+    """How far the index of a repository is that is not there yet."""
     if state.name == "failed":
-        return Shown("", empty("The index could not be made", state.why, command="assay index -v"))
+        whose = f" of {label}" if label else ""
+        return Shown("", empty(f"The index{whose} could not be made", state.why, command="assay index -v"))
     share = element("progress", value=round(state.share, 3), max=1, aria_label="Share of the index that is built")
+    gone = (
+        element("p", "The index that was here is gone or of no use any more. It is being built again.")
+        if state.again
+        else None
+    )
     about = f"{state.share:.0%} of the index is built. This page comes back by itself."
-    return Shown("", element("div", element("h2", "Indexing"), element("p", about), share, class_="empty"), _AGAIN)
+    why = element("p", f"{state.why}.".capitalize()) if state.why else None
+    return Shown(
+        "",
+        element(
+            "div", element("h2", f"Indexing {label}".strip()), gone, why, element("p", about), share, class_="empty"
+        ),
+        _AGAIN,
+    )
 
 
-def _form(task: str) -> Markup:
+def _glimpse(bench: Bench, task: str) -> Markup:
+    """What a look at the files gives, before there is an index."""
+    found = bench.first_look(task)
+    if not found.matches:
+        return element("p", f"Until then, {found}: nothing found.", class_="centred")
+    rows = [
+        element(
+            "div",
+            element("span", rank, class_="rank"),
+            element("span", element("code", one.path, class_="symbol"), class_="name"),
+            element(
+                "span", [element("span", f"{number}: {line}") for number, line in one.lines], class_="said code-said"
+            ),
+            class_="row",
+        )
+        for rank, one in enumerate(found.matches, 1)
+    ]
+    told = element("div", element("p", element("strong", "Until then"), f", {found}:"), class_="summary")
+    return join([told, element("ol", [element("li", row) for row in rows], class_="results passages")])
+
+
+def _form(task: str, name: str) -> Markup:
     box = element(
         "textarea",
         task,
@@ -64,15 +136,16 @@ def _form(task: str) -> Markup:
         rows=2,
         required=True,
         maxlength=LONGEST,
-        placeholder="What do you want to understand or change?",
+        placeholder=VIEWS[name].asks,
         aria_label="Task",
         autofocus=not task,
     )
     keys = [element("span", element("kbd", key), f" {about}") for key, about in _KEYS.items()]
     return element(
         "form",
+        _switch(name),
         box,
-        element("button", "Search", type="submit"),
+        element("button", "Search", type="submit", name="view", value=name, class_="go"),
         element("p", keys, class_="keys"),
         action="/",
         method="get",
@@ -81,115 +154,42 @@ def _form(task: str) -> Markup:
     )
 
 
-def _invitation(repo: Repository) -> Markup:
+def _switch(name: str) -> Markup:
+    """The ways to answer as buttons of the form: each takes along what is in the box."""
+    buttons = [
+        element(
+            "button", view.title, type="submit", name="view", value=one, formnovalidate=True,
+            aria_pressed="true" if one == name else "false", title=view.hint,
+        )
+        for one, view in VIEWS.items()
+    ]  # fmt: skip
+    return element("div", buttons, role="group", aria_label="What to look for", class_="views")
+
+
+def _invitation(repo: Repository, view: View) -> Markup:
     names = len(repo.index.postings.numbers) - len(repo.files)
     about = f"{counted(names, 'symbol')} of {counted(len(repo.files), 'file')} are indexed."
-    hint = "Say in words what you want to do; an error message, a stack trace or a path may be part of it."
-    return element("div", element("p", about), element("p", hint), class_="empty")
+    return element("div", element("p", about), element("p", view.hint), class_="empty")
 
 
-def _answer(repo: Repository, task: str, profile: str | None, wanted: str) -> Markup:
-    began = time.perf_counter()
-    found = _ranked(repo, task, profile)
-    spent = time.perf_counter() - began
-    stale = repo.freshness().stale
-    if not found:
-        nothing = "No word of the task is in the index. Try other words, or a name."
-        return join([_nothing(nothing), _why_not(repo, task, profile, wanted)])
-    told = [
-        element("strong", counted(len(found), "result")),
-        f" in {spent * 1000:,.0f} ms · ",
-        element("span", "fresh", class_="badge kind-win")
-        if not stale
-        else element("span", f"{counted(len(stale), 'file')} changed since", class_="badge kind-loss"),
-    ]
-    used = [name for name in COMPONENTS if any(name in contributions(one) for one in found)]
-    return join(
-        [
-            element("div", element("p", told), legend(used), class_="summary"),
-            element("ol", _results(found, task, profile), class_="results", id="results"),
-            _why_not(repo, task, profile, wanted),
-        ]
-    )
-
-
-def _ranked(repo: Repository, task: str, profile: str | None) -> list[Explanation]:
-    """The best items, each with everything its score was made of; ranked once for all of them."""
-    engine = repo.engine(profile)
-    ranking = engine.rank(task, repo.learned(task))
-    best = ranking.best(_SHOWN)
-    items = repo.index.numbered(best)
-    return explain(engine, ranking, [items[number] for number in best], _SHOWN)
-
-
-def _results(found: Sequence[Explanation], task: str, profile: str | None) -> list[Markup]:
-    return [_result(rank, one, found[0].score, task, profile) for rank, one in enumerate(found, 1)]
-
-
-def _result(rank: int, one: Explanation, best: float, task: str, profile: str | None) -> Markup:
-    item = one.item
-    asked = {"task": task, "id": item.id} | ({"profile": profile} if profile else {})
-    head = element(
-        "summary",
-        element("span", rank, class_="rank"),
-        element("span", element("code", item.symbol or item.path, class_="symbol"), " ", _kind(item), class_="name"),
-        element("span", element("bdi", item.path), f":{item.start}", class_="place"),
-        element("span", decimal(one.score), class_="score", title="score"),
-        stacked(contributions(one), best),
-    )
-    alone = element("p", element("a", "Open on a page of its own", href=f"/result?{urlencode(asked)}"), class_="alone")
-    body = element("div", alone, class_="opened", data_source=f"/result-part?{urlencode(asked)}")
-    return element("li", element("details", head, body))
-
-
-def _kind(item: Item) -> Markup:
-    return element("span", item.kind, class_="kind")
-
-
-def _nothing(words: str) -> Markup:
-    return empty("Nothing found", words)
-
-
-def _why_not(repo: Repository, task: str, profile: str | None, wanted: str) -> Markup:
-    """The box that asks after something that was expected."""
-    form = element(
-        "form",
-        element("input", type="hidden", name="task", value=task),
-        element("input", type="hidden", name="profile", value=profile) if profile else None,
-        element("label", "Expected something else? Why not ", for_="why"),
-        element("input", id="why", name="why", value=wanted, required=True, placeholder="Class.method", maxlength=500),
-        element("button", "Explain", type="submit"),
-        action="/#why-not",
-        method="get",
-    )
-    answer = _why(repo, task, profile, wanted) if wanted else None
-    return element("section", element("h2", "Why not …?"), form, answer, id="why-not", class_="why-not")
-
-
-def _why(repo: Repository, task: str, profile: str | None, wanted: str) -> Markup:
-    from assay.retrieve.names import NoSuchSymbol
-
-    try:
-        told = repo.why(task, wanted, _SHOWN, profile=profile)
-    except NoSuchSymbol as error:
-        near = [
-            element(
-                "li", element("a", element("code", name), href=f"/?{urlencode({'task': task, 'why': name})}#why-not")
-            )
-            for name in error.near
-        ]
-        return element("div", element("p", f"There is no symbol called {wanted}."), element("ul", near, class_="near"))
-    more = element("p", f"… and {len(told) - 3} more of that name", class_="note") if len(told) > 3 else None
-    return element("div", [explained(one, wanted=True) for one in told[:3]], more)
-
-
+_PROFILE = Parameter("profile", "how to rank")
 _ONE = (
     Parameter("task", "what you want to understand or change", required=True, longest=LONGEST),
     Parameter("id", "the id of a symbol", required=True),
-    Parameter("profile", "how to rank"),
+    _PROFILE,
 )
 PAGES = (
-    Page("/", show, (_TASK, Parameter("why", "a symbol to explain"), Parameter("profile", "how to rank"))),
+    Page(
+        "/",
+        show,
+        (
+            Parameter("task", "what you want to understand, change or know", longest=LONGEST),
+            Parameter("view", "how to answer it", choices=tuple(VIEWS), default="code"),
+            Parameter("why", "a symbol to explain"),
+            _PROFILE,
+        ),
+    ),
     Page("/result", detail, _ONE, place="/"),
     Page("/result-part", detail, _ONE, fragment=True),
+    *passages.PAGES,
 )

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.evaluate.report.markup import Child, Markup, element, join
+from assay.repository import Repository
 from assay.serve.bench import Bench
 from assay.serve.parameters import Parameter
 from assay.serve.static import address
+from assay.text.counting import counted
 
 _LONG = 60  # characters of a title that is set smaller
 PLACES = {"Search": "/", "Runs": "/runs", "Compare": "/compare", "Sweeps": "/sweeps", "Index": "/index"}
@@ -35,14 +37,14 @@ class Page:
     place: str = ""  # which of PLACES it belongs to; else it is one itself
 
 
-def document(shown: Shown, here: str = "", root: str = "") -> str:
-    """The whole page."""
+def document(shown: Shown, here: str = "", asked: str = "") -> str:
+    """The whole page; `asked` names the repository, or several."""
     head = element(
         "head",
         element("meta", charset="utf-8"),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
-        element("meta", http_equiv="refresh", content=str(shown.again)) if shown.again else None,
+        _again(shown.again) if shown.again else None,
         element("title", f"{shown.title} – assay" if shown.title else "assay"),
         element("link", rel="icon", href=address("icon.svg"), type="image/svg+xml"),
         element("link", rel="stylesheet", href=address("report.css")),
@@ -53,13 +55,18 @@ def document(shown: Shown, here: str = "", root: str = "") -> str:
     body = element(
         "body",
         element("a", "Skip to the content", href="#content", class_="skip"),
-        _header(here, root),
-        element("main", shown.body, id="content"),
+        _header(here, asked),
+        element("main", shown.body, id="content", data_again=shown.again or None),
     )
     return join([Markup("<!doctype html>\n"), element("html", head, body, lang="en"), Markup("\n")])
 
 
-def _header(here: str, root: str) -> Markup:
+def _again(seconds: int) -> Markup:
+    """For browsers without scripts; with them, what somebody is typing stays."""
+    return element("noscript", element("meta", http_equiv="refresh", content=str(seconds)))
+
+
+def _header(here: str, asked: str) -> Markup:
     links = [
         element("a", name, href=path, aria_current="page" if path == here else None) for name, path in PLACES.items()
     ]
@@ -69,8 +76,8 @@ def _header(here: str, root: str) -> Markup:
     return element(
         "header",
         element("a", "assay", href="/", class_="brand"),
-        element("span", element("bdi", root), class_="where", title="The repository that is asked") if root else None,
-        element("nav", links, aria_label="Pages") if root else None,
+        element("span", element("bdi", asked), class_="where", title=f"What is asked: {asked}") if asked else None,
+        element("nav", links, aria_label="Pages") if asked else None,
         switch,
         class_="site",
     )
@@ -79,6 +86,35 @@ def _header(here: str, root: str) -> Markup:
 def heading(title: str, *about: Child) -> Markup:
     name = element("h1", title, class_="long" if len(title) > _LONG else None)
     return element("div", name, element("p", *about, class_="lead") if about else None, class_="opening")
+
+
+def stored_heading(bench: Bench, title: str, *about: Child) -> Markup:
+    """The heading of what was stored; over several repositories it says whose that is."""
+    if not bench.several:
+        return heading(title, *about)
+    place = element("code", str(bench.runs_file.parent))
+    whose = ["Those of the workspace, in ", place, "; to see those of one repository, serve it alone."]
+    return heading(title, *about, " " if about else None, *whose)
+
+
+def took(seconds: float) -> str:
+    return f" in {seconds * 1000:,.0f} ms · " if seconds >= 0.001 else " in less than 1 ms · "
+
+
+def freshness_badge(repo: Repository) -> Markup:
+    """Whether an answer is made of files as they are now."""
+    stale = repo.freshness().stale
+    if not stale:
+        return element("span", "fresh", class_="badge kind-win")
+    return element("span", f"{counted(len(stale), 'file')} changed since", class_="badge kind-loss")
+
+
+def absent(bench: Bench, repo: Repository) -> Markup:
+    """Which repositories an answer is without; nothing where it is of all."""
+    return join(
+        element("p", element("strong", f"Without {label}"), f": its index is {why.rstrip('.')}.", class_="note absent")
+        for label, why in bench.without(repo).items()
+    )
 
 
 def empty(title: str, *about: Child, command: str = "") -> Markup:

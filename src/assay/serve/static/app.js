@@ -39,13 +39,21 @@ function move(step) {
   return true;
 }
 
+function comeBack(seconds) {
+  setTimeout(() => {
+    const box = document.getElementById("task");
+    if (box && box.value !== box.defaultValue) comeBack(seconds);  // somebody is typing
+    else location.reload();
+  }, seconds * 1000);
+}
+
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   const box = document.getElementById("task");
   const typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName);
   if (event.target === box && event.key === "Enter" && !event.shiftKey && !event.isComposing) {
     event.preventDefault();
-    if (box.value.trim()) box.form.requestSubmit();
+    if (box.value.trim()) box.form.requestSubmit(box.form.querySelector(".go"));
   } else if (event.target === box && event.key === "ArrowDown" && !box.value.slice(box.selectionEnd).includes("\n")) {
     if (move(1)) event.preventDefault();
   } else if (typing) {
@@ -65,6 +73,8 @@ function onKey(event) {
 addEventListener("DOMContentLoaded", () => {
   document.getElementById("theme")?.addEventListener("click", switchTheme);
   document.addEventListener("keydown", onKey);
+  const { again } = document.getElementById("content").dataset;
+  if (again) comeBack(Number(again));
   for (const details of document.querySelectorAll(".results details")) details.addEventListener("toggle", () => fill(details));
   for (const form of document.querySelectorAll("form[data-submit]")) form.addEventListener("change", () => form.requestSubmit());
 });

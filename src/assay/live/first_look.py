@@ -10,18 +10,19 @@ import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, TimeoutError
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from assay.errors import AssayError
-from assay.ingest.walk import Scan, scan
+from assay.ingest.walk import scan
 from assay.retrieve.vocabulary import STOP_WORDS
 from assay.store.files import read_bytes
 from assay.text import identifiers
 
+_SECONDS = 0.6  # for a look: an answer takes less than a second
 _BELIEVED = 10.0  # seconds for which a list of files is used again
 _IN_PATH = 3.0  # what a word in the path counts, one in the text being 1
 _READ = 300_000  # bytes of a file: the rest of a longer one is seldom different
@@ -32,6 +33,9 @@ _WIDEST = 160  # characters of a line
 _DEFINES = re.compile(
     r"^\s*(?:export |public |private |static |async |pub )*(?:def|class|fn|func|function|struct|trait|enum|interface|type|module)\b"
 )
+
+
+Places = dict[str, tuple[Path, str]]  # by the path that is shown: its root, and the path there
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +55,21 @@ class Look:
     read: int
     files: int
 
+    def __str__(self) -> str:
+        return f"by words alone, {self.read:,} of {self.files:,} files read"
+
 
 class FirstLook:
     """A tree that is listed in a thread of its own, before anybody asks, and read when it is asked."""
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._listed: Future[Scan] | None = None
+    def __init__(self, roots: Path | Mapping[str, Path]) -> None:
+        """A root, or several by label."""
+        self._roots = {"": roots} if isinstance(roots, Path) else roots
+        self._listed: Future[Places] | None = None
         self._since = 0.0
         self._guard = threading.Lock()
 
-    def begin(self) -> Future[Scan]:
+    def begin(self) -> Future[Places]:
         """Lists the files, unless that was done lately."""
         with self._guard:
             if self._listed is None or (self._listed.done() and time.monotonic() - self._since > _BELIEVED):
@@ -69,13 +77,21 @@ class FirstLook:
                 threading.Thread(target=self._list, args=(self._listed,), name="assay listing", daemon=True).start()
             return self._listed
 
-    def _list(self, listed: Future[Scan]) -> None:
-        try:
-            listed.set_result(scan(self._root))
-        except (AssayError, OSError) as error:
-            listed.set_exception(error)
+    def _list(self, listed: Future[Places]) -> None:
+        """What can be listed; an error only where nothing can."""
+        found, problems = Places(), list[Exception]()
+        for label, root in self._roots.items():
+            try:
+                one = scan(root)
+                found |= {f"{label}/{path}".lstrip("/"): (root, path) for path in (*one.files, *one.documents)}
+            except (AssayError, OSError) as error:
+                problems.append(error)
+        if len(problems) == len(self._roots):
+            listed.set_exception(problems[0])
+        else:
+            listed.set_result(found)
 
-    def look(self, text: str, seconds: float, stop: threading.Event, most: int = 20) -> Look:
+    def look(self, text: str, stop: threading.Event | None = None, most: int = 20, seconds: float = _SECONDS) -> Look:
         """The files that have most of the words of a text, as far as the seconds reach."""
         until = time.monotonic() + seconds
         wanted = words(text)
@@ -83,19 +99,19 @@ class FirstLook:
             found = self.begin().result(seconds)
         except TimeoutError:
             return Look([], 0, 0)
-        paths = sorted([*found.files, *found.documents], key=lambda path: (-len(_named(path, wanted)), path))
+        paths = sorted(found, key=lambda path: (-len(_named(path, wanted)), path))
         having: dict[str, set[str]] = {}
         for path in paths:
-            if stop.is_set() or time.monotonic() > until:
+            if (stop and stop.is_set()) or time.monotonic() > until:
                 break
-            having[path] = _having(self._root, path, wanted)
+            having[path] = _having(*found[path], wanted)
         rarity = _rarity(having, wanted)
         ranked = sorted(
             ((_score(path, had, wanted, rarity), path) for path, had in having.items()),
             key=lambda row: (-row[0], row[1]),
         )
         best = [(score, path) for score, path in ranked[:most] if score > 0]
-        matches = [Match(path, score, _lines(self._root, path, wanted, rarity)) for score, path in best]
+        matches = [Match(path, score, _lines(*found[path], wanted, rarity)) for score, path in best]
         return Look(matches, len(having), len(paths))
 
 

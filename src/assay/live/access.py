@@ -1,15 +1,18 @@
-"""Who may ask: the names this server answers to, where a page may come from, and the token."""
+"""Who may ask a server: where it listens, the names it answers to, where a page may come from, and the token."""
 
 from __future__ import annotations
 
 import hmac
 import ipaddress
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 
 from assay.errors import AssayError
 
+UNAUTHORIZED = "a token is needed: Authorization: Bearer TOKEN"
+BACKLOG = 2048  # connections that wait to be taken
 COOKIE = "assay_access"
 _SHORTEST = 16  # characters of a token: nobody guesses that many over a network
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -32,7 +35,7 @@ class Access:
     names: frozenset[str] = frozenset()  # further names it may be called by
 
     def __post_init__(self) -> None:
-        if not is_loopback(self.host) and not self.token:
+        if not self.is_local and not self.token:
             raise AssayError(
                 f"{self.host} can be reached from other machines, so a token is needed: set ASSAY_TOKEN to a long random text "
                 '(python3 -c "import secrets; print(secrets.token_urlsafe())") or listen on 127.0.0.1'
@@ -47,7 +50,7 @@ class Access:
             return False
         if name in _LOOPBACK_NAMES or name in self.names or name == self.host.lower():
             return True
-        return not is_loopback(self.host) and _is_address(name)  # an address in digits cannot be rebound
+        return not self.is_local and _is_address(name)  # an address in digits cannot be rebound
 
     def allows_origin(self, origin: str, host_header: str, scheme: str) -> bool:
         """Whether a request of a web page comes from one of our own."""
@@ -57,19 +60,48 @@ class Access:
         """Whether a request has the token, in a header or as the cookie that the form gives for it."""
         if not self.token:
             return True
-        kind, _, bearer = headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer" and self.is_token(bearer.strip()):
-            return True
-        return hmac.compare_digest(_cookie(headers.get("cookie", "")).encode(), self.cookie.encode())
+        return self.has_bearer(headers) or hmac.compare_digest(
+            _cookie(headers.get("cookie", "")).encode(), self.cookie.encode()
+        )
+
+    def has_bearer(self, headers: Mapping[str, str]) -> bool:
+        """Whether a request has the token as programs send it: `Authorization: Bearer TOKEN`."""
+        kind, _, given = headers.get("authorization", "").partition(" ")
+        return kind.lower() == "bearer" and self.is_token(given.strip())
 
     def is_token(self, given: str) -> bool:
         """Compared in a time that does not tell how much of it is right."""
         return bool(self.token) and hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
 
     @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach it."""
+        return is_loopback(self.host)
+
+    @property
+    def shown(self) -> str:
+        """The host as it stands in an address."""
+        return f"[{self.host}]" if ":" in self.host else self.host
+
+    @property
     def cookie(self) -> str:
         """What a browser keeps: made from the token, but not the token."""
         return hmac.new(self.token.encode(), b"assay serve", "sha256").hexdigest()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens, at any free port for 0; an address that cannot be had is an error that says why."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    found = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((host, port))
+        found.listen(BACKLOG)
+    except (OSError, OverflowError) as error:
+        found.close()
+        reason = getattr(error, "strerror", None) or str(error)
+        raise AssayError(f"cannot listen on {host}:{port} ({reason}); give another port, or 0 for any") from None
+    return found
 
 
 def _name_of(host_header: str) -> str | None:

@@ -1,0 +1,73 @@
+"""What the ranker learns from: the candidates of tasks that commits make, described by features, and which of them the commit touched.
+
+A folder with NAME/state and NAME/tasks.jsonl for each repository (`mined.py --work`) becomes NAME.npz in another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from time_split import STATE, TASKS
+
+from assay.core.golden import GoldenQuery
+from assay.evaluate.golden import load
+from assay.repository import Repository
+from assay.retrieve.engine import Engine
+from assay.retrieve.profile import Profile
+from assay.retrieve.ranker.features import FEATURES
+
+NAMES = tuple(FEATURES)
+UNREPEATED = replace(Profile(), overload=1, namesake=1)  # the ranker comes before what repeats a name is lowered
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """The candidates of a repository's tasks, one after the other."""
+
+    name: str
+    values: NDArray[np.float32]  # a row for each candidate, a column for each feature
+    right: NDArray[np.bool_]  # it was touched
+    files: NDArray[np.int32]  # a number for the file each is in
+    right_file: NDArray[np.bool_]
+    tests: NDArray[np.bool_]
+    starts: NDArray[np.int64]  # where each task begins, and the end
+
+
+def described(folder: Path, kept: Path) -> Described:
+    """The candidates of one prepared repository; worked out once for a set of features."""
+    at = kept / f"{folder.name}.npz"
+    if at.exists():
+        stored: Any = np.load(at)
+        if tuple(stored["names"].tolist()) == NAMES:
+            fields = ("values", "right", "files", "right_file", "tests", "starts")
+            return Described(folder.name, *(stored[one] for one in fields))
+    parts = [_task(engine, task) for engine, task in _asked(folder)]
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    starts = np.cumsum([0, *(len(part[1]) for part in parts)])
+    one = Described(folder.name, *columns, starts)
+    kept.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(at, names=NAMES, **{field: getattr(one, field) for field in one.__slots__ if field != "name"})
+    return one
+
+
+def _asked(folder: Path) -> list[tuple[Engine, GoldenQuery]]:
+    engine = Engine(Repository(folder / STATE).index, UNREPEATED)
+    return [(engine, task) for task in load(folder / TASKS).queries]
+
+
+def _task(engine: Engine, task: GoldenQuery) -> tuple[NDArray[Any], ...]:
+    candidates = engine.candidates(engine.rank(task.text))
+    items = engine.index.numbered(candidates.numbers.tolist())
+    listed = [items[number] for number in candidates.numbers.tolist()]
+    names, paths = {one.name for one in task.at("symbol")}, {one.name for one in task.at("file")}
+    return (
+        candidates.values(NAMES).astype(np.float32) if listed else np.zeros((0, len(NAMES)), np.float32),
+        np.array([item.symbol in names and item.path in paths for item in listed], bool),
+        engine.index.columns.file[candidates.numbers].astype(np.int32),
+        np.array([item.path in paths for item in listed], bool),
+        np.array([item.test for item in listed], bool),
+    )

@@ -1,0 +1,107 @@
+"""Symbols for a task: the ranking with what each component contributed, and why something is not in it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import urlencode
+
+from assay.core.items import Item
+from assay.evaluate.report.markup import Markup, element, join
+from assay.evaluate.report.wording import decimal
+from assay.repository import Repository
+from assay.retrieve.contributions import COMPONENTS, contributions
+from assay.retrieve.explain import Explanation, explain
+from assay.retrieve.names import NoSuchSymbol
+from assay.serve.bench import Bench
+from assay.serve.pages.bars import legend, stacked
+from assay.serve.pages.details import explained
+from assay.serve.pages.shell import absent, empty, freshness_badge, took
+from assay.text.counting import counted
+
+_SHOWN = 20  # results on a page
+
+
+def ranked(bench: Bench, task: str, values: dict[str, Any]) -> Markup:
+    """The results of a task, and the box that asks after others."""
+    profile, wanted = values["profile"], (values["why"] or "").strip()
+    with bench.using() as repo:
+        began = time.perf_counter()
+        asked = ("results", task, profile)
+        number, key, rows = bench.remembered(repo, asked, lambda: _results(repo, task, profile))
+        spent = time.perf_counter() - began
+        told = element("p", element("strong", number), took(spent), freshness_badge(repo))
+        results = join([element("div", told, key, class_="summary"), rows])
+        return join([absent(bench, repo), results if key else rows, _why_not(repo, task, profile, wanted)])
+
+
+def _results(repo: Repository, task: str, profile: str | None) -> tuple[str, Markup, Markup]:
+    """How many there are, what the colours mean, and the results; no colours where nothing was found."""
+    found = _found(repo, task, profile)
+    if not found:
+        nothing = "No word of the task is in the index. Try other words, or a name."
+        return "", Markup(), empty("Nothing found", nothing)
+    used = [name for name in COMPONENTS if any(name in contributions(one) for one in found)]
+    rows = [_result(rank, one, found[0].score, task, profile) for rank, one in enumerate(found, 1)]
+    return counted(len(found), "result"), legend(used), element("ol", rows, class_="results", id="results")
+
+
+def _found(repo: Repository, task: str, profile: str | None) -> Sequence[Explanation]:
+    """The best items, each with everything its score was made of; ranked once for all of them."""
+    engine = repo.engine(profile)
+    ranking = engine.rank(task, repo.learned(task))
+    best = ranking.best(_SHOWN)
+    items = repo.index.numbered(best)
+    return explain(engine, ranking, [items[number] for number in best], _SHOWN)
+
+
+def _result(rank: int, one: Explanation, best: float, task: str, profile: str | None) -> Markup:
+    item = one.item
+    asked = {"task": task, "id": item.id} | ({"profile": profile} if profile else {})
+    head = element(
+        "summary",
+        element("span", rank, class_="rank"),
+        element("span", element("code", item.symbol or item.path, class_="symbol"), " ", _kind(item), class_="name"),
+        element("span", element("bdi", item.path), f":{item.start}", class_="place"),
+        element("span", decimal(one.score), class_="score", title="score"),
+        stacked(contributions(one), best),
+    )
+    alone = element("p", element("a", "Open on a page of its own", href=f"/result?{urlencode(asked)}"), class_="alone")
+    body = element("div", alone, class_="opened", data_source=f"/result-part?{urlencode(asked)}")
+    return element("li", element("details", head, body))
+
+
+def _kind(item: Item) -> Markup:
+    return element("span", item.kind, class_="kind")
+
+
+def _why_not(repo: Repository, task: str, profile: str | None, wanted: str) -> Markup:
+    """The box that asks after something that was expected."""
+    form = element(
+        "form",
+        element("input", type="hidden", name="task", value=task),
+        element("input", type="hidden", name="profile", value=profile) if profile else None,
+        element("label", "Expected something else? Why not ", for_="why"),
+        element("input", id="why", name="why", value=wanted, required=True, placeholder="Class.method", maxlength=500),
+        element("button", "Explain", type="submit"),
+        action="/#why-not",
+        method="get",
+    )
+    answer = _why(repo, task, profile, wanted) if wanted else None
+    return element("section", element("h2", "Why not …?"), form, answer, id="why-not", class_="why-not")
+
+
+def _why(repo: Repository, task: str, profile: str | None, wanted: str) -> Markup:
+    try:
+        told = repo.why(task, wanted, _SHOWN, profile=profile)
+    except NoSuchSymbol as error:
+        near = [
+            element(
+                "li", element("a", element("code", name), href=f"/?{urlencode({'task': task, 'why': name})}#why-not")
+            )
+            for name in error.near
+        ]
+        return element("div", element("p", f"There is no symbol called {wanted}."), element("ul", near, class_="near"))
+    more = element("p", f"… and {len(told) - 3} more of that name", class_="note") if len(told) > 3 else None
+    return element("div", [explained(one, wanted=True) for one in told[:3]], more)
