@@ -35,16 +35,13 @@ from assay.retrieve.scoring import Walked
 from assay.store.index import Index
 
 if TYPE_CHECKING:
+    from assay.retrieve.ranker.features import Candidates
     from assay.store.history import History
     from assay.store.sections import Sections
     from assay.store.several.beside import Histories, SectionsOfAll
 
-if TYPE_CHECKING:
-    from assay.retrieve.ranker.features import Candidates
-
 _NEIGHBOURHOOD = 200  # items of the walk among which HITS is run
 _CHECKED = 100  # of the best that are looked at for overloads and noise: more than anybody asks for
-_SPREAD = 0.3  # of what is worth e times as much to the ranker: packing gives room by score, and the scores by hand lie closer
 _FOCUS = 40  # of the best that say which folder the task is about
 
 
@@ -243,17 +240,9 @@ class Engine:
         return 1 + self.profile.folder * share_of_best(mass)[self._all.folders]
 
     def _learned_order(self, ranking: Ranking) -> Floats:
-        """What turns the scores of the best into those that were learned; the others keep their order behind them."""
-        from assay.retrieve.ranker.model import shipped
+        from assay.retrieve.ranker.order import gain
 
-        candidates = self.candidates(ranking)
-        before = ranking.scores[candidates.numbers]
-        by_hand = np.log(share_of_best(before))
-        worth = by_hand + self.profile.ranker * (shipped().worth(candidates) - by_hand)
-        after = np.exp(_SPREAD * (worth - worth.max(initial=-np.inf)))
-        gain = np.full(self._all.size, after.min(initial=1.0) / before.min(initial=np.inf))  # of those behind
-        gain[candidates.numbers] = after / before
-        return gain
+        return gain(self.candidates(ranking), ranking.scores, self.profile.ranker)
 
     def candidates(self, ranking: Ranking) -> Candidates:
         """What the learned ranker orders anew: the best of a ranking, as far as it goes."""
