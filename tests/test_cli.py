@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -13,6 +15,7 @@ import pytest
 
 from assay.cli import COMMANDS
 from assay.cli.evaluation import COMMANDS as EVAL_COMMANDS
+from assay.extras import EXTRAS
 from command import COMMAND, ENVIRONMENT, assay
 from conftest import Repository
 
@@ -467,3 +470,9 @@ def test_a_reader_that_stops_reading_is_no_error(repository: Repository) -> None
     assert process.stderr.read() == b""
     process.stderr.close()
     assert process.wait() == 0
+
+
+def test_what_messages_say_to_install_is_what_the_extras_are() -> None:
+    extras = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    named = {name: tuple(re.findall(r"^[\w-]+", "\n".join(needs), re.M)) for name, needs in extras.items()}
+    assert {name: needs for name, needs in named.items() if name != "dev"} == EXTRAS

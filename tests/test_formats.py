@@ -304,7 +304,7 @@ def test_a_format_whose_library_is_missing_is_passed_over_and_says_what_to_insta
 ) -> None:
     repository.write("manual.pdf", documents.pdf("Pumps"))
     monkeypatch.setattr("assay.ingest.documents.formats._installed", lambda module: False)
-    assert repository.index().skipped == {"manual.pdf": "pdf (install 'assay[docs]' to read it)"}
+    assert repository.index().skipped == {"manual.pdf": "pdf (pip install pypdfium2 to read it)"}
     monkeypatch.undo()
     assert repository.index().skipped == {}
 

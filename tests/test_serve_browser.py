@@ -69,6 +69,36 @@ def test_a_task_is_typed_and_answered(page: Page, server: Server) -> None:
     assert page.run("document.querySelector('#task').value") == TASK
 
 
+def test_several_repositories_are_searched_as_one(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> None:
+    base = tmp_path_factory.mktemp("several")
+    shop = written(base / "shop")
+    written(
+        base / "staff",
+        {
+            "pay.py": "def apply_discounts(staff):\n    return staff * 0.5\n",
+            "pay.md": "# Discounts\n\nStaff pay half.\n",
+        },
+    )
+    assert assay(base, "index", "shop", "staff").code == 0
+    with serving(shop, "--root", str(base / "staff")) as server, browser.page() as page:
+        page.go(server.address)
+        page.type("apply discounts")
+        page.press("Enter")
+        page.wait("document.querySelectorAll('.results > li').length > 2")
+        places = page.run("[...document.querySelectorAll('.results .place')].map(one => one.textContent)")
+        assert {one.partition("/")[0] for one in places} == {"shop", "staff"}
+        own = next(number for number, one in enumerate(places, 1) if one.startswith("staff/pay.py"))
+        page.click(f".results > li:nth-child({own}) summary")
+        page.wait(f"document.querySelector('.results > li:nth-child({own}) .detail') !== null")
+        assert "staff * 0.5" in page.text(f".results > li:nth-child({own}) .code")
+        page.click(".views button[value=passages]")
+        page.wait("document.querySelector('.passages') !== null")
+        assert "staff/pay.md" in page.text(".passages")
+        page.click("nav a[href='/index']")
+        page.wait("document.querySelectorAll('.member').length === 2")
+        _quiet(page, server)
+
+
 def test_a_result_is_opened_by_keys_and_explains_itself(page: Page, server: Server) -> None:
     page.go(f"{server.address}/?task=apply+discounts")
     page.press("/")

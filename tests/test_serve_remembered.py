@@ -106,6 +106,16 @@ def test_whatever_an_answer_depends_on_makes_it_anew(bench: Bench, root: Path, r
     changes(lambda: (root / "shop" / "discounts.py").unlink())
 
 
+def test_what_was_learned_is_read_without_making_answers_anew(bench: Bench, root: Path, rankings: list[str]) -> None:
+    assert assay(root, "feedback", "useful", "apply_discounts").code == 0
+    for _ in range(2):  # the first reader leaves SQLite's log beside the file
+        api.context(bench, CONTEXT)
+    before = len(rankings)
+    for _ in range(3):
+        api.context(bench, CONTEXT)
+    assert len(rankings) == before
+
+
 def test_an_answer_made_while_a_file_was_another_is_not_given_when_it_is_back(bench: Bench, root: Path) -> None:
     """The generation is the same before and after: only those who watch can tell."""
     file = root / "shop" / "discounts.py"

@@ -443,7 +443,7 @@ def test_what_is_not_installed_is_said(root: Path) -> None:
         [sys.executable, "-c", code, "serve"], cwd=root, env=ENVIRONMENT, capture_output=True, text=True
     )
     assert done.returncode == 2
-    assert "pip install 'assay[web]'" in done.stderr
+    assert "pip install starlette uvicorn watchfiles" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -214,7 +214,7 @@ def test_a_file_that_several_repositories_have_must_be_told_apart(tmp_path: Path
         workspace.context_of(["src/main.py"])
 
 
-@pytest.mark.parametrize("arguments", [("context", "--pr"), ("tests",), ("feedback", "useful", "charge"), ("serve",)])
+@pytest.mark.parametrize("arguments", [("context", "--pr"), ("tests",), ("feedback", "useful", "charge")])
 def test_what_is_about_one_repository_says_which_to_name(team: Path, arguments: tuple[str, ...]) -> None:
     done = assay(team / "all", *arguments)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
@@ -13,10 +11,9 @@ import click
 from assay.cli.common import find_root, format_option, print_json
 from assay.errors import AssayError
 from assay.retrieve.configuration import NAME, BadConfiguration, Configuration, Setting, load, settings
+from assay.retrieve.toml_text import key, value
 from assay.root import workspace_around
 from assay.roots import roots_of
-
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @click.command("config")
@@ -75,15 +72,7 @@ def _toml(rows: list[Setting]) -> Iterator[str]:
     """The settings as TOML; what is built in, and cannot be set under that name, as a comment."""
     for (section, built_in), group in groupby(rows, key=lambda row: (row.section, row.built_in)):
         mark = "# " if built_in else ""
-        yield f"\n{mark}[{'.'.join(map(_key, section))}]"
+        yield f"\n{mark}[{'.'.join(map(key, section))}]"
         for row in group:
-            line = f"{'.'.join(map(_key, row.name.split('.')))} = {_value(row.value)}"
+            line = f"{'.'.join(map(key, row.name.split('.')))} = {value(row.value)}"
             yield f"{mark}{line:<40} # {row.origin}"
-
-
-def _key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else _value(name)
-
-
-def _value(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -10,6 +10,7 @@ import click
 from assay.cli.common import find_repository, roots_options
 from assay.cli.opening import repository_at
 from assay.errors import AssayError
+from assay.extras import install
 from assay.ingest.walk import check_root
 from assay.live import resident_of
 from assay.live.access import Access, listen
@@ -50,7 +51,7 @@ def command(
     for one in repo.members.values():
         check_root(one.root)
     if find_spec("mcp") is None:
-        raise AssayError("serving agents needs the package mcp: pip install 'assay[mcp]'")
+        raise AssayError(f"serving agents needs the package mcp: {install('mcp')}")
     access = Access(host, token)
     listening = listen(host, port) if port is not None else None
     with resident_of(repo, index_dir, not no_watch) as resident, Notes(resident, not no_learning) as notes:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import click
 
-from assay.cli.common import find_one, root_options
+from assay.cli.common import find_root, roots_options
+from assay.cli.opening import repository_at
 from assay.errors import AssayError
+from assay.extras import install
+from assay.repository import Repository
+from assay.workspace import Workspace
 
 
 @click.command("serve")
-@root_options
+@roots_options
 @click.option(
     "--host",
     default="127.0.0.1",
@@ -39,11 +44,11 @@ from assay.errors import AssayError
     "runs_file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The run file. Default: .assay/runs.db at the root.",
+    help="The run file. Default: .assay/runs.db at the root; of several, in the workspace's folder.",
 )
 @click.option("--no-watch", is_flag=True, help="Do not follow changes of files; the index is brought up to date once.")
 def command(
-    root: Path | None,
+    roots: tuple[str, ...],
     index_dir: Path | None,
     host: str,
     port: int,
@@ -60,20 +65,23 @@ def command(
         from assay.serve.application import application
         from assay.serve.server import run
     except ImportError as error:
-        raise AssayError(f"assay serve needs {error.name}: pip install 'assay[web]'") from None
-    from assay.live import Resident
+        raise AssayError(f"assay serve needs {error.name}: {install('web')}") from None
+    from assay.live import resident_of
     from assay.live.access import Access, listen
     from assay.serve.bench import Bench
 
     access = Access(host, token, frozenset(name.lower() for name in names))
-    where = find_one(root)
-    if not where.is_dir():
-        raise AssayError(f"{where}: no such folder")
+    repo = repository_at(roots, index_dir)
+    for one in repo.members.values():
+        if not one.root.is_dir():
+            raise AssayError(f"{one.root}: no such folder")
     listening = listen(host, port)
-    resident = Resident(where, index_dir, watch=not no_watch)
-    try:
+    with closing(listening), resident_of(repo, index_dir, not no_watch, partly=True) as resident:
+        where = ", ".join(map(str, resident.roots))
         click.echo(f"serving {where} at http://{access.shown}:{listening.getsockname()[1]} (Ctrl-C stops it)")
-        run(application(Bench(resident, runs_file or where / ".assay" / "runs.db"), access), listening)
-    finally:
-        resident.close()
-        listening.close()
+        run(application(Bench(resident, runs_file or _own_folder(repo) / ".assay" / "runs.db"), access), listening)
+
+
+def _own_folder(repo: Repository) -> Path:
+    """Where runs are kept: at the root; of several, where their assay.toml is, else where `assay eval` would keep them now."""
+    return (repo.folder or find_root(None)) if isinstance(repo, Workspace) else repo.root

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from assay.embed.vectors import Embedder, Role, Vectors
 from assay.errors import AssayError
+from assay.extras import install
 from assay.store.vectors import VectorStore
 
 __all__ = ["DEFAULT", "WAYS", "Embedder", "Role", "Vectors", "embedder"]
@@ -16,7 +17,7 @@ __all__ = ["DEFAULT", "WAYS", "Embedder", "Role", "Vectors", "embedder"]
 DEFAULT = "lsa"
 WAYS = (
     "Three ways to get an embedder: lsa (built in, trained on your own texts, nothing to install); "
-    "wordllama (pip install 'assay[dense]') or a local model, folder:PATH (pip install 'assay[onnx]'); "
+    f"wordllama ({install('dense')}) or a local model, folder:PATH ({install('onnx')}); "
     "a server, openai:URL#MODEL (any OpenAI-compatible /v1/embeddings)"
 )
 

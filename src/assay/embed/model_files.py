@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from assay.embed.embedders import WAYS
 from assay.errors import AssayError
+from assay.extras import install
 
 _TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U8": "u1"}
 _HEADER_LIMIT = 100 << 20  # bytes; the format allows no more
@@ -72,7 +73,7 @@ def record(path: Path) -> dict[str, Any]:
 
 def missing(what: str, extra: str) -> NoReturn:
     """Says what is not there, how to install it, and what else there is."""
-    raise AssayError(f"{what}: pip install 'assay[{extra}]'. {WAYS}")
+    raise AssayError(f"{what}: {install(extra)}. {WAYS}")
 
 
 def batched(

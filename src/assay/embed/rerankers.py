@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import AssayError
+from assay.extras import install
 
 DEFAULT = "features"
 WAYS = (
-    "Three ways to get a reranker: features (built in); a local cross-encoder, folder:PATH (pip install 'assay[onnx]'); "
+    f"Three ways to get a reranker: features (built in); a local cross-encoder, folder:PATH ({install('onnx')}); "
     "a server, rerank:URL#MODEL (any /v1/rerank as of Jina or Cohere)"
 )
 Scores = NDArray[np.float64]

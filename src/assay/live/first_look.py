@@ -78,17 +78,18 @@ class FirstLook:
             return self._listed
 
     def _list(self, listed: Future[Places]) -> None:
-        try:
-            found = {label: scan(root) for label, root in self._roots.items()}
-            listed.set_result(
-                {
-                    f"{label}/{path}".lstrip("/"): (self._roots[label], path)
-                    for label, one in found.items()
-                    for path in (*one.files, *one.documents)
-                }
-            )
-        except (AssayError, OSError) as error:
-            listed.set_exception(error)
+        """What can be listed; an error only where nothing can."""
+        found, problems = Places(), list[Exception]()
+        for label, root in self._roots.items():
+            try:
+                one = scan(root)
+                found |= {f"{label}/{path}".lstrip("/"): (root, path) for path in (*one.files, *one.documents)}
+            except (AssayError, OSError) as error:
+                problems.append(error)
+        if len(problems) == len(self._roots):
+            listed.set_exception(problems[0])
+        else:
+            listed.set_result(found)
 
     def look(self, text: str, stop: threading.Event | None = None, most: int = 20, seconds: float = _SECONDS) -> Look:
         """The files that have most of the words of a text, as far as the seconds reach."""

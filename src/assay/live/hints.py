@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.errors import AssayError
+from assay.extras import install
 from assay.git import Git
 from assay.ingest.documents.formats import format_of
 from assay.ingest.languages import language_of
@@ -51,7 +52,7 @@ def watcher() -> Callable[..., Iterator[set[tuple[Change, str]]]]:
         from watchfiles import watch
     except ImportError:
         raise AssayError(
-            "watching needs the package watchfiles: pip install 'assay[watch]'. Without it, --poll SECONDS looks at the files in intervals."
+            f"watching needs the package watchfiles: {install('watch')}. Without it, --poll SECONDS looks at the files in intervals."
         ) from None
     return watch
 

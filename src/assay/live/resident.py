@@ -6,7 +6,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -26,6 +26,7 @@ from assay.store.layout import Home
 
 _MOST = 3  # repositories open at once: each has caches of its own, 130 MB for one of 40,000 symbols
 _PATIENCE = 5.0  # seconds for the keeper to end
+_RETRY = 5.0  # seconds: each try is a process, and others may be asked meanwhile
 
 Stamp = tuple[object, ...]
 
@@ -70,6 +71,7 @@ class Resident:
         self._free: list[tuple[Stamp, Repository]] = []
         self._open = 0
         self._closed = self._rested = False
+        self._tried = 0.0  # when it was tried last to bring the index up to date, where that failed
         self._had = self.home.current() is not None  # an index, at any time
         self._watching = Watching(root, self.home.folder, events=watch, poll=ANYWAY if watch else float("inf"))
         self._keeper = Keeper(root, self._place, self._watching, self._told)
@@ -87,6 +89,11 @@ class Resident:
     @property
     def roots(self) -> tuple[Path, ...]:
         return (self.root,)
+
+    @property
+    def members(self) -> Mapping[str, Resident]:
+        """Those it is made of, by label: itself, without one."""
+        return {"": self}
 
     def own(self) -> Repository:
         """A repository of the caller's own."""
@@ -112,8 +119,9 @@ class Resident:
             self._give_back(stamp, repo)
 
     def look(self) -> None:
-        """Somebody noticed a change: compare now rather than later."""
-        self._watching.asked.set()
+        """Somebody noticed a change: compare now rather than later. What failed a moment ago is not tried again for each who asks."""
+        if self._state.name != FAILED or time.monotonic() - self._tried >= _RETRY:
+            self._watching.asked.set()
 
     def wait(self, seconds: float) -> bool:
         """Waits until there is an index to ask, at most so long; says whether there is one."""
@@ -199,11 +207,18 @@ class Resident:
     def _after(self, event: Began | Went | Ended) -> State:
         there = self.home.current() is not None
         if isinstance(event, Began):
-            return State(BUILDING if event.first else STALE, again=self._had)
+            self._tried = time.monotonic()
+            # what failed has failed until it gets further
+            return (
+                self._state
+                if self._state.name == FAILED
+                else State(BUILDING if event.first else STALE, again=self._had)
+            )
         if isinstance(event, Went):
             why = "waiting for another process that is indexing" if event.step.waiting else ""
             return State(STALE if there else BUILDING, event.step.share, event.seconds, why, self._had)
         if event.why:
+            self._tried = time.monotonic()
             return State(FAILED, why=event.why, again=self._had)
         self._had = True
         return State(FRESH, again=True)

@@ -32,7 +32,8 @@ class Commits:
 
     def symbols(self) -> dict[int, float]:
         """The symbols they touched, likewise."""
-        return self._shares(self._history.symbols, lambda commit: len(self._history.symbols(commit)))
+        touched = {commit: self._history.symbols(commit) for commit, _ in self.best}
+        return self._shares(touched.__getitem__, lambda commit: len(touched[commit]))
 
     def _shares(self, touched: Callable[[int], Iterable[int]], size: Callable[[int], int]) -> dict[int, float]:
         """Each commit gives the square of its score, divided by the root of its size."""

@@ -6,6 +6,7 @@ task ──▶ reading ──▶ BM25F × factors ─┬─▶ containers ↔ me
 
 from __future__ import annotations
 
+import copy
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +23,7 @@ from assay.retrieve.commits import Commits
 from assay.retrieve.documents import symbol_shares
 from assay.retrieve.equivalence import EquivalenceClass
 from assay.retrieve.everything import Everything
+from assay.retrieve.evidence import Evidence, read_alike
 from assay.retrieve.fusion import Channel, K, fuse
 from assay.retrieve.graph import Graph
 from assay.retrieve.lexical import Lexical, Norms, rarity_of, saturated
@@ -33,16 +35,13 @@ from assay.retrieve.scoring import Walked
 from assay.store.index import Index
 
 if TYPE_CHECKING:
+    from assay.retrieve.ranker.features import Candidates
     from assay.store.history import History
     from assay.store.sections import Sections
     from assay.store.several.beside import Histories, SectionsOfAll
 
-if TYPE_CHECKING:
-    from assay.retrieve.ranker.features import Candidates
-
 _NEIGHBOURHOOD = 200  # items of the walk among which HITS is run
 _CHECKED = 100  # of the best that are looked at for overloads and noise: more than anybody asks for
-_SPREAD = 0.3  # of what is worth e times as much to the ranker: packing gives room by score, and the scores by hand lie closer
 _FOCUS = 40  # of the best that say which folder the task is about
 
 
@@ -52,7 +51,7 @@ class Engine:
     def __init__(
         self, index: Index, profile: Profile, classes: Sequence[EquivalenceClass] = (), vectors: Vectors | None = None
     ) -> None:
-        self.index, self.profile = index, profile
+        self.index, self.profile, self._more = index, profile, (classes, vectors)
         self._words = index.postings
         self._all = Everything(index, profile)
         self._norms = Norms(self._words, profile)
@@ -70,16 +69,39 @@ class Engine:
     def _sections(self) -> Sections | SectionsOfAll:
         return self.index.sections()
 
+    def varied(self, profile: Profile) -> Engine:
+        """The same index weighed by another profile. One that reads tasks alike shares all that is open, and can weigh the same evidence."""
+        if not read_alike(self.profile, profile):
+            return Engine(self.index, profile, *self._more)
+        other = copy.copy(self)
+        other.profile, other.graph = profile, self.graph  # made here at the latest, so that all of them share it
+        if (profile.kind_weights, profile.test_weight) != (self.profile.kind_weights, self.profile.test_weight):
+            other._all = Everything(self.index, profile)
+        return other
+
     def rank(self, task: str, learned: Learned = NOTHING) -> Ranking:
         """Scores every item for a task; `learned` is what use has taught about it, nothing for a cold start."""
+        return self.weighed(self.evidence(task, learned), learned)
+
+    def evidence(self, task: str, learned: Learned = NOTHING) -> Evidence:
+        """What the index says about a task, for this profile and all that read alike."""
         profile = self.profile
         reading = read(task, profile)
         lexical = Lexical(self._words, self._norms, reading.terms, profile)
         lexical.add_related(reading.related)
         channels = self._channels.lists(reading, lexical.score, profile.channels)
-        channels |= _vocabulary(learned)
-        places = self._channels.places(reading) if profile.certain or profile.place else []
-        certain = [*places, *self._channels.certain(reading)] if profile.certain else []
+        return Evidence(reading, lexical, channels | _vocabulary(learned))
+
+    def weighed(self, evidence: Evidence, learned: Learned = NOTHING) -> Ranking:
+        """Scores every item by what is known about a task."""
+        profile = self.profile
+        reading, lexical, channels = evidence.reading, evidence.lexical, evidence.channels
+        places = (
+            evidence.once("places", lambda: self._channels.places(reading)) if profile.certain or profile.place else []
+        )
+        certain = (
+            [*places, *evidence.once("certain", lambda: self._channels.certain(reading))] if profile.certain else []
+        )
         if not (
             lexical.score.any()
             or places
@@ -87,11 +109,11 @@ class Engine:
             or learned.vocabulary
             or any(channel.items for channel in channels.values())
         ):
-            return Ranking.nothing(task, self._all.size, lexical.unseen)
+            return Ranking.nothing(reading.task, self._all.size, lexical.unseen)
         tests = np.ones(self._all.size) if reading.about_tests else self._all.tests
-        called = self._channels.called(reading)
+        called = evidence.once("called", lambda: self._channels.called(reading))
         kinds = self._kinds_for(called)
-        factors = self._factors(reading, lexical, channels, places) | {"kind": kinds, "tests": tests}
+        factors = self._factors(evidence, places) | {"kind": kinds, "tests": tests}
         direct: Floats = math.prod(factors.values(), start=np.ones(1))
         pointed = self._pointed_at(direct, certain, learned)
         told = direct + pointed
@@ -102,7 +124,7 @@ class Engine:
         if learned.feedback or learned.session:
             parts["learned"] = self._all.by_item(learned.adjustments()) * (self._all.kinds > 0)
         scores = sum(parts.values(), np.zeros(self._all.size)).clip(min=0)
-        found = {name: channel.items for name, channel in channels.items()} | {"certain": certain}
+        task, found = reading.task, {name: channel.items for name, channel in channels.items()} | {"certain": certain}
         ranking = Ranking(
             task, lexical.rarity, lexical.unseen, called, lexical.coverage, scores, factors, direct, pointed, shared - told,
             walked.found, parts, {}, found, dropped,
@@ -116,29 +138,32 @@ class Engine:
 
     # -- what multiplies, and what is added ----------------------------------------------------------------------------
 
-    def _factors(
-        self, reading: Reading, lexical: Lexical, channels: Mapping[str, Channel], places: Sequence[int]
-    ) -> dict[str, Floats]:
+    def _factors(self, evidence: Evidence, places: Sequence[int]) -> dict[str, Floats]:
         """What the direct score is the product of. A factor that is switched off is not there."""
-        profile = self.profile
-        commits = Commits(self._history, reading.terms) if profile.history or profile.touched else None
+        profile, reading, lexical = self.profile, evidence.reading, evidence.lexical
+
+        def commits() -> Commits:
+            return evidence.once("commits", lambda: Commits(self._history, reading.terms))
+
         gains: dict[str, tuple[float, Callable[[], Floats]]] = {
             "name": (profile.name_precision, lambda: lexical.name_precision(self._all.name_rarity)),
             "phrase": (profile.phrase, lambda: lexical.has_phrase(reading.phrases)),
             "authority": (profile.authority, lambda: self.graph.uses),
-            "history": (profile.history, lambda: self._all.by_file(commits.files() if commits else {})),
-            "touched": (profile.touched, lambda: self._all.by_item(commits.symbols() if commits else {})),
+            "history": (profile.history, lambda: self._all.by_file(commits().files())),
+            "touched": (profile.touched, lambda: self._all.by_item(commits().symbols())),
             "documents": (profile.documents, lambda: self._all.by_item(symbol_shares(self._sections, reading.terms))),
             "place": (
                 profile.place,
                 lambda: self._all.by_file({int(self._all.files[number]): 1.0 for number in places}),
             ),
-            "channels": (profile.fusion, lambda: self._fused(channels)),
+            "channels": (profile.fusion, lambda: self._fused(evidence.channels)),
         }
         factors = {"lexical": lexical.score}
         if profile.coverage:
             factors["coverage"] = 1 - profile.coverage + profile.coverage * lexical.coverage
-        return factors | {name: 1 + weight * values() for name, (weight, values) in gains.items() if weight}
+        return factors | {
+            name: 1 + weight * evidence.once(name, values) for name, (weight, values) in gains.items() if weight
+        }
 
     def _kinds_for(self, called: Sequence[int]) -> Floats:
         """The weight of each item's kind, which does not count against what the task calls by its name."""
@@ -217,17 +242,9 @@ class Engine:
         return 1 + self.profile.folder * share_of_best(mass)[self._all.folders]
 
     def _learned_order(self, ranking: Ranking) -> Floats:
-        """What turns the scores of the best into those that were learned; the others keep their order behind them."""
-        from assay.retrieve.ranker.model import shipped
+        from assay.retrieve.ranker.order import gain
 
-        candidates = self.candidates(ranking)
-        before = ranking.scores[candidates.numbers]
-        by_hand = np.log(share_of_best(before))
-        worth = by_hand + self.profile.ranker * (shipped().worth(candidates) - by_hand)
-        after = np.exp(_SPREAD * (worth - worth.max(initial=-np.inf)))
-        gain = np.full(self._all.size, after.min(initial=1.0) / before.min(initial=np.inf))  # of those behind
-        gain[candidates.numbers] = after / before
-        return gain
+        return gain(self.candidates(ranking), ranking.scores, self.profile.ranker)
 
     def candidates(self, ranking: Ranking) -> Candidates:
         """What the learned ranker orders anew: the best of a ranking, as far as it goes."""

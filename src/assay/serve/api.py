@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,9 @@ from assay.core.items import KINDS
 from assay.errors import AssayError
 from assay.evaluate.compare import as_json, compare_runs
 from assay.evaluate.stored import listed, told
+from assay.live import Resident
 from assay.questions import Task
+from assay.repository import Repository
 from assay.serve.bench import Bench
 from assay.serve.glimpse import glimpse
 from assay.serve.parameters import LONGEST, Parameter
@@ -21,6 +24,8 @@ Values = dict[str, Any]
 Answer = Callable[[Bench, Values], "Values | str"]  # text is JSON already
 
 _MOST_RESULTS = 1000
+PLACES = "places"  # a list of what stands in files
+REPOSITORIES = "repositories"  # a list with what there is to tell of each
 _TASK = Parameter("task", "what you want to understand or change, in words", required=True, longest=LONGEST)
 _PROFILE = Parameter("profile", "how to rank: a profile of assay, or of assay.toml")
 _FILTERS = (
@@ -40,13 +45,14 @@ _LIMIT = Parameter("limit", "at most so many", int, default=100, least=1, most=1
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One question. `has` are the keys of every answer, with what they are."""
+    """One question. `has` are the keys of every answer, with what they are; `several` those over several repositories, if they are others."""
 
     path: str
     about: str
     answer: Answer
     parameters: tuple[Parameter, ...] = ()
     has: tuple[tuple[str, str], ...] = ()
+    several: tuple[tuple[str, str], ...] = ()
     long: bool = False  # may also be sent as the body of a POST
 
     @property
@@ -54,12 +60,13 @@ class Endpoint:
         return ["GET", "POST"] if self.long else ["GET"]
 
 
-def context(bench: Bench, values: Values) -> str:
+def context(bench: Bench, values: Values) -> Values | str:
     task, k, budget = values["task"], values["k"], values["budget"]
     try:
         with bench.using() as repo:
             asked = Task(repo, values["profile"], "json", k, budget, task)
-            return bench.remembered(repo, asked.key(), lambda: (asked.answer().render(),))[0]
+            text = bench.remembered(repo, asked.key(), lambda: (asked.answer().render(),))[0]
+            return _told(bench, repo, json.loads(text)) if bench.without(repo) else text
     except (NoIndex, UnusableIndex):
         return glimpse(bench, task, k, budget).render()
 
@@ -67,21 +74,30 @@ def context(bench: Bench, values: Values) -> str:
 def why(bench: Bench, values: Values) -> Values:
     with bench.using() as repo:
         found = repo.why(values["task"], values["symbol"], values["k"], profile=values["profile"])
-        return json_answers.why(values["task"], repo.configuration.profile(values["profile"]).name, found)
+        profile = repo.configuration.profile(values["profile"]).name
+        return _told(bench, repo, json_answers.why(values["task"], profile, found))
 
 
 def search(bench: Bench, values: Values) -> Values:
     with bench.searching() as repo:
         settings = repo.configuration.search.but(k=values["k"])
         found = repo.search(values["query"], settings.k, **_confined(values))
-        return json_answers.search(values["query"], settings, repo.freshness().fresh, found)
+        return _told(bench, repo, json_answers.search(values["query"], settings, repo.freshness().fresh, found))
 
 
 def ask(bench: Bench, values: Values) -> Values:
     """A model writes the answer only if assay.toml names one: no request says whom this server talks to."""
     with bench.searching() as repo:
         reply = repo.ask(values["question"], threshold=values["threshold"], **_confined(values))
-        return json_answers.ask(reply, repo.freshness().fresh)
+        return _told(bench, repo, json_answers.ask(reply, repo.freshness().fresh))
+
+
+def _told(bench: Bench, repo: Repository, answer: Values) -> Values:
+    """An answer; over several repositories it says which it is without, because they have no index (yet)."""
+    without = bench.without(repo)
+    if not without:
+        return answer
+    return answer | {"without": without} | ({"fresh": False} if "fresh" in answer else {})
 
 
 def _confined(values: Values) -> Values:
@@ -105,19 +121,31 @@ def impact(bench: Bench, values: Values) -> Values:
             min_confidence=values["min_confidence"],
             everything=values["all"],
         )
-        return json_answers.impact(repo.symbol(values["symbol"]), found, values["limit"])
+        return _told(bench, repo, json_answers.impact(repo.symbol(values["symbol"]), found, values["limit"]))
 
 
 def symbols(bench: Bench, values: Values) -> Values:
     with bench.using() as repo:
-        return json_answers.symbols(
-            values["pattern"], repo.symbols(values["pattern"], kind=values["kind"]), values["limit"]
-        )
+        found = repo.symbols(values["pattern"], kind=values["kind"])
+        return _told(bench, repo, json_answers.symbols(values["pattern"], found, values["limit"]))
 
 
 def status(bench: Bench, values: Values) -> Values:
-    with bench.using() as repo:
-        return json_answers.status(repo)
+    """Of several a list: what each is, also of those that have no index."""
+    if not bench.several:
+        with bench.using() as repo:
+            return json_answers.status(repo)
+    return {"repositories": [_status(label, one) for label, one in bench.members.items()]}
+
+
+def _status(label: str, one: Resident) -> Values:
+    told = {"repository": label, "root": str(one.root), "state": one.state.name, "why": one.state.why}
+    try:
+        with one.using() as repo:
+            return told | json_answers.status(repo)
+    except (NoIndex, UnusableIndex):
+        one.look()
+        return told | {"fresh": False}
 
 
 def runs(bench: Bench, values: Values) -> Values:
@@ -158,7 +186,7 @@ ENDPOINTS = (
             Parameter("budget", "at most so many tokens", int, least=0, most=1_000_000),
             _PROFILE,
         ),
-        (("items", "array"), ("tokens", "integer"), ("fresh", "boolean")),
+        (("items", PLACES), ("tokens", "integer"), ("fresh", "boolean")),
         long=True,
     ),
     Endpoint(
@@ -171,7 +199,7 @@ ENDPOINTS = (
             Parameter("k", "how many results count as the answer", int, default=10, least=1, most=_MOST_RESULTS),
             _PROFILE,
         ),
-        (("task", "string"), ("profile", "string"), ("explanations", "array")),
+        (("task", "string"), ("profile", "string"), ("explanations", PLACES)),
         long=True,
     ),
     Endpoint(
@@ -183,7 +211,7 @@ ENDPOINTS = (
             Parameter("k", "at most so many results", int, least=1, most=_MOST_RESULTS),
             *_FILTERS,
         ),
-        (("query", "string"), ("fresh", "boolean"), ("results", "array")),
+        (("query", "string"), ("fresh", "boolean"), ("results", PLACES)),
         long=True,
     ),
     Endpoint(
@@ -195,7 +223,7 @@ ENDPOINTS = (
             Parameter("threshold", "refuse when less sure than this", float, least=0, most=1),
             *_FILTERS,
         ),
-        (("question", "string"), ("answer", "string"), ("grounded", "boolean"), ("citations", "array")),
+        (("question", "string"), ("answer", "string"), ("grounded", "boolean"), ("citations", PLACES)),
         long=True,
     ),
     Endpoint(
@@ -209,7 +237,7 @@ ENDPOINTS = (
             Parameter("all", "follow types, fields and inheritance too", bool, default=False),
             _LIMIT,
         ),
-        (("symbols", "array"), ("total", "integer"), ("affected", "array")),
+        (("symbols", PLACES), ("total", "integer"), ("affected", PLACES)),
     ),
     Endpoint(
         "/api/symbols",
@@ -220,7 +248,7 @@ ENDPOINTS = (
             Parameter("kind", "only symbols of this kind: function, method, class, …"),
             _LIMIT,
         ),
-        (("pattern", "string"), ("total", "integer"), ("symbols", "array")),
+        (("pattern", "string"), ("total", "integer"), ("symbols", PLACES)),
     ),
     Endpoint(
         "/api/status",
@@ -228,6 +256,7 @@ ENDPOINTS = (
         status,
         (),
         (("root", "string"), ("files", "integer"), ("languages", "object"), ("fresh", "boolean")),
+        (("repositories", REPOSITORIES),),
     ),
     Endpoint(
         "/api/runs",

@@ -109,7 +109,7 @@ def _page(page: Page, bench: Bench, values: dict[str, Any]) -> Response:
 
 
 def _written(page: Page, shown: Shown, bench: Bench) -> str:
-    return shown.body if page.fragment else document(shown, page.place or page.path, bench.root.name or str(bench.root))
+    return shown.body if page.fragment else document(shown, page.place or page.path, bench.name)
 
 
 async def _description(request: Request) -> Response:

@@ -1,9 +1,10 @@
-"""What the server asks: the repository that `live` keeps open, and the runs and sweeps that were stored for it."""
+"""What the server asks: the repository that `live` keeps open, or several as one, and the runs and sweeps that were stored for it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,9 +13,10 @@ from typing import Any
 
 from assay.errors import AssayError
 from assay.evaluate.runs import RunStore
-from assay.live import Resident
+from assay.live import Resident, Residents
 from assay.live.first_look import FirstLook, Look
 from assay.repository import Repository
+from assay.retrieve.configuration import Configuration
 from assay.serve.remembered import Answer, Remembered
 from assay.store.index import NoIndex, UnusableIndex
 from assay.store.pack_cache import key_of
@@ -37,17 +39,43 @@ class NotYet(AssayError):
 class Bench:
     """Everything an answer is made from. `using` gives a repository to one thread at a time."""
 
-    resident: Resident
+    resident: Resident | Residents
     runs_file: Path
     _answers: Remembered = field(default_factory=Remembered)
 
     @property
-    def root(self) -> Path:
-        return self.resident.root
+    def members(self) -> Mapping[str, Resident]:
+        """The repositories that are asked, by label: one alone has none."""
+        return self.resident.members
+
+    @property
+    def several(self) -> bool:
+        return "" not in self.members
+
+    @property
+    def name(self) -> str:
+        """What is asked, for people."""
+        return ", ".join(label or one.root.name or str(one.root) for label, one in self.members.items())
+
+    @property
+    def configuration(self) -> Configuration:
+        """What assay.toml says now; for what is answered without an index."""
+        return self.resident.own().configuration
+
+    @property
+    def building(self) -> str:
+        """How far the index is, or each of several."""
+        return "; ".join(
+            f"the index {f'of {label} ' if label else ''}is {one.state.building}" for label, one in self.members.items()
+        )
+
+    def without(self, repo: Repository) -> dict[str, str]:
+        """The repositories that an answer is without, because they cannot be asked yet: why, by label."""
+        return {label: one.state.building for label, one in self.members.items() if label not in repo.members}
 
     @cached_property
     def _first(self) -> FirstLook:
-        return FirstLook(self.root)
+        return FirstLook({label: one.root for label, one in self.members.items()})
 
     def first_look(self, task: str) -> Look:
         """What answers while there is no index."""
@@ -71,10 +99,14 @@ class Bench:
     def searching(self) -> Iterator[Repository]:
         """A repository whose passages are made; making them is not the work of a request."""
         with self.using() as repo:
-            wait = self.resident.wait_to_search
-            if not (wait(0) or repo.is_searchable() or wait(_PATIENCE)):
+            if not (self._rested(repo, 0) or repo.is_searchable() or self._rested(repo, _PATIENCE)):
                 raise NotYet("passages are still being made; try again in a moment")
             yield repo
+
+    def _rested(self, repo: Repository, seconds: float) -> bool:
+        """Waits until the passages were made of what is asked, at most so long; says whether they are."""
+        until = time.monotonic() + seconds
+        return all(self.members[label].wait_to_search(max(0.0, until - time.monotonic())) for label in repo.members)
 
     def remembered(self, repo: Repository, asked: Iterable[object], make: Callable[[], Answer]) -> Answer:
         """An answer that is made once, for as long as nothing changes that a ranking depends on."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from assay.core.items import Item
 from assay.core.packs import Heading, Ranked
 from assay.live.first_look import Match
-from assay.retrieve.configuration import load
 from assay.retrieve.context import Context
 from assay.serve.bench import Bench
 
@@ -26,16 +25,17 @@ class _Lines:
 def glimpse(bench: Bench, task: str, k: int | None, budget: int | None) -> Context:
     """The files that have the words of a task, within the budget."""
     found = bench.first_look(task)
-    settings = load(bench.root).context
-    said = f"the index is {bench.resident.state.building}. Until then, {found}"
-    items = [Ranked(_item(number, one), one.score) for number, one in enumerate(found.matches)]
+    settings = bench.configuration.context
+    said = f"{bench.building}. Until then, {found}"
+    items = [Ranked(_item(number, one, bench.several), one.score) for number, one in enumerate(found.matches)]
     source = _Lines({one.path: one for one in found.matches})
     heading = Heading(task, fresh=False, freshness=said)
     return Context.of(items[:k], settings.budget if budget is None else budget, source, heading, "json")
 
 
-def _item(number: int, one: Match) -> Item:
+def _item(number: int, one: Match, labelled: bool) -> Item:
     """A file as an item, from its first line that matched to the last."""
+    label = one.path.partition("/")[0] if labelled else ""
     lines = [line for line, _ in one.lines] or [1]
     name = one.path.rpartition("/")[2]
-    return Item(number, one.path, "file", name, "", one.path, lines[0], lines[-1], "", "", False)
+    return Item(number, one.path, "file", name, "", one.path, lines[0], lines[-1], "", "", False, repository=label)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from assay import __version__
-from assay.serve.api import ENDPOINTS, Endpoint
+from assay.live.state import NAMES as STATES
+from assay.serve.api import ENDPOINTS, PLACES, REPOSITORIES, Endpoint
 from assay.serve.parameters import Parameter
 
 _ERRORS = {
@@ -18,6 +19,48 @@ _ERRORS = {
     "431": "The head of the request is too large; long texts may be posted.",
     "503": "The index is not there yet, or too many requests at once.",
     "504": "It took too long.",
+}
+_LABEL = {
+    "type": "string",
+    "description": "The label of its repository, where several are served; its path and id begin with it.",
+}
+_KINDS: dict[str, dict[str, Any]] = {
+    PLACES: {"type": "array", "items": {"$ref": "#/components/schemas/Place"}},
+    REPOSITORIES: {"type": "array", "items": {"$ref": "#/components/schemas/Repository"}},
+}
+_WITHOUT = {
+    "type": "object",
+    "additionalProperties": {"type": "string"},
+    "description": "Where several are served: repositories that the answer is without, by label, and how far their index is.",
+}
+_SCHEMAS = {
+    "Error": {
+        "type": "object",
+        "required": ["error"],
+        "properties": {"error": {"type": "string", "description": "One clear line."}},
+    },
+    "Place": {
+        "type": "object",
+        "required": ["path", "start", "end"],
+        "properties": {
+            "id": {"type": "string"},
+            "path": {"type": "string"},
+            "start": {"type": "integer", "description": "Its first line."},
+            "end": {"type": "integer", "description": "Its last line."},
+            "repository": _LABEL,
+        },
+    },
+    "Repository": {
+        "type": "object",
+        "required": ["repository", "root", "state", "fresh"],
+        "properties": {
+            "repository": _LABEL,
+            "root": {"type": "string"},
+            "state": {"enum": list(STATES), "description": "What its index is."},
+            "why": {"type": "string", "description": "Why it failed, or what it waits for."},
+            "fresh": {"type": "boolean"},
+        },
+    },
 }
 
 
@@ -35,13 +78,7 @@ def description() -> dict[str, Any]:
         "security": [{}, {"token": []}],
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-            "schemas": {
-                "Error": {
-                    "type": "object",
-                    "required": ["error"],
-                    "properties": {"error": {"type": "string", "description": "One clear line."}},
-                }
-            },
+            "schemas": _SCHEMAS,
         },
     }
 
@@ -76,12 +113,17 @@ def _body(one: Endpoint) -> dict[str, Any]:
     }
 
 
-def _responses(one: Endpoint) -> dict[str, Any]:
-    schema = {
+def _answer(has: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    without = {"without": _WITHOUT} if any(kind == PLACES for _, kind in has) else {}
+    return {
         "type": "object",
-        "required": [name for name, _ in one.has],
-        "properties": {name: {"type": kind} for name, kind in one.has},
+        "required": [name for name, _ in has],
+        "properties": {name: _KINDS.get(kind, {"type": kind}) for name, kind in has} | without,
     }
+
+
+def _responses(one: Endpoint) -> dict[str, Any]:
+    schema = {"oneOf": [_answer(one.has), _answer(one.several)]} if one.several else _answer(one.has)
     error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
     return {
         "200": {"description": "The answer.", "content": {"application/json": {"schema": schema}}},

@@ -29,6 +29,7 @@ _OF_NO_RANKING = (
     "vectors.db",
     "passages-",
 )  # how names begin of what no ranking reads
+_TOUCHED = "-shm"  # of SQLite: whoever reads writes it, and it says nothing that the file and its log do not
 _PACKAGE = Path(__file__).parents[1]
 _TABLE = "CREATE TABLE IF NOT EXISTS packs (key BLOB PRIMARY KEY, text BLOB, code INTEGER, size INTEGER, sum INTEGER, used INTEGER) WITHOUT ROWID"
 # the newest that together stay within both bounds
@@ -92,7 +93,8 @@ def _known(index: Index) -> list[str]:
 def _beside(index: Index) -> list[Path]:
     """The history, and whatever else a ranking may come to read in the index folder."""
     found = index.folder.parent.parent.iterdir()
-    return sorted(path for path in found if path.is_file() and not path.name.startswith(_OF_NO_RANKING))
+    read = (path for path in found if not path.name.startswith(_OF_NO_RANKING) and not path.name.endswith(_TOUCHED))
+    return sorted(path for path in read if path.is_file())
 
 
 @cache

@@ -9,6 +9,7 @@ from assay.cli.lazy import LazyGroup
 COMMANDS = {
     "run": ("assay.cli.evaluation.run", "Ask a system every query of a golden set and say how well it did."),
     "sweep": ("assay.cli.evaluation.sweep", "Try many configurations on a golden set and say which to take."),
+    "tune": ("assay.cli.evaluation.tune", "Adapt the ranking's numbers to a golden set, if that is more than chance."),
     "list": ("assay.cli.evaluation.listing", "The runs there are."),
     "show": ("assay.cli.evaluation.show", "A stored run again: other measures, another matcher, single queries."),
     "compare": ("assay.cli.evaluation.compare", "What changed from one run to another, and whether it is more than chance."),

@@ -12,7 +12,7 @@ import hashlib
 import sqlite3
 import time
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -30,8 +30,10 @@ from assay.retrieve.order import highest
 from assay.retrieve.profile import DEFAULT, PROFILES, Profile
 from assay.retrieve.ranking import Ranking
 from assay.retrieve.settings import changed, flat, numbers
+from assay.store.history import History
 from assay.store.index import Index, NoIndex, UnusableIndex
 from assay.store.layout import Home
+from assay.store.pack_cache import key_of
 
 _TRACE = 300  # results of a stage kept for `eval diagnose`
 
@@ -48,6 +50,10 @@ class _Opened:
     @cached_property
     def engine(self) -> Engine:
         return Engine(self.index, self.profile, self.classes)
+
+    def varied(self, changes: Mapping[str, float]) -> Engine:
+        """The engine with some numbers of its profile changed."""
+        return self.engine.varied(changed(self.profile, self.profile.name, changes, "variation"))
 
 
 class Assay(Base):
@@ -119,6 +125,36 @@ class Assay(Base):
             stages = _stages(engine, ranking, best, k)
         hits = tuple(Hit(i.id, i.symbol, i.path, i.path, i.start, i.end, round(score, 6)) for i, score in found)
         return finished(Response(hits, stages=stages), k, spent)
+
+    def retrieve_each(
+        self, text: str, k: int, variations: Sequence[Mapping[str, float]], repository: str = ""
+    ) -> list[Response]:
+        """The best `k` by the profile with each of some changes of its numbers. What does not depend on them is worked out once."""
+        opened = self.opened(repository)
+        with reading():
+            evidence = opened.engine.evidence(text)
+            bests = [opened.varied(changes).weighed(evidence).best(k) for changes in variations]
+            items = opened.index.numbered({number for best in bests for number in best})
+        hits = {number: Hit(i.id, i.symbol, i.path, i.path, i.start, i.end) for number, i in items.items()}
+        return [Response(tuple(hits[number] for number in best)) for best in bests]
+
+    @property
+    def profile(self) -> Profile:
+        return self._profile
+
+    def state(self) -> str:
+        """Of everything an answer depends on: this code, the profile, the classes, and each index with its history and documents."""
+        if self._corpus is None:
+            names = [""]
+        else:
+            names = sorted(folder.name for folder in self._corpus.iterdir() if Home.of(folder).current() is not None)
+        question = (self._profile, self._configuration.classes)
+        return digest(key_of(self.opened(name).index, "", question).hex() for name in names)
+
+    def remembered(self, commits: Collection[str], repository: str = "") -> set[str]:
+        """Which of some commits are in the history that is searched."""
+        history = History.open(self.opened(repository).index)
+        return {history.id(number) for number in range(len(history))} & set(commits)
 
     def holds(self, path: Path) -> bool:
         """Whether a file, or anything below a folder, is in the index."""

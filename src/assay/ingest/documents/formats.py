@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
+from assay.extras import install
+
 if TYPE_CHECKING:
     from assay.ingest.documents.opened import Opened
 
@@ -30,7 +32,7 @@ class Format:
     @property
     def missing(self) -> str:
         """Why documents of this format are passed over here; empty when they can be read."""
-        return "" if not self.needs or _installed(self.needs) else f"{self.name} (install 'assay[docs]' to read it)"
+        return "" if not self.needs or _installed(self.needs) else f"{self.name} ({install('docs')} to read it)"
 
 
 def _text(data: bytes, outline: str) -> Opened:

@@ -13,7 +13,7 @@ from assay.repository import Repository
 from assay.serve.bench import Bench
 from assay.serve.pages.lines import numbered
 from assay.serve.pages.passages import address, listed, section_path
-from assay.serve.pages.shell import freshness_badge
+from assay.serve.pages.shell import absent, freshness_badge
 
 _NEAREST = 5  # passages shown with a refusal
 _FENCE = re.compile(r"(`{3,}|~{3,})")
@@ -24,7 +24,7 @@ def answered(bench: Bench, question: str, values: dict[str, Any]) -> Markup:
     """What `assay ask` says."""
     with bench.searching() as repo:
         reply = repo.ask(question)
-        return (_grounded if reply.grounded else _refused)(repo, reply)
+        return join([absent(bench, repo), (_grounded if reply.grounded else _refused)(repo, reply)])
 
 
 def _grounded(repo: Repository, reply: Reply) -> Markup:

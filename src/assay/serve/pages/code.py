@@ -20,7 +20,7 @@ from assay.retrieve.render.form import percent
 from assay.serve.bench import Bench
 from assay.serve.pages.bars import legend, stacked
 from assay.serve.pages.details import explained
-from assay.serve.pages.shell import empty, freshness_badge, took
+from assay.serve.pages.shell import absent, empty, freshness_badge, took
 from assay.text.counting import counted
 
 _SHOWN = 20  # results on a page
@@ -36,7 +36,7 @@ def ranked(bench: Bench, task: str, values: dict[str, Any]) -> Markup:
         spent = time.perf_counter() - began
         told = element("p", element("strong", number), took(spent), freshness_badge(repo), chance)
         results = join([element("div", told, key, class_="summary"), rows])
-        return join([results if key else rows, _why_not(repo, task, profile, wanted)])
+        return join([absent(bench, repo), results if key else rows, _why_not(repo, task, profile, wanted)])
 
 
 def _results(repo: Repository, task: str, profile: str | None) -> tuple[str, Markup, Markup, Markup]:

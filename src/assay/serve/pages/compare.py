@@ -16,7 +16,7 @@ from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.stored import told
 from assay.serve.bench import Bench, NotFound
 from assay.serve.pages.runs import no_runs, run_address
-from assay.serve.pages.shell import Page, Shown, empty, heading
+from assay.serve.pages.shell import Page, Shown, empty, heading, stored_heading
 from assay.serve.parameters import Parameter
 
 _OFFERED = 300  # runs to choose from
@@ -24,13 +24,16 @@ _OFFERED = 300  # runs to choose from
 
 def show(bench: Bench, values: dict[str, Any]) -> Shown:
     if not bench.has_runs:
-        return Shown("Compare", join([heading("Compare"), no_runs()]))
+        return Shown("Compare", join([stored_heading(bench, "Compare"), no_runs()]))
     with bench.runs() as store:
         runs = store.runs()
         if len(runs) < 2:
-            return Shown("Compare", join([heading("Compare"), _one_run_only()]))
+            return Shown("Compare", join([stored_heading(bench, "Compare"), _one_run_only()]))
         a, b = _chosen(store, runs, values)
-        return Shown("Compare", join([heading("Compare"), _form(runs, a, b), _compared(store, a, b, values["force"])]))
+        return Shown(
+            "Compare",
+            join([stored_heading(bench, "Compare"), _form(runs, a, b), _compared(store, a, b, values["force"])]),
+        )
 
 
 def query(bench: Bench, values: dict[str, Any]) -> Shown:

@@ -16,7 +16,7 @@ from assay.retrieve.filters import PASSAGE
 from assay.retrieve.found import Found
 from assay.serve.bench import Bench, NotFound
 from assay.serve.pages.lines import numbered
-from assay.serve.pages.shell import Page, Shown, empty, freshness_badge, heading, took
+from assay.serve.pages.shell import Page, Shown, absent, empty, freshness_badge, heading, took
 from assay.serve.parameters import LONGEST, Parameter
 from assay.text.counting import counted
 
@@ -32,14 +32,16 @@ def found(bench: Bench, query: str, values: dict[str, Any]) -> Markup:
         passages = repo.search(query, _SHOWN)
         spent = time.perf_counter() - began
         if not passages:
-            return empty("Nothing found", f"No word of it is in {repo.searched()}. Try other words.")
+            nothing = empty("Nothing found", f"No word of it is in {repo.searched()}. Try other words.")
+            return join([absent(bench, repo), nothing])
         told = [
             element("strong", counted(len(passages), "passage")),
             f" of {repo.searched()}",
             took(spent),
             freshness_badge(repo),
         ]
-        return join([element("div", element("p", told), class_="summary"), listed(passages, query)])
+        summary = element("div", element("p", told), class_="summary")
+        return join([absent(bench, repo), summary, listed(passages, query)])
 
 
 def listed(passages: Sequence[Found], query: str) -> Markup:

@@ -16,7 +16,7 @@ from assay.evaluate.report.tables import Column, framed_table, meter, number_col
 from assay.evaluate.report.wording import known, moment, shortened, whole
 from assay.evaluate.stored import listed, told
 from assay.serve.bench import Bench
-from assay.serve.pages.shell import Page, Shown, empty, heading
+from assay.serve.pages.shell import Page, Shown, empty, stored_heading
 from assay.serve.pages.trends import Line, Reading, key, trend
 from assay.serve.parameters import Parameter
 from assay.text.counting import counted
@@ -31,13 +31,13 @@ Run = dict[str, Any]
 def show(bench: Bench, values: dict[str, Any]) -> Shown:
     runs = _listed(bench)
     if not runs:
-        return Shown("Runs", join([heading("Runs"), no_runs()]))
+        return Shown("Runs", join([stored_heading(bench, "Runs"), no_runs()]))
     groups: defaultdict[tuple[Any, ...], list[Run]] = defaultdict(list)
     for run in runs:
         groups[run["golden_hash"], run["matching"], run["k"]].append(run)
     newest_first = sorted(groups.values(), key=lambda group: group[-1]["created"], reverse=True)
     about = f"{counted(len(runs), 'run')} on {counted(len(groups), 'golden set')}. Only runs on the same set, matching and depth can be compared."
-    return Shown("Runs", join([heading("Runs", about), *map(_group, newest_first)]))
+    return Shown("Runs", join([stored_heading(bench, "Runs", about), *map(_group, newest_first)]))
 
 
 def one(bench: Bench, values: dict[str, Any]) -> Shown:

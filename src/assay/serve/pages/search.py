@@ -12,7 +12,7 @@ from assay.repository import Repository
 from assay.serve.bench import Bench, NotYet
 from assay.serve.pages import answer, code, passages
 from assay.serve.pages.details import opened
-from assay.serve.pages.shell import Page, Shown, empty
+from assay.serve.pages.shell import Page, Shown, absent, empty
 from assay.serve.parameters import LONGEST, Parameter
 from assay.store.index import NoIndex, UnusableIndex
 from assay.text.counting import counted
@@ -59,15 +59,15 @@ def show(bench: Bench, values: dict[str, Any]) -> Shown:
     try:
         if not task:
             with bench.using() as repo:
-                return Shown("Search", join([_form("", name), _invitation(repo, view)]))
+                return Shown("Search", join([_form("", name), absent(bench, repo), _invitation(repo, view)]))
         return Shown(task[:60], join([_form(task, name), view.show(bench, task, values)]))
     except (NoIndex, UnusableIndex):
-        waiting = not_ready(bench.resident.state)
+        instead = _not_ready(bench)
         if task:
-            waiting = replace(waiting, body=join([waiting.body, _glimpse(bench, task)]))
+            instead = replace(instead, body=join([instead.body, _glimpse(bench, task)]))
     except NotYet as error:
-        waiting = Shown("", empty("Nearly there", f"{error}. This page comes back by itself."), _AGAIN)
-    return Shown("Search", join([_form(task, name), waiting.body]), waiting.again)
+        instead = Shown("", empty("Nearly there", f"{error}. This page comes back by itself."), _AGAIN)
+    return Shown("Search", join([_form(task, name), instead.body]), instead.again)
 
 
 def detail(bench: Bench, values: dict[str, Any]) -> Shown:
@@ -78,10 +78,17 @@ def detail(bench: Bench, values: dict[str, Any]) -> Shown:
         return Shown(id, join([body]))
 
 
-def not_ready(state: State) -> Shown:
+def _not_ready(bench: Bench) -> Shown:
     """What to show while there is no index to ask."""
+    shown = [waiting(one.state, label) for label, one in bench.members.items()]
+    return Shown("", join(one.body for one in shown), max(one.again for one in shown))
+
+
+def waiting(state: State, label: str = "") -> Shown:
+    """How far the index of a repository is that is not there yet."""
     if state.name == "failed":
-        return Shown("", empty("The index could not be made", state.why, command="assay index -v"))
+        whose = f" of {label}" if label else ""
+        return Shown("", empty(f"The index{whose} could not be made", state.why, command="assay index -v"))
     share = element("progress", value=round(state.share, 3), max=1, aria_label="Share of the index that is built")
     gone = (
         element("p", "The index that was here is gone or of no use any more. It is being built again.")
@@ -91,7 +98,11 @@ def not_ready(state: State) -> Shown:
     about = f"{state.share:.0%} of the index is built. This page comes back by itself."
     why = element("p", f"{state.why}.".capitalize()) if state.why else None
     return Shown(
-        "", element("div", element("h2", "Indexing"), gone, why, element("p", about), share, class_="empty"), _AGAIN
+        "",
+        element(
+            "div", element("h2", f"Indexing {label}".strip()), gone, why, element("p", about), share, class_="empty"
+        ),
+        _AGAIN,
     )
 
 

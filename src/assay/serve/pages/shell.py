@@ -37,8 +37,8 @@ class Page:
     place: str = ""  # which of PLACES it belongs to; else it is one itself
 
 
-def document(shown: Shown, here: str = "", root: str = "") -> str:
-    """The whole page."""
+def document(shown: Shown, here: str = "", asked: str = "") -> str:
+    """The whole page; `asked` names the repository, or several."""
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -55,7 +55,7 @@ def document(shown: Shown, here: str = "", root: str = "") -> str:
     body = element(
         "body",
         element("a", "Skip to the content", href="#content", class_="skip"),
-        _header(here, root),
+        _header(here, asked),
         element("main", shown.body, id="content", data_again=shown.again or None),
     )
     return join([Markup("<!doctype html>\n"), element("html", head, body, lang="en"), Markup("\n")])
@@ -66,7 +66,7 @@ def _again(seconds: int) -> Markup:
     return element("noscript", element("meta", http_equiv="refresh", content=str(seconds)))
 
 
-def _header(here: str, root: str) -> Markup:
+def _header(here: str, asked: str) -> Markup:
     links = [
         element("a", name, href=path, aria_current="page" if path == here else None) for name, path in PLACES.items()
     ]
@@ -76,8 +76,8 @@ def _header(here: str, root: str) -> Markup:
     return element(
         "header",
         element("a", "assay", href="/", class_="brand"),
-        element("span", element("bdi", root), class_="where", title="The repository that is asked") if root else None,
-        element("nav", links, aria_label="Pages") if root else None,
+        element("span", element("bdi", asked), class_="where", title=f"What is asked: {asked}") if asked else None,
+        element("nav", links, aria_label="Pages") if asked else None,
         switch,
         class_="site",
     )
@@ -86,6 +86,15 @@ def _header(here: str, root: str) -> Markup:
 def heading(title: str, *about: Child) -> Markup:
     name = element("h1", title, class_="long" if len(title) > _LONG else None)
     return element("div", name, element("p", *about, class_="lead") if about else None, class_="opening")
+
+
+def stored_heading(bench: Bench, title: str, *about: Child) -> Markup:
+    """The heading of what was stored; over several repositories it says whose that is."""
+    if not bench.several:
+        return heading(title, *about)
+    place = element("code", str(bench.runs_file.parent))
+    whose = ["Those of the workspace, in ", place, "; to see those of one repository, serve it alone."]
+    return heading(title, *about, " " if about else None, *whose)
 
 
 def took(seconds: float) -> str:
@@ -98,6 +107,14 @@ def freshness_badge(repo: Repository) -> Markup:
     if not stale:
         return element("span", "fresh", class_="badge kind-win")
     return element("span", f"{counted(len(stale), 'file')} changed since", class_="badge kind-loss")
+
+
+def absent(bench: Bench, repo: Repository) -> Markup:
+    """Which repositories an answer is without; nothing where it is of all."""
+    return join(
+        element("p", element("strong", f"Without {label}"), f": its index is {why.rstrip('.')}.", class_="note absent")
+        for label, why in bench.without(repo).items()
+    )
 
 
 def empty(title: str, *about: Child, command: str = "") -> Markup:

@@ -9,10 +9,12 @@ from assay.evaluate.report.markup import Child, Markup, element, join
 from assay.evaluate.report.overview import definitions
 from assay.evaluate.report.tables import Column, meter, number_column, table
 from assay.evaluate.report.wording import decimal, exact, shortened, whole
+from assay.live import Resident, State
+from assay.live.state import FAILED, FRESH
 from assay.repository import Repository
 from assay.retrieve.status import LanguageStatus, Status
 from assay.serve.bench import Bench
-from assay.serve.pages.search import not_ready
+from assay.serve.pages.search import waiting
 from assay.serve.pages.shell import Page, Shown, heading
 from assay.store.index import NoIndex, UnusableIndex
 from assay.text.counting import counted
@@ -24,23 +26,60 @@ Language = tuple[str, LanguageStatus]
 
 
 def show(bench: Bench, values: dict[str, Any]) -> Shown:
+    """What is indexed of the repository, or a block for each of several."""
+    if not bench.several:
+        [shown] = [_figured(one, "") for one in bench.members.values()]
+        return Shown("Index", join([_opening(bench), shown.body]), shown.again)
+    blocks = [(label, one, _figured(one, label)) for label, one in bench.members.items()]
+    again = max(shown.again for _, _, shown in blocks)
+    return Shown("Index", join([_opening(bench), *(_block(*one) for one in blocks)]), again)
+
+
+def _opening(bench: Bench) -> Markup:
+    if not bench.several:
+        return heading("Index", *(element("code", str(root)) for root in bench.resident.roots))
+    links = [element("li", element("a", label, href=f"#{_anchor(label)}")) for label in bench.members]
+    about = f"{len(links)} repositories, each with an index of its own."
+    return join([heading("Index", about), element("ul", links, class_="components", aria_label="Repositories")])
+
+
+def _block(label: str, one: Resident, shown: Shown) -> Markup:
+    """One of several, with what is done about its index."""
+    tone = {FRESH: "kind-win", FAILED: "kind-loss"}.get(one.state.name)
+    state = element("span", one.state.name, class_=f"badge {tone}" if tone else "badge")
+    where = element("p", element("code", str(one.root)), " ", state, class_="lead")
+    return element("section", element("h2", label), where, shown.body, id=_anchor(label), class_="member")
+
+
+def _anchor(label: str) -> str:
+    return f"repository-{label}"
+
+
+def _figured(one: Resident, label: str) -> Shown:
+    """The figures of an index, or how far it is."""
     try:
-        with bench.using() as repo:
-            return Shown("Index", join([heading("Index", element("code", str(repo.root))), _body(repo)]))
+        with one.using() as repo:
+            return Shown("", join([_trouble(one.state), _body(repo, "h3" if label else "h2")]))
     except (NoIndex, UnusableIndex):
-        waiting = not_ready(bench.resident.state)
-        return Shown("Index", join([heading("Index"), waiting.body]), waiting.again)
+        one.look()
+        return waiting(one.state, label)
 
 
-def _body(repo: Repository) -> Markup:
+def _trouble(state: State) -> Markup | None:
+    """Why an index that is there is not brought up to date."""
+    failed = "It could not be brought up to date: " if state.name == FAILED else ""
+    return element("p", failed + state.why, class_="note") if state.why else None
+
+
+def _body(repo: Repository, level: str) -> Markup:
     status, stale = repo.status(), repo.freshness().stale
     return join(
         [
             _figures(status),
-            element("section", element("h2", "Freshness"), _freshness(stale)),
+            element("section", element(level, "Freshness"), _freshness(stale)),
             element("section", _languages(status)),
             element("section", element("div", _edges(status), _passed_over(status), class_="pairs")),
-            element("section", element("h2", "Problems"), _problems(repo, status)),
+            element("section", element(level, "Problems"), _problems(repo, status)),
         ]
     )
 

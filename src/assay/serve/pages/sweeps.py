@@ -11,7 +11,7 @@ from assay.evaluate.report.sweep.page import drawn
 from assay.evaluate.report.tables import Column, number_column, table
 from assay.evaluate.report.wording import decimal, milliseconds, moment, shortened, whole
 from assay.serve.bench import Bench
-from assay.serve.pages.shell import Page, Shown, empty, heading
+from assay.serve.pages.shell import Page, Shown, empty, stored_heading
 from assay.serve.parameters import Parameter
 
 Sweep = dict[str, Any]
@@ -20,9 +20,9 @@ Sweep = dict[str, Any]
 def show(bench: Bench, values: dict[str, Any]) -> Shown:
     sweeps = bench.sweeps()
     if not sweeps:
-        return Shown("Sweeps", join([heading("Sweeps"), _none()]))
+        return Shown("Sweeps", join([stored_heading(bench, "Sweeps"), _none()]))
     about = "Grids of configurations, each measured on a golden set."
-    return Shown("Sweeps", join([heading("Sweeps", about), element("section", _table(sweeps))]))
+    return Shown("Sweeps", join([stored_heading(bench, "Sweeps", about), element("section", _table(sweeps))]))
 
 
 def one(bench: Bench, values: dict[str, Any]) -> Shown:
