@@ -120,11 +120,15 @@ class Task(Question):
     def _unsure(self, heading: Heading, unseen: tuple[str, ...]) -> Heading:
         """With what was searched, which words nothing has, and the names that are like them."""
         from assay.retrieve.misspelt import like
+        from assay.text.identifiers import nearest
 
         index = self.repo.index
         symbols = len(index.postings.numbers) - len(index.files)
         searched = f"{counted(symbols, 'symbol')} of {counted(len(index.files), 'file')}"
-        return replace(heading, searched=searched, unseen=unseen, nearest=tuple(like(index, unseen, _SUGGESTED)))
+        near = like(index, unseen, _SUGGESTED)
+        if not near and not heading.confidence and len(unseen) == 1:  # a whole name, perhaps: worth comparing with all
+            near = nearest(unseen[0], index.names(), _SUGGESTED)
+        return replace(heading, searched=searched, unseen=unseen, nearest=tuple(near))
 
 
 @dataclass(frozen=True)
