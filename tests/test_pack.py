@@ -117,6 +117,9 @@ HEADINGS = st.builds(
     st.lists(NASTY, max_size=4).map(tuple),
     NASTY,
     st.just(()) | SECTIONS,
+    st.none() | st.floats(0, 1),
+    st.booleans(),
+    st.lists(NASTY, max_size=4).map(tuple),
 )
 BUDGETS = st.integers(0, 120) | st.integers(0, 3_000) | st.just(10**9)
 

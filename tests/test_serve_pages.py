@@ -135,6 +135,12 @@ def test_a_search_ranks_and_says_what_scores_are_made_of(server: Server) -> None
     assert "words" in legend[: legend.index("</ul>")]
 
 
+def test_a_search_says_how_sure_it_is_and_what_to_try_when_it_is_not(server: Server) -> None:
+    assert re.search(r"\d\d? % sure", server.get("/", task="apply discounts to the price").text)
+    unsure = "Probably not here, or in other words."
+    assert unsure not in server.get("/", task="apply_discounts").text
+
+
 def test_passages_have_their_section_their_lines_and_the_words_marked(server: Server) -> None:
     page = server.get("/", task="total price of a basket", view="passages").text
     first = page[page.index('class="results passages"') :]

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from assay.repository import Repository
     from assay.retrieve.context import Context
 
-_SUGGESTED = 5  # names, when nothing was found
-_COMPARED = 300  # characters of the task, with every name: more than one has, and a pasted log would take minutes
+_SUGGESTED = 5  # names, when nothing was found or it is not sure
 _NAMED = 3  # stale files in the line about freshness
 REVIEW_BUDGET = 8_000
 COMMENT_BUDGET = 20_000  # nobody pays for its tokens, and links have many; a forge takes about 30,000
@@ -108,17 +107,28 @@ class Task(Question):
 
     def found(self) -> tuple[Sequence[Ranked], Heading]:
         from assay.core.packs import Heading
+        from assay.retrieve.confidence import confidence, unseen_words
 
-        most = self.k or self.repo.configuration.context.k
-        ranked = self.repo.rank(self.task, most, profile=self.profile, session=self.session)
-        if ranked:
-            return ranked, Heading(self.task, not self.stale, self.freshness())
+        settings, engine = self.repo.configuration.context, self.repo.engine(self.profile)
+        ranking = self.repo.ranking(self.task, profile=self.profile, session=self.session)
+        ranked = engine.first(ranking, self.k or settings.k)
+        chance = confidence(ranking, engine.profile)
+        sure = bool(ranked) and (chance is None or chance >= settings.threshold)
+        heading = Heading(self.task, not self.stale, self.freshness(), confidence=chance, sure=sure)
+        return ranked, heading if sure else self._unsure(heading, unseen_words(ranking))
+
+    def _unsure(self, heading: Heading, unseen: tuple[str, ...]) -> Heading:
+        """With what was searched, which words nothing has, and the names that are like them."""
+        from assay.retrieve.misspelt import like
         from assay.text.identifiers import nearest
 
-        names = self.repo.index.names()
-        searched = f"{len(names):,} symbols of {len(self.repo.files):,} files"
-        near = tuple(nearest(self.task[:_COMPARED], names, _SUGGESTED))
-        return ranked, Heading(self.task, not self.stale, self.freshness(), searched, near)
+        index = self.repo.index
+        symbols = len(index.postings.numbers) - len(index.files)
+        searched = f"{counted(symbols, 'symbol')} of {counted(len(index.files), 'file')}"
+        near = like(index, unseen, _SUGGESTED)
+        if not near and not heading.confidence and len(unseen) == 1:  # a whole name, perhaps: worth comparing with all
+            near = nearest(unseen[0], index.names(), _SUGGESTED)
+        return replace(heading, searched=searched, unseen=unseen, nearest=tuple(near))
 
 
 @dataclass(frozen=True)

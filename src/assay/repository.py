@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from assay.retrieve.explain import Explanation
     from assay.retrieve.found import Found
     from assay.retrieve.impact import Affected
+    from assay.retrieve.ranking import Ranking
     from assay.retrieve.status import Status
     from assay.searching import Searcher
     from assay.store.passages import Passages
@@ -167,11 +168,15 @@ class Repository:
 
     def rank(self, task: str, k: int = 10, *, profile: str | None = None, session: str = "") -> list[Ranked]:
         """The best `k` symbols for a task, best first."""
-        if not task.strip():
-            raise AssayError("what is the task? Say in words what you want to understand or change")
         if k < 1:
             raise AssayError(f"k must be at least 1, not {k}: it is how many symbols are wanted")
-        return self.engine(profile).ranked(task, k, self.learned(task, session))
+        return self.engine(profile).first(self.ranking(task, profile=profile, session=session), k)
+
+    def ranking(self, task: str, *, profile: str | None = None, session: str = "") -> Ranking:
+        """Every symbol scored for a task, with everything the order was made of."""
+        if not task.strip():
+            raise AssayError("what is the task? Say in words what you want to understand or change")
+        return self.engine(profile).rank(task, self.learned(task, session))
 
     def learned(self, task: str, session: str = "") -> Learned:
         """What use has taught about a task; where it is damaged nothing, and a warning that says so."""

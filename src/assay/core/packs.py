@@ -50,10 +50,13 @@ class Heading:
     task: str = ""
     fresh: bool = True
     freshness: str = ""  # the same for people: "index of 12:03, 2 files changed since"
-    searched: str = ""  # said only when nothing was found: "40,112 symbols in 2,803 files"
-    nearest: tuple[str, ...] = ()  # likewise: names like those of the task
+    searched: str = ""  # said only when it is not sure: "40,112 symbols in 2,803 files"
+    nearest: tuple[str, ...] = ()  # likewise: names like those words of the task that nothing here has
     scope: str = ""  # what was asked about besides the task: files, or a diff
     sections: tuple[Section, ...] = ()  # in their order; every item then belongs to one
+    confidence: float | None = None  # the chance that one of the first five is right; None where it is not known
+    sure: bool = True  # False when that is below the threshold, or nothing was found
+    unseen: tuple[str, ...] = ()  # said only when it is not sure: words of the task that nothing here has
 
 
 @dataclass(frozen=True, slots=True)

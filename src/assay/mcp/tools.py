@@ -33,7 +33,6 @@ _FEWEST, _TOKENS_PER_BODY = 5, 100  # short bodies: what remains is better spent
 _GIVEN = 10  # of an answer that are taken for offered: that nobody asks for the fortieth name says nothing
 _OUTLINE = "outline; for bodies ask context with symbols=[names below], or with detail=full"
 _AGAIN = "repeat=true sends again what was sent before"
-_NOTHING = "try other words, a name from the code, or search for what is written in documents"
 
 
 class Cancelled(AssayError):
@@ -114,7 +113,7 @@ def _context(call: Call, repo: Repository, asked: arguments.Context) -> str:
     shown = call.conversation.adapted(
         ranked[: _bodies_in(asked.budget)] if full else ranked, source, full, asked.repeat
     )
-    note = _NOTHING if not ranked else "" if full else _OUTLINE
+    note = _OUTLINE if ranked and not full else ""
     scope = "; ".join(filter(None, (heading.scope, note)))
     heading = replace(heading, task="", scope=scope, freshness=_freshness(call, question.stale))
     packed = Context.of(shown, asked.budget, source, heading, "text")

@@ -40,6 +40,7 @@ class ContextSettings:
     budget: int = 50_000  # tokens
     k: int = 50  # items
     format: str = "text"
+    threshold: float = 0.2  # of confidence, below which an answer says that it is probably not here
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +197,7 @@ def _setting(path: Path, key: str, value: Any, profiles: Collection[str]) -> Any
     settings = dataclasses.asdict(ContextSettings())
     if isinstance(settings[known("setting", key, settings, where)], str):
         return known(key, value, {"profile": profiles, "format": FORMS}[key], where)
-    return _whole(where, key, value)
+    return _fitting(where, settings, key, value)
 
 
 def _roots(path: Path, key: str, value: Any) -> tuple[str, ...]:

@@ -55,8 +55,18 @@ class Context:
         return self.heading.freshness
 
     @property
+    def confidence(self) -> float | None:
+        """The chance that one of the first five is right, for a task; None where it is not known."""
+        return self.heading.confidence
+
+    @property
+    def sure(self) -> bool:
+        """Whether that is as much as the threshold asks; if not, it is probably not here, or in other words."""
+        return self.heading.sure
+
+    @property
     def nearest(self) -> tuple[str, ...]:
-        """When nothing was found: names like those of the task."""
+        """When it is not sure: names like words of the task that nothing here has."""
         return self.heading.nearest
 
     def render(self, format: str = "") -> str:

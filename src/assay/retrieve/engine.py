@@ -109,9 +109,10 @@ class Engine:
             or learned.vocabulary
             or any(channel.items for channel in channels.values())
         ):
-            return Ranking.nothing(reading.task, self._all.size)
+            return Ranking.nothing(reading.task, self._all.size, lexical.unseen)
         tests = np.ones(self._all.size) if reading.about_tests else self._all.tests
-        kinds = self._kinds_for(evidence)
+        called = evidence.once("called", lambda: self._channels.called(reading))
+        kinds = self._kinds_for(called)
         factors = self._factors(evidence, places) | {"kind": kinds, "tests": tests}
         direct: Floats = math.prod(factors.values(), start=np.ones(1))
         pointed = self._pointed_at(direct, certain, learned)
@@ -125,8 +126,9 @@ class Engine:
         scores = sum(parts.values(), np.zeros(self._all.size)).clip(min=0)
         task, found = reading.task, {name: channel.items for name, channel in channels.items()} | {"certain": certain}
         ranking = Ranking(
-            task, lexical.rarity, scores, factors, pointed, shared - told, walked.found, parts, {}, found, dropped
-        )
+            task, lexical.rarity, lexical.unseen, called, lexical.coverage, scores, factors, direct, pointed, shared - told,
+            walked.found, parts, {}, found, dropped,
+        )  # fmt: skip
         for name, gain in _GAINS.items():
             if name != "ranker" or profile.ranker:
                 ranking.times[name] = gain(self, ranking)
@@ -163,12 +165,12 @@ class Engine:
             name: 1 + weight * evidence.once(name, values) for name, (weight, values) in gains.items() if weight
         }
 
-    def _kinds_for(self, evidence: Evidence) -> Floats:
+    def _kinds_for(self, called: Sequence[int]) -> Floats:
         """The weight of each item's kind, which does not count against what the task calls by its name."""
         if not self.profile.kind_weights:
             return self._all.kinds
         kinds = self._all.kinds.copy()
-        kinds[evidence.once("called", lambda: self._channels.called(evidence.reading))] = 1.0
+        kinds[list(called)] = 1.0
         return kinds
 
     def _fused(self, channels: Mapping[str, Channel]) -> Floats:
@@ -291,7 +293,10 @@ class Engine:
 
     def ranked(self, task: str, k: int, learned: Learned = NOTHING) -> list[Ranked]:
         """The best `k` items for a task, best first, for packing."""
-        ranking = self.rank(task, learned)
+        return self.first(self.rank(task, learned), k)
+
+    def first(self, ranking: Ranking, k: int) -> list[Ranked]:
+        """The best `k` items of a ranking, best first, for packing."""
         best = ranking.best(k)
         items = self.index.numbered(best)
         nearness = share_of_best(ranking.walked if ranking.walked.any() else ranking.scores)

@@ -71,9 +71,11 @@ class Lexical:
         size = len(words.lengths)
         self.score, self.coverage, self._name = np.zeros(size), np.zeros(size), np.zeros(size)
         self.rarity: dict[str, float] = {}
+        self.unseen: dict[str, float] = {}
         for term, times in query.items():
             items, counts = words.get(term)
             if not len(items):
+                self.unseen[term] = rarity_of(len(words.numbers), 0)
                 continue
             rarity = self.rarity[term] = rarity_of(len(words.numbers), len(items))
             self.score[items] += times * rarity * saturated(counts, norms[items], profile)

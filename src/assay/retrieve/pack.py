@@ -83,11 +83,16 @@ def _frame(pack: Pack, form: Form) -> Pack:
     heading = pack.heading
     task = heading.task if len(heading.task) <= _TASK_SHOWN else heading.task[:_TASK_SHOWN] + "…"
     full = replace(heading, task=task)
-    if pack.left_out:
-        full = replace(full, searched="", nearest=())
+    if pack.left_out and heading.sure:
+        full = replace(full, searched="", unseen=(), nearest=())
     shorter = [replace(full, task=""), replace(full, task="", nearest=full.nearest[:1])]
-    headings = [full, *shorter, replace(full, task="", nearest=())]
-    headings += [replace(headings[-1], sections=()), Heading(fresh=heading.fresh)]
+    headings = [full, *shorter, replace(full, task="", unseen=(), nearest=())]
+    barest = Heading(fresh=heading.fresh)
+    headings += [
+        replace(headings[-1], sections=()),
+        replace(barest, confidence=heading.confidence, sure=heading.sure),
+        barest,
+    ]
     room = pack.budget * _HEADING_SHARE if pack.left_out else pack.budget
     frames = [replace(pack, heading=one) for one in headings]
     return next((frame for frame in frames if count(form.framed(frame)) <= room), frames[-1])

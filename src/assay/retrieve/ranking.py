@@ -16,8 +16,12 @@ class Ranking:
 
     task: str
     terms: Mapping[str, float]  # the words searched by, with their rarity here
+    unseen: Mapping[str, float]  # … and those that nothing here has, as rare as a word can be
+    called: Sequence[int]  # what the task calls by its whole name
+    covered: Floats  # the share of `terms`, by rarity, that each item has
     scores: Floats
-    factors: dict[str, Floats]  # their product is the direct score
+    factors: dict[str, Floats]
+    direct: Floats  # their product
     pointed: Floats  # what it gained because the task points at it
     shared: Floats  # what it gained from its container and members
     walked: Floats  # where the walk ended
@@ -27,10 +31,10 @@ class Ranking:
     noise: dict[int, str]  # what was left out, and why
 
     @classmethod
-    def nothing(cls, task: str, size: int) -> Ranking:
+    def nothing(cls, task: str, size: int, unseen: Mapping[str, float]) -> Ranking:
         """The ranking of a task that no item has to do with."""
         zeros = np.zeros(size)
-        return cls(task, {}, zeros, {}, zeros, zeros, zeros, {}, {}, {}, {})
+        return cls(task, {}, unseen, (), zeros, zeros, {}, zeros, zeros, zeros, zeros, {}, {}, {}, {})
 
     def best(self, k: int) -> list[int]:
         """The numbers of the best items, best first; ties by number."""

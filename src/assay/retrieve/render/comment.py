@@ -11,7 +11,8 @@ from assay.retrieve.render.markdown import escaped, fenced, span, unlinked
 MARKER = "<!-- assay -->"  # the first line, by which a comment is found again to be renewed
 _MOST_CHARACTERS = 65_000  # GitHub takes 65,536; the rest is for whoever adds a line
 _UNFOLDED = ("missing",)  # sections that are read at first sight: what nobody sees in the diff
-_SAID = ("found", "nearest names")  # statements of the heading; tokens and a fresh index are not worth a line here
+# statements of the heading; tokens and a fresh index are not worth a line here
+_SAID = ("confidence", "searched", "found", "words not here", "nearest names", "try")
 
 
 def _head(pack: Pack) -> str:

@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from assay.core.packs import Pack, PackedItem, Section
+from assay.core.packs import Heading, Pack, PackedItem, Section
 
 # Nothing that moves a terminal's cursor, and nothing that XML or UTF-8 cannot hold.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_TRY = "other words, a name from the code, or a search of the documents"
 _BREAKS = re.compile("[\t\n\r\u2028\u2029]+")
 
 
@@ -67,12 +68,33 @@ def statements(pack: Pack) -> list[tuple[str, str]]:
         ("task", heading.task),
         ("scope", heading.scope),
         ("index", heading.freshness),
-        ("found", f"nothing in {heading.searched}" if heading.searched else ""),
+        ("confidence", chance(heading)),
+        ("searched" if heading.confidence else "found", searched(heading)),
+        ("words not here", ", ".join(heading.unseen)),
         ("nearest names", ", ".join(heading.nearest)),
+        ("try", "" if heading.sure else _TRY),
         ("tokens", f"{pack.tokens} of {pack.budget}"),
         ("left out", left_out(pack)),
     ]
     return [(name, one_line(text)) for name, text in said if text]
+
+
+def chance(heading: Heading) -> str:
+    """`62 % that one of the first five is right`; nothing where it is not known, or nothing was found."""
+    if not heading.confidence:
+        return ""
+    said = f"{percent(heading.confidence)} that one of the first five is right"
+    return said if heading.sure else f"{said}: probably not here, or in other words"
+
+
+def percent(chance: float) -> str:
+    """`62 %`; neither 0 nor 100, as it is never certain."""
+    return f"{min(max(round(chance * 100), 1), 99)} %"
+
+
+def searched(heading: Heading) -> str:
+    """What was looked through, where that is worth saying."""
+    return f"nothing in {heading.searched}" if heading.searched and not heading.confidence else heading.searched
 
 
 def left_out(pack: Pack) -> str:

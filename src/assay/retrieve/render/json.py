@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from assay.core.packs import Pack, PackedItem
+from assay.core.packs import Heading, Pack, PackedItem
 from assay.retrieve.render.form import Form
 
 _SURROGATES = re.compile("[\ud800-\udfff]")  # cannot be written as UTF-8
@@ -23,6 +23,7 @@ def _head(pack: Pack) -> str:
         "scope": heading.scope,
         "freshness": heading.freshness,
         "searched": heading.searched,
+        "unseen": heading.unseen,
         "nearest": heading.nearest,
         "sections": {section.name: section.said for section in heading.sections},
     }
@@ -30,10 +31,17 @@ def _head(pack: Pack) -> str:
         "tokens": pack.tokens,
         "budget": pack.budget,
         "fresh": heading.fresh,
+        **_chance(heading),
         "left_out": {"count": pack.left_out, "best": pack.best_left_out},
         **{name: value for name, value in optional.items() if value},
     }
     return f'{_written(known)[:-1]},"items":[\n'
+
+
+def _chance(heading: Heading) -> dict[str, float | bool]:
+    if heading.confidence is None:
+        return {}
+    return {"confidence": round(heading.confidence, 4), "sure": heading.sure}
 
 
 def _item(packed: PackedItem) -> str:

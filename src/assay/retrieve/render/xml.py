@@ -31,7 +31,10 @@ def _head(pack: Pack) -> str:
         budget=pack.budget,
         fresh="yes" if heading.fresh else "no",
         index=heading.freshness,
+        confidence=None if heading.confidence is None else f"{heading.confidence:.2f}",
+        sure=None if heading.confidence is None else "yes" if heading.sure else "no",
         searched=heading.searched,
+        unseen=", ".join(heading.unseen),
         nearest=", ".join(heading.nearest),
         left_out=left_out(pack),
     )

@@ -11,9 +11,12 @@ from assay.core.items import Item
 from assay.evaluate.report.markup import Markup, element, join
 from assay.evaluate.report.wording import decimal
 from assay.repository import Repository
+from assay.retrieve.confidence import confidence, unseen_words
 from assay.retrieve.contributions import COMPONENTS, contributions
 from assay.retrieve.explain import Explanation, explain
 from assay.retrieve.names import NoSuchSymbol
+from assay.retrieve.ranking import Ranking
+from assay.retrieve.render.form import percent
 from assay.serve.bench import Bench
 from assay.serve.pages.bars import legend, stacked
 from assay.serve.pages.details import explained
@@ -29,28 +32,47 @@ def ranked(bench: Bench, task: str, values: dict[str, Any]) -> Markup:
     with bench.using() as repo:
         began = time.perf_counter()
         asked = ("results", task, profile)
-        number, key, rows = bench.remembered(repo, asked, lambda: _results(repo, task, profile))
+        number, chance, key, rows = bench.remembered(repo, asked, lambda: _results(repo, task, profile))
         spent = time.perf_counter() - began
-        told = element("p", element("strong", number), took(spent), freshness_badge(repo))
+        told = element("p", element("strong", number), took(spent), freshness_badge(repo), chance)
         results = join([element("div", told, key, class_="summary"), rows])
         return join([absent(bench, repo), results if key else rows, _why_not(repo, task, profile, wanted)])
 
 
-def _results(repo: Repository, task: str, profile: str | None) -> tuple[str, Markup, Markup]:
-    """How many there are, what the colours mean, and the results; no colours where nothing was found."""
-    found = _found(repo, task, profile)
+def _results(repo: Repository, task: str, profile: str | None) -> tuple[str, Markup, Markup, Markup]:
+    """How many there are, how sure that is, what the colours mean, and the results; no colours where nothing was found."""
+    ranking = repo.ranking(task, profile=profile)
+    found = _found(repo, ranking, profile)
     if not found:
         nothing = "No word of the task is in the index. Try other words, or a name."
-        return "", Markup(), empty("Nothing found", nothing)
+        return "", Markup(), Markup(), empty("Nothing found", nothing)
     used = [name for name in COMPONENTS if any(name in contributions(one) for one in found)]
     rows = [_result(rank, one, found[0].score, task, profile) for rank, one in enumerate(found, 1)]
-    return counted(len(found), "result"), legend(used), element("ol", rows, class_="results", id="results")
+    results = element("ol", rows, class_="results", id="results")
+    return counted(len(found), "result"), _chance(repo, ranking, profile), legend(used), results
 
 
-def _found(repo: Repository, task: str, profile: str | None) -> Sequence[Explanation]:
+def _chance(repo: Repository, ranking: Ranking, profile: str | None) -> Markup:
+    """How sure it is, and what to try where it is not; nothing where that is not known."""
+    chance = confidence(ranking, repo.configuration.profile(profile))
+    if chance is None:
+        return Markup()
+    sure = chance >= repo.configuration.context.threshold
+    words = unseen_words(ranking)
+    missing = f"Nothing here has {', '.join(words)}. " if words else ""
+    hint = f" Probably not here, or in other words. {missing}Try other words, or a name from the code."
+    said = element(
+        "span",
+        f"{percent(chance)} sure",
+        class_=f"badge kind-{'win' if sure else 'loss'}",
+        title="The chance that one of the first five is right",
+    )
+    return join([" · ", said, None if sure else hint])
+
+
+def _found(repo: Repository, ranking: Ranking, profile: str | None) -> Sequence[Explanation]:
     """The best items, each with everything its score was made of; ranked once for all of them."""
     engine = repo.engine(profile)
-    ranking = engine.rank(task, repo.learned(task))
     best = ranking.best(_SHOWN)
     items = repo.index.numbered(best)
     return explain(engine, ranking, [items[number] for number in best], _SHOWN)

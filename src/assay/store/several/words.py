@@ -41,6 +41,9 @@ class PostingsOfAll(Postings):
         terms = (counted[term] for vocabulary in vocabularies for term in vocabulary)
         return np.fromiter(terms, np.int64, len(self))
 
+    def terms_like(self, prefix: str) -> list[str]:
+        return sorted({term for words, _ in self._parts for term in words.terms_like(prefix)})
+
     def having(self, field: int) -> tuple[Array, Array]:
         terms, items, before = [], [], 0
         for words, first in self._parts:

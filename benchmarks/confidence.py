@@ -1,0 +1,178 @@
+"""How well the confidence of `assay context` holds: on tasks of repositories it was not fitted on, and on tasks that people wrote.
+
+    python benchmarks/confidence.py cases.jsonl [--held-out cases.jsonl] [--written cases.jsonl] [--svg FILE]
+
+benchmarks/confidence_cases.py makes the cases. Those that were fitted on are judged by weights fitted on all other repositories, the others by the
+weights that assay comes with. Prints markdown; `--svg` draws the reliability diagram of docs/guides/context.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(HERE / "scripts")]
+
+from calibration import BINS, Bin, Floats, Sample, bins, figures, left_out, said_by  # noqa: E402
+from fit_confidence import LIMITS, limits, sample_of  # noqa: E402
+
+from assay.evaluate.report.drawing import label, x_axis, y_axis  # noqa: E402
+from assay.evaluate.report.markup import Markup, element  # noqa: E402
+from assay.evaluate.report.scales import Scale  # noqa: E402
+from assay.retrieve.confidence import weights  # noqa: E402
+
+LEVELS = {"symbol": "definition", "generous": "definition, generously", "file": "file"}
+HEAD = ("tasks", "right", "cases", "came", "said", "AUC", "Brier", "ECE")
+THRESHOLDS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
+FEW = 200  # cases: with fewer, five parts are drawn and not ten
+WIDTH, TOP, BASE, LEFT, RIGHT = 360, 30, 290, 44, 346
+TICKS = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+COLOURS = {"a": ("#0969da", "#4493f8"), "b": ("#bc4c00", "#f0883e"), "c": ("#1a7f37", "#3fb950")}  # on white, on black
+PLAIN = {
+    ".label": ("fill", "#57606a", "#9198a1"),
+    ".axis, .grid": ("stroke", "#d0d7de", "#3d444d"),
+    ".dot": ("fill", "#ffffff", "#0d1117"),
+}
+STYLE = """.label { font: 11px system-ui, sans-serif } .strong { font-weight: 600 } .series { fill: none; stroke-width: 2 }
+.even { stroke: #8c959f; stroke-dasharray: 4 3 }"""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Cases of one kind, with what was said of each."""
+
+    name: str
+    cases: list[dict[str, Any]]
+    said: Floats
+
+    def sample(self, level: str) -> Sample:
+        return sample_of(self.cases, level)
+
+    @property
+    def levels(self) -> dict[str, str]:
+        """Those at which all were judged: people seldom name files."""
+        return {level: name for level, name in LEVELS.items() if all(level in case["right"] for case in self.cases)}
+
+    @property
+    def own(self) -> Told:
+        """Without the tasks of other repositories."""
+        rows = [not case["foreign"] for case in self.cases]
+        return Told(f"{self.name}, own", [case for case in self.cases if not case["foreign"]], self.said[rows])
+
+    def bins(self, parts: int) -> list[Bin]:
+        sample = self.sample("symbol")
+        return bins(self.said, sample.outcome, sample.weight, parts)
+
+
+def told_of(name: str, path: Path, fitted_on: bool = False) -> Told:
+    cases = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    sample = sample_of(cases, "symbol")
+    if fitted_on:
+        return Told(name, cases, left_out(sample, limits()))
+    shipped = weights()
+    return Told(name, cases, said_by(np.array([shipped.base, *(shipped.signs[one] for one in LIMITS)]), sample.signs))
+
+
+def table(told: list[Told]) -> str:
+    lines = [f"| {' | '.join(HEAD)} |", "|---|---|" + "--:|" * (len(HEAD) - 2)]
+    for one in told:
+        for level, name in one.levels.items():
+            sample = one.sample(level)
+            cells = figures(one.said, sample.outcome, sample.weight)
+            shown = [f"{cells['cases']:.0f}", *(f"{cells[key]:.3f}" for key in HEAD[3:])]
+            lines.append(f"| {one.name} | {name} | {' | '.join(shown)} |")
+    return "\n".join(lines)
+
+
+def reliability(told: Told) -> str:
+    lines = [f"| {told.name}: said | came | cases |", "|--:|--:|--:|"]
+    return "\n".join([*lines, *(f"| {one.said:.2f} | {one.came:.2f} | {one.cases} |" for one in told.bins(BINS))])
+
+
+def abstention(told: Told) -> str:
+    """Who is told below a threshold that it is probably not here, how often rightly, and who of another repository is."""
+    foreign = np.array([case["foreign"] for case in told.cases])
+    head = (
+        "threshold",
+        "told",
+        *(f"without {name}" for name in told.levels.values()),
+        "own tasks told",
+        "others' tasks told",
+    )
+    lines = [f"| {told.name}: {' | '.join(head)} |", "|" + "--:|" * len(head)]
+    for step in THRESHOLDS:
+        below = told.said < step
+        if below.any():
+            samples = [told.sample(level) for level in told.levels]
+            without = [np.average(1 - one.outcome[below], weights=one.weight[below]) for one in samples]
+            groups = [f"{below[rows].mean():.0%}" if rows.any() else "–" for rows in (~foreign, foreign)]
+            all_told = np.average(below, weights=samples[0].weight)
+            shares = [f"{share:.0%}" for share in (all_told, *without)]
+            lines.append(f"| {step:.2f} | {' | '.join((*shares, *groups))} |")
+    return "\n".join(lines)
+
+
+def diagram(told: list[Told]) -> Markup:
+    """What came against what was said, a dot for each part of the cases."""
+    x, y = Scale(0, 1, LEFT, RIGHT), Scale(0, 1, BASE, TOP)
+    marks = [
+        element("style", Markup(style())),
+        y_axis(y, TICKS, LEFT, RIGHT, "share that came true"),
+        x_axis(x, TICKS, BASE, "confidence"),
+        element("line", x1=x(0), y1=y(0), x2=x(1), y2=y(1), class_="even"),
+    ]
+    for number, (one, colour) in enumerate(zip(told, "abc", strict=False)):
+        points = [(x(part.said), y(part.came), part) for part in one.bins(BINS if len(one.cases) > FEW else BINS // 2)]
+        line = " ".join(f"{left:g},{top:g}" for left, top, _ in points)
+        marks.append(element("polyline", points=line, class_=f"series {colour}"))
+        marks += [
+            element("circle", element("title", f"said {part.said:.0%}, came {part.came:.0%}, {part.cases} tasks"),
+                    cx=left, cy=top, r=3.5, class_=f"series dot {colour}")
+            for left, top, part in points
+        ]  # fmt: skip
+        marks.append(label(one.name, RIGHT - 4, BASE - 46 + 16 * number, "end", f"label strong {colour}"))
+    said = "Reliability of confidence: " + ", ".join(one.name for one in told)
+    return element(
+        "svg", *marks, xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {WIDTH} {BASE + 40}", width=WIDTH * 1.5, role="img", aria_label=said
+    )  # fmt: skip
+
+
+def style() -> str:
+    """The colours for a light page, and for a dark one."""
+    shades = [
+        " ".join(
+            [
+                *(f"{marks} {{ {what}: {colours[shade]} }}" for marks, (what, *colours) in PLAIN.items()),
+                *(f".series.{name} {{ stroke: {of[shade]} }} text.{name} {{ fill: {of[shade]} }}" for name, of in COLOURS.items()),
+            ]
+        )
+        for shade in (0, 1)
+    ]  # fmt: skip
+    return f"{STYLE} {shades[0]} @media (prefers-color-scheme: dark) {{ {shades[1]} }}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", type=Path)
+    parser.add_argument("--held-out", type=Path)
+    parser.add_argument("--written", type=Path)
+    parser.add_argument("--svg", type=Path)
+    given = parser.parse_args()
+    told = [told_of("each repository left out", given.cases, fitted_on=True)]
+    told += [told_of("held out", given.held_out)] if given.held_out else []
+    told += [told_of("written by people", given.written)] if given.written else []
+    rows = [row for one in told for row in ((one, one.own) if len(one.own.cases) < len(one.cases) else (one,))]
+    print("\n\n".join([table(rows), *map(reliability, told), *map(abstention, told)]))
+    if given.svg:
+        given.svg.write_text(f"{diagram(told)}\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

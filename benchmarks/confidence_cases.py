@@ -1,0 +1,129 @@
+"""The signs of confidence (retrieve/confidence.py) for tasks whose answers are known, one JSON line a task.
+
+    python benchmarks/confidence_cases.py --work DIR [--manifest FILE] > cases.jsonl        repositories as benchmarks/mined.py prepares them
+    python benchmarks/confidence_cases.py --golden PATH --roots DIR [--indexes DIR] > …     a golden set that names repositories below DIR
+
+A task is right at `symbol` if a definition that it wants is among the first five, in a file that it wants if it names any; at `generous` if one is
+that contains it or stands in it; at `file` if one of the first five stands in a file that it wants. Every repository is also asked some tasks of
+another one (`foreign`): nothing there is right. With a manifest, the repositories are those it names, at those commits, with those tasks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from time_split import STATE, TASKS
+
+import assay
+from assay.core.golden import GoldenQuery
+from assay.core.hits import Hit
+from assay.errors import AssayError
+from assay.evaluate.golden import load
+from assay.evaluate.matching import MATCHERS
+from assay.git import Git
+from assay.repository import Repository
+from assay.retrieve.confidence import FIRST, signs
+
+LEVELS = {"symbol": "strict", "generous": "dotted"}  # and the matcher of each
+EVERY, MOST = 4, 25  # of the tasks of another repository: each fourth, so many at most
+AWAY = 3  # that other repository is a third of all further on
+
+
+def cases(
+    repo: Repository, name: str, tasks: Sequence[GoldenQuery], profile: str, foreign: bool = False
+) -> Iterator[dict[str, Any]]:
+    """What every task says of itself, and what came of it. What finds nothing says nothing."""
+    engine = repo.engine(profile)
+    for task in tasks:
+        ranking = engine.rank(task.text)
+        if not ranking.scores.any():
+            continue
+        first = [Hit(one.item.id, one.item.symbol, one.item.path) for one in engine.first(ranking, FIRST)]
+        right = dict.fromkeys((*LEVELS, "file"), False) if foreign else judged(task, first)
+        yield {"repository": name, "id": task.id, "foreign": foreign, "signs": asdict(signs(ranking)), "right": right}
+
+
+def judged(task: GoldenQuery, first: Sequence[Hit]) -> dict[str, bool]:
+    """At which levels one of the first is right."""
+    files = {one.name for one in task.at("file")}
+    placed = [hit for hit in first if not files or hit.path in files]
+    right = {
+        level: any(MATCHERS[matcher].matches(hit, wanted) for hit in placed for wanted in task.at("symbol"))
+        for level, matcher in LEVELS.items()
+    }
+    return right | ({"file": any(hit.path in files for hit in first)} if files else {})
+
+
+def of_work(work: Path, names: Sequence[str], profile: str) -> Iterator[dict[str, Any]]:
+    """The cases of prepared repositories, their own tasks first."""
+    tasks = {name: load(work / name / TASKS).queries for name in names}
+    for place, name in enumerate(names):
+        print(f"asking {name}", file=sys.stderr)
+        other = names[(place + len(names) // AWAY) % len(names)]
+        with assay.open(work / name / STATE) as repo:
+            yield from cases(repo, name, tasks[name], profile)
+            if other != name:
+                yield from cases(repo, name, tasks[other][::EVERY][:MOST], profile, foreign=True)
+
+
+def of_golden(golden: Path, roots: Path, indexes: Path | None, profile: str) -> Iterator[dict[str, Any]]:
+    """The cases of a golden set over several repositories."""
+    queries = load(golden).queries
+    for name in dict.fromkeys(query.repository for query in queries):
+        print(f"asking {name}", file=sys.stderr)
+        with assay.open(roots / name, index_dir=indexes / name if indexes else None) as repo:
+            yield from cases(repo, name, [query for query in queries if query.repository == name], profile)
+
+
+def named_by(manifest: Path, work: Path) -> list[str]:
+    """The repositories of a manifest, each checked to be what was fitted on."""
+    rows = json.loads(manifest.read_text("utf-8"))["repositories"]
+    for row in rows:
+        folder = work / row["name"]
+        if not (folder / TASKS).exists():
+            raise AssayError(f"{folder}: not prepared; clone {row['repository']} and run benchmarks/mined.py")
+        found = {"cutoff": Git(folder / STATE).ask("rev-parse", "HEAD"), "digest": digest(folder / TASKS)}
+        for what, value in found.items():
+            if value != row[what]:
+                raise AssayError(f"{folder}: its {what} is {value}, in {manifest.name} it is {row[what]}")
+    return [row["name"] for row in rows]
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--work", type=Path)
+    parser.add_argument("--manifest", type=Path)
+    parser.add_argument("--golden", type=Path)
+    parser.add_argument("--roots", type=Path)
+    parser.add_argument("--indexes", type=Path)
+    parser.add_argument("--profile", default="default", help="how to rank; the weights were fitted on the default")
+    given = parser.parse_args()
+    try:
+        if given.golden and given.roots:
+            found = of_golden(given.golden, given.roots, given.indexes, given.profile)
+        elif given.work:
+            ready = sorted(one.parent.name for one in given.work.glob(f"*/{TASKS}"))
+            found = of_work(
+                given.work, named_by(given.manifest, given.work) if given.manifest else ready, given.profile
+            )
+        else:
+            parser.error("give --work, or --golden with --roots")
+        for case in found:
+            print(json.dumps(case))
+    except AssayError as error:
+        raise SystemExit(f"error: {error}") from None
+
+
+if __name__ == "__main__":
+    main()

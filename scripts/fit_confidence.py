@@ -1,0 +1,89 @@
+"""Fits what the signs of confidence are worth, and writes src/assay/retrieve/confidence.json; the same cases give the same bytes.
+
+    python benchmarks/confidence_cases.py --work DIR --manifest scripts/confidence_manifest.json > cases.jsonl
+    python scripts/fit_confidence.py cases.jsonl [--print]
+
+The manifest names the repositories, their commits and a digest of their tasks; benchmarks/mined.py prepares them (`--tasks 100`). Tasks of other
+repositories count as one in ten: so often, it is assumed, somebody asks for what is not here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(HERE / "benchmarks"), str(HERE / "src")]
+
+from calibration import Floats, Sample, figures, fit, left_out, threshold  # noqa: E402
+
+from assay.retrieve.confidence import VERSION, WEIGHTS  # noqa: E402
+
+FOREIGN = 0.1  # the share of tasks that are about something else
+NOT_HERE = (
+    "generous"  # "probably not here" is wrong already where one of the first five is in what is wanted, or has it in it
+)
+TOLD_RIGHT = 0.8  # of those who are told so
+DIGITS = 3  # of a weight: more would be noise, and differ from machine to machine
+# which way a sign may turn the odds: what more of it can never make likelier, or less likely
+LIMITS = {"tenth": -1, "called": 1, "pointed": 1, "agreement": 1, "covered": 1, "unseen": -1, "names": 1, "size": -1}
+
+
+def sample_of(cases: list[dict[str, Any]], level: str) -> Sample:
+    """Cases as arrays; those of other repositories count as much as is assumed."""
+    foreign = np.array([case["foreign"] for case in cases])
+    share = FOREIGN / (1 - FOREIGN) * (~foreign).sum() / max(foreign.sum(), 1)
+    return Sample(
+        np.array([[case["signs"][name] for name in LIMITS] for case in cases], dtype=np.float64),
+        np.array([case["right"][level] for case in cases], dtype=np.float64),
+        np.where(foreign, share, 1.0),
+        np.array([case["repository"] for case in cases]),
+    )
+
+
+def limits() -> Floats:
+    return np.array(list(LIMITS.values()), dtype=np.float64)
+
+
+def fitted(cases: list[dict[str, Any]]) -> dict[str, Any]:
+    """The weights, the threshold, and what they were fitted on."""
+    sample = sample_of(cases, "symbol")
+    said = left_out(sample, limits())
+    weights = [round(float(one), DIGITS) for one in fit(sample, limits())]
+    near = sample_of(cases, NOT_HERE).outcome
+    below = threshold(said, near, sample.weight, TOLD_RIGHT, [step / 100 for step in range(1, 100)])
+    told = figures(said, sample.outcome, sample.weight)
+    return {
+        "version": VERSION,
+        "base": weights[0],
+        "signs": dict(zip(LIMITS, weights[1:], strict=True)),
+        "threshold": below,
+        "fitted on": {
+            "repositories": len(set(sample.group)),
+            "tasks": sum(not case["foreign"] for case in cases),
+            "tasks of others": sum(case["foreign"] for case in cases),
+            "each repository left out": {name: round(told[name], DIGITS) for name in ("AUC", "Brier", "ECE")},
+        },
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", type=Path)
+    parser.add_argument("--print", action="store_true", help="show what would be written")
+    given = parser.parse_args()
+    cases = [json.loads(line) for line in given.cases.read_text("utf-8").splitlines()]
+    text = json.dumps(fitted(cases), indent=2) + "\n"
+    if given.print:
+        print(text, end="")
+    else:
+        (HERE / "src/assay/retrieve" / WEIGHTS).write_text(text, "utf-8")
+
+
+if __name__ == "__main__":
+    main()
