@@ -21,6 +21,7 @@ HERE = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(HERE / "scripts")]
 
 from calibration import BINS, Bin, Floats, Sample, bins, figures, left_out, said_by  # noqa: E402
+from figure import BASE, COLOURS, LEFT, RIGHT, TOP, Line, Point, picture, series  # noqa: E402
 from fit_confidence import LIMITS, limits, sample_of  # noqa: E402
 
 from assay.evaluate.report.drawing import label, x_axis, y_axis  # noqa: E402
@@ -32,16 +33,7 @@ LEVELS = {"symbol": "definition", "generous": "definition, generously", "file": 
 HEAD = ("tasks", "right", "cases", "came", "said", "AUC", "Brier", "ECE")
 THRESHOLDS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 FEW = 200  # cases: with fewer, five parts are drawn and not ten
-WIDTH, TOP, BASE, LEFT, RIGHT = 360, 30, 290, 44, 346
 TICKS = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
-COLOURS = {"a": ("#0969da", "#4493f8"), "b": ("#bc4c00", "#f0883e"), "c": ("#1a7f37", "#3fb950")}  # on white, on black
-PLAIN = {
-    ".label": ("fill", "#57606a", "#9198a1"),
-    ".axis, .grid": ("stroke", "#d0d7de", "#3d444d"),
-    ".dot": ("fill", "#ffffff", "#0d1117"),
-}
-STYLE = """.label { font: 11px system-ui, sans-serif } .strong { font-weight: 600 } .series { fill: none; stroke-width: 2 }
-.even { stroke: #8c959f; stroke-dasharray: 4 3 }"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,39 +115,18 @@ def diagram(told: list[Told]) -> Markup:
     """What came against what was said, a dot for each part of the cases."""
     x, y = Scale(0, 1, LEFT, RIGHT), Scale(0, 1, BASE, TOP)
     marks = [
-        element("style", Markup(style())),
         y_axis(y, TICKS, LEFT, RIGHT, "share that came true"),
         x_axis(x, TICKS, BASE, "confidence"),
         element("line", x1=x(0), y1=y(0), x2=x(1), y2=y(1), class_="even"),
     ]
-    for number, (one, colour) in enumerate(zip(told, "abc", strict=False)):
-        points = [(x(part.said), y(part.came), part) for part in one.bins(BINS if len(one.cases) > FEW else BINS // 2)]
-        line = " ".join(f"{left:g},{top:g}" for left, top, _ in points)
-        marks.append(element("polyline", points=line, class_=f"series {colour}"))
-        marks += [
-            element("circle", element("title", f"said {part.said:.0%}, came {part.came:.0%}, {part.cases} tasks"),
-                    cx=left, cy=top, r=3.5, class_=f"series dot {colour}")
-            for left, top, part in points
-        ]  # fmt: skip
+    for number, (one, colour) in enumerate(zip(told, COLOURS, strict=False)):
+        points = [
+            Point(part.said, part.came, f"said {part.said:.0%}, came {part.came:.0%}, {part.cases} tasks")
+            for part in one.bins(BINS if len(one.cases) > FEW else BINS // 2)
+        ]
+        marks += series(Line(one.name, points), colour, x, y)
         marks.append(label(one.name, RIGHT - 4, BASE - 46 + 16 * number, "end", f"label strong {colour}"))
-    said = "Reliability of confidence: " + ", ".join(one.name for one in told)
-    return element(
-        "svg", *marks, xmlns="http://www.w3.org/2000/svg", viewBox=f"0 0 {WIDTH} {BASE + 40}", width=WIDTH * 1.5, role="img", aria_label=said
-    )  # fmt: skip
-
-
-def style() -> str:
-    """The colours for a light page, and for a dark one."""
-    shades = [
-        " ".join(
-            [
-                *(f"{marks} {{ {what}: {colours[shade]} }}" for marks, (what, *colours) in PLAIN.items()),
-                *(f".series.{name} {{ stroke: {of[shade]} }} text.{name} {{ fill: {of[shade]} }}" for name, of in COLOURS.items()),
-            ]
-        )
-        for shade in (0, 1)
-    ]  # fmt: skip
-    return f"{STYLE} {shades[0]} @media (prefers-color-scheme: dark) {{ {shades[1]} }}"
+    return picture("Reliability of confidence: " + ", ".join(one.name for one in told), *marks)
 
 
 def main() -> None:

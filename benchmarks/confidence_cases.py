@@ -1,17 +1,16 @@
 """The signs of confidence (retrieve/confidence.py) for tasks whose answers are known, one JSON line a task.
 
-    python benchmarks/confidence_cases.py --work DIR [--manifest FILE] > cases.jsonl        repositories as benchmarks/mined.py prepares them
+    python benchmarks/confidence_cases.py --work DIR [--named] > cases.jsonl        repositories as benchmarks/mined.py prepares them
     python benchmarks/confidence_cases.py --golden PATH --roots DIR [--indexes DIR] > …     a golden set that names repositories below DIR
 
 A task is right at `symbol` if a definition that it wants is among the first five, in a file that it wants if it names any; at `generous` if one is
 that contains it or stands in it; at `file` if one of the first five stands in a file that it wants. Every repository is also asked some tasks of
-another one (`foreign`): nothing there is right. With a manifest, the repositories are those it names, at those commits, with those tasks.
+another one (`foreign`): nothing there is right. `--named`: the repositories of scripts/histories.json, at those commits, with those tasks.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -19,6 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from histories import prepared_as_named
 from time_split import STATE, TASKS
 
 import assay
@@ -27,7 +27,6 @@ from assay.core.hits import Hit
 from assay.errors import AssayError
 from assay.evaluate.golden import load
 from assay.evaluate.matching import MATCHERS
-from assay.git import Git
 from assay.repository import Repository
 from assay.retrieve.confidence import FIRST, signs
 
@@ -82,28 +81,10 @@ def of_golden(golden: Path, roots: Path, indexes: Path | None, profile: str) -> 
             yield from cases(repo, name, [query for query in queries if query.repository == name], profile)
 
 
-def named_by(manifest: Path, work: Path) -> list[str]:
-    """The repositories of a manifest, each checked to be what was fitted on."""
-    rows = json.loads(manifest.read_text("utf-8"))["repositories"]
-    for row in rows:
-        folder = work / row["name"]
-        if not (folder / TASKS).exists():
-            raise AssayError(f"{folder}: not prepared; clone {row['repository']} and run benchmarks/mined.py")
-        found = {"cutoff": Git(folder / STATE).ask("rev-parse", "HEAD"), "digest": digest(folder / TASKS)}
-        for what, value in found.items():
-            if value != row[what]:
-                raise AssayError(f"{folder}: its {what} is {value}, in {manifest.name} it is {row[what]}")
-    return [row["name"] for row in rows]
-
-
-def digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path)
-    parser.add_argument("--manifest", type=Path)
+    parser.add_argument("--named", action="store_true", help="those of scripts/histories.json, checked, and no others")
     parser.add_argument("--golden", type=Path)
     parser.add_argument("--roots", type=Path)
     parser.add_argument("--indexes", type=Path)
@@ -113,10 +94,9 @@ def main() -> None:
         if given.golden and given.roots:
             found = of_golden(given.golden, given.roots, given.indexes, given.profile)
         elif given.work:
-            ready = sorted(one.parent.name for one in given.work.glob(f"*/{TASKS}"))
-            found = of_work(
-                given.work, named_by(given.manifest, given.work) if given.manifest else ready, given.profile
-            )
+            ready = sorted(one.parent for one in given.work.glob(f"*/{TASKS}"))
+            named = prepared_as_named(given.work, lambda row: row.get("confidence", True)) if given.named else ready
+            found = of_work(given.work, [folder.name for folder in named], given.profile)
         else:
             parser.error("give --work, or --golden with --roots")
         for case in found:

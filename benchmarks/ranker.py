@@ -20,6 +20,7 @@ ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "scripts")]
 
 from figure import Line, Point, bars, lines  # noqa: E402
+from histories import prepared_as_named  # noqa: E402
 from ranker_data import NAMES, Described, described  # noqa: E402
 from train_ranker import accuracies, learned, left_out  # noqa: E402
 
@@ -78,7 +79,7 @@ def main() -> None:
     parser.add_argument("--images", type=Path, help="draw the plots here")
     parser.add_argument("--json", type=Path, help="write the figures here")
     given = parser.parse_args()
-    folders = sorted(one.parent for one in given.work.glob("*/tasks.jsonl"))
+    folders = prepared_as_named(given.work)
     repositories = [described(folder, given.work / "described") for folder in folders]
     by_size = curve(repositories)
     print(

@@ -1,10 +1,10 @@
 """Fits what the signs of confidence are worth, and writes src/assay/retrieve/confidence.json; the same cases give the same bytes.
 
-    python benchmarks/confidence_cases.py --work DIR --manifest scripts/confidence_manifest.json > cases.jsonl
+    python benchmarks/confidence_cases.py --work DIR --named > cases.jsonl
     python scripts/fit_confidence.py cases.jsonl [--print]
 
-The manifest names the repositories, their commits and a digest of their tasks; benchmarks/mined.py prepares them (`--tasks 100`). Tasks of other
-repositories count as one in ten: so often, it is assumed, somebody asks for what is not here.
+scripts/histories.json names the repositories, their commits and a digest of their tasks; benchmarks/mined.py prepares them (`--tasks 100`). Tasks of
+other repositories count as one in ten: so often, it is assumed, somebody asks for what is not here.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Learns the ranker from what commits of public repositories went on to change, and writes src/assay/retrieve/ranker/ranker.json.
 
-    python benchmarks/mined.py --work WORK --tasks 100 CLONE…      once: states, indexes and tasks
+    python benchmarks/mined.py --work WORK --tasks 100 CLONE…      once: states, indexes and tasks of scripts/histories.json
     python scripts/train_ranker.py --work WORK                     learn, tell how good it is, write
     python scripts/train_ranker.py --work WORK --only-tell         … without writing
-    python scripts/train_ranker.py --work WORK --curve FILE        also: quality by how many repositories it learned from
 
 The weights maximise the likelihood that what a commit touched is drawn from the candidates of its message (softmax over each task's candidates), less
 a penalty on their squares. Tests are left out: mined tasks never expect them. All figures are of repositories that were left out of training
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "src")]
 
+from histories import prepared_as_named  # noqa: E402
 from ranker_data import NAMES, Described, described  # noqa: E402
 
 from assay.retrieve.ranker.features import FEATURES  # noqa: E402
@@ -169,7 +169,7 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True, help="what mined.py prepared")
     parser.add_argument("--only-tell", action="store_true", help="write nothing")
     given = parser.parse_args()
-    folders = sorted(one.parent for one in given.work.glob("*/tasks.jsonl"))
+    folders = prepared_as_named(given.work)
     repositories = [described(folder, given.work / "described") for folder in folders]
     names = list(NAMES)
     before, after = left_out(repositories, names)
