@@ -59,14 +59,15 @@ def rankings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def bench(root: Path, request: pytest.FixtureRequest) -> Iterator[Bench]:
     with Resident(root, watch=request.param) as resident:
         bench = Bench(resident, root / ".assay" / "runs.db")
-        until(lambda: resident.state.name == "fresh" and remembers(bench))
+        until(lambda: resident.state.name == "fresh" and remembers(bench, followed=request.param))
         yield bench
 
 
-def remembers(bench: Bench) -> bool:
-    """Whether the state of the files can be named: a moment after the last of them was written."""
+def remembers(bench: Bench, followed: bool) -> bool:
+    """Whether the state of the files can be named: a moment after the last of them was written; by those who follow them, once they do."""
     with bench.using() as repo:
-        return bool(repo.look().state)
+        state = repo.look().state
+    return bool(state) and state.startswith("followed") == followed
 
 
 def until(is_so: Callable[[], bool]) -> None:

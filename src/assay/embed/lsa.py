@@ -21,6 +21,7 @@ from assay.embed.sparse import Sparse, counted, frequencies
 from assay.embed.vectors import Role, Vectors, unit
 from assay.store.arrays import strings, strings_of
 from assay.store.files import content_hash
+from assay.store.mapped import HEADERS
 from assay.text.terms import terms
 
 DIMENSIONS = 200  # from 150 to 250 Cranfield ranks alike, with 100 and 400 worse
@@ -82,7 +83,7 @@ class Lsa:
 
 def restored(data: bytes) -> Lsa:
     """The table that `stored` wrote; ValueError and its like for anything else."""
-    with np.load(io.BytesIO(data), allow_pickle=False) as file:
+    with HEADERS, np.load(io.BytesIO(data), allow_pickle=False) as file:
         arrays: dict[str, Any] = {name: file[name] for name in file.files}
     names = strings_of(arrays, "term")
     return Lsa(tuple(names[place] for place in range(len(names))), arrays["table"], arrays["texts"])

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from assay.store.index import UnusableIndex
 from assay.store.layout import cannot_write
-from assay.store.mapped import array_in
+from assay.store.mapped import HEADERS, array_in
 
 Array = npt.NDArray[Any]
 
@@ -89,7 +89,7 @@ def write(path: Path, arrays: Mapping[str, Array]) -> None:
 def load(path: Path, version: int, what: str) -> dict[str, Array]:
     """All arrays of a file; zip files carry checksums, so damage is noticed here."""
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with HEADERS, np.load(path, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
         if key_of(arrays, version) is not None:
             return arrays

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import mmap
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,9 @@ Held = Mapping[str, mmap.mmap]
 
 _ENDING = ".npy"
 _MOST_HEADER = 4096  # bytes; ours have some two hundred
+
+# held while numpy reads headers: it parses them as Python, and CPython 3.11 can take fright when several threads parse at once
+HEADERS = threading.Lock()
 
 
 def hold(folder: Path) -> Held:
@@ -42,6 +46,7 @@ def array_in(memory: memoryview, start: int) -> npt.NDArray[Any]:
     import numpy as np
 
     head = io.BytesIO(memory[start : start + _MOST_HEADER])
-    np.lib.format.read_magic(head)
-    shape, by_column, kind = np.lib.format.read_array_header_1_0(head)
+    with HEADERS:
+        np.lib.format.read_magic(head)
+        shape, by_column, kind = np.lib.format.read_array_header_1_0(head)
     return np.ndarray(shape, kind, memory, start + head.tell(), order="F" if by_column else "C")
