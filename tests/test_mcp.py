@@ -107,6 +107,19 @@ def test_an_outline_names_what_a_task_needs_and_how_to_get_bodies(served: str) -
     asked(served, work)
 
 
+def test_the_aim_decides_how_a_task_is_ranked_and_explained(served: str) -> None:
+    async def work(agent: Agent) -> None:
+        task = "apply discounts to the price"
+        know, change = [await agent.ask("context", task=task, aim=aim) for aim in ("know", "change")]
+        assert "confidence:" in know
+        assert "confidence:" not in change
+        assert "function apply_discounts" in change
+        assert "ranker:" in await agent.ask("why", task=task, symbol="apply_discounts", aim="change")
+        assert "ranker:" not in await agent.ask("why", task=task, symbol="apply_discounts")
+
+    asked(served, work)
+
+
 def test_bodies_come_on_demand_by_name_by_detail_and_by_file(served: str) -> None:
     async def work(agent: Agent) -> None:
         for arguments in (

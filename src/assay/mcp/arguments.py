@@ -19,6 +19,10 @@ Symbol = Annotated[
         description="A name as code or earlier answers have it: `run`, `Flask.run`, `src/app.py::Flask.run`.",
     ),
 ]
+Aim = Annotated[
+    Literal["know", "change"],
+    Meta(description="know: what there is to know for the task. change: what an edit for it is likely to touch."),
+]
 Names = Annotated[list[Symbol], Meta(max_length=100)]
 Paths = Annotated[list[str], Meta(max_length=100)]
 
@@ -45,6 +49,7 @@ class Context(Arguments, frozen=True):
             description='Instead: what a review of the changes since this base needs (branch or commit; "" for the likely one).'
         ),
     ] = None
+    aim: Aim = "know"
     budget: Budget = 4_000
     detail: Annotated[
         Literal["outline", "full"],
@@ -72,6 +77,7 @@ class Ask(Arguments, frozen=True):
 class Why(Arguments, frozen=True):
     task: Annotated[str, Meta(min_length=1, description="The task as it was given to `context`.")]
     symbol: Symbol
+    aim: Aim = "know"
     budget: Budget = 1_000
 
 

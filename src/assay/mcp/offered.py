@@ -51,7 +51,8 @@ _ALL = (
         "What a task needs",
         "Find the code a task needs: the functions, classes and methods to read or change, best first, within a budget of tokens. Call it "
         "before you grep or open files, and again when the task turns. By default an outline of names, places and signatures; bodies with "
-        "detail=full, or of single symbols with symbols=[…]. Also for files (who calls what is in them) and for reviews (pr). "
+        "detail=full, or of single symbols with symbols=[…]. aim=change ranks what an edit will touch. Also for files (who calls what is in "
+        "them) and for reviews (pr). "
         "Not for a known string or path: grep, or open the file. "
         'Example: {"task": "session cookie is not refreshed when permanent", "budget": 4000}',
         arguments.Context,

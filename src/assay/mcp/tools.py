@@ -31,6 +31,7 @@ _WAIT = 0.3  # seconds for an index that is nearly there
 _NAMED = 3  # files in a line about freshness
 _FEWEST, _TOKENS_PER_BODY = 5, 100  # short bodies: what remains is better spent on signatures than on nothing
 _GIVEN = 10  # of an answer that are taken for offered: that nobody asks for the fortieth name says nothing
+_PROFILES = {"know": None, "change": "change"}  # by the aim of a question; None: as assay.toml has it
 _OUTLINE = "outline; for bodies ask context with symbols=[names below], or with detail=full"
 _AGAIN = "repeat=true sends again what was sent before"
 
@@ -136,7 +137,7 @@ def _question(call: Call, repo: Repository, asked: arguments.Context) -> Questio
         return Review(repo, budget=asked.budget, wanted=asked.pr)
     if asked.files:
         return Files(repo, budget=asked.budget, files=asked.files, task=asked.task)
-    return Task(repo, budget=asked.budget, task=asked.task, session=call.session)
+    return Task(repo, _PROFILES[asked.aim], budget=asked.budget, task=asked.task, session=call.session)
 
 
 def _bodies(call: Call, repo: Repository, asked: arguments.Context) -> str:
@@ -221,7 +222,7 @@ def why(call: Call, asked: arguments.Why) -> str:
     from assay.retrieve.explained import told
 
     with call.repository() as repo:
-        explained = repo.why(asked.task, asked.symbol, session=call.session)
+        explained = repo.why(asked.task, asked.symbol, profile=_PROFILES[asked.aim], session=call.session)
         warning = _warning(call, repo)
     call.notes.used(call.session, [asked.symbol])
     return fitted(warning, [f"{one_line(line)}\n" for one in explained for line in told(one)], asked.budget)
