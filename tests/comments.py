@@ -46,6 +46,8 @@ class Comment(HTMLParser):
         self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
+        if tag == "br":  # <br /> is both
+            return
         assert self.open.pop() == tag
         if tag == "details":
             self.folded.pop()
