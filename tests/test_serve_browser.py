@@ -228,7 +228,7 @@ def test_the_token_is_asked_for_once(browser: Browser, tmp_path: Path) -> None:
         page.wait("location.pathname === '/login' && document.activeElement.name === 'token'")
         page.type("not-the-token-at-all")
         page.press("Enter")
-        page.wait("document.querySelector('[role=alert]') !== null")
+        page.wait("document.querySelector('[role=alert]') !== null && document.activeElement.name === 'token'")
         page.type(token)
         page.press("Enter")
         page.wait("location.pathname === '/' && document.querySelector('#task') !== null")

@@ -48,10 +48,11 @@ class Parameter:
     def read(self, given: Any) -> Any:
         """A value of a body, or of a query after `spelled`; one that does not fit is an error."""
         if self.several:
-            values = given if isinstance(given, list) else [given]
-            if len(values) > 100:
-                raise AssayError(f"{self.name}: at most 100 of them, not {len(values)}")
-            return [self._one(value) for value in values]
+            if not isinstance(given, list):
+                raise AssayError(f"{self.name} must be a list, not {_shown(given)}")
+            if len(given) > 100:
+                raise AssayError(f"{self.name}: at most 100 of them, not {len(given)}")
+            return [self._one(value) for value in given]
         return self._one(given)
 
     def _one(self, given: Any) -> Any:
