@@ -72,5 +72,5 @@ def _clash(one: Root, other: Root) -> str:
 
 
 def listed(found: Sequence[Root]) -> str:
-    """For people: `api (/work/api), web (/work/web)`."""
+    """For people: `api (../api), web (../web)`."""
     return ", ".join(f"{root.label} ({root.path})" for root in found)
