@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from assay.ingest.pipeline import index
 from assay.ingest.report import Report
+from assay.retrieve.engine import Engine
 from assay.store.index import Index
 from assay.store.layout import Home
 
@@ -92,3 +93,17 @@ def project(tmp_path: Path) -> Callable[[str], Repository]:
         return Repository(root)
 
     return copy
+
+
+@pytest.fixture
+def rankings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The tasks that were ranked."""
+    ranked: list[str] = []
+    rank = Engine.rank
+
+    def counted(self: Engine, task: str, *rest: object) -> object:
+        ranked.append(task)
+        return rank(self, task, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Engine, "rank", counted)
+    return ranked

@@ -18,37 +18,19 @@ from assay.retrieve.ranker.model import DATA, Ranker, shipped
 from assay.store.history import History
 from command import assay
 from conftest import Repository
+from shops import BASKETS
 
 ROOT = Path(__file__).parent.parent
 TASK = "Wrong total price of a basket with a discount"
-SHOP = '''\
-class Basket:
-    """What a customer is going to buy."""
-
-    def total_price(self):
-        """Adds up the prices of the goods."""
-        return discounted(sum(good.price for good in self.goods))
-
-    def price_of_goods(self):
-        return self.total_price()
-
-
-def discounted(amount):
-    return amount * 0.9
-
-
-def invoice(basket):
-    return basket.total_price()
-'''
 
 
 @pytest.fixture
 def shop(repository: Repository) -> Repository:
-    repository.write("shop.py", SHOP)
+    repository.write("shop.py", BASKETS)
     repository.write("send.py", "from shop import invoice\n\n\ndef send(basket):\n    print(invoice(basket))\n")
     repository.commit("A shop")
     for share, message in ((0.8, "A higher discount"), (0.7, "A still higher discount")):
-        repository.write("shop.py", SHOP.replace("0.9", str(share)))
+        repository.write("shop.py", BASKETS.replace("0.9", str(share)))
         repository.commit(message)
     repository.index()
     return repository
@@ -109,7 +91,7 @@ def test_files_are_counted_as_their_commits_say(shop: Repository) -> None:
 
 
 def test_without_history_nothing_is_known_of_it(repository: Repository) -> None:
-    repository.write("shop.py", SHOP)
+    repository.write("shop.py", BASKETS)
     repository.index()
     assert _engine(repository, ranker=1.0).ranked(TASK, 3)
 
@@ -152,8 +134,9 @@ def test_why_tells_what_every_feature_is_worth(shop: Repository) -> None:
     assert len(told) >= 8
 
 
-def test_a_model_without_features_keeps_the_order_of_numbers() -> None:
-    assert Ranker.of({}).features == ()
+def test_to_a_model_without_features_all_are_worth_the_same(shop: Repository) -> None:
+    engine = _engine(shop)
+    assert not Ranker.of({}).worth(engine.candidates(engine.rank(TASK))).any()
 
 
 # what is shipped

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.live import Resident
-from assay.retrieve.engine import Engine
 from assay.serve import api
 from assay.serve.bench import Bench
 from assay.serve.pages import search
@@ -39,20 +38,6 @@ def root(tmp_path: Path) -> Path:
     made = written(tmp_path / "shop")
     assert assay(made, "index").code == 0
     return made
-
-
-@pytest.fixture
-def rankings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The tasks that were ranked."""
-    ranked: list[str] = []
-    rank = Engine.rank
-
-    def counted(self: Engine, task: str, *rest: object) -> object:
-        ranked.append(task)
-        return rank(self, task, *rest)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Engine, "rank", counted)
-    return ranked
 
 
 @pytest.fixture(params=[True, False], ids=["watched", "not watched"])

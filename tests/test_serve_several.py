@@ -13,7 +13,6 @@ from urllib.parse import parse_qs, quote, urlencode, urlsplit
 import pytest
 
 from assay.live import Residents
-from assay.retrieve.engine import Engine
 from assay.roots import roots
 from assay.serve import api
 from assay.serve.bench import Bench
@@ -351,20 +350,6 @@ def test_a_change_of_any_is_soon_found(tmp_path: Path) -> None:
 
 
 # answers that are remembered
-
-
-@pytest.fixture
-def rankings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The tasks that were ranked."""
-    ranked: list[str] = []
-    rank = Engine.rank
-
-    def counted(self: Engine, task: str, *rest: object) -> object:
-        ranked.append(task)
-        return rank(self, task, *rest)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Engine, "rank", counted)
-    return ranked
 
 
 @pytest.mark.parametrize("watch", [True, False], ids=["watched", "not watched"])

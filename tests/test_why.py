@@ -8,32 +8,14 @@ import pytest
 
 from command import assay
 from conftest import Repository
+from shops import BASKETS
 
 TASK = "total price of a basket"
-SHOP = '''\
-class Basket:
-    """What a customer is going to buy."""
-
-    def total_price(self):
-        """Adds up the prices of the goods."""
-        return discounted(sum(good.price for good in self.goods))
-
-    def price_of_goods(self):
-        return self.total_price()
-
-
-def discounted(amount):
-    return amount * 0.9
-
-
-def invoice(basket):
-    return basket.total_price()
-'''
 
 
 @pytest.fixture
 def shop(repository: Repository) -> Repository:
-    repository.write("shop.py", SHOP)
+    repository.write("shop.py", BASKETS)
     repository.write(
         "tests/test_shop.py", "from shop import Basket\n\n\ndef test_price():\n    Basket().total_price()\n"
     )

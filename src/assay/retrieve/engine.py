@@ -129,10 +129,9 @@ class Engine:
             task, lexical.rarity, lexical.unseen, called, lexical.coverage, scores, factors, direct, pointed, shared - told,
             walked.found, parts, {}, found, dropped,
         )  # fmt: skip
-        for name, gain in _GAINS.items():
-            if name != "ranker" or profile.ranker:
-                ranking.times[name] = gain(self, ranking)
-                scores *= ranking.times[name]
+        for name, gain in self._gains().items():
+            ranking.times[name] = gain(ranking)
+            scores *= ranking.times[name]
         self._leave_out_noise(scores, reading, dropped)
         return ranking
 
@@ -232,6 +231,11 @@ class Engine:
         parts = scoring.composite(walked, self.graph.confidence, self.profile.hits)
         return {name: values * lowered_by for name, values in parts.items()}
 
+    def _gains(self) -> dict[str, Callable[[Ranking], Floats]]:
+        """What multiplies the sum of the parts, one after the other: the learned order comes before names that repeat are lowered in it."""
+        learned = {"ranker": self._learned_order} if self.profile.ranker else {}
+        return {"folder": self._folder_gain, **learned, "repeated": self._repeated}
+
     def _folder_gain(self, ranking: Ranking) -> Floats:
         """What each item gains by how much of the best stands in the same folder."""
         scores = ranking.scores
@@ -312,11 +316,5 @@ def _vocabulary(learned: Learned) -> dict[str, Channel]:
     }
 
 
-# what multiplies the sum of the parts, one after the other
-_GAINS: dict[str, Callable[[Engine, Ranking], Floats]] = {
-    "folder": Engine._folder_gain,
-    "ranker": Engine._learned_order,
-    "repeated": Engine._repeated,
-}
 _SEEDING = {"scores": Engine._seeds_by_score, "fusion": Engine._seeds_by_fusion}
 _SCORING = {"shares": Engine._shares, "composite": Engine._composite}

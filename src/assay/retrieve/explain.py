@@ -63,11 +63,13 @@ class Explanation:
 
 def explain(engine: Engine, ranking: Ranking, items: Iterable[Item], k: int) -> list[Explanation]:
     """Where items stand in a ranking, and why."""
-    reading = read(ranking.task, engine.profile)
-    return [_explained(engine, ranking, reading, item, k) for item in items]
+    reading, learned = read(ranking.task, engine.profile), _ranker(engine, ranking)
+    return [_explained(engine, ranking, reading, learned.get(item.number, {}), item, k) for item in items]
 
 
-def _explained(engine: Engine, ranking: Ranking, reading: Reading, item: Item, k: int) -> Explanation:
+def _explained(
+    engine: Engine, ranking: Ranking, reading: Reading, learned: dict[str, float], item: Item, k: int
+) -> Explanation:
     number = item.number
     score = float(ranking.scores[number])
     # as in the ranking: higher first, equal ones by number
@@ -85,7 +87,7 @@ def _explained(engine: Engine, ranking: Ranking, reading: Reading, item: Item, k
         shared=float(ranking.shared[number]),
         parts={name: float(values[number]) for name, values in ranking.parts.items()},
         times={name: float(values[number]) for name, values in ranking.times.items()},
-        ranker=_ranker(engine, ranking, number),
+        ranker=learned,
         ways=_ways(engine, ranking, number),
         lost=_lost(ranking, number, rank, k),
     )
@@ -110,14 +112,14 @@ def _ways(engine: Engine, ranking: Ranking, number: int) -> list[Way]:
     return [Way(ids[source], edge, share) for source, edge, share in brought[:_WAYS]]
 
 
-def _ranker(engine: Engine, ranking: Ranking, number: int) -> dict[str, float]:
-    """What the learned ranker saw, before it gave its factor."""
+def _ranker(engine: Engine, ranking: Ranking) -> dict[int, dict[str, float]]:
+    """What every candidate's features were worth to the learned ranker, from the scores before it gave its factor."""
     if "ranker" not in ranking.times:
         return {}
     from assay.retrieve.ranker.model import shipped
 
     before = ranking.scores / math.prod(ranking.times[name] for name in ("ranker", "repeated"))
-    return shipped().told(engine.candidates(dataclasses.replace(ranking, scores=before)), number)
+    return shipped().told(engine.candidates(dataclasses.replace(ranking, scores=before)))
 
 
 def _lost(ranking: Ranking, number: int, rank: int | None, k: int) -> str:

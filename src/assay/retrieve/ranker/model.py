@@ -36,13 +36,14 @@ class Ranker:
         """What each candidate is worth, on a logarithmic scale."""
         return np.asarray((candidates.values(self.features) - self.averages) @ self.weights, np.float64)
 
-    def told(self, candidates: Candidates, number: int) -> dict[str, float]:
-        """What each feature adds to a candidate's worth, most first; nothing for what is no candidate."""
-        places = np.flatnonzero(candidates.numbers == number)
-        if not len(places):
-            return {}
-        row = (candidates.values(self.features)[int(places[0])] - self.averages) * self.weights
-        return {self.features[at]: float(row[at]) for at in np.argsort(-np.abs(row), kind="stable")}
+    def told(self, candidates: Candidates) -> dict[int, dict[str, float]]:
+        """What each feature adds to each candidate's worth, by its number, most first."""
+        rows = (candidates.values(self.features) - self.averages) * self.weights
+        most = np.argsort(-np.abs(rows), axis=1, kind="stable")
+        return {
+            number: {self.features[at]: float(row[at]) for at in order}
+            for number, row, order in zip(candidates.numbers.tolist(), rows, most, strict=True)
+        }
 
 
 @cache
