@@ -111,22 +111,25 @@ def _leftovers(repository: Repository) -> list[str]:
     return old + [p.name for p in repository.home.folder.iterdir() if p.name not in usual]
 
 
-def _moments(count: int, whole: float, seed: int) -> Iterator[float]:
-    """Random moments, one in each of `count` equal parts of a run that takes `whole` seconds."""
-    choose = random.Random(seed)
-    for part in range(count):
-        yield whole * (part + choose.random()) / count
+class Killing:
+    """Kills runs at random moments, one in each of `count` equal parts of what a run takes."""
 
+    def __init__(self, count: int, whole: float, seed: int) -> None:
+        choose = random.Random(seed)
+        self.shares = [(part + choose.random()) / count for part in range(count)]
+        self.whole = whole  # seconds; less when a run turns out to be faster, as on a machine that was busy before
+        self.killed = 0
 
-def _kill_after(process: subprocess.Popen[str], seconds: float) -> bool:
-    """Kills an indexer, and only it: its workers must notice. True if it was still running."""
-    try:
-        process.wait(timeout=seconds)
-        return False
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-        return True
+    def kill(self, process: subprocess.Popen[str], share: float) -> None:
+        """Kills an indexer, and only it: its workers must notice."""
+        started = time.monotonic()
+        try:
+            process.wait(timeout=self.whole * share)
+            self.whole = min(self.whole, time.monotonic() - started)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            self.killed += 1
 
 
 def test_killing_a_first_run_at_any_moment_leaves_no_index_or_a_whole_one(
@@ -136,15 +139,15 @@ def test_killing_a_first_run_at_any_moment_leaves_no_index_or_a_whole_one(
     assert assay(many.root, "index", ".").code == 0
     whole = time.monotonic() - started
     expected = _export(many.root, many.home)
-    killed = 0
-    for moment in _moments(KILLS_OF_COLD_RUNS, whole, seed=1):
+    killing = Killing(KILLS_OF_COLD_RUNS, whole, seed=1)
+    for share in killing.shares:
         _forget(many)
-        killed += _kill_after(start(many), moment)
+        killing.kill(start(many), share)
         if many.home.named() is not None:
             assert _export(many.root, many.home) == expected
         else:
             assert assay(many.root, "status").code == 2
-    assert killed >= KILLS_OF_COLD_RUNS // 2
+    assert killing.killed >= KILLS_OF_COLD_RUNS // 2
     done = assay(many.root, "index", ".")
     assert (done.code, done.err) == (0, "")
     assert _export(many.root, many.home) == expected
@@ -163,15 +166,15 @@ def test_killing_an_update_at_any_moment_leaves_the_old_index_or_the_new_one(
     many.write("m3.py", _module(3, 0))
     many.index()
     assert _export(many.root, many.home) == before
-    killed = 0
-    for number, moment in enumerate(_moments(KILLS_OF_UPDATES, whole, seed=2)):
+    killing = Killing(KILLS_OF_UPDATES, whole, seed=2)
+    for number, share in enumerate(killing.shares):
         changed = (
             [3] if number % 2 else range(0, FILES, 2)
         )  # half of the files: more than an update, a run from scratch
         for one in changed:
             many.write(f"m{one}.py", _module(one, number + 1))
         after = _full(many, tmp_path / "full") if number % 4 == 0 else None
-        killed += _kill_after(start(many), moment)
+        killing.kill(start(many), share)
         found = _export(many.root, many.home)
         if after is None and found != before:
             after = _full(many, tmp_path / "full")
@@ -179,7 +182,7 @@ def test_killing_an_update_at_any_moment_leaves_the_old_index_or_the_new_one(
         many.index()
         before = _export(many.root, many.home)
         assert after is None or before == after
-    assert killed >= KILLS_OF_UPDATES // 2
+    assert killing.killed >= KILLS_OF_UPDATES // 2
     assert before == _full(many, tmp_path / "full")
     many.index(rebuild=True)
     assert not _leftovers(many)
