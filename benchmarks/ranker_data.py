@@ -21,7 +21,11 @@ from assay.retrieve.profile import Profile
 from assay.retrieve.ranker.features import FEATURES
 
 NAMES = tuple(FEATURES)
-UNREPEATED = replace(Profile(), overload=1, namesake=1)  # the ranker comes before what repeats a name is lowered
+BY_HAND = replace(
+    Profile(), overload=1, namesake=1, own=0
+)  # the ranking that the ranker finds, before what repeats a name is lowered
+
+MADE = f"{NAMES} {BY_HAND}"  # what a description depends on
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +42,11 @@ class Described:
 
 
 def described(folder: Path, kept: Path) -> Described:
-    """The candidates of one prepared repository; worked out once for a set of features."""
+    """The candidates of one prepared repository; worked out once for a set of features and a ranking."""
     at = kept / f"{folder.name}.npz"
     if at.exists():
         stored: Any = np.load(at)
-        if tuple(stored["names"].tolist()) == NAMES:
+        if stored["made"].item() == MADE:
             fields = ("values", "right", "files", "right_file", "tests", "starts")
             return Described(folder.name, *(stored[one] for one in fields))
     parts = [_task(engine, task) for engine, task in _asked(folder)]
@@ -50,12 +54,12 @@ def described(folder: Path, kept: Path) -> Described:
     starts = np.cumsum([0, *(len(part[1]) for part in parts)])
     one = Described(folder.name, *columns, starts)
     kept.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(at, names=NAMES, **{field: getattr(one, field) for field in one.__slots__ if field != "name"})
+    np.savez_compressed(at, made=MADE, **{field: getattr(one, field) for field in one.__slots__ if field != "name"})
     return one
 
 
 def _asked(folder: Path) -> list[tuple[Engine, GoldenQuery]]:
-    engine = Engine(Repository(folder / STATE).index, UNREPEATED)
+    engine = Engine(Repository(folder / STATE).index, BY_HAND)
     return [(engine, task) for task in load(folder / TASKS).queries]
 
 

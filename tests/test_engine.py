@@ -88,6 +88,23 @@ def test_a_task_is_searched_by_its_telling_words_each_counted_twice_at_most() ->
     assert query_terms("how do I use it", 2) == {}
 
 
+def test_what_a_task_says_first_counts_most() -> None:
+    task = "Add a discount to the basket when the customer pays, including the voucher (unless expired)"
+    counted = query_terms(task, 2, later=0.5)
+    assert [counted[word] for word in ("discount", "basket", "custom", "voucher", "expir")] == [1, 1, 0.5, 0.25, 0.125]
+    assert query_terms(task, 2, later=1) == query_terms(task, 2)
+
+
+def test_a_clause_counts_once_however_it_is_joined_and_code_is_none() -> None:
+    assert query_terms("when if so that the basket", 2, later=0.5) == {"basket": 1}
+    assert set(query_terms("Basket::total(price) rounds", 2, later=0.5).values()) == {1}
+
+
+def test_a_word_counts_as_where_it_is_first_said_and_bodies_have_no_clauses() -> None:
+    assert query_terms("discount for the discount", 3, later=0.5) == {"discount": 2}
+    assert query_terms("discount\n\nwhen a voucher", 3, later=0.5) == {"discount": 2, "voucher": 1}
+
+
 @given(st.integers(1, 10_000), st.data())
 def test_a_rarer_word_weighs_more_and_none_less_than_nothing(items: int, data: st.DataObject) -> None:
     few = data.draw(st.integers(0, items - 1))
@@ -187,6 +204,36 @@ def test_a_weight_of_0_switches_the_walk_hits_and_sharing_off(shop: Repository) 
     assert not ranking.shared.any()
     assert "hits" not in ranking.parts
     assert (ranking.times["folder"] == 1).all()
+
+
+def test_company_brings_among_the_first_but_what_is_said_of_an_item_itself_orders_them(repository: Repository) -> None:
+    methods = "".join(f"    def invoice_{name}(self): ...\n" for name in ("open", "close", "print", "sign", "send"))
+    repository.write("archive.py", f"class Archive:\n{methods}")
+    repository.write("pay.py", "def invoice(): ...\n")
+    repository.index()
+    index = repository.open()
+    company, own = (Engine(index, dataclasses.replace(Profile(), own=own)).rank("the invoice") for own in (0.0, 2.0))
+    first = [index.item(number).symbol for number in own.best(10)]
+    before = [index.item(number).symbol for number in company.best(10)]
+    index.close()
+    assert first.index("Archive") > before.index("Archive")
+    assert first[0] == "invoice"
+
+
+@pytest.mark.parametrize(
+    "task", ["total price", "discount of a basket", "send the invoice", "deliver", "nothing of it"]
+)
+def test_who_is_among_the_first_and_what_scores_there_are_does_not_depend_on_their_order(
+    shop: Repository, task: str
+) -> None:
+    shop.write("more.py", "".join(f"def discount_{n}(basket): deliver(basket, {n})\n" for n in range(20)))
+    shop.index()
+    index = shop.open()
+    company, own = (Engine(index, dataclasses.replace(Profile(), own=own)).rank(task) for own in (0.0, 2.0))
+    index.close()
+    assert set(own.best(10)) == set(company.best(10))
+    assert own.best(30)[10:] == company.best(30)[10:]
+    assert np.sort(own.scores) == pytest.approx(np.sort(company.scores))
 
 
 # -- the graph ---------------------------------------------------------------------------------------------------------

@@ -123,7 +123,7 @@ def test_what_is_no_candidate_stays_behind_those_that_are(shop: Repository, monk
 def test_why_tells_what_every_feature_is_worth(shop: Repository) -> None:
     engine = _engine(shop, ranker=1.0)
     ranking = engine.rank(TASK)
-    plain = _engine(shop)
+    plain = _engine(shop, own=0)
     candidates = plain.candidates(plain.rank(TASK))
     worth = dict(zip(candidates.numbers.tolist(), shipped().worth(candidates), strict=True))
     for one in explain(engine, ranking, engine.index.numbered(candidates.numbers.tolist()).values(), 10):

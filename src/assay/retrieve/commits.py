@@ -21,7 +21,7 @@ _COMMITS = 60  # the best so many speak
 class Commits:
     """The commits nearest to a task, and what they touched."""
 
-    def __init__(self, history: History | Histories, query: Mapping[str, int]) -> None:
+    def __init__(self, history: History | Histories, query: Mapping[str, float]) -> None:
         self._history = history
         scores = bm25(history.commits, history.lengths, query, _SATURATION, _LENGTH)
         self.best = [(int(commit), float(scores[commit])) for commit in highest(scores, _COMMITS)]

@@ -17,7 +17,7 @@ _SECTIONS = 20  # the best so many speak
 _LOOKED_AT = 3 * _SECTIONS  # among so many: sections that name nothing do not count
 
 
-def symbol_shares(sections: Sections | SectionsOfAll, query: Mapping[str, int]) -> dict[int, float]:
+def symbol_shares(sections: Sections | SectionsOfAll, query: Mapping[str, float]) -> dict[int, float]:
     """The symbols that the sections nearest to a task name, each with its share of the most named one.
 
     A section counts by the square of its score, and each of its symbols by one over the root of how many it names.
@@ -37,6 +37,6 @@ def symbol_shares(sections: Sections | SectionsOfAll, query: Mapping[str, int]) 
     return {number: share / most for number, share in shares.items()}
 
 
-def section_scores(sections: Sections | SectionsOfAll, query: Mapping[str, int]) -> Floats:
+def section_scores(sections: Sections | SectionsOfAll, query: Mapping[str, float]) -> Floats:
     """BM25 of every section for a task's terms."""
     return bm25(sections.having, sections.lengths, query, _SATURATION, _LENGTH)

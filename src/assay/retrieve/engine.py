@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 _NEIGHBOURHOOD = 200  # items of the walk among which HITS is run
 _CHECKED = 100  # of the best that are looked at for overloads and noise: more than anybody asks for
+_FIRST = 10  # of the best whose order is looked at again
 _FOCUS = 40  # of the best that say which folder the task is about
 
 
@@ -234,7 +235,8 @@ class Engine:
     def _gains(self) -> dict[str, Callable[[Ranking], Floats]]:
         """What multiplies the sum of the parts, one after the other: the learned order comes before names that repeat are lowered in it."""
         learned = {"ranker": self._learned_order} if self.profile.ranker else {}
-        return {"folder": self._folder_gain, **learned, "repeated": self._repeated}
+        own = {"own": self._own_gain} if self.profile.own else {}
+        return {"folder": self._folder_gain, **learned, "repeated": self._repeated, **own}
 
     def _folder_gain(self, ranking: Ranking) -> Floats:
         """What each item gains by how much of the best stands in the same folder."""
@@ -270,6 +272,16 @@ class Engine:
             before[here] += 1
             before[anywhere] += 1
         return loss
+
+    def _own_gain(self, ranking: Ranking) -> Floats:
+        """Puts the first in another order, their scores staying: company brought them there, what is said of each itself decides."""
+        gain = np.ones(self._all.size)
+        first = highest(ranking.scores, _FIRST)
+        said = (ranking.direct + ranking.pointed) * ranking.factors.get("name", 1.0)
+        before = ranking.scores[first]
+        order = np.argsort(-before * (1 + self.profile.own * share_of_best(said[first])), kind="stable")
+        gain[first[order]] = before / before[order]
+        return gain
 
     def _leave_out_noise(self, scores: Floats, reading: Reading, dropped: dict[int, str]) -> None:
         if self.profile.noise:

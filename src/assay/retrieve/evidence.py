@@ -14,7 +14,7 @@ from assay.retrieve.reading import Reading
 T = TypeVar("T")
 
 # what evidence depends on of a profile; profiles that agree in all of it may share the evidence
-READING = ("field_weights", "field_lengths", "saturation", "repeats", "thesaurus", "channels", "edge_weights")
+READING = ("field_weights", "field_lengths", "saturation", "repeats", "later", "thesaurus", "channels", "edge_weights")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import dropwhile
 
 import numpy as np
 
@@ -118,7 +119,8 @@ def _ranker(engine: Engine, ranking: Ranking) -> dict[int, dict[str, float]]:
         return {}
     from assay.retrieve.ranker.model import shipped
 
-    before = ranking.scores / math.prod(ranking.times[name] for name in ("ranker", "repeated"))
+    since = dropwhile(lambda name: name != "ranker", ranking.times)
+    before = ranking.scores / math.prod(ranking.times[name] for name in since)
     return shipped().told(engine.candidates(dataclasses.replace(ranking, scores=before)))
 
 

@@ -34,18 +34,42 @@ COMMON = frozenset(
 # in a task also what people want done, which is not what they want it done to
 _STOP = COMMON | frozenset(
     _WORD.findall(
-        "add implement create fix support new update remove refactor change allow ensure handle trace explain understand find show"
+        "add implement create fix support new update remove refactor change allow ensure handle trace explain understand find show "
+        "while because including requiring"
     )
 )
 
 
-def query_terms(task: str, repeats: int) -> dict[str, int]:
-    """The words a task is searched by, and how often each counts; the first of several lines is its title and counts twice."""
+# what a sentence goes on with when it has said what it is about
+_CLAUSE = re.compile(
+    r"""\b(?:that|which|when|where|so|while|because|including|requiring|without|using|by|during|if|after|with|for|via|through)\b
+    | [;:]\s | \s\(""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_LAST_CLAUSE = 4  # from here on all count alike
+
+
+def query_terms(task: str, repeats: int, later: float = 1.0) -> dict[str, float]:
+    """The words a task is searched by, and how often each counts: at most `repeats`, and `later` times for each clause before its own.
+
+    The first of several lines is the title: its words count twice, and only it is read by clauses.
+    """
     title, _, rest = task.strip().partition("\n")
     found = Counter(_searched(task))
     if rest.strip():
         found.update(_searched(title))
-    return {term: min(count, repeats) for term, count in found.items()}
+    clauses = _clauses(title)
+    return {term: min(count, repeats) * later ** clauses.get(term, 0) for term, count in found.items()}
+
+
+def _clauses(title: str) -> dict[str, int]:
+    """The clause each word is first said in, counted from 0; a clause without a word that is searched by does not count."""
+    said = [list(_searched(clause)) for clause in _CLAUSE.split(title)]
+    first: dict[str, int] = {}
+    for number, words in enumerate(filter(None, said)):
+        for term in words:
+            first.setdefault(term, min(number, _LAST_CLAUSE))
+    return first
 
 
 def _searched(text: str) -> Iterator[str]:
@@ -66,7 +90,7 @@ def phrases(task: str) -> list[tuple[str, str]]:
 class Lexical:
     """The lexical side of one task: scores, and what is known about the words behind them."""
 
-    def __init__(self, words: Postings, norms: Norms, query: Mapping[str, int], profile: Profile) -> None:
+    def __init__(self, words: Postings, norms: Norms, query: Mapping[str, float], profile: Profile) -> None:
         self._words, self._norms, self._profile = words, norms, profile
         size = len(words.lengths)
         self.score, self.coverage, self._name = np.zeros(size), np.zeros(size), np.zeros(size)
@@ -117,7 +141,7 @@ def saturated(counts: NDArray[np.uint8], norms: Floats, profile: Profile) -> Flo
 def bm25(
     having: Callable[[str], tuple[Counts, Counts]],
     lengths: Counts,
-    query: Mapping[str, int],
+    query: Mapping[str, float],
     saturation: float,
     length: float,
 ) -> Floats:

@@ -29,6 +29,7 @@ class Profile:
     field_lengths: tuple[float, ...] = (0.3, 0.3, 0.3, 0.5, 0.6, 0.75, 0.75)
     saturation: float = 1.2
     repeats: int = 3  # a word of the task counts at most so often
+    later: float = 0.8  # what the words of a clause count, those of the one before being 1
     thesaurus: float = 0.0  # what a related word counts, the task's own being 1
     # what multiplies the lexical score
     coverage: float = 0.7  # the share of the task's words found, by rarity
@@ -70,6 +71,7 @@ class Profile:
     folder: float = 0.3  # what the folder with most of the best items gains
     overload: float = 0.25  # what each next overload of a symbol counts; 1 = as much
     namesake: float = 0.5  # … and each next symbol of the same qualified name in another file
+    own: float = 2.0  # what decides the order of the first ten: what they are themselves, not where they stand
     scoring: str = "shares"  # or "composite"
     ranker: float = 0.0  # how much the learned order counts: 1 = alone
 
@@ -85,11 +87,11 @@ class Profile:
 # the specification's settings as written; docs/retrieval.md says where the two differ
 _SEED = Profile(
     "seed",
-    field_weights=(10.0, 3.0, 4.0, 1.0, 3.0, 0.0, 0.0), repeats=1, thesaurus=0.5, coverage=0, name_precision=0, phrase=0.5,
+    field_weights=(10.0, 3.0, 4.0, 1.0, 3.0, 0.0, 0.0), repeats=1, later=1, thesaurus=0.5, coverage=0, name_precision=0, phrase=0.5,
     authority=0, history=0, touched=0, documents=0, place=0, test_weight=0.3, kind_weights={},
     channels={"names": 2.0, "lexical": 2.0, "classes": 2.0}, fusion=0, certain=0,
     container_share=0, member_share=0, seeding="fusion", seed_counts=((0, 15), (10_000, 20), (40_000, 25)), implementors=True, noise=True,
-    dense=40_000, focused=True, path_seeds=0.3, steps=20, walk=1, hits=1.0, folder=0, overload=1, namesake=1, scoring="composite",
+    dense=40_000, focused=True, path_seeds=0.3, steps=20, walk=1, hits=1.0, folder=0, overload=1, namesake=1, own=0, scoring="composite",
 )  # fmt: skip
 
 PROFILES = {
@@ -99,10 +101,10 @@ PROFILES = {
         # for golden sets mined from the history of the repository that is searched: there, history would know the answers
         Profile("no-history", history=0, touched=0),
         # what a change is likely to touch, as learned from the commits of public repositories; the others rank what there is to know
-        Profile("change", ranker=1.0),
+        Profile("change", ranker=1.0, own=0),
         Profile(
-            "lexical", coverage=0, name_precision=0, authority=0, history=0, touched=0, documents=0, place=0, kind_weights={},
-            channels={}, fusion=0, certain=0, container_share=0, member_share=0, walk=0, hits=0, folder=0, overload=1, namesake=1,
+            "lexical", later=1, coverage=0, name_precision=0, authority=0, history=0, touched=0, documents=0, place=0, kind_weights={},
+            channels={}, fusion=0, certain=0, container_share=0, member_share=0, walk=0, hits=0, folder=0, overload=1, namesake=1, own=0,
         ),
         _SEED,
     )

@@ -20,7 +20,7 @@ class Reading:
     """What a task says."""
 
     task: str
-    terms: Mapping[str, int]  # stems, and how often each counts
+    terms: Mapping[str, float]  # stems, and how often each counts
     related: Mapping[str, float]  # stems of words that mean nearly the same, and what each counts
     phrases: tuple[tuple[str, str], ...]
     keywords: Keywords
@@ -31,7 +31,7 @@ def read(task: str, profile: Profile) -> Reading:
     """Reads a task, as much of it as a person would have written."""
     text = task[:LONGEST]
     named = keywords.extract(text)
-    own = query_terms(text, profile.repeats)
+    own = query_terms(text, profile.repeats, profile.later)
     related = _related(named, profile.thesaurus) if profile.thesaurus else {}
     return Reading(
         task,
