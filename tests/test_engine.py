@@ -276,6 +276,13 @@ def test_a_container_gains_from_its_best_members_and_members_from_it() -> None:
     assert shared == pytest.approx([0, container, 8.0 + 0.1 * container, 4.0 + 0.1 * container])
 
 
+@pytest.mark.parametrize(("members", "share"), [(2, 1.0), (30, 1.0), (60, 0.5), (300, 0.1)])
+def test_many_members_divide_what_their_container_passes_on(members: int, share: float) -> None:
+    graph = _graph([(1, number, "contains") for number in range(2, members + 2)], members + 2)
+    scores = np.array([0, 10.0, 1.0, *[0.0] * (members - 1)])
+    assert graph.shared(scores, upwards=0.0, downwards=0.4)[2] == pytest.approx(1.0 + 0.4 * share * 10.0)
+
+
 def test_only_the_five_best_members_count() -> None:
     graph = _graph([(1, number, "contains") for number in range(2, 9)], 9)
     scores = np.array([0, 0, *[1.0] * 7])

@@ -16,6 +16,7 @@ from assay.store.edges import Edges
 
 _USES = ("calls", "references", "type_hint_of", "extends", "implements")  # what makes something an authority
 _IS_USE = np.array([name in _USES for name in EDGE_NAMES])  # by code
+_FAMILY = 30  # members from which on they divide among them what their container passes on: one of hundreds tells little by being one
 _STABLE = 10  # the walk ends when the best so many stay the same
 _STABLE_STEPS = 2  # … for so many steps
 _FAINT = (
@@ -56,6 +57,11 @@ class Graph:
         parent = np.zeros(self.size, np.int64)
         parent[self._target[contains]] = self._source[contains]
         return parent
+
+    @cached_property
+    def _members(self) -> Ints:
+        """How many members each item has."""
+        return np.bincount(self.parent, minlength=self.size)
 
     @cached_property
     def uses(self) -> Floats:
@@ -139,7 +145,7 @@ class Graph:
         return added
 
     def shared(self, scores: Floats, upwards: float, downwards: float, first: int = 400, members: int = 5) -> Floats:
-        """Containers gain from their best members (each next one half as much), then members from their container."""
+        """Containers gain from their best members (each next one half as much), then members from their container, the less the more they are."""
         order = highest(scores, first)
         order = order[self.parent[order] > 0]
         parents = self.parent[order]
@@ -150,7 +156,7 @@ class Graph:
         gained = added_up(parents[by_parent][counted], best, self.size)
         raised = scores + upwards * gained
         out = raised.copy()
-        out[order] += downwards * raised[parents]
+        out[order] += downwards * np.minimum(1, _FAMILY / self._members[parents]) * raised[parents]
         return np.asarray(out, dtype=np.float64)
 
 

@@ -36,7 +36,7 @@ class Profile:
     name_precision: float = 0.3  # the share of the name's words that the task has
     phrase: float = 0.0  # two words that are neighbours in the task are in the name
     authority: float = 0.7  # how often it is called and referred to
-    history: float = 0.5  # commits with such messages touched its file
+    history: float = 0.35  # commits with such messages touched its file
     touched: float = 0.1  # … or the symbol itself
     documents: float = 0.5  # sections of documents that speak of the task name it
     place: float = 1.0  # the task names its file
@@ -52,7 +52,7 @@ class Profile:
     )
     # containers and members
     container_share: float = 0.4  # of its best members' scores, halved from one to the next
-    member_share: float = 0.3  # of its container's score
+    member_share: float = 0.5  # of its container's score, divided among them where they are many
     # seeds of the walk
     seeding: str = "scores"  # or "fusion"
     seed_counts: tuple[tuple[int, int], ...] = ((0, 40),)  # from so many items on, so many seeds
@@ -62,7 +62,7 @@ class Profile:
     noise: bool = False  # build output, minified code, stand-ins of tests are left out; `build/` and `Mock` are product code somewhere
     path_seeds: float = 0.0  # the weight of types under the paths the task speaks of
     # the walk
-    walk: float = 1.7  # its part of the final score, the direct score's being 1
+    walk: float = 2.0  # its part of the final score, the direct score's being 1
     restart: float = 0.2
     steps: int = 15
     edge_weights: Mapping[str, float] = field(default_factory=lambda: dict(EDGE_WEIGHTS))
