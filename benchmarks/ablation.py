@@ -33,6 +33,7 @@ MARKS = re.compile(r"(<!-- ablation -->\n).*?(<!-- /ablation -->)", re.DOTALL)
 
 # the settings that switch a mechanism off, by the name a reader knows it by
 MECHANISMS: dict[str, dict[str, Any]] = {
+    "clauses of the task": {"later": 1.0},
     "coverage of the task's words": {"coverage": 0.0},
     "share of the name": {"name_precision": 0.0},
     "authority": {"authority": 0.0},
@@ -47,6 +48,7 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "HITS": {"hits": 0.0},
     "folder": {"folder": 0.0},
     "one of each name": {"overload": 1.0, "namesake": 1.0},
+    "order of the first ten": {"own": 0.0},
     "places and literal names": {"certain": 0.0, "place": 0.0},
 }
 BOTH = {"names": 1.0, "classes": 0.5, "lexical": 1.0}
