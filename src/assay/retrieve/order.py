@@ -11,13 +11,26 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.integer[Any]]
 
 
+_BLOCK = 64  # values of which one stands for all in a first glance
+
+
 def highest(values: Floats, k: int) -> Ints:
     """The places of the `k` highest values above 0, highest first, equal ones by place. Sorts no more than it must."""
-    places = np.flatnonzero(values > 0)
+    least = _at_least(values, k)
+    places = np.flatnonzero(values >= least if least > 0 else values > 0)
     if 0 < k < len(places):
         found = values[places]
         places = places[found >= np.partition(found, len(found) - k)[len(found) - k]]
     return places[np.argsort(-values[places], kind="stable")[:k]]
+
+
+def _at_least(values: Floats, k: int) -> float:
+    """What the `k` highest values are not below: as many blocks have one of at least that. 0 where there are too few blocks to tell."""
+    blocks = len(values) // _BLOCK
+    if not 0 < k <= blocks:
+        return 0.0
+    best = values[: blocks * _BLOCK].reshape(blocks, _BLOCK).max(axis=1)
+    return float(np.partition(best, blocks - k)[blocks - k])
 
 
 def share_of_best(values: Floats) -> Floats:
