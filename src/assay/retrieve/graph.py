@@ -68,7 +68,7 @@ class Graph:
 
     def degrees(self, backwards: bool) -> Ints:
         """How many edges lead to each item (backwards), or away from it."""
-        return np.bincount(self._target if backwards else self._source, minlength=self.size)
+        return self._steps.counts[:, int(backwards)]
 
     @cached_property
     def confidence(self) -> Floats:
