@@ -93,7 +93,7 @@ class Lexical:
 
     def name_precision(self, name_rarity: Floats) -> Floats:
         """The share of each name's words, by rarity, that the task has."""
-        return np.asarray(self._name / np.maximum(name_rarity, 1e-9), dtype=np.float64)
+        return np.asarray(self._name / name_rarity, dtype=np.float64)
 
     def has_phrase(self, pairs: Iterable[tuple[str, str]]) -> Floats:
         """1 for items whose name has two words that stand beside each other in the task, else 0."""

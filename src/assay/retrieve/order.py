@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,30 @@ def share_of_best(values: Floats) -> Floats:
     """Values as shares of the highest."""
     best = values.max(initial=0.0)
     return np.asarray(values / best if best > 0 else values, dtype=np.float64)
+
+
+def line(values: Floats, slope: float, at_0: float) -> Floats:
+    """`slope` times each value, and `at_0`. As the two below, it makes one array: making a large one takes longer than to fill it."""
+    out = slope * values
+    out += at_0
+    return out
+
+
+def multiplied(factors: Iterable[Floats]) -> Floats:
+    """The product of arrays."""
+    first, *others = factors
+    out = first.copy()
+    for values in others:
+        out *= values
+    return out
+
+
+def summed(parts: Iterable[Floats], size: int) -> Floats:
+    """The sum of arrays of a size."""
+    out = np.zeros(size)
+    for values in parts:
+        out += values
+    return out
 
 
 def added_up(places: Ints, values: Floats, size: int) -> Floats:

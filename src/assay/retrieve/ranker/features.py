@@ -119,7 +119,7 @@ class Candidates:
     @property
     def name_precision(self) -> Floats:
         """The share of the name's words, by rarity, that the task has."""
-        return self._words[0][:, NAME] / np.maximum(self._all.name_rarity[self.numbers], 1e-9)
+        return self._words[0][:, NAME] / self._all.name_rarity[self.numbers]
 
     def length(self, field: int) -> Floats:
         lengths: Floats = self._index.postings.lengths[self.numbers, field].astype(np.float64)
