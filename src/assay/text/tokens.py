@@ -23,6 +23,7 @@ _TOKEN = re.compile(
     r"|[ \t\r\f\v]{1,16}+"  # indentation
     r"|."
 )
+_MOST, _LONG = 1 << 16, 200  # lines that are remembered, and characters of the longest of them
 # What a character outside ASCII costs beyond the one token it has above: rare scripts and emoji fall apart into bytes.
 # Compiled for the first text that has one, as that takes longer than all else here.
 _TWO, _FOUR = "[\u0800-\uffff]", "[\U00010000-\U0010ffff]"
@@ -30,6 +31,26 @@ _TWO, _FOUR = "[\u0800-\uffff]", "[\U00010000-\U0010ffff]"
 
 def count(text: str) -> int:
     """The estimated tokens of a text; 0 only for an empty one."""
+    *lines, last = text.split("\n")
+    if len(_known) > _MOST:
+        _known.clear()
+    return sum(map(_known.__getitem__, lines)) + _counted(last)
+
+
+class _Known(dict[str, int]):
+    """The tokens of lines, their ends included: most lines of an answer were in one before."""
+
+    def __missing__(self, line: str) -> int:
+        tokens = _counted(line + "\n")
+        if len(line) <= _LONG:
+            self[line] = tokens
+        return tokens
+
+
+_known = _Known()
+
+
+def _counted(text: str) -> int:
     tokens = _TOKEN.subn("", text)[1]  # which counts without making a string of each
     if not text.isascii():
         tokens += len(re.findall(_TWO, text)) + 3 * len(re.findall(_FOUR, text))
