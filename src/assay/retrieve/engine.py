@@ -25,7 +25,7 @@ from assay.retrieve.everything import Everything
 from assay.retrieve.evidence import Evidence, read_alike
 from assay.retrieve.fusion import Channel, K, fuse, totals
 from assay.retrieve.graph import Graph
-from assay.retrieve.lexical import Lexical, Norms, rarity_of, saturated
+from assay.retrieve.lexical import Lexical, Weighed, rarity_of, saturated
 from assay.retrieve.order import Floats, added_up, highest, line, multiplied, share_of_best, summed
 from assay.retrieve.profile import Profile
 from assay.retrieve.ranking import Ranking
@@ -53,7 +53,7 @@ class Engine:
         self.index, self.profile, self._more = index, profile, (classes, vectors)
         self._words = index.postings
         self._all = Everything(index, profile)
-        self._norms = Norms(self._words, profile)
+        self._weighed = Weighed(self._words, profile)
         self._channels = Channels(index, lambda: self.graph, classes, vectors)
 
     @cached_property
@@ -86,7 +86,7 @@ class Engine:
         """What the index says about a task, for this profile and all that read alike."""
         profile = self.profile
         reading = read(task, profile)
-        lexical = Lexical(self._words, self._norms, reading.terms, profile)
+        lexical = Lexical(self._weighed, reading.terms)
         lexical.add_related(reading.related)
         channels = self._channels.lists(reading, lexical.score, profile.channels)
         return Evidence(reading, lexical, channels | _vocabulary(learned))
@@ -294,7 +294,7 @@ class Engine:
         if not len(here):
             return 0.0, 0.0, []
         rarity = rarity_of(len(self._words.numbers), len(items))
-        score = rarity * float(saturated(here, self._norms[np.array([number])], self.profile)[0])
+        score = rarity * float(saturated(here, self._weighed.norms[np.array([number])], self.profile)[0])
         return rarity, score, here[0].tolist()
 
     def ranked(self, task: str, k: int, learned: Learned = NOTHING) -> list[Ranked]:
