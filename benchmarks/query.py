@@ -47,8 +47,13 @@ BUDGETS = {
 }
 COPIES = 4
 ASKED = 50  # symbols, as `assay context` asks for
-# processes find the package that this one has found, wherever they run: a clone need not be installed
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(assay.__file__).resolve().parents[1])}
+# processes find the package that this one has found, wherever they run: a clone need not be installed; as there, modules are compiled once
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": str(Path(assay.__file__).resolve().parents[1]),
+    "PYTHONDONTWRITEBYTECODE": "",
+    "PYTHONPYCACHEPREFIX": str(Path(tempfile.gettempdir()) / "assay-benchmarks" / "compiled"),
+}
 SETTLED = 2.1  # seconds after which a stat is enough to know that a file is as it was indexed
 
 _MEMORY = """

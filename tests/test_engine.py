@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay import open as assay_open
 from assay.core.edges import EDGE_TYPES
 from assay.retrieve.engine import Engine
 from assay.retrieve.graph import Graph
@@ -374,3 +375,22 @@ def test_context_without_a_task_or_an_index_is_refused_in_a_line(repository: Rep
     done = assay(repository.root, "context", "anything")
     assert done.code == 2
     assert "assay index" in done.err
+
+
+def test_what_is_remembered_changes_no_answer(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    repository.write("shop.py", SHOP)
+    repository.write(
+        "README.md", "# Baskets\n\nThe price of a `Basket` is its `total_price`, less what `apply_discounts` takes.\n"
+    )
+    repository.index()
+    tasks = ["the price of the basket", "how discounts lower the price", "the price of the basket"]
+
+    def answers() -> list[str]:
+        with assay_open(repository.root) as opened:
+            return [opened.context(task).render() for task in tasks]
+
+    remembering = answers()
+    for bound in ("retrieve.lexical._MOST", "retrieve.source._MOST", "store.sections._KEPT", "text.tokens._MOST"):
+        monkeypatch.setattr(f"assay.{bound}", 0)
+    assert answers() == remembering
+    assert remembering[0] == remembering[2] != remembering[1]

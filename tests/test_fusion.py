@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.retrieve.fusion import Channel, fuse
+from assay.retrieve.fusion import Channel, fuse, totals
 
 channels = st.dictionaries(
     st.sampled_from("abcde"),
@@ -52,6 +52,11 @@ def test_equal_scores_are_ordered_by_number_and_the_limit_cuts_the_tail() -> Non
 @given(channels)
 def test_the_order_of_the_channels_does_not_matter(given_channels: dict[str, Channel]) -> None:
     assert fuse(given_channels) == fuse(dict(reversed(given_channels.items())))
+
+
+@given(channels)
+def test_the_scores_alone_are_those_of_the_fused_items(given_channels: dict[str, Channel]) -> None:
+    assert totals(given_channels) == {item.number: item.score for item in fuse(given_channels)}
 
 
 @given(channels)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import dataclass, field, replace
 from xml.etree import ElementTree
@@ -506,6 +507,19 @@ def test_a_file_that_was_only_touched_still_shows_its_lines(repository: Reposito
     tree, items = _opened(repository, {"a.py": CODE})
     repository.write("a.py", CODE).touch()
     assert tree.text(items["second"]) == "def second():\n    return 2"
+
+
+def test_lines_once_read_are_not_read_again_until_the_file_changes(
+    repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.utime(repository.write("a.py", CODE), (10**9, 10**9))  # so old that its stat proves it to be as it was
+    tree, items = _opened(repository, {})
+    shown = tree.text(items["second"])
+    with monkeypatch.context() as patched:
+        patched.setattr("assay.retrieve.source.read_bytes", lambda *_: pytest.fail("read again"))
+        assert WorkingTree(repository.open()).text(items["second"]) == shown == "def second():\n    return 2"
+    repository.write("a.py", CODE.replace("2", "3"))
+    assert WorkingTree(repository.open()).text(items["second"]) == ""
 
 
 def test_a_missing_or_binary_file_is_said_to_be_so(repository: Repository) -> None:

@@ -37,7 +37,8 @@ def shop(repository: Repository) -> Repository:
 
 
 def _engine(shop: Repository, **settings: Any) -> Engine:
-    return Engine(shop.open(), dataclasses.replace(Profile(), **settings))
+    """The ranking as the ranker finds it: the order of the first ten by hand comes after it, or not at all."""
+    return Engine(shop.open(), dataclasses.replace(Profile(), own=0, **settings))
 
 
 # what is known of candidates
@@ -99,6 +100,11 @@ def test_without_history_nothing_is_known_of_it(repository: Repository) -> None:
 # the order
 
 
+def test_what_is_learned_orders_the_first_ten_too(shop: Repository) -> None:
+    assert "own" in Engine(shop.open(), Profile()).rank(TASK).times
+    assert "own" not in Engine(shop.open(), Profile(ranker=1.0)).rank(TASK).times
+
+
 def test_a_weight_of_0_leaves_everything_as_it_was(shop: Repository) -> None:
     ranking = _engine(shop).rank(TASK)
     assert "ranker" not in ranking.times
@@ -123,7 +129,7 @@ def test_what_is_no_candidate_stays_behind_those_that_are(shop: Repository, monk
 def test_why_tells_what_every_feature_is_worth(shop: Repository) -> None:
     engine = _engine(shop, ranker=1.0)
     ranking = engine.rank(TASK)
-    plain = _engine(shop, own=0)
+    plain = _engine(shop)
     candidates = plain.candidates(plain.rank(TASK))
     worth = dict(zip(candidates.numbers.tolist(), shipped().worth(candidates), strict=True))
     for one in explain(engine, ranking, engine.index.numbered(candidates.numbers.tolist()).values(), 10):

@@ -32,6 +32,13 @@ def test_the_highest_are_those_a_full_sort_would_give(values: list[float], k: in
     assert highest(np.array(values), k).tolist() == wanted[:k]
 
 
+@given(st.integers(2, 1000), st.integers(200, 500), st.integers(1, 9), st.integers(0, 2**32))
+def test_the_highest_of_many_are_those_a_full_sort_would_give(different: int, size: int, k: int, seed: int) -> None:
+    values = np.random.default_rng(seed).integers(0, different, size) / 7
+    wanted = [place for place in sorted(range(size), key=lambda place: (-values[place], place)) if values[place]]
+    assert highest(values, k).tolist() == wanted[:k]
+
+
 def test_shares_are_of_the_best_and_nothing_stays_nothing() -> None:
     assert share_of_best(np.array([1.0, 4.0])).tolist() == [0.25, 1.0]
     assert share_of_best(np.zeros(2)).tolist() == [0.0, 0.0]

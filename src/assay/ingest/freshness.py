@@ -95,7 +95,8 @@ class Watch:
     def _remember(self, found: Scan, now: int) -> None:
         base = os.path.join(self._root, "")
         beside = [str(self._index.folder.parent.parent / SECTIONS)] if found.documents else []
-        self._looked_at = [*(base + path for path in _telling(found)), *beside]
+        # in order: the system finds a name faster beside the one it found before
+        self._looked_at = sorted([*(base + path for path in _telling(found)), *beside])
         self._stats = _stats(self._looked_at)
         # what changed only just may have changed while it was looked at, or change again within the same timestamp
         settled = bool(self._stats) and all(_is_settled(changed, now) for _, changed in self._stats)

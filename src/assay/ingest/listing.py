@@ -28,4 +28,4 @@ class Listing:
         output, _ = self._git.communicate()
         if self._git.returncode != 0:
             return None
-        return sorted(os.fsdecode(raw) for raw in output.split(b"\0") if raw)
+        return sorted(filter(None, os.fsdecode(output).split("\0")))

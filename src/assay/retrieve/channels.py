@@ -95,7 +95,7 @@ class Channels:
         around = {
             number: self._graph().neighbours(number, "calls")[:_NEIGHBOURS].tolist() for number in named[:_ALIASED]
         }
-        items = self._index.numbered({*around, *(one for numbers in around.values() for one in numbers)})
+        names = self._index.names_of({*around, *(one for numbers in around.values() for one in numbers)})
         return equivalence.aliases(
-            {items[number].name: [items[one].name for one in others] for number, others in around.items() if others}
+            {names[number]: [names[one] for one in others] for number, others in around.items() if others}
         )

@@ -7,7 +7,6 @@ task ──▶ reading ──▶ BM25F × factors ─┬─▶ containers ↔ me
 from __future__ import annotations
 
 import copy
-import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -24,10 +23,10 @@ from assay.retrieve.documents import symbol_shares
 from assay.retrieve.equivalence import EquivalenceClass
 from assay.retrieve.everything import Everything
 from assay.retrieve.evidence import Evidence, read_alike
-from assay.retrieve.fusion import Channel, K, fuse
+from assay.retrieve.fusion import Channel, K, fuse, totals
 from assay.retrieve.graph import Graph
-from assay.retrieve.lexical import Lexical, Norms, rarity_of, saturated
-from assay.retrieve.order import Floats, added_up, highest, share_of_best
+from assay.retrieve.lexical import Lexical, Weighed, rarity_of, saturated
+from assay.retrieve.order import Floats, added_up, highest, line, multiplied, share_of_best, summed
 from assay.retrieve.profile import Profile
 from assay.retrieve.ranking import Ranking
 from assay.retrieve.reading import Reading, read
@@ -55,7 +54,7 @@ class Engine:
         self.index, self.profile, self._more = index, profile, (classes, vectors)
         self._words = index.postings
         self._all = Everything(index, profile)
-        self._norms = Norms(self._words, profile)
+        self._weighed = Weighed(self._words, profile)
         self._channels = Channels(index, lambda: self.graph, classes, vectors)
 
     @cached_property
@@ -88,7 +87,7 @@ class Engine:
         """What the index says about a task, for this profile and all that read alike."""
         profile = self.profile
         reading = read(task, profile)
-        lexical = Lexical(self._words, self._norms, reading.terms, profile)
+        lexical = Lexical(self._weighed, reading.terms)
         lexical.add_related(reading.related)
         channels = self._channels.lists(reading, lexical.score, profile.channels)
         return Evidence(reading, lexical, channels | _vocabulary(learned))
@@ -115,16 +114,18 @@ class Engine:
         called = evidence.once("called", lambda: self._channels.called(reading))
         kinds = self._kinds_for(called)
         factors = self._factors(evidence, places) | {"kind": kinds, "tests": tests}
-        direct: Floats = math.prod(factors.values(), start=np.ones(1))
+        direct = multiplied(factors.values())
         pointed = self._pointed_at(direct, certain, learned)
         told = direct + pointed
-        shared = self.graph.shared(told, profile.container_share, profile.member_share) * kinds
+        shared = self.graph.shared(told, profile.container_share, profile.member_share)
+        shared *= kinds
         dropped: dict[int, str] = {}
         walked = self._walk(_SEEDING[profile.seeding](self, reading, shared, channels, dropped))
         parts = _SCORING[profile.scoring](self, shared, walked, kinds * tests)
         if learned.feedback or learned.session:
-            parts["learned"] = self._all.by_item(learned.adjustments()) * (self._all.kinds > 0)
-        scores = sum(parts.values(), np.zeros(self._all.size)).clip(min=0)
+            parts["learned"] = self._all.by_symbol(learned.adjustments())
+        scores = summed(parts.values(), self._all.size)
+        scores.clip(min=0, out=scores)
         task, found = reading.task, {name: channel.items for name, channel in channels.items()} | {"certain": certain}
         ranking = Ranking(
             task, lexical.rarity, lexical.unseen, called, lexical.coverage, scores, factors, direct, pointed, shared - told,
@@ -160,9 +161,9 @@ class Engine:
         }
         factors = {"lexical": lexical.score}
         if profile.coverage:
-            factors["coverage"] = 1 - profile.coverage + profile.coverage * lexical.coverage
+            factors["coverage"] = line(lexical.coverage, profile.coverage, 1 - profile.coverage)
         return factors | {
-            name: 1 + weight * evidence.once(name, values) for name, (weight, values) in gains.items() if weight
+            name: line(evidence.once(name, values), weight, 1) for name, (weight, values) in gains.items() if weight
         }
 
     def _kinds_for(self, called: Sequence[int]) -> Floats:
@@ -175,7 +176,7 @@ class Engine:
 
     def _fused(self, channels: Mapping[str, Channel]) -> Floats:
         """The fused channels; 1 for what is first in a single channel of weight 1."""
-        return self._all.by_item({one.number: one.score * (K + 1) for one in fuse(channels)})
+        return self._all.by_item({number: score * (K + 1) for number, score in totals(channels).items()})
 
     def _pointed_at(self, direct: Floats, certain: Sequence[int], learned: Learned) -> Floats:
         """What the task points at gains a share of the best score, the first most, and what its words led to before as far as that is sure.
@@ -185,7 +186,7 @@ class Engine:
         gain = self.profile.certain * (float(direct.max()) or 1.0)
         gains = {one.number: one.weight * gain * K / (K + rank) for rank, one in enumerate(learned.vocabulary)}
         gains |= {number: gain * K / (K + rank) for rank, number in enumerate(certain)}
-        return self._all.by_item(gains) * (self._all.kinds > 0)
+        return self._all.by_symbol(gains)
 
     # -- seeds, walk and score -----------------------------------------------------------------------------------------
 
@@ -220,7 +221,8 @@ class Engine:
         profile = self.profile
         if not profile.walk:
             return Walked(np.zeros(self._all.size), chosen, np.zeros(self._all.size))
-        found = self.graph.walk(chosen, profile.restart, profile.steps) * (self._all.kinds > 0)
+        found = self.graph.walk(chosen, profile.restart, profile.steps)
+        found[self._all.no_symbols] = 0
         adjustment = self.graph.adjustment(found, chosen, _NEIGHBOURHOOD) if profile.hits else np.zeros(self._all.size)
         return Walked(found, chosen, adjustment)
 
@@ -235,7 +237,7 @@ class Engine:
     def _gains(self) -> dict[str, Callable[[Ranking], Floats]]:
         """What multiplies the sum of the parts, one after the other: the learned order comes before names that repeat are lowered in it."""
         learned = {"ranker": self._learned_order} if self.profile.ranker else {}
-        own = {"own": self._own_gain} if self.profile.own else {}
+        own = {"own": self._own_gain} if self.profile.own and not learned else {}
         return {"folder": self._folder_gain, **learned, "repeated": self._repeated, **own}
 
     def _folder_gain(self, ranking: Ranking) -> Floats:
@@ -244,8 +246,8 @@ class Engine:
         if not self.profile.folder:
             return np.ones(self._all.size)
         best = highest(scores, _FOCUS)
-        mass = added_up(self._all.folders[best], scores[best], int(self._all.folders.max(initial=0)) + 1)
-        return 1 + self.profile.folder * share_of_best(mass)[self._all.folders]
+        mass = added_up(self._all.folders[best], scores[best], len(self._all.file_folders))
+        return np.asarray(line(share_of_best(mass), self.profile.folder, 1)[self._all.folders])
 
     def _learned_order(self, ranking: Ranking) -> Floats:
         from assay.retrieve.ranker.order import gain
@@ -304,7 +306,7 @@ class Engine:
         if not len(here):
             return 0.0, 0.0, []
         rarity = rarity_of(len(self._words.numbers), len(items))
-        score = rarity * float(saturated(here, self._norms[np.array([number])], self.profile)[0])
+        score = rarity * float(saturated(here, self._weighed.norms[np.array([number])], self.profile)[0])
         return rarity, score, here[0].tolist()
 
     def ranked(self, task: str, k: int, learned: Learned = NOTHING) -> list[Ranked]:
@@ -315,8 +317,9 @@ class Engine:
         """The best `k` items of a ranking, best first, for packing."""
         best = ranking.best(k)
         items = self.index.numbered(best)
-        nearness = share_of_best(ranking.walked if ranking.walked.any() else ranking.scores)
-        return [Ranked(items[number], float(ranking.scores[number]), float(nearness[number])) for number in best]
+        near = ranking.walked if ranking.walked.any() else ranking.scores
+        nearest = float(near.max(initial=0.0)) or 1.0
+        return [Ranked(items[number], float(ranking.scores[number]), float(near[number]) / nearest) for number in best]
 
 
 def _vocabulary(learned: Learned) -> dict[str, Channel]:

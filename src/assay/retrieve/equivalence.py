@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -124,7 +124,7 @@ def matches(task: str, classes: Iterable[EquivalenceClass], languages: Collectio
     found = []
     for one in classes:
         if not one.language or one.language in spoken:
-            phrases = tuple(phrase for phrase in one.phrases if _occurs(_plain(phrase), text))
+            phrases = tuple(phrase for phrase in one.phrases if _occurs(_plain_phrase(phrase), text))
             if phrases:
                 found.append(Match(one, phrases))
     return sorted(found, key=lambda match: (not match.is_strong, -match.equivalence.weight, -len(match.phrases)))
@@ -178,6 +178,9 @@ def _alias_phrases(name: str, neighbour: str) -> list[str]:
 def _plain(text: str) -> str:
     """Lower-case words between single blanks, one at each end: a phrase occurs if it is a substring."""
     return f" {' '.join(_WORD.findall(text.lower()))} "
+
+
+_plain_phrase = lru_cache(maxsize=1 << 12)(_plain)  # the curated ones are compared with every task
 
 
 def _occurs(phrase: str, text: str) -> bool:

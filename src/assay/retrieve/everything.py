@@ -29,11 +29,16 @@ class Everything:
     @cached_property
     def folders(self) -> Ints:
         """A number for the folder each item is in."""
+        return np.asarray(self.file_folders[self.files])
+
+    @cached_property
+    def file_folders(self) -> Ints:
+        """The same by number of the file. There are no more folders than that."""
         known: dict[str, int] = {}
         folders = np.zeros(int(self.files.max(initial=0)) + 1, np.int64)
         for path, row in self._index.files.items():
             folders[row.number] = known.setdefault(path.rpartition("/")[0], len(known))
-        return np.asarray(folders[self.files])
+        return folders
 
     @cached_property
     def kinds(self) -> Floats:
@@ -44,14 +49,19 @@ class Everything:
         return np.array(weights)[self._index.columns.kind]
 
     @cached_property
+    def no_symbols(self) -> Ints:
+        """What is never retrieved: files, and numbers that no item has."""
+        return np.flatnonzero(self.kinds <= 0)
+
+    @cached_property
     def tests(self) -> Floats:
         """The weight of what belongs to tests."""
         return np.where(self._index.columns.test, self._profile.test_weight, 1.0)
 
     @cached_property
     def name_rarity(self) -> Floats:
-        """How rare the words of each item's name are, added up."""
-        return name_rarity_of(self._index.postings)
+        """How rare the words of each item's name are, added up; hardly anything where it has none, to divide by."""
+        return np.maximum(name_rarity_of(self._index.postings), 1e-9)
 
     def by_item(self, shares: Mapping[int, float]) -> Floats:
         """Values of some items, 0 for the others."""
@@ -59,8 +69,12 @@ class Everything:
         values[list(shares)] = list(shares.values())
         return values
 
+    def by_symbol(self, shares: Mapping[int, float]) -> Floats:
+        """Values of some items, 0 for the others and for what is never retrieved."""
+        return self.by_item({number: share for number, share in shares.items() if self.kinds[number] > 0})
+
     def by_file(self, shares: Mapping[int, float]) -> Floats:
         """Values of files, given to all that is in them."""
-        files = np.zeros(int(self.files.max(initial=0)) + 1)
+        files = np.zeros(len(self.file_folders))
         files[list(shares)] = list(shares.values())
         return np.asarray(files[self.files], dtype=np.float64)

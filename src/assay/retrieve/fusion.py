@@ -47,6 +47,16 @@ def fuse(channels: Mapping[str, Channel], limit: int | None = None) -> list[Fuse
     return sorted(fused, key=lambda item: (-item.score, item.number))[:limit]
 
 
+def totals(channels: Mapping[str, Channel]) -> dict[int, float]:
+    """The fused scores alone."""
+    scores: dict[int, list[float]] = {}
+    for channel in channels.values():
+        if channel.weight > 0:
+            for rank, number in enumerate(dict.fromkeys(channel.items)):
+                scores.setdefault(number, []).append(channel.weight / (K + rank + 1))
+    return {number: math.fsum(found) for number, found in scores.items()}
+
+
 def _total(shares: Iterable[Share]) -> float:
     """The exact sum, so that the order of the channels cannot change it."""
     return math.fsum(share.score for share in shares)

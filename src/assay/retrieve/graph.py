@@ -74,7 +74,7 @@ class Graph:
 
     def degrees(self, backwards: bool) -> Ints:
         """How many edges lead to each item (backwards), or away from it."""
-        return np.bincount(self._target if backwards else self._source, minlength=self.size)
+        return self._steps.counts[:, int(backwards)]
 
     @cached_property
     def confidence(self) -> Floats:
@@ -101,23 +101,27 @@ class Graph:
         total = seeds.sum()
         if total <= 0:
             return np.zeros(self.size)
-        home = seeds / total
-        found = home.copy()
-        likely = np.flatnonzero(found > _FAINT)
+        starts = np.flatnonzero(seeds)
+        home = seeds[starts] / total
+        found = np.zeros(self.size)
+        found[starts] = home
+        likely = starts[home > _FAINT]
         best: Ints = np.empty(0, np.int64)
         unchanged = 0
         for _ in range(steps):
             active = likely[self._steps.lead_on(likely)]
             walkers = found[active]
-            moved = self._steps.moved(active, walkers, self.size)
-            found = (1 - restart) * (moved + (1 - walkers.sum()) * home) + restart * home
+            found = self._steps.moved(active, walkers, self.size)
+            found[starts] += (1 - walkers.sum()) * home
+            found *= 1 - restart
+            found[starts] += restart * home
             likely = np.flatnonzero(found > _FAINT)
             now = likely[highest(found[likely], _STABLE)] if len(likely) >= _STABLE else highest(found, _STABLE)
             unchanged = unchanged + 1 if np.array_equal(now, best) else 0
             best = now
             if unchanged >= _STABLE_STEPS:
                 break
-        return np.asarray(found, dtype=np.float64)
+        return found
 
     def brought(self, found: Floats, number: int) -> list[tuple[int, str, float]]:
         """By which edges a walk that ended like this came to an item, most first: (from, edge type, share of what came)."""
@@ -153,11 +157,12 @@ class Graph:
         place = np.arange(len(order)) - np.searchsorted(parents[by_parent], parents[by_parent])
         counted = place < members
         best = scores[order[by_parent]][counted] * 0.5 ** place[counted]
-        gained = added_up(parents[by_parent][counted], best, self.size)
-        raised = scores + upwards * gained
-        out = raised.copy()
-        out[order] += downwards * np.minimum(1, _FAMILY / self._members[parents]) * raised[parents]
-        return np.asarray(out, dtype=np.float64)
+        containers = different(parents)
+        gained = added_up(np.searchsorted(containers, parents[by_parent][counted]), best, len(containers))
+        out = scores.copy()
+        out[containers] += upwards * gained
+        out[order] += downwards * np.minimum(1, _FAMILY / self._members[parents]) * out[parents]
+        return out
 
 
 def _edge_name(code: int) -> str:

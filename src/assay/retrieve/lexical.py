@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from assay.text.terms import terms
 
 Counts = NDArray[Any]  # of whole numbers
 
+_MOST = 1 << 20  # items whose words are remembered: some 15 MB
 _WORD = re.compile(r"[^\W_]+")
 # words that say nothing about what is sought
 COMMON = frozenset(
@@ -90,46 +91,68 @@ def phrases(task: str) -> list[tuple[str, str]]:
 class Lexical:
     """The lexical side of one task: scores, and what is known about the words behind them."""
 
-    def __init__(self, words: Postings, norms: Norms, query: Mapping[str, float], profile: Profile) -> None:
-        self._words, self._norms, self._profile = words, norms, profile
-        size = len(words.lengths)
+    def __init__(self, weighed: Weighed, query: Mapping[str, float]) -> None:
+        self._weighed, size = weighed, len(weighed.words.lengths)
         self.score, self.coverage, self._name = np.zeros(size), np.zeros(size), np.zeros(size)
         self.rarity: dict[str, float] = {}
         self.unseen: dict[str, float] = {}
         for term, times in query.items():
-            items, counts = words.get(term)
+            items, worth, named = weighed[term]
+            rarity = rarity_of(len(weighed.words.numbers), len(items))
             if not len(items):
-                self.unseen[term] = rarity_of(len(words.numbers), 0)
+                self.unseen[term] = rarity
                 continue
-            rarity = self.rarity[term] = rarity_of(len(words.numbers), len(items))
-            self.score[items] += times * rarity * saturated(counts, norms[items], profile)
+            self.rarity[term] = rarity
+            self.score[items] += times * rarity * worth
             self.coverage[items] += rarity
-            self._name[items[counts[:, NAME] > 0]] += rarity
+            self._name[named] += rarity
         self.coverage /= max(sum(self.rarity.values()), 1e-9)
 
     def add_related(self, related: Mapping[str, float]) -> None:
         """Adds what words that mean nearly the same are worth; they cover nothing of the task itself."""
         for term, weight in related.items():
-            items, counts = self._words.get(term)
-            if len(items):
-                rarity = rarity_of(len(self._words.numbers), len(items))
-                self.score[items] += weight * rarity * saturated(counts, self._norms[items], self._profile)
+            items, worth, _ = self._weighed[term]
+            rarity = rarity_of(len(self._weighed.words.numbers), len(items))
+            self.score[items] += weight * rarity * worth
 
     def name_precision(self, name_rarity: Floats) -> Floats:
         """The share of each name's words, by rarity, that the task has."""
-        return np.asarray(self._name / np.maximum(name_rarity, 1e-9), dtype=np.float64)
+        return np.asarray(self._name / name_rarity, dtype=np.float64)
 
     def has_phrase(self, pairs: Iterable[tuple[str, str]]) -> Floats:
         """1 for items whose name has two words that stand beside each other in the task, else 0."""
-        found = np.zeros(len(self._words.lengths))
+        found = np.zeros(len(self.score))
         for pair in pairs:
-            first, second = (self._named(term) for term in pair)
+            first, second = (self._weighed[term].named for term in pair)
             found[np.intersect1d(first, second, assume_unique=True)] = 1.0
         return found
 
-    def _named(self, term: str) -> NDArray[np.integer]:
-        items, counts = self._words.get(term)
-        return np.asarray(items[counts[:, NAME] > 0])
+
+class Having(NamedTuple):
+    """The items that have a term, what it is worth in each but for its rarity, and those that have it in their name."""
+
+    items: Counts
+    worth: Floats
+    named: Counts
+
+
+class Weighed:
+    """The words of an index as a profile weighs them. What tasks ask for is remembered: they have their commonest words in common."""
+
+    def __init__(self, words: Postings, profile: Profile) -> None:
+        self.words, self.norms, self._profile = words, Norms(words, profile), profile
+        self._known: dict[str, Having] = {}
+        self._kept = 0  # items of all that is known
+
+    def __getitem__(self, term: str) -> Having:
+        if term not in self._known:
+            items, counts = self.words.get(term)
+            worth = saturated(counts, self.norms[items], self._profile)
+            if self._kept > _MOST:
+                self._known, self._kept = {}, 0
+            self._known[term] = Having(items, worth, items[counts[:, NAME] > 0])
+            self._kept += len(items)
+        return self._known[term]
 
 
 def saturated(counts: NDArray[np.uint8], norms: Floats, profile: Profile) -> Floats:

@@ -71,7 +71,7 @@ class Profile:
     folder: float = 0.3  # what the folder with most of the best items gains
     overload: float = 0.25  # what each next overload of a symbol counts; 1 = as much
     namesake: float = 0.5  # … and each next symbol of the same qualified name in another file
-    own: float = 2.0  # what decides the order of the first ten: what they are themselves, not where they stand
+    own: float = 2.0  # how much what is said of each of the first ten itself decides their order, unless it is learned
     scoring: str = "shares"  # or "composite"
     ranker: float = 0.0  # how much the learned order counts: 1 = alone
 
@@ -101,7 +101,7 @@ PROFILES = {
         # for golden sets mined from the history of the repository that is searched: there, history would know the answers
         Profile("no-history", history=0, touched=0),
         # what a change is likely to touch, as learned from the commits of public repositories; the others rank what there is to know
-        Profile("change", ranker=1.0, own=0),
+        Profile("change", ranker=1.0),
         Profile(
             "lexical", later=1, coverage=0, name_precision=0, authority=0, history=0, touched=0, documents=0, place=0, kind_weights={},
             channels={}, fusion=0, certain=0, container_share=0, member_share=0, walk=0, hits=0, folder=0, overload=1, namesake=1, own=0,

@@ -19,6 +19,9 @@ OUTSIDE = "outside the root"
 UNKNOWN = "not in the index"
 UNREADABLE = "cannot be read"
 
+_MOST = 1 << 17  # lines that are remembered: some 15 MB
+_known: dict[bytes, list[str]] = {}  # by the hash of their file: what a file with that hash says never changes
+
 
 def source_of(index: Index) -> Source:
     """The texts of an index's items, as they are now."""
@@ -64,8 +67,12 @@ class WorkingTree:
         """The item's lines; empty when they are not what was indexed."""
         if self.note(item):
             return ""
-        if item.path not in self._lines:
-            self._notes[item.path] = self._read(item.path)
+        if item.path not in self._lines:  # its stat was enough to know it
+            lines = _known.get(self._files[item.path].hash)
+            if lines is None:
+                self._notes[item.path] = self._read(item.path)
+            else:
+                self._lines[item.path] = lines
         return "\n".join(self._lines.get(item.path, [])[item.start - 1 : item.end])
 
     def _look(self, path: str) -> str:
@@ -98,5 +105,13 @@ class WorkingTree:
             return UNREADABLE
         if content_hash(data) != known.hash:
             return CHANGED
-        self._lines[path] = data.decode().replace("\r\n", "\n").split("\n")
+        self._lines[path] = _remembered(known.hash, data.decode().replace("\r\n", "\n").split("\n"))
         return ""
+
+
+def _remembered(content: bytes, lines: list[str]) -> list[str]:
+    """The lines, which are kept for other answers."""
+    if sum(map(len, _known.values())) > _MOST:
+        _known.clear()
+    _known[content] = lines
+    return lines

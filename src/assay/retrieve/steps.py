@@ -67,12 +67,14 @@ class Steps:
     def moved(self, items: Ints, walkers: Floats, size: int) -> Floats:
         """Where the walkers of some items, from all of which steps lead on, are one step later."""
         places = self.of_items(items)
-        return added_up(
-            self.ends[places], np.repeat(walkers, self.counts[items].sum(axis=1)) * self.shares[places], size
-        )
+        moving = np.repeat(walkers, self.counts[items].sum(axis=1))
+        moving *= self.shares[places]
+        return added_up(self.ends[places], moving, size)
 
 
 def _ranges(first: Ints, counts: Ints) -> Ints:
     """Whole numbers from each `first`, so many as `counts` says, one range after the other."""
     before = counts.cumsum() - counts
-    return np.asarray(np.arange(int(counts.sum())) + np.repeat(first - before, counts))
+    places = np.repeat(first - before, counts)
+    places += np.arange(len(places))
+    return places

@@ -212,11 +212,19 @@ class Index:
         """The qualified names of items by their numbers."""
         return self._column("symbol", numbers)
 
+    def names_of(self, numbers: Iterable[int]) -> dict[int, str]:
+        """The names of items by their numbers."""
+        return self._column("name", numbers)
+
+    def lines_of(self, numbers: Iterable[int]) -> dict[int, int]:
+        """How many lines items have, by their numbers."""
+        return self._column("symbols.end - symbols.start + 1", numbers)
+
     def ids(self, numbers: Iterable[int]) -> dict[int, str]:
         """The ids of items by their numbers."""
         return self._column("id", numbers)
 
-    def _column(self, column: str, numbers: Iterable[int]) -> dict[int, str]:
+    def _column(self, column: str, numbers: Iterable[int]) -> dict[int, Any]:
         wanted = sorted(numbers)
         query = f"SELECT number, {column} FROM symbols WHERE number IN ({', '.join('?' * len(wanted))})"
         return dict(self.catalogue.connection.execute(query, wanted).fetchall())

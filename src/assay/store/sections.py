@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -27,6 +27,9 @@ MOST_NAMESAKES = 8  # definitions of a name; one that more have names none of th
 _MOST_ROWS = 200  # definitions looked at for a qualified name
 _UNREAD = bytes(16)  # instead of a content hash
 _PART = re.compile(r"[^\w]+")
+_KEPT = 1 << 10  # sections of which it is remembered what they name
+
+Row = tuple[int, str, str]  # number, qualified name and path of a symbol
 
 
 class SectionFacts(NamedTuple):
@@ -142,6 +145,7 @@ class Sections:
     index: Index
     arrays: Mapping[str, Array]
     _found: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    _symbols: dict[int, Mapping[int, float]] = field(default_factory=dict)
 
     @classmethod
     def open(cls, index: Index) -> Sections:
@@ -185,14 +189,13 @@ class Sections:
         start, end = self.arrays["name_starts"][section : section + 2]
         return [self._of("name")[number] for number in self.arrays["names"][start:end].tolist()]
 
-    def symbols(self, section: int) -> dict[int, float]:
+    def symbols(self, section: int) -> Mapping[int, float]:
         """The symbols a section names; of a name that several have, each counts its share."""
-        out: defaultdict[int, float] = defaultdict(float)
-        for name in self.names(section):
-            named = self.named(name)
-            for number in named:
-                out[number] = max(out[number], 1 / len(named))
-        return out
+        if section not in self._symbols:
+            if len(self._symbols) >= _KEPT:
+                self._symbols.clear()
+            self._symbols[section] = shares([self.named(name) for name in self.names(section)])
+        return self._symbols[section]
 
     def files(self, section: int) -> set[int]:
         """The files a section names, by the end of their path."""
@@ -210,9 +213,10 @@ class Sections:
             "SELECT s.number, s.symbol, f.path FROM symbols s JOIN files f ON f.number = s.file WHERE s.name = ? AND s.ordinal >= 0 LIMIT ?",
             (last, _MOST_ROWS if qualifiers else MOST_NAMESAKES + 1),
         ).fetchall()
-        if qualifiers and rows:
-            fitting = [_fit(qualifiers, symbol, path) for _, symbol, path in rows]
-            rows = [row for row, fits in zip(rows, fitting, strict=True) if fits == max(fitting)]
+        if qualifiers and len(rows) > 1:
+            rows = _best(rows, [_shared({*qualifiers}, symbol) for _, symbol, _ in rows])
+            lower = [one.lower() for one in qualifiers]
+            rows = _best(rows, [_shared(lower, f"{symbol}/{path}".lower()) for _, symbol, path in rows])
         return tuple(row[0] for row in rows) if len(rows) <= MOST_NAMESAKES else ()
 
     def _file(self, name: str) -> int:
@@ -237,7 +241,24 @@ class Sections:
         return {what: arrays.strings_of(self.arrays, what) for what in ("path", "heading", "term", "name")}
 
 
-def _fit(qualifiers: Sequence[str], symbol: str, path: str) -> tuple[int, int]:
-    """How many of the names before the last are those of a symbol's containers, and how many are at least words of its place."""
-    place = set(_PART.split(f"{symbol}/{path}".lower()))
-    return len({*qualifiers} & {*_PART.split(symbol)}), sum(one.lower() in place for one in qualifiers)
+def shares(mentions: Iterable[Sequence[int]]) -> dict[int, float]:
+    """What each symbol counts: of those that a mention may mean each its share, and of several mentions the surest."""
+    out: defaultdict[int, float] = defaultdict(float)
+    for named in mentions:
+        for number in named:
+            out[number] = max(out[number], 1 / len(named))
+    return dict(out)
+
+
+def _best(rows: Sequence[Row], fitting: Sequence[int]) -> list[Row]:
+    """The rows that fit as well as any."""
+    most = max(fitting)
+    return [row for row, fits in zip(rows, fitting, strict=True) if fits == most]
+
+
+def _shared(names: Collection[str], place: str) -> int:
+    """How many of some names are words of a place."""
+    if not any(name in place for name in names):  # not even as a part of one: few places need to be split
+        return 0
+    words = {*_PART.split(place)}
+    return sum(name in words for name in names)

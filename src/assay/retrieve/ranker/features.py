@@ -53,13 +53,8 @@ class Candidates:
 
     @cached_property
     def shares(self) -> Floats:
-        """The share of the best score, by item."""
-        return share_of_best(self.ranking.scores)
-
-    @cached_property
-    def lexical(self) -> Floats:
-        """The share of the best score by words, by item."""
-        return share_of_best(self.ranking.factors["lexical"])
+        """The share of the best score."""
+        return share_of_best(self.ranking.scores[self.numbers])
 
     def log_share(self, by_item: Floats) -> Floats:
         """How far below the best among the candidates, on a logarithmic scale."""
@@ -92,20 +87,19 @@ class Candidates:
     @cached_property
     def _words(self) -> tuple[Floats, Floats, Floats]:
         """Of the task's words: the rarity found in each field, how many are found, and the rarity of those of the title."""
-        place = np.full(self._all.size, -1)
-        place[self.numbers] = np.arange(len(self.numbers))
         by_field = np.zeros((len(self.numbers), len(FIELDS)))
         found, titled = np.zeros(len(self.numbers)), np.zeros(len(self.numbers))
         title = set(terms(self.ranking.task.strip().partition("\n")[0]))
         whole = sum(rarity for term, rarity in self.ranking.terms.items() if term in title)
         for term, rarity in self.ranking.terms.items():
             items, counts = self._index.postings.get(term)
-            here = place[items] >= 0
-            at = place[items[here]]
-            by_field[at] += rarity * (counts[here] > 0)
-            found[at] += 1
+            wanted = self.numbers.astype(items.dtype)  # else numpy converts all items
+            rows = np.minimum(np.searchsorted(items, wanted), len(items) - 1)
+            here = items[rows] == wanted
+            by_field[here] += rarity * (counts[rows[here]] > 0)
+            found[here] += 1
             if term in title:
-                titled[at] += rarity / whole
+                titled[here] += rarity / whole
         return by_field, found, titled
 
     def said_in(self, field: int) -> Floats:
@@ -125,7 +119,7 @@ class Candidates:
     @property
     def name_precision(self) -> Floats:
         """The share of the name's words, by rarity, that the task has."""
-        return self._words[0][:, NAME] / np.maximum(self._all.name_rarity[self.numbers], 1e-9)
+        return self._words[0][:, NAME] / self._all.name_rarity[self.numbers]
 
     def length(self, field: int) -> Floats:
         lengths: Floats = self._index.postings.lengths[self.numbers, field].astype(np.float64)
@@ -142,27 +136,28 @@ class Candidates:
     def files(self) -> Ints:
         return self._all.files[self.numbers]
 
-    def of_parent(self, by_item: Floats) -> Floats:
-        return np.where(self.parents > 0, by_item[self.parents], 0.0)
+    def share_of_parent(self, by_item: Floats) -> Floats:
+        """The share of the highest value that its container has."""
+        return np.where(self.parents > 0, by_item[self.parents] / (by_item.max(initial=0.0) or 1.0), 0.0)
 
     @property
     def best_member(self) -> Floats:
         """The share of the best score that the best of its members has."""
         best = np.zeros(self._all.size)
-        np.maximum.at(best, self.parents, self.shares[self.numbers])
+        np.maximum.at(best, self.parents, self.shares)
         return best[self.numbers]
 
     @property
     def siblings(self) -> Floats:
         """How many of the first candidates have the same container."""
-        count = np.bincount(self.parents[:_FIRST], minlength=self._all.size)
-        return np.log1p(self.of_parent(count.astype(np.float64)))
+        same = self.parents[:, np.newaxis] == self.parents[:_FIRST]
+        return np.log1p(np.where(self.parents > 0, np.count_nonzero(same, axis=1), 0))
 
     @property
     def file_best(self) -> Floats:
         """The share of the best score that the best of its file has."""
         best = np.zeros(int(self.files.max(initial=0)) + 1)
-        np.maximum.at(best, self.files, self.shares[self.numbers])
+        np.maximum.at(best, self.files, self.shares)
         return best[self.files]
 
     @property
@@ -174,7 +169,7 @@ class Candidates:
     def file_mass(self) -> Floats:
         """How much of the first candidates' scores is in the same file, as a share of the most."""
         first = self.files[:_FIRST]
-        mass = added_up(first, self.shares[self.numbers[:_FIRST]], int(self.files.max(initial=0)) + 1)
+        mass = added_up(first, self.shares[:_FIRST], int(self.files.max(initial=0)) + 1)
         return share_of_best(mass)[self.files]
 
     def place_among(self, groups: Ints) -> Floats:
@@ -188,13 +183,13 @@ class Candidates:
     # -- the candidate itself -------------------------------------------------------------------------------------------
 
     def is_kind(self, kinds: frozenset[str]) -> Floats:
-        codes = [code for code, name in enumerate(KIND_NAMES) if name in kinds]
-        return np.isin(self._index.columns.kind[self.numbers], codes).astype(np.float64)
+        is_one = np.array([float(name in kinds) for name in KIND_NAMES])  # by code
+        return is_one[self._index.columns.kind[self.numbers]]
 
     @property
     def lines(self) -> Floats:
-        items = self._index.numbered(self.numbers.tolist())
-        return np.log1p([items[number].end - items[number].start + 1 for number in self.numbers.tolist()])
+        lines = self._index.lines_of(self.numbers.tolist())
+        return np.log1p([lines[number] for number in self.numbers.tolist()])
 
     @property
     def depth(self) -> Floats:
@@ -257,8 +252,8 @@ FEATURES: Mapping[str, Feature] = {
     "used": Feature("use", "how many edges lead to it", lambda one: one.degree(backwards=True), EITHER),
     "uses": Feature("graph", "how many edges lead from it", lambda one: one.degree(backwards=False), EITHER),
     "authority": Feature("use", "how often it is called and referred to", lambda one: one.factor("authority")),
-    "container": Feature("family", "the score of its container", lambda one: one.of_parent(one.shares)),
-    "container words": Feature("family", "words in its container", lambda one: one.of_parent(one.lexical)),
+    "container": Feature("family", "the score of its container", lambda one: one.share_of_parent(one.ranking.scores)),
+    "container words": Feature("family", "words in its container", lambda one: one.share_of_parent(one.ranking.factors["lexical"])),
     "best member": Feature("family", "the score of its best member", lambda one: one.best_member),
     "siblings": Feature("family", "others of its container that were found", lambda one: one.siblings, EITHER),
     "place in container": Feature("family", "its place in its container", lambda one: one.place_among(one.parents), AGAINST),

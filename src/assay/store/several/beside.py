@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import accumulate, chain
@@ -13,7 +12,7 @@ import numpy as np
 from assay.store.arrays import Array
 from assay.store.history import History
 from assay.store.index import Part
-from assay.store.sections import MOST_NAMESAKES, Sections
+from assay.store.sections import MOST_NAMESAKES, Sections, shares
 
 
 class Histories:
@@ -77,12 +76,7 @@ class SectionsOfAll:
 
     def symbols(self, section: int) -> dict[int, float]:
         place, own = within(self._firsts, section)
-        out: defaultdict[int, float] = defaultdict(float)
-        for name in self._parts[place][1].names(own):
-            named = self._named(name, place)
-            for number in named:
-                out[number] = max(out[number], 1 / len(named))
-        return out
+        return shares(self._named(name, place) for name in self._parts[place][1].names(own))
 
     def _named(self, name: str, place: int) -> list[int]:
         found = [[number + part.first for number in sections.named(name)] for part, sections in self._parts]

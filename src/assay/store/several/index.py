@@ -120,7 +120,7 @@ class Several(Index):
         found |= {item.id: item for item in _labelled(named, named.index.matching(own))} if named else {}
         return sorted(found.values(), key=lambda item: item.id)
 
-    def _column(self, column: str, numbers: Iterable[int]) -> dict[int, str]:
+    def _column(self, column: str, numbers: Iterable[int]) -> dict[int, Any]:
         return {
             number + part.first: f"{part.label}/{value}" if column == "id" else value
             for part, own in self._by_owner(numbers)
