@@ -47,7 +47,7 @@ class EdgeRows:
 
     def add(self, path: str, resolved: Resolved) -> None:
         numbers, file = self._numbers, self._files[path]
-        for source, target, kind, provenance, confidence, line in resolved.edges:
+        for (kind, source, target), (provenance, confidence, line) in resolved.edges.items():
             if target.startswith(EXTERNAL):
                 number = -1 - self.externals.setdefault(target[len(EXTERNAL) :], len(self.externals))
             else:

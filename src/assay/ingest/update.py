@@ -179,7 +179,7 @@ def _merge_edges(
     stays[[number for number in replaced if number < len(stays)]] = False
     kept = (old["file"] > 0) & stays[np.maximum(old["file"], 0)]
     imported = imported_rows(catalogue)
-    ids = {i for r in resolved.values() for e in r.edges for i in (e.source, e.target) if not i.startswith(EXTERNAL)}
+    ids = {i for r in resolved.values() for _, *ends in r.edges for i in ends if not i.startswith(EXTERNAL)}
     numbers = catalogue.numbers(ids | {i for row in imported for i in row[:2]})
     fresh = EdgeRows(numbers, {path: row.number for path, row in rows.items()})
     for path, result in resolved.items():
