@@ -11,7 +11,7 @@ from assay.ingest import facts as F
 from assay.ingest.cache import ParseCache
 from assay.ingest.file import File
 from assay.ingest.imported import ImportedRow, imported_edges
-from assay.ingest.parse import parse_files
+from assay.ingest.parse import Parsed, parse_files
 from assay.ingest.report import Progress, Report
 from assay.ingest.resolve_all import resolve_all
 from assay.ingest.rows import accept, add_items, file_row, finish, read_configs, symbol_rows, with_counts
@@ -25,8 +25,8 @@ from assay.store.layout import Home
 
 def build(
     root: Path, home: Home, found: Scan, cache: ParseCache, progress: Progress, imported: list[ImportedRow]
-) -> Report:
-    """Parses (or recalls) every file, resolves all of them, writes a new generation."""
+) -> tuple[Report, list[Parsed]]:
+    """Parses (or recalls) every file, resolves all of them, writes a new generation. Documents are read along and given back."""
     report = Report("full", skipped=dict(found.skipped), problems=dict(found.problems))
     indexed_at = time.time_ns()
     started = time.monotonic()
@@ -38,12 +38,15 @@ def build(
         numbers: dict[str, int] = {}
         words: list[P.Words] = []
         columns: list[K.Array] = []
+        documents: list[Parsed] = []
         everything = {**found.files, **found.documents}
         progress.start("parsing", len(everything))
         largest_first = sorted(everything, key=lambda path: (-everything[path].size, path))
         for parsed in parse_files(root, largest_first, cache, progress.advance):
-            # documents are read along, while the processes are there; the cache keeps them for those who want them
-            if parsed.path in found.documents or not accept(parsed, report) or parsed.extracted is None:
+            if parsed.path in found.documents:
+                documents.append(parsed)
+                continue
+            if not accept(parsed, report) or parsed.extracted is None:
                 continue
             file = File(parsed.path, F.decode_facts(parsed.extracted.facts), is_test_path(parsed.path))
             files[parsed.path] = file
@@ -69,4 +72,4 @@ def build(
         catalogue.add_imported(carried)
         edges = np.concatenate([done.edges, imported_edges(carried, numbers, rows)])
         finish(folder, catalogue, edges, digests, found, configs, report, indexed_at, started, new=True)
-    return report
+    return report, documents
