@@ -126,9 +126,12 @@ class ResolverBase:
 
     def _add(self, source: Sym, target: Sym | str, kind: str, confidence: float, provenance: str, line: int) -> None:
         """Adds an edge, or strengthens the same one found before."""
-        if isinstance(target, str) and self.file.language.separator != "." and ":" not in target:
-            target = PATH.sub(r"\1" + self.file.language.separator, target)
-        target_id = EXTERNAL + target if isinstance(target, str) else target.id
+        if isinstance(target, Sym):
+            target_id = target.id
+        elif self.file.language.separator != "." and ":" not in target:
+            target_id = EXTERNAL + PATH.sub(r"\1" + self.file.language.separator, target)
+        else:
+            target_id = EXTERNAL + target
         source_id = source.id
         if source_id == target_id and kind != "calls":
             return
