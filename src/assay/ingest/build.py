@@ -54,13 +54,23 @@ def build(
             fresh = symbol_rows(file, rows[parsed.path].number, numbers, len(numbers) + 1)
             words += add_items(catalogue, fresh, parsed.path, parsed.extracted)
             columns.append(K.described(fresh))
-        cache.prune()
-        digests = {"words": P.joined(words).write(folder), "columns": K.Columns.of(columns).write(folder)}
-        words.clear()  # the workers need room
+        digests: dict[str, str] = {}
+
+        def write_what_needs_no_edges() -> None:
+            digests.update(words=P.joined(words).write(folder), columns=K.Columns.of(columns).write(folder))
+            words.clear()
+            catalogue.add_indexes()
+            cache.prune()
+
         progress.start("resolving", len(files))
         table = FullTable(files, configs)
         done = resolve_all(
-            table, sorted(files), numbers, {path: row.number for path, row in rows.items()}, progress.advance
+            table,
+            sorted(files),
+            numbers,
+            {path: row.number for path, row in rows.items()},
+            progress.advance,
+            write_what_needs_no_edges,
         )
         done.dependencies.save(folder)
         report.files = report.parsed = report.resolved = len(files)
@@ -71,5 +81,5 @@ def build(
         ]  # as long as their file is unchanged
         catalogue.add_imported(carried)
         edges = np.concatenate([done.edges, imported_edges(carried, numbers, rows)])
-        finish(folder, catalogue, edges, digests, found, configs, report, indexed_at, started, new=True)
+        finish(folder, catalogue, edges, digests, found, configs, report, indexed_at, started)
     return report, documents

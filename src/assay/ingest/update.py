@@ -82,7 +82,7 @@ def update(
         catalogue.add_files(rows[path] for path in affected)
         report.files, report.parsed, report.resolved, report.removed = len(rows), len(fresh), len(affected), len(gone)
         digests = {"words": words.write(folder), "columns": columns.write(folder)}
-        finish(folder, catalogue, edges, digests, found, configs, report, indexed_at, started, new=False)
+        finish(folder, catalogue, edges, digests, found, configs, report, indexed_at, started)
     return report
 
 
