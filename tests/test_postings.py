@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from snowballstemmer.english_stemmer import EnglishStemmer
 
 from assay.ingest import facts as F
 from assay.ingest import version
@@ -19,24 +18,10 @@ from assay.store import postings as P
 from assay.store.mapped import hold
 from assay.store.postings import FIELDS, Postings
 from assay.text.identifiers import words
-from assay.text.terms import stem, terms
+from assay.text.terms import terms
 from conftest import Repository
 
 law = settings(deadline=None)
-
-# of English, and every letter of ours
-ENDINGS = [
-    *"abcdefghijklmnopqrstuvwxyzß0",
-    "ing",
-    "edly",
-    "ies",
-    "ization",
-    "fulness",
-    "biliti",
-    "logist",
-    "ement",
-    "ness",
-]
 
 # -- terms -------------------------------------------------------------------------------------------------------------
 
@@ -69,13 +54,6 @@ def test_terms_are_lower_case_letters_or_digits(text: str) -> None:
         assert term
         assert "\n" not in term
         assert words(term), f"{term!r} would be found by nobody"
-
-
-@law
-@given(st.text().flatmap(lambda start: st.sampled_from(ENDINGS).map(lambda end: words(start + end))))
-def test_words_whose_ending_never_changes_are_not_stemmed_and_that_makes_no_difference(found: tuple[str, ...]) -> None:
-    for one in found:
-        assert stem(one) == EnglishStemmer().stemWord(one)
 
 
 # -- counting and finding ----------------------------------------------------------------------------------------------
@@ -315,11 +293,11 @@ def test_two_indexes_differ_when_the_words_of_one_item_do(repository: Repository
 @pytest.mark.parametrize("of", [version.extractor_version, version.index_version])
 def test_another_stemmer_is_another_version(of: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = version.word_files()
-    assert {path.name for path in paths} == {"identifiers.py", "terms.py", "postings.py", "english_stemmer.py"}
-    stemmer = next(path for path in paths if path.name == "english_stemmer.py")
+    assert {path.name for path in paths} == {"identifiers.py", "terms.py", "stems.py", "postings.py"}
+    stemmer = next(path for path in paths if path.name == "stems.py")
     other = tmp_path / stemmer.name
     other.write_bytes(stemmer.read_bytes() + b"\n")
     compute = of.__wrapped__  # type: ignore[attr-defined]
     before = compute()
-    monkeypatch.setattr(version, "word_files", lambda: [*paths[:-1], other])
+    monkeypatch.setattr(version, "word_files", lambda: [other if path == stemmer else path for path in paths])
     assert compute() != before

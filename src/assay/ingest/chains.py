@@ -13,8 +13,8 @@ MAX_TEXT = 3000  # longer expressions are data, not names
 MAX_LITERAL = 400  # as are those that begin with a bracket or a quote
 
 _SIMPLE = re.compile(r"\w+(?:\.\w+)*")
-_PLAIN_CALL = re.compile(r"(\w+(?:\.\w+)*)\([\w\s.,=:*+-]*\)")  # a shortcut for the commonest call
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|`[^`]*`')
+_QUOTED = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|\'[^\'\\]*+(?:\\.[^\'\\]*+)*+\'|`[^`]*+`'
+_STRING = re.compile(_QUOTED)
 _ROUND = re.compile(r"\([^()\[\]{}]*\)")
 _SQUARE = re.compile(r"\[[^()\[\]{}]*\]")
 _CURLY = re.compile(r"\{[^()\[\]{}]*\}")
@@ -37,6 +37,12 @@ _CAST_TO = re.compile(
 )  # `(Cart) x`, its parenthesis already read; `x as Cart`
 _OPERAND = re.compile(r"\s*[A-Za-z_(\"']")
 _CONSTRUCTION = re.compile(r"^new\s+([\w$.]+(?:<[^\x01\x02\x03]*>)?)\s*(?:\x01\s*\x03*|\x03+)")
+# names, calls and elements with whole strings and brackets three deep inside them: most of what is no plain name, and read in one go
+_INSIDE = rf"(?:[^()\[\]{{}}\"'`]++|{_QUOTED})*+"
+for _ in range(2):
+    _INSIDE = rf"(?:[^()\[\]{{}}\"'`]++|{_QUOTED}|\({_INSIDE}\)|\[{_INSIDE}\]|\{{{_INSIDE}\}})*+"
+_CALLED, _TAKEN = re.compile(rf"\({_INSIDE}\)"), re.compile(rf"\[{_INSIDE}\]")
+_CALLS = re.compile(rf"\w++(?:\.\w++|{_CALLED.pattern}|{_TAKEN.pattern})*+")
 _MARKS = str.maketrans({"\x01": "()", "\x02": "[]", "\x03": "{}", "\x04": "?", "\x05": "!"})
 
 
@@ -50,8 +56,8 @@ def chain(text: str, loose: bool = False) -> str:
         return "" if text[0].isdigit() else text
     if len(text) > MAX_TEXT or (len(text) > MAX_LITERAL and text[0] in "{[(\"'"):
         return ""
-    if call := _PLAIN_CALL.fullmatch(text):
-        return "" if text[0].isdigit() else call.group(1) + "()"
+    if _CALLS.fullmatch(text):
+        return "" if text[0].isdigit() else _TAKEN.sub("[]", _CALLED.sub("()", text))
     text = _STRING.sub("''", text.strip().lstrip(":\\"))
     if loose:
         text = _NAME_END.sub(lambda m: "\x04" if m.group() == "?" else "\x05", text)

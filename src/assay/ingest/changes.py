@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+import msgspec
+
 from assay.ingest import facts as F
 from assay.ingest.file import File, stem
 
@@ -32,7 +34,7 @@ def _answers(file: File | None) -> dict[str, list[object]]:
         holder = file.facts.symbols[fact.parent].symbol if fact.parent != F.FILE else ""
         # positions in the file are not part of any answer: they shift with every line above
         record: tuple[object, ...] = (
-            *sym._replace(index=0),
+            msgspec.structs.replace(sym, index=0),
             holder,
             file.facts.namespace,
             fact.scope,

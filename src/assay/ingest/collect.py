@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from functools import cache
 
+import numpy as np
 from tree_sitter import Node, QueryCursor, Tree
 
 from assay.ingest import facts as F
@@ -20,6 +21,7 @@ MAX_PART = 2000  # bytes of a type, a value or another part of a match that is s
 MAX_RETURN = 400  # bytes of a returned expression that is still looked at
 MAX_EMBEDDED = 3  # macros inside the arguments of macros
 _VALUE_KINDS = frozenset({"function", "class"})
+_NEWLINE = 10
 SPACE = re.compile(r"\s+")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _TYPE_ARGUMENTS = re.compile(r"[<\[].*[>\]]", re.S)
@@ -46,7 +48,7 @@ class Collector:
     def __init__(self, source: bytes, language: Language) -> None:
         self.source, self.language = source, language
         self.chain = _uniform_chain if language.uniform_access else chain
-        self.line_starts = [0, *(m.end() for m in re.finditer(rb"\n", source))]
+        self.line_starts = [0, *(np.flatnonzero(np.frombuffer(source, "u1") == _NEWLINE) + 1).tolist()]
         self.definitions: dict[int, Definition] = {}  # by offset of the name: the widest match wins
         self.marks: list[tuple[int, int, int, str]] = []  # start, end, role, chain
         self.bindings: list[tuple[int, str, str, str]] = []  # start, name, type, value

@@ -9,6 +9,11 @@ from tree_sitter import Node
 
 from assay.ingest import facts as F
 
+_OPENING = re.compile(r"^[rRbBuUfF]{0,2}(\"\"\"|'''|\"|')")
+_CLOSING = re.compile(r"(\"\"\"|'''|\"|')$")
+_TYPE_ARGUMENTS = re.compile(r"<.*>|\[.*\]", re.S)
+_BETWEEN_NAMES = re.compile(r"::|\.|\s+")
+
 
 @dataclass(slots=True)
 class Definition:
@@ -62,13 +67,12 @@ def import_tree(text: str, prefix: str = "") -> list[tuple[str, str, str]]:
 
 
 def strip_quotes(text: str) -> str:
-    text = re.sub(r"^[rRbBuUfF]{0,2}(\"\"\"|'''|\"|')", "", text.strip())
-    text = re.sub(r"(\"\"\"|'''|\"|')$", "", text)
+    text = _CLOSING.sub("", _OPENING.sub("", text.strip()))
     return "\n".join(line.strip() for line in text.strip().splitlines())
 
 
 def type_name(text: str) -> str:
     """`*Router[T]` → Router, `a::Searcher<'s, M>` → Searcher: the bare name of a type expression."""
-    text = re.sub(r"<.*>|\[.*\]", "", text, flags=re.S).strip("()&* \t\n")
-    words = re.split(r"::|\.|\s+", text)
-    return words[-1].strip("*&()") if words else ""
+    if not text or text.isidentifier():
+        return text
+    return _BETWEEN_NAMES.split(_TYPE_ARGUMENTS.sub("", text).strip("()&* \t\n"))[-1].strip("*&()")

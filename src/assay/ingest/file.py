@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from functools import cached_property
-from typing import NamedTuple
+
+import msgspec
 
 from assay.core.items import TYPE_KINDS, item_id
 from assay.ingest import facts as F
@@ -15,11 +16,11 @@ _TREE = re.compile(r"/(?:lib|libs|src|app|tests?|specs?|examples?|bin|benchmarks
 _OWNING = TYPE_KINDS | {"module", "variable", "constant"}
 
 
-class Sym(NamedTuple):
+class Sym(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
     """A symbol of any file, as light as questions by name need it."""
 
     path: str
-    index: int  # type: ignore[assignment]  # in its file's facts; FILE for the file itself (hides tuple.index)
+    index: int  # in its file's facts; FILE for the file itself
     name: str
     kind: str
     symbol: str

@@ -14,6 +14,7 @@ from assay.ingest.definition import Definition, type_name
 MAX_VALUES = 3  # assigned values remembered per field
 CLASS_LIKE = TYPE_KINDS | {"module", "namespace"}
 FUNCTION_LIKE = frozenset({"function", "method", "constructor", "property", "macro"})
+_BETWEEN_NAMES = re.compile(r"::|[.\\]")
 _DATA = frozenset({"variable", "field", "constant", "type"})
 
 
@@ -212,7 +213,7 @@ class Nesting(Collector):
         """`Foo::bar` written outside Foo is bar in scope Foo; `A::B` as a type stays one path."""
         name = definition.name
         if kind in CLASS_LIKE:
-            return re.split(r"::|[.\\]", name)[-1], scope
+            return _BETWEEN_NAMES.split(name)[-1], scope
         if "::" in name:
             head, _, name = name.rpartition("::")
             scope = scope or (re.sub(r"<.*>|\s", "", head) if self.language.prototypes else type_name(head))

@@ -14,6 +14,7 @@ from assay.ingest.cache import ParseCache, cache_path
 from assay.ingest.compare import compare
 from assay.ingest.history import remember
 from assay.ingest.imported import known_imports
+from assay.ingest.parse import Parsed
 from assay.ingest.report import Progress, Report
 from assay.ingest.sections import collect
 from assay.ingest.update import REBUILD_SHARE, StartAfresh, keep_passed, update
@@ -26,14 +27,14 @@ from assay.store.layout import Home
 def index(root: Path, home: Home, rebuild: bool = False, progress: Progress | None = None) -> Report:
     """Brings the index of `root` up to date and says what was done."""
     progress = progress or Progress()
-    started = time.monotonic()
+    started, since = time.monotonic(), time.time_ns()
     check_root(root)
     with _no_collection(), home.writing(progress.waiting):
         found = scan(root)
         previous, reason = _previous(root, home)
         cache = ParseCache(cache_path(root, home.folder))
         try:
-            report = None
+            report, documents = None, list[Parsed]()
             if previous is not None and not reason and not rebuild:
                 try:
                     report = _continue(root, home, found, previous, cache, progress)
@@ -42,9 +43,9 @@ def index(root: Path, home: Home, rebuild: bool = False, progress: Progress | No
                 except sqlite3.DatabaseError as error:
                     reason = f"{previous.folder}: the index is damaged ({error})"
             if report is None:
-                report = build(root, home, found, cache, progress, known_imports(previous))
+                report, documents = build(root, home, found, cache, progress, known_imports(previous))
                 report.reason = "a rebuild was asked for" if rebuild else reason
-            report.skipped |= collect(root, home, found, cache, progress)
+            report.skipped |= collect(root, home, found, cache, progress, documents, since)
             remember(root, home, progress)
         finally:
             cache.close()

@@ -110,7 +110,7 @@ class FileReader(Texts):
                 decorator, decorator_end = start, end
             elif start == decorator and role in _USES:
                 continue  # the decorator's own receiver
-            if owner != F.FILE and self._of_the_name(order[owner], role, start):
+            if role == F.MENTION and owner != F.FILE and self._of_the_name(order[owner], start):
                 continue
             if role == F.NEW and owner != F.FILE and (order[owner].hoisted or self._before_anonymous(owner, start)):
                 owner = order[owner].parent  # `this.x = new X()`, `new X() {…}`: the function says it
@@ -140,10 +140,10 @@ class FileReader(Texts):
         return out + self._impl_references()
 
     @staticmethod
-    def _of_the_name(definition: Definition, role: int, start: int) -> bool:
+    def _of_the_name(definition: Definition, start: int) -> bool:
         """`Cart::` in the name of a definition written outside Cart."""
         name = definition.name
-        return role == F.MENTION and "::" in name and start < definition.name_start + len(name)
+        return "::" in name and start < definition.name_start + len(name)
 
     def _impl_references(self) -> list[F.Reference]:
         """`impl Trait for Type`: what a bare scope says of the type it belongs to."""

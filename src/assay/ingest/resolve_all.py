@@ -47,7 +47,7 @@ class EdgeRows:
 
     def add(self, path: str, resolved: Resolved) -> None:
         numbers, file = self._numbers, self._files[path]
-        for source, target, kind, provenance, confidence, line in resolved.edges:
+        for (kind, source, target), (provenance, confidence, line) in resolved.edges.items():
             if target.startswith(EXTERNAL):
                 number = -1 - self.externals.setdefault(target[len(EXTERNAL) :], len(self.externals))
             else:
@@ -68,20 +68,27 @@ _work: _Work | None = None  # set before forking, so that workers inherit it
 
 
 def resolve_all(
-    table: Table, paths: list[str], numbers: dict[str, int], files: dict[str, int], tick: Callable[[int], None]
+    table: Table,
+    paths: list[str],
+    numbers: dict[str, int],
+    files: dict[str, int],
+    tick: Callable[[int], None],
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> ResolvedFiles:
-    """Resolves `paths`. `numbers` are those of all ids, `files` those of all paths."""
+    """Resolves `paths`. `numbers` are those of all ids, `files` those of all paths; `meanwhile` is done here while others resolve."""
     global _work
     _work = _Work(Resolver(table), numbers, files)
     try:
         workers = worker_count()
         if len(paths) < ALONE or workers == 1 or "fork" not in multiprocessing.get_all_start_methods():
+            meanwhile()
             return _collect([_resolve_slice(paths, tick)])
         slices = [paths[at : at + SLICE] for at in range(0, len(paths), SLICE)]
         fork = multiprocessing.get_context("fork")
         with ProcessPoolExecutor(workers, mp_context=fork, initializer=begin_worker) as pool:
-            done = []
-            for piece, result in zip(slices, pool.map(_resolve_slice, slices), strict=True):
+            done, results = [], pool.map(_resolve_slice, slices)
+            meanwhile()
+            for piece, result in zip(slices, results, strict=True):
                 done.append(result)
                 tick(len(piece))
         return _collect(done)

@@ -92,7 +92,7 @@ def with_counts(row: C.FileRow, calls: CallCounts) -> C.FileRow:
 
 def finish(
     folder: Path, catalogue: C.Catalogue, edges: E.Array, digests: dict[str, str], found: Scan, configs: dict[str, str],
-    report: Report, indexed_at: int, started: float, new: bool,
+    report: Report, indexed_at: int, started: float,
 ) -> None:  # fmt: skip
     """Writes what is left and seals the generation with what a reader checks; `digests` tell what was written before from damaged files."""
     stats = found.files
@@ -109,7 +109,7 @@ def finish(
             "others": str(found.others), "catalogue_bytes": "0" * 12, **digests,
         }
     )  # fmt: skip
-    catalogue.finish(new)
+    catalogue.finish()
     seal(folder / C.NAME)
 
 
@@ -118,7 +118,7 @@ def seal(path: Path) -> None:
     size = path.stat().st_size
     sealed = C.Catalogue.edit(path)
     sealed.connection.execute("UPDATE meta SET value = ? WHERE key = 'catalogue_bytes'", (f"{size:012d}",))
-    sealed.finish(new=False)
+    sealed.finish()
 
 
 def _stat(files: dict[str, Found], path: str) -> tuple[int, int]:

@@ -83,7 +83,7 @@ def _merge(home: Home, index: Index, documents: list[_Document]) -> Merged:
         imported = imported_edges(imported_rows(catalogue), numbers, index.files)
         edges = np.concatenate([index.edges.all[index.edges.all["file"] > 0], imported])
         catalogue.set_meta({"edges": E.write(folder, edges)})
-        catalogue.finish(new=False)
+        catalogue.finish()
         seal(folder / C.NAME)
     return merged
 

@@ -5,15 +5,14 @@ What a document says is a function of its text, so each is read once for all wor
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from assay.ingest.cache import ParseCache
 from assay.ingest.compare import changed_documents, known_documents
 from assay.ingest.documents.facts import DocumentFacts, decode_document
 from assay.ingest.documents.formats import format_of
-from assay.ingest.parse import parse_files
+from assay.ingest.parse import Parsed, parse_files
 from assay.ingest.report import Progress
 from assay.ingest.version import extractor_version
 from assay.ingest.walk import Found, Scan
@@ -22,9 +21,14 @@ from assay.store.layout import Home
 from assay.store.sections import Document
 
 
-def collect(root: Path, home: Home, found: Scan, cache: ParseCache, progress: Progress) -> dict[str, str]:
-    """Makes the sections those of the documents there are; touches nothing when none of them changed. Returns which could not be read, and why."""
-    path, indexed_at = home.folder / sections.NAME, time.time_ns()
+def collect(
+    root: Path, home: Home, found: Scan, cache: ParseCache, progress: Progress, just_read: Iterable[Parsed], since: int
+) -> dict[str, str]:
+    """Makes the sections those of the documents there are; touches nothing when none of them changed. Returns which could not be read, and why.
+
+    Documents that were `just_read`, after the time `since`, are not read again.
+    """
+    path = home.folder / sections.NAME
     known = known_documents(home.folder)
     changed = changed_documents(root, found, known)
     if not changed and path.exists() == bool(found.documents):
@@ -32,12 +36,14 @@ def collect(root: Path, home: Home, found: Scan, cache: ParseCache, progress: Pr
     if not found.documents:
         path.unlink(missing_ok=True)
         return {}
-    kept = [known.documents[one] for one in found.documents if one not in changed]
-    read = {d.path: d for document in kept if (d := _recalled(document, found.documents[document.path], cache))}
+    read = {parsed.path: _decoded(found.documents[parsed.path], parsed) for parsed in just_read}
+    kept = [known.documents[one] for one in found.documents if one not in changed and one not in read]
+    read |= {d.path: d for document in kept if (d := _recalled(document, found.documents[document.path], cache))}
     waiting = [one for one in sorted(found.documents) if one not in read]
     progress.start("reading documents", len(waiting))
-    read |= {d.path: d for d in _read(root, [found.documents[one] for one in waiting], cache, progress.advance)}
-    sections.write(path, extractor_version(), [read[one] for one in sorted(read)], indexed_at)
+    for parsed in parse_files(root, waiting, cache, progress.advance):
+        read[parsed.path] = _decoded(found.documents[parsed.path], parsed)
+    sections.write(path, extractor_version(), [read[one] for one in sorted(read)], since)
     return unread(read.values())
 
 
@@ -55,16 +61,10 @@ def _recalled(document: Document, file: Found, cache: ParseCache) -> Document | 
     return _document(file, document.hash, decode_document(extracted))
 
 
-def _read(root: Path, files: list[Found], cache: ParseCache, tick: Callable[[int], None]) -> list[Document]:
-    stats = {file.path: file for file in files}
-    out = []
-    for parsed in parse_files(root, stats, cache, tick):
-        file = stats[parsed.path]
-        facts = DocumentFacts(problem=parsed.skip or f"unreadable ({parsed.problem})")
-        if parsed.extracted:
-            facts = decode_document(parsed.extracted)
-        out.append(_document(file, parsed.digest if parsed.extracted else b"", facts))
-    return out
+def _decoded(file: Found, parsed: Parsed) -> Document:
+    if parsed.extracted:
+        return _document(file, parsed.digest, decode_document(parsed.extracted))
+    return _document(file, b"", DocumentFacts(problem=parsed.skip or f"unreadable ({parsed.problem})"))
 
 
 def _document(file: Found, digest: bytes, facts: DocumentFacts) -> Document:

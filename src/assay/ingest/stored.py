@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable
 
+import msgspec
+
 from assay.ingest.file import File, Sym
 from assay.ingest.table import Table
 
@@ -33,7 +35,7 @@ class StoredTable(Table):
         key = (where, *parameters)
         if key not in self._answers:
             rows = self._connection.execute(_SYM + where + _ORDER, parameters)
-            self._answers[key] = [Sym(*row)._replace(test=bool(row[8])) for row in rows]
+            self._answers[key] = [msgspec.structs.replace(Sym(*row), test=bool(row[8])) for row in rows]
         return self._answers[key]
 
     def _named(self, name: str, kin: str) -> list[Sym]:

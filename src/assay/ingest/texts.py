@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from assay.ingest import facts as F
-from assay.ingest.collect import SPACE
 from assay.ingest.definition import Definition
 from assay.ingest.nest import Nesting
 
@@ -13,7 +12,7 @@ MAX_SIGNATURE = 300
 MAX_DOC = 3000
 MAX_LITERAL = 200  # bytes kept of one
 MAX_WORDS = 6000  # characters of body identifiers, and of literals, kept per symbol
-_LITERALS = re.compile(rb'"((?:[^"\\\n]|\\.)*)"|\'((?:[^\'\\\n]|\\.)*)\'|`([^`]*)`')
+_LITERALS = re.compile(rb'("[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|\'[^\'\\\n]*+(?:\\.[^\'\\\n]*+)*+\'|`[^`]*+`)')
 _IDENTIFIERS = re.compile(rb"[^\W\d]\w+")
 _COMMENT_MARKS = re.compile(r"^\s*(?:///?!?|//!|#+!?|/\*+!?|\*+/?|--+|;+|<!--)\s?|\s*\*+/\s*$|\s*-->\s*$")
 
@@ -58,9 +57,9 @@ class Texts(Nesting):
                 size += hole_start - start
             start = max(start, hole_end)
         text = b" ".join(pieces)[: 4 * MAX_WORDS]
-        literals = [(a or b or c)[:MAX_LITERAL] for a, b, c in _LITERALS.findall(text)]
-        identifiers = _IDENTIFIERS.findall(_LITERALS.sub(b" ", text) if literals else text)
-        return _join(identifiers), _join(literals)
+        parts = _LITERALS.split(text)  # code and literals in turn
+        literals = [quoted[1:-1][:MAX_LITERAL] for quoted in parts[1::2]]
+        return _join(_IDENTIFIERS.findall(b" ".join(parts[::2]))), _join(literals)
 
     def _signature(self, definition: Definition) -> str:
         start = self.line_starts[self.line(definition.name_start) - 1]
@@ -69,7 +68,7 @@ class Texts(Nesting):
             newline = self.source.find(b"\n", definition.name_start)
             end = min(definition.end, newline) if newline > 0 else definition.end
         text = self.source[max(start, definition.start) : min(end, start + 2000)].decode("utf-8", "replace")
-        return SPACE.sub(" ", text).strip().rstrip("{:").strip()[:MAX_SIGNATURE]
+        return " ".join(text.split()).rstrip("{:").strip()[:MAX_SIGNATURE]
 
     def _leading_comment(self, start: int) -> str:
         """The comment that ends on the line above, without its marks."""

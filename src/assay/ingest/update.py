@@ -82,7 +82,7 @@ def update(
         catalogue.add_files(rows[path] for path in affected)
         report.files, report.parsed, report.resolved, report.removed = len(rows), len(fresh), len(affected), len(gone)
         digests = {"words": words.write(folder), "columns": columns.write(folder)}
-        finish(folder, catalogue, edges, digests, found, configs, report, indexed_at, started, new=False)
+        finish(folder, catalogue, edges, digests, found, configs, report, indexed_at, started)
     return report
 
 
@@ -179,7 +179,7 @@ def _merge_edges(
     stays[[number for number in replaced if number < len(stays)]] = False
     kept = (old["file"] > 0) & stays[np.maximum(old["file"], 0)]
     imported = imported_rows(catalogue)
-    ids = {i for r in resolved.values() for e in r.edges for i in (e.source, e.target) if not i.startswith(EXTERNAL)}
+    ids = {i for r in resolved.values() for _, *ends in r.edges for i in ends if not i.startswith(EXTERNAL)}
     numbers = catalogue.numbers(ids | {i for row in imported for i in row[:2]})
     fresh = EdgeRows(numbers, {path: row.number for path, row in rows.items()})
     for path, result in resolved.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -41,20 +40,13 @@ _HISTORY = (
     _HERE / "history.py",
     _HERE.parent / "git.py",
     _HERE.parent / "patches.py",
-    *(_HERE.parent / "text" / name for name in ("terms.py", "identifiers.py", "messages.py")),
+    *(_HERE.parent / "text" / name for name in ("terms.py", "stems.py", "identifiers.py", "messages.py")),
 )
 
 
 def word_files() -> list[Path]:
     """What the words of a text depend on, the stemmer included: question and index must agree on them."""
-    found = importlib.util.find_spec("snowballstemmer")
-    folders = (found and found.submodule_search_locations) or []
-    return [
-        _TEXT / "identifiers.py",
-        _TEXT / "terms.py",
-        _STORE / "postings.py",
-        *(Path(folder) / "english_stemmer.py" for folder in folders),
-    ]
+    return [_TEXT / "identifiers.py", _TEXT / "terms.py", _TEXT / "stems.py", _STORE / "postings.py"]
 
 
 def _digest(paths: list[Path]) -> str:

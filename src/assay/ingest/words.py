@@ -5,38 +5,55 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Iterable
+from itertools import chain
 
 import numpy as np
 
 from assay.ingest import facts as F
 from assay.store import postings as P
-from assay.text.terms import terms
+from assay.text.terms import END, pieces, terms, terms_of
 
 _MOST, _LONGEST = 255, 65_535  # a count and a length that their types can hold
 
 
 def count_words(symbols: list[F.SymbolFact], texts: list[F.TextFact]) -> F.WordFacts:
     """The words of a file's items by themselves: its symbols, and last the file, whose name is part of its path."""
-    sizes: list[int] = []
-    flat: list[str] = []
-    for text in _fields(symbols, texts):
-        found = terms(text) if text else []
-        sizes.append(len(found))
-        flat += found
-    vocabulary = list(dict.fromkeys(flat))
-    places = {term: place for place, term in enumerate(vocabulary)}
-    codes = np.fromiter(map(places.__getitem__, flat), "i8", len(flat))
+    vocabulary, codes, slots = _terms_by_slot(f" {END} ".join(_fields(symbols, texts)))
     width, size = len(P.FIELDS), max(len(vocabulary), 1)
-    slots = np.repeat(np.arange(len(sizes)), sizes)
-    keys, rows = np.unique(slots // width * size + codes, return_inverse=True)
-    counts = np.bincount(rows * width + slots % width, minlength=len(keys) * width)
+    items, fields = np.divmod(slots, width)
+    cells, times = np.unique((items * size + codes) * width + fields, return_counts=True)
+    pairs = cells // width  # of an item and a term, once for every field that has it
+    begins = np.diff(pairs, prepend=-1) > 0
+    keys = pairs[begins]
+    counts = np.zeros((len(keys), width), "u1")
+    counts[np.cumsum(begins) - 1, cells % width] = np.minimum(times, _MOST)
+    lengths = np.bincount(slots, minlength=len(texts) * width)
     return F.WordFacts(
         vocabulary,
         (keys % size).astype("<i4").tobytes(),
-        np.minimum(counts, _MOST).astype("u1").tobytes(),
+        counts.tobytes(),
         np.bincount(keys // size, minlength=len(texts)).astype("<i4").tobytes(),
-        np.minimum(sizes, _LONGEST).astype("<u2").tobytes(),
+        np.minimum(lengths, _LONGEST).astype("<u2").tobytes(),
     )
+
+
+def _terms_by_slot(text: str) -> tuple[list[str], P.Array, P.Array]:
+    """The distinct terms of texts that END stands between, and for every term said its place among them and the number of its text.
+
+    A file says the same identifiers again and again: each is looked at once, all else is arithmetic.
+    """
+    said = pieces(text)
+    distinct = {piece: place for place, piece in enumerate(dict.fromkeys(said))}
+    places = np.fromiter(map(distinct.__getitem__, said), "i8", len(said))
+    terms_each = list(terms_of(distinct))
+    flat = list(chain.from_iterable(terms_each))
+    vocabulary = {term: place for place, term in enumerate(dict.fromkeys(flat))}
+    codes = np.fromiter(map(vocabulary.__getitem__, flat), "i8", len(flat))
+    sizes = np.fromiter(map(len, terms_each), "i8", len(terms_each))
+    firsts, many = (np.cumsum(sizes) - sizes)[places], sizes[places]
+    within = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
+    slots = np.repeat(np.cumsum(places == distinct.get(END, -1)), many)
+    return list(vocabulary), codes[np.repeat(firsts, many) + within], slots
 
 
 def _fields(symbols: list[F.SymbolFact], texts: list[F.TextFact]) -> Iterable[str]:

@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 from assay.text.identifiers import words
-from assay.text.terms import stem
+from assay.text.stems import stem
 
 OFTEN_ENOUGH, SURE = 2, 10  # a word and a symbol that met once may be chance; from ten times on more is no surer
 LEAST_WEIGHT, MOST_WEIGHT = 0.3, 0.8

@@ -121,11 +121,7 @@ class Catalogue:
             )
         )
 
-    def finish(self, new: bool) -> None:
-        if new:
-            for statement in _INDEXES.strip().split(";"):
-                if statement.strip():
-                    self.connection.execute(statement)
+    def finish(self) -> None:
         self.connection.execute("COMMIT")
         self.connection.close()
 
@@ -144,6 +140,12 @@ class Catalogue:
         """Adds symbols, each also by its name in lower case, as Python sees it: SQLite knows only English letters."""
         found = ((*row, row.name.lower()) for row in rows)
         self.connection.executemany(f"INSERT INTO symbols VALUES ({_marks(SymbolRow)}, ?)", found)
+
+    def add_indexes(self) -> None:
+        """Of the symbols, when all of them are in."""
+        for statement in _INDEXES.strip().split(";"):
+            if statement.strip():
+                self.connection.execute(statement)
 
     def add_texts(self, rows: Iterable[TextRow]) -> None:
         self.connection.executemany(f"INSERT INTO texts VALUES ({_marks(TextRow)})", rows)

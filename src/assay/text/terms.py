@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
-from functools import cache, lru_cache
+from collections.abc import Iterable, Iterator
 from itertools import chain
-from types import ModuleType
-from typing import Any
 
 from assay.text.identifiers import words
+from assay.text.stems import stem
 
-_PIECE = re.compile(r"\w+")
+END = "\0"  # a piece by itself and of no terms: it may stand between texts that are cut to pieces together
+_PIECE = re.compile(rf"[\w{END}]+")
+_SPACED = "".join(letter if letter.isalnum() or letter in f"_{END}" else " " for letter in map(chr, range(128)))
 _MOST = 1 << 16  # identifiers remembered; every worker has its own
-_CHANGING = frozenset("cdegilmnrsty")  # every English ending that a stem is without ends so
 
 
 def terms(text: str) -> list[str]:
     """`parsedHeaders of an HTTPRequest` → pars, header, of, an, http, request. Stop words stay: what to leave out is the caller's matter."""
+    return list(chain.from_iterable(terms_of(pieces(text))))
+
+
+def pieces(text: str) -> list[str]:
+    """The identifiers and numbers of a text."""
+    return text.translate(_SPACED).split() if text.isascii() else _PIECE.findall(text)
+
+
+def terms_of(identifiers: Iterable[str]) -> Iterator[tuple[str, ...]]:
+    """The terms of each identifier."""
     if len(_known) > _MOST:
         _known.clear()
-    return list(chain.from_iterable(map(_known.__getitem__, _PIECE.findall(text))))
+    return map(_known.__getitem__, identifiers)
 
 
 class _Known(dict[str, tuple[str, ...]]):
@@ -33,19 +41,3 @@ class _Known(dict[str, tuple[str, ...]]):
 
 
 _known = _Known()
-
-
-@lru_cache(maxsize=1 << 16)
-def stem(word: str) -> str:
-    """A lower-case word without its English endings."""
-    return str(_stemmer().stemWord(word)) if len(word) > 2 and word[-1] in _CHANGING else word
-
-
-@cache
-def _stemmer() -> Any:
-    # English alone, under a name of our own: the package imports thirty languages, which takes 20 ms, or a C library of another version
-    found = importlib.util.find_spec("snowballstemmer")
-    package = ModuleType("assay_snowball")
-    package.__path__ = list((found and found.submodule_search_locations) or ())
-    sys.modules[package.__name__] = package
-    return importlib.import_module("assay_snowball.english_stemmer").EnglishStemmer()

@@ -6,9 +6,10 @@ Whether a name is one of a definition here is asked when the index is searched, 
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable
-from functools import lru_cache
+from itertools import chain
+from operator import attrgetter
 from typing import NamedTuple
 
 from assay.text.terms import terms
@@ -21,6 +22,7 @@ _NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|#|->)[^\W\d]\w*)*")
 _PATH = re.compile(r"(?:[\w.]+/)+\w+\.\w+")
 _QUALIFIERS = 2  # names before the last that are kept: more never tell apart
 _SHORTEST, _SHORTEST_QUALIFIED = 3, 2  # letters of a name: shorter ones are variables; endings of files may be shorter
+_MOST = 1 << 16  # pieces remembered; every worker has its own
 _HEADING = 2  # times that a word of the headings counts more
 
 
@@ -31,23 +33,33 @@ class Piece(NamedTuple):
     name: str
 
 
+_TERMS = attrgetter("terms")
+
+
 def read(text: str, headings: Iterable[str]) -> tuple[dict[str, int], list[str]]:
     """How often a section has each term, those of its headings counted more often, and the names it mentions, in order."""
-    counts: defaultdict[str, int] = defaultdict(int)
-    names: set[str] = set()
-    for piece, times in Counter(_PIECE.findall(text)).items():
-        found, name = piece_of(piece)
-        for term in found:
-            counts[term] += times
-        if name:
-            names.add(name)
+    if len(_known) > _MOST:
+        _known.clear()
+    pieces = _PIECE.findall(text)
+    counts = Counter(chain.from_iterable(map(_TERMS, map(_known.__getitem__, pieces))))
+    names = {_known[piece].name for piece in set(pieces)}
     for heading in headings:
         for term in terms(heading):
             counts[term] += _HEADING
-    return dict(counts), sorted(names)
+    return dict(counts), sorted(names - {""})
 
 
-@lru_cache(maxsize=1 << 16)  # documents of a project say the same things
+class _Known(dict[str, Piece]):
+    """The pieces met: documents of a project say the same things."""
+
+    def __missing__(self, piece: str) -> Piece:
+        found = self[piece] = piece_of(piece)
+        return found
+
+
+_known = _Known()
+
+
 def piece_of(piece: str) -> Piece:
     """`:func:`~flask.url_for`` is met as `~flask.url_for``: the terms flask, url, for and the name flask.url_for."""
     bare = piece.strip(_MARKS)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
+import msgspec
+
 from assay.core.items import TYPE_KINDS
 from assay.ingest import facts as F
 from assay.ingest.file import File, Sym
@@ -16,7 +18,7 @@ MAX_ANCESTORS = 150  # of one type; deeper hierarchies are cut
 MAX_LOOKUPS = 12  # type expressions inside one another
 
 
-class Value(NamedTuple):
+class Value(msgspec.Struct, frozen=True, gc=False):
     """What an expression denotes.
 
     item: the symbol itself. instance: an object of type `sym`. file/folder/space: a module, package folder or namespace called `name`.

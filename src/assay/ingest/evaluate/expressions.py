@@ -88,7 +88,7 @@ class Expressions(EvaluatorBase):
             passing = name in file.language.transparent or name in file.language.elements
             if passing and value and value.kind in ("instance", "object") and segment.startswith(name + "()"):
                 segment = name + segment[len(name) + 2 :]
-            value = self._marks(value, segment, file.language.capital_types)
+            value = self._marks(value, segment[len(name) :], file.language.capital_types)
         return value
 
     def first_segment(self, segment: str, file: File, at: int, line: int, local: bool = True) -> Value | None:
@@ -103,7 +103,7 @@ class Expressions(EvaluatorBase):
             owner = self.enclosing_type(file, at)
             if owner:
                 kind = "item" if name in ("cls", "Self", "static") else "instance"
-                return self._marks(Value(kind, owner), segment)
+                return self._marks(Value(kind, owner), segment[len(name) :])
             if language.imports == "rust" and name == "self":
                 return Value("file", name=file.path)
         if language.imports == "rust" and name in ("crate", "super", "$crate"):
@@ -123,15 +123,12 @@ class Expressions(EvaluatorBase):
             value = Value("file", name=file.path)
         if value is None:
             value = LOCAL if name in language.implicit_locals else Value("outside", name=name)
-        return self._marks(value, segment, language.capital_types)
+        return self._marks(value, segment[len(name) :], language.capital_types)
 
-    def _marks(self, value: Value | None, segment: str, capital_types: bool = True) -> Value | None:
+    def _marks(self, value: Value | None, marks: str, capital_types: bool = True) -> Value | None:
         """Applies the calls, elements and literals written after a name."""
-        marks = segment[len(bare(segment)) :]
-        if value is not None:
+        if value is not None and value.kind == "item":
             value = self.meant(value, marks.startswith("()"))
-        if value is not None and not marks:
-            return value
         while value is not None and marks:
             mark, marks = marks[:2], marks[2:]
             if mark == "[]":

@@ -184,19 +184,20 @@ class Hierarchy(EvaluatorBase):
 
     def own_member(self, sym: Sym, name: str) -> list[Sym]:
         """Members of that name which the type defines itself, in its body or outside it."""
-        file = self.table.file(sym.path)
-        if file is None or sym.index == F.FILE:
+        if sym.index == F.FILE:
             return []
-        for key in file.type_keys(sym.index):
-            found = self._owned.get((key, name))
-            if found is None:
-                found = self.table.member(key, name)
-                found = self._owned[key, name] = (
-                    sorted(found, key=lambda s: (s.test, self.is_stub(s))) if len(found) > 1 else found
-                )
-            self.table.reads.add(name)
+        self.table.reads.add(name)
+        found = self._owned.get((sym.id, name))
+        if found is None:
+            found = self._owned[sym.id, name] = self._own_member(sym, name)
+        return found
+
+    def _own_member(self, sym: Sym, name: str) -> list[Sym]:
+        file = self.table.file(sym.path)
+        for key in file.type_keys(sym.index) if file else ():
+            found = self.table.member(key, name)
             if found:
-                return found
+                return sorted(found, key=lambda s: (s.test, self.is_stub(s))) if len(found) > 1 else found
         return []
 
     def member(self, sym: Sym, name: str, above: bool = False) -> list[Sym]:

@@ -58,10 +58,11 @@ class Names(EvaluatorBase):
         """Scope by scope outwards, then the file, then what other files offer."""
         self.table.reads.add(name)
         language = file.language
+        maybe_local = name in file.local_names
         inner, passed, start = True, False, at
         while at != F.FILE:
             fact = file.facts.symbols[at]
-            rows = self._seen(file, at, name, line)
+            rows = self._seen(file, at, name, line) if maybe_local else []
             if rows and local and (at == start or language.closures) and (bound := self._bound(rows, file, at, line)):
                 return bound
             inside = file.children[at].get(name, ()) if at in file.children else ()
@@ -75,7 +76,7 @@ class Names(EvaluatorBase):
                     first = self._first(file, file.children[fact.parent].get(name, ())) if fact.nth > 1 else None
                     found = first or file.sym(at)
             else:
-                found = self._first(file, inside)
+                found = self._first(file, inside) if inside else None
                 if found and language.closed_types and found.kind != "function":
                     found = None
             if found is None and fact.scope and language.implicit_self:
@@ -85,7 +86,7 @@ class Names(EvaluatorBase):
             if fact.kind not in DATA:
                 inner = False
             at = fact.parent
-        rows = self._seen(file, F.FILE, name, line)
+        rows = self._seen(file, F.FILE, name, line) if maybe_local else []
         unhidden = local and rows and (name not in file.top or (line and rows[0].until))
         if unhidden and (start == F.FILE or language.closures) and (bound := self._bound(rows, file, F.FILE, line)):
             return bound

@@ -32,7 +32,7 @@ class Resolver(Imports, Calls, Guesses, Uses, Relations):
         self._types()
         self._tests()
         self._similar()
-        return Resolved(list(self.edges.values()), self.table.reads, CallCounts(*self.counts))
+        return Resolved(self.edges, self.table.reads, CallCounts(*self.counts))
 
     def _reference(self, row: F.Reference) -> None:
         source = self.file.sym(row.source)

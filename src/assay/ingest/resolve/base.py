@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from assay.core.edges import EXTERNAL, Edge
+from assay.core.edges import EXTERNAL
 from assay.core.items import TYPE_KINDS
 from assay.ingest import facts as F
 from assay.ingest.chains import bare
@@ -47,15 +47,19 @@ class CallCounts(NamedTuple):
     everyday: int  # of the external: methods of unknown objects with everyday names that the repository happens to define as well
 
 
+# edges by type, source and target: provenance, confidence and line of each
+Edges = dict[tuple[str, str, str], tuple[str, float, int]]
+
+
 class Resolved(NamedTuple):
     """A file's edges, the keys of everything that was asked to find them, and its call counts."""
 
-    edges: list[Edge]
+    edges: Edges
     reads: set[str]
     calls: CallCounts
 
 
-class Outcome(NamedTuple):
+class Outcome(msgspec.Struct, frozen=True, gc=False):
     """How a call or name ended: items with their confidence, or an external name, or neither."""
 
     items: tuple[tuple[Sym, float, str], ...] = ()
@@ -115,24 +119,26 @@ class ResolverBase:
         """Begins a file: nothing asked, nothing found yet."""
         self.file = file
         self.table.reads, self.table.frame = set(), Frame()
-        self.edges: dict[tuple[str, str, str], Edge] = {}
+        self.edges: Edges = {}
         self.counts = [0] * len(CallCounts._fields)
         self.called: dict[int, dict[Sym, int]] = defaultdict(dict)  # what each symbol calls, and on which line first
         self.outcomes: dict[tuple[object, ...], Outcome] = {}  # of calls, by place and words
 
     def _add(self, source: Sym, target: Sym | str, kind: str, confidence: float, provenance: str, line: int) -> None:
         """Adds an edge, or strengthens the same one found before."""
-        if isinstance(target, str) and self.file.language.separator != "." and ":" not in target:
-            target = PATH.sub(r"\1" + self.file.language.separator, target)
-        target_id = EXTERNAL + target if isinstance(target, str) else target.id
+        if isinstance(target, Sym):
+            target_id = target.id
+        elif self.file.language.separator != "." and ":" not in target:
+            target_id = EXTERNAL + PATH.sub(r"\1" + self.file.language.separator, target)
+        else:
+            target_id = EXTERNAL + target
         source_id = source.id
         if source_id == target_id and kind != "calls":
             return
         key = (kind, source_id, target_id)
         known = self.edges.get(key)
-        if known is None or known.confidence < confidence:
-            at = known.line if known else line
-            self.edges[key] = Edge(source_id, target_id, kind, provenance, confidence, at)
+        if known is None or known[1] < confidence:
+            self.edges[key] = (provenance, confidence, known[2] if known else line)
 
     # the questions the parts ask each other; each is answered in its own module
 
