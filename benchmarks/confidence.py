@@ -68,7 +68,7 @@ def told_of(name: str, path: Path, fitted_on: bool = False) -> Told:
     sample = sample_of(cases, "symbol")
     if fitted_on:
         return Told(name, cases, left_out(sample, limits()))
-    shipped = weights()
+    shipped = weights(cases[0]["profile"])
     return Told(name, cases, said_by(np.array([shipped.base, *(shipped.signs[one] for one in LIMITS)]), sample.signs))
 
 

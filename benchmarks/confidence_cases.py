@@ -46,7 +46,8 @@ def cases(
             continue
         first = [Hit(one.item.id, one.item.symbol, one.item.path) for one in engine.first(ranking, FIRST)]
         right = dict.fromkeys((*LEVELS, "file"), False) if foreign else judged(task, first)
-        yield {"repository": name, "id": task.id, "foreign": foreign, "signs": asdict(signs(ranking)), "right": right}
+        who = {"profile": profile, "repository": name, "id": task.id, "foreign": foreign}
+        yield who | {"signs": asdict(signs(ranking)), "right": right}
 
 
 def judged(task: GoldenQuery, first: Sequence[Hit]) -> dict[str, bool]:
@@ -88,7 +89,7 @@ def main() -> None:
     parser.add_argument("--golden", type=Path)
     parser.add_argument("--roots", type=Path)
     parser.add_argument("--indexes", type=Path)
-    parser.add_argument("--profile", default="default", help="how to rank; the weights were fitted on the default")
+    parser.add_argument("--profile", default="default", help="how to rank")
     given = parser.parse_args()
     try:
         if given.golden and given.roots:

@@ -1,6 +1,6 @@
 """Fits what the signs of confidence are worth, and writes src/assay/retrieve/confidence.json; the same cases give the same bytes.
 
-    python benchmarks/confidence_cases.py --work DIR --named > cases.jsonl
+    for profile in default change; do python benchmarks/confidence_cases.py --work DIR --named --profile $profile; done > cases.jsonl
     python scripts/fit_confidence.py cases.jsonl [--print]
 
 scripts/histories.json names the repositories, their commits and a digest of their tasks; benchmarks/mined.py prepares them (`--tasks 100`). Tasks of
@@ -23,6 +23,7 @@ sys.path[:0] = [str(HERE / "benchmarks"), str(HERE / "src")]
 from calibration import Floats, Sample, figures, fit, left_out, threshold  # noqa: E402
 
 from assay.retrieve.confidence import VERSION, WEIGHTS  # noqa: E402
+from assay.retrieve.profile import DEFAULT, LEARNED  # noqa: E402
 
 FOREIGN = 0.1  # the share of tasks that are about something else
 NOT_HERE = (
@@ -50,19 +51,30 @@ def limits() -> Floats:
     return np.array(list(LIMITS.values()), dtype=np.float64)
 
 
-def fitted(cases: list[dict[str, Any]]) -> dict[str, Any]:
-    """The weights, the threshold, and what they were fitted on."""
+def table(cases: list[dict[str, Any]]) -> dict[str, Any]:
+    """All that is written: the threshold, which is that of the default, and the weights of each profile."""
+    own = {name: [case for case in cases if case["profile"] == name] for name in (DEFAULT, LEARNED)}
+    return {"version": VERSION, "threshold": threshold_of(own[DEFAULT])} | {
+        "profiles": {name: fitted(some) for name, some in own.items()}
+    }
+
+
+def threshold_of(cases: list[dict[str, Any]]) -> float:
+    """Below it, those who are told "probably not here" are told so rightly."""
     sample = sample_of(cases, "symbol")
-    said = left_out(sample, limits())
-    weights = [round(float(one), DIGITS) for one in fit(sample, limits())]
     near = sample_of(cases, NOT_HERE).outcome
-    below = threshold(said, near, sample.weight, TOLD_RIGHT, [step / 100 for step in range(1, 100)])
-    told = figures(said, sample.outcome, sample.weight)
+    steps = [step / 100 for step in range(1, 100)]
+    return threshold(left_out(sample, limits()), near, sample.weight, TOLD_RIGHT, steps)
+
+
+def fitted(cases: list[dict[str, Any]]) -> dict[str, Any]:
+    """The weights of one profile, and what they were fitted on."""
+    sample = sample_of(cases, "symbol")
+    weights = [round(float(one), DIGITS) for one in fit(sample, limits())]
+    told = figures(left_out(sample, limits()), sample.outcome, sample.weight)
     return {
-        "version": VERSION,
         "base": weights[0],
         "signs": dict(zip(LIMITS, weights[1:], strict=True)),
-        "threshold": below,
         "fitted on": {
             "repositories": len(set(sample.group)),
             "tasks": sum(not case["foreign"] for case in cases),
@@ -78,7 +90,7 @@ def main() -> None:
     parser.add_argument("--print", action="store_true", help="show what would be written")
     given = parser.parse_args()
     cases = [json.loads(line) for line in given.cases.read_text("utf-8").splitlines()]
-    text = json.dumps(fitted(cases), indent=2) + "\n"
+    text = json.dumps(table(cases), indent=2) + "\n"
     if given.print:
         print(text, end="")
     else:

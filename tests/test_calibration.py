@@ -86,6 +86,7 @@ def test_cases_of_other_repositories_count_as_much_as_is_assumed_and_the_same_ca
     chosen = np.random.default_rng(3)
     cases = [
         {
+            "profile": ("default", "change")[number % 2],
             "repository": f"r{number % 3}",
             "foreign": number % 4 == 0,
             "signs": dict(zip(fitting.LIMITS, chosen.random(len(fitting.LIMITS)).tolist(), strict=True)),
@@ -96,11 +97,14 @@ def test_cases_of_other_repositories_count_as_much_as_is_assumed_and_the_same_ca
     sample = fitting.sample_of(cases, "symbol")
     foreign = np.array([case["foreign"] for case in cases])
     assert sample.weight[foreign].sum() / sample.weight.sum() == pytest.approx(0.1)
-    assert json.dumps(fitting.fitted(cases)) == json.dumps(fitting.fitted(cases))
+    table = fitting.table(cases)
+    assert json.dumps(table) == json.dumps(fitting.table(cases))
+    assert {name: own["fitted on"]["tasks"] for name, own in table["profiles"].items()} == {"default": 60, "change": 120}
 
 
 def test_the_manifest_names_what_was_fitted_on() -> None:
     named = json.loads((ROOT / "scripts/histories.json").read_text("utf-8"))["repositories"]
-    fitted = json.loads((ROOT / "src/assay/retrieve/confidence.json").read_text("utf-8"))["fitted on"]
-    assert sum(row.get("confidence", True) for row in named) == fitted["repositories"]
+    profiles = json.loads((ROOT / "src/assay/retrieve/confidence.json").read_text("utf-8"))["profiles"]
+    for own in profiles.values():
+        assert sum(row.get("confidence", True) for row in named) == own["fitted on"]["repositories"]
     assert all(len(row["cutoff"]) == len(row["head"]) == 40 for row in named)

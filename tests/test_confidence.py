@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import assay as package
 from assay.core.learned import NOTHING
-from assay.retrieve.confidence import VERSION, WEIGHTS, Signs, confidence, signs, unseen_words, weights
+from assay.retrieve.confidence import VERSION, WEIGHTS, Signs, confidence, shipped_threshold, signs, unseen_words, weights
 from assay.retrieve.configuration import ContextSettings
 from assay.retrieve.engine import Engine
 from assay.retrieve.misspelt import like
@@ -122,9 +122,16 @@ def test_equal_rankings_are_equally_sure_whatever_the_scale_of_scores(index: Ind
 
 def test_nothing_found_is_never_right_and_a_profile_without_the_signs_says_nothing(index: Index) -> None:
     assert _chance(index, "zzyzx") == 0.0
-    for name in ("lexical", "seed", "change"):
+    for name in ("lexical", "seed"):
         assert _chance(index, "basket", PROFILES[name]) is None
     assert _chance(index, "basket", PROFILES["no-history"]) is not None
+
+
+def test_what_a_change_touches_has_a_chance_of_its_own(index: Index) -> None:
+    by_hand, learned = (_chance(index, "total price of the basket", PROFILES[name]) for name in ("default", "change"))
+    assert by_hand is not None
+    assert learned is not None
+    assert by_hand != learned
 
 
 def test_one_symbol_and_an_empty_index_have_an_answer(repository: Repository, tmp_path: Path) -> None:
@@ -141,31 +148,34 @@ def test_one_symbol_and_an_empty_index_have_an_answer(repository: Repository, tm
 
 # what the signs are worth
 
+NAMES = st.sampled_from(["default", "change"])
 SHARES = st.floats(0, 1)
 SIGNS = st.builds(
     Signs, SHARES, st.sampled_from([0.0, 1.0]), st.sampled_from([0.0, 1.0]), SHARES, SHARES, SHARES, st.floats(0, 9), st.floats(0, 14)
 )  # fmt: skip
 
 
-@given(SIGNS)
-def test_it_is_never_certain(seen: Signs) -> None:
-    assert 0 < weights().chance(seen) < 1
+@given(NAMES, SIGNS)
+def test_it_is_never_certain(name: str, seen: Signs) -> None:
+    assert 0 < weights(name).chance(seen) < 1
 
 
-@given(SIGNS, SHARES, SHARES)
-def test_more_words_unseen_never_make_it_surer(seen: Signs, one: float, other: float) -> None:
+@given(NAMES, SIGNS, SHARES, SHARES)
+def test_more_words_unseen_never_make_it_surer(name: str, seen: Signs, one: float, other: float) -> None:
     less, more = sorted((one, other))
-    chances = [weights().chance(replace(seen, unseen=unseen)) for unseen in (less, more)]
+    chances = [weights(name).chance(replace(seen, unseen=unseen)) for unseen in (less, more)]
     assert chances[0] >= chances[1]
 
 
 def test_the_weights_are_for_these_signs_and_turn_the_way_sense_demands() -> None:
     table = json.loads((Path(package.__file__).parent / "retrieve" / WEIGHTS).read_text("utf-8"))
     assert table["version"] == VERSION
-    assert list(table["signs"]) == [field.name for field in fields(Signs)]
     ways = {"tenth": -1, "called": 1, "pointed": 1, "agreement": 1, "covered": 1, "unseen": -1, "names": 1, "size": -1}
-    assert all(table["signs"][name] * way >= 0 for name, way in ways.items())
-    assert ContextSettings().threshold == weights().threshold
+    assert list(table["profiles"]) == ["default", "change"]
+    for fitted in table["profiles"].values():
+        assert list(fitted["signs"]) == [field.name for field in fields(Signs)]
+        assert all(fitted["signs"][name] * way >= 0 for name, way in ways.items())
+    assert ContextSettings().threshold == shipped_threshold()
 
 
 # how it is told

@@ -13,16 +13,17 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from assay.retrieve.order import Ints, highest
-from assay.retrieve.profile import Profile
+from assay.retrieve.profile import DEFAULT, LEARNED, Profile
 from assay.retrieve.ranking import Ranking
 from assay.retrieve.reading import LONGEST
 from assay.text.terms import terms
 
 FIRST = 5  # items among which a right one is hoped for
 WEIGHTS = "confidence.json"
-VERSION = 1  # of the signs: weights of another version are not for them
+VERSION = 2  # of the signs and the file: weights of another version are not for them
 _TENTH = 10
 _SMALLEST, _LARGEST = 150, 25_000  # items of the repositories that were fitted on: beyond, size tells no more
 _NAMED = 5  # words that nothing has which are told
@@ -46,11 +47,10 @@ class Signs:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What a sign is worth, as log odds, and the chance below which an answer says that it is probably not here."""
+    """What a sign is worth, as log odds."""
 
     base: float
     signs: Mapping[str, float]
-    threshold: float
 
     def chance(self, seen: Signs) -> float:
         odds = self.base + sum(self.signs[name] * value for name, value in asdict(seen).items())
@@ -58,22 +58,36 @@ class Weights:
 
 
 @cache
-def weights() -> Weights:
-    """Those that come with this version."""
-    table = json.loads(Path(__file__).with_name(WEIGHTS).read_text("utf-8"))
-    return Weights(table["base"], table["signs"], table["threshold"])
+def _table() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(Path(__file__).with_name(WEIGHTS).read_text("utf-8"))
+    return found
 
 
-def has_signs(profile: Profile) -> bool:
-    """Whether a profile ranks by what the signs are read from; for another one nothing is known."""
-    return bool(profile.walk and profile.channels.get("names")) and profile.scoring == "shares" and not profile.ranker
+@cache
+def weights(name: str) -> Weights:
+    """Those that come with this version for a profile that they were fitted on."""
+    fitted = _table()["profiles"][name]
+    return Weights(fitted["base"], fitted["signs"])
+
+
+def shipped_threshold() -> float:
+    """The chance below which an answer says that it is probably not here."""
+    return float(_table()["threshold"])
+
+
+def fitted_for(profile: Profile) -> str | None:
+    """The profile whose weights hold for this one; None if it does not rank by what the signs are read from."""
+    if not (profile.walk and profile.channels.get("names") and profile.scoring == "shares"):
+        return None
+    return LEARNED if profile.ranker else DEFAULT
 
 
 def confidence(ranking: Ranking, profile: Profile) -> float | None:
     """The chance that one of the first five is right; 0 when nothing was found, None where a profile gives no signs."""
-    if not has_signs(profile):
+    name = fitted_for(profile)
+    if name is None:
         return None
-    return weights().chance(signs(ranking)) if ranking.scores.any() else 0.0
+    return weights(name).chance(signs(ranking)) if ranking.scores.any() else 0.0
 
 
 def signs(ranking: Ranking) -> Signs:

@@ -40,7 +40,7 @@ class ContextSettings:
     budget: int = 50_000  # tokens
     k: int = 50  # items
     format: str = "text"
-    threshold: float = 0.2  # of confidence, below which an answer says that it is probably not here
+    threshold: float = 0.23  # of confidence, below which an answer says that it is probably not here
 
 
 @dataclass(frozen=True, slots=True)
