@@ -27,11 +27,11 @@ from fit_confidence import LIMITS, limits, sample_of  # noqa: E402
 from assay.evaluate.report.drawing import label, x_axis, y_axis  # noqa: E402
 from assay.evaluate.report.markup import Markup, element  # noqa: E402
 from assay.evaluate.report.scales import Scale  # noqa: E402
-from assay.retrieve.confidence import weights  # noqa: E402
+from assay.retrieve.confidence import shipped_threshold, weights  # noqa: E402
 
 LEVELS = {"symbol": "definition", "generous": "definition, generously", "file": "file"}
 HEAD = ("tasks", "right", "cases", "came", "said", "AUC", "Brier", "ECE")
-THRESHOLDS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
+THRESHOLDS = sorted({0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, shipped_threshold()})
 FEW = 200  # cases: with fewer, five parts are drawn and not ten
 TICKS = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
 
