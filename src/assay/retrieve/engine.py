@@ -7,7 +7,6 @@ task ──▶ reading ──▶ BM25F × factors ─┬─▶ containers ↔ me
 from __future__ import annotations
 
 import copy
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,7 +15,7 @@ import numpy as np
 
 from assay.core.learned import NOTHING, Learned
 from assay.core.packs import Ranked
-from assay.retrieve import noise, scoring, seeds
+from assay.retrieve import gains, noise, scoring, seeds
 from assay.retrieve.channels import Channels, Vectors
 from assay.retrieve.commits import Commits
 from assay.retrieve.documents import symbol_shares
@@ -26,7 +25,7 @@ from assay.retrieve.evidence import Evidence, read_alike
 from assay.retrieve.fusion import Channel, K, fuse, totals
 from assay.retrieve.graph import Graph
 from assay.retrieve.lexical import Lexical, Weighed, rarity_of, saturated
-from assay.retrieve.order import Floats, added_up, highest, line, multiplied, share_of_best, summed
+from assay.retrieve.order import Floats, highest, line, multiplied, summed
 from assay.retrieve.profile import Profile
 from assay.retrieve.ranking import Ranking
 from assay.retrieve.reading import Reading, read
@@ -40,9 +39,7 @@ if TYPE_CHECKING:
     from assay.store.several.beside import Histories, SectionsOfAll
 
 _NEIGHBOURHOOD = 200  # items of the walk among which HITS is run
-_CHECKED = 100  # of the best that are looked at for overloads and noise: more than anybody asks for
-_FIRST = 10  # of the best whose order is looked at again
-_FOCUS = 40  # of the best that say which folder the task is about
+_CHECKED = 100  # of the best that are looked at for noise: more than anybody asks for
 
 
 class Engine:
@@ -146,7 +143,7 @@ class Engine:
         def commits() -> Commits:
             return evidence.once("commits", lambda: Commits(self._history, reading.terms))
 
-        gains: dict[str, tuple[float, Callable[[], Floats]]] = {
+        weighted: dict[str, tuple[float, Callable[[], Floats]]] = {
             "name": (profile.name_precision, lambda: lexical.name_precision(self._all.name_rarity)),
             "phrase": (profile.phrase, lambda: lexical.has_phrase(reading.phrases)),
             "authority": (profile.authority, lambda: self.graph.uses),
@@ -163,7 +160,7 @@ class Engine:
         if profile.coverage:
             factors["coverage"] = line(lexical.coverage, profile.coverage, 1 - profile.coverage)
         return factors | {
-            name: line(evidence.once(name, values), weight, 1) for name, (weight, values) in gains.items() if weight
+            name: line(evidence.once(name, values), weight, 1) for name, (weight, values) in weighted.items() if weight
         }
 
     def _kinds_for(self, called: Sequence[int]) -> Floats:
@@ -184,9 +181,9 @@ class Engine:
         Neither needs to have a word of the task.
         """
         gain = self.profile.certain * (float(direct.max()) or 1.0)
-        gains = {one.number: one.weight * gain * K / (K + rank) for rank, one in enumerate(learned.vocabulary)}
-        gains |= {number: gain * K / (K + rank) for rank, number in enumerate(certain)}
-        return self._all.by_symbol(gains)
+        found = {one.number: one.weight * gain * K / (K + rank) for rank, one in enumerate(learned.vocabulary)}
+        found |= {number: gain * K / (K + rank) for rank, number in enumerate(certain)}
+        return self._all.by_symbol(found)
 
     # -- seeds, walk and score -----------------------------------------------------------------------------------------
 
@@ -236,18 +233,15 @@ class Engine:
 
     def _gains(self) -> dict[str, Callable[[Ranking], Floats]]:
         """What multiplies the sum of the parts, one after the other: the learned order comes before names that repeat are lowered in it."""
-        learned = {"ranker": self._learned_order} if self.profile.ranker else {}
-        own = {"own": self._own_gain} if self.profile.own and not learned else {}
-        return {"folder": self._folder_gain, **learned, "repeated": self._repeated, **own}
-
-    def _folder_gain(self, ranking: Ranking) -> Floats:
-        """What each item gains by how much of the best stands in the same folder."""
-        scores = ranking.scores
-        if not self.profile.folder:
-            return np.ones(self._all.size)
-        best = highest(scores, _FOCUS)
-        mass = added_up(self._all.folders[best], scores[best], len(self._all.file_folders))
-        return np.asarray(line(share_of_best(mass), self.profile.folder, 1)[self._all.folders])
+        profile, everything = self.profile, self._all
+        found: dict[str, Callable[[Ranking], Floats]] = {}
+        found["folder"] = lambda ranking: gains.folder(ranking, everything, profile.folder)
+        if profile.ranker:
+            found["ranker"] = self._learned_order
+        found["repeated"] = lambda ranking: gains.repeated(ranking, everything, self.index, profile)
+        if profile.own and not profile.ranker:
+            found["own"] = lambda ranking: gains.own(ranking, profile.own)
+        return found
 
     def _learned_order(self, ranking: Ranking) -> Floats:
         from assay.retrieve.ranker.order import gain
@@ -260,30 +254,6 @@ class Engine:
         from assay.retrieve.ranker.model import DEPTH
 
         return Candidates(Asked(self.index, self._all, self.graph, self._history, ranking), DEPTH)
-
-    def _repeated(self, ranking: Ranking) -> Floats:
-        """What the same name again counts, the best standing for all: another overload in the file, or a namesake in another one."""
-        loss = np.ones(self._all.size)
-        best = highest(ranking.scores, _CHECKED).tolist()
-        symbols = self.index.symbols_of(best)
-        before: Counter[tuple[int, str]] = Counter()  # file and name; file 0 for any
-        for number in best:
-            here, anywhere = (int(self._all.files[number]), symbols[number]), (0, symbols[number])
-            overload, namesake = self.profile.overload ** before[here], self.profile.namesake ** before[anywhere]
-            loss[number] = overload if before[here] else namesake
-            before[here] += 1
-            before[anywhere] += 1
-        return loss
-
-    def _own_gain(self, ranking: Ranking) -> Floats:
-        """Puts the first in another order, their scores staying: company brought them there, what is said of each itself decides."""
-        gain = np.ones(self._all.size)
-        first = highest(ranking.scores, _FIRST)
-        said = (ranking.direct + ranking.pointed) * ranking.factors.get("name", 1.0)
-        before = ranking.scores[first]
-        order = np.argsort(-before * (1 + self.profile.own * share_of_best(said[first])), kind="stable")
-        gain[first[order]] = before / before[order]
-        return gain
 
     def _leave_out_noise(self, scores: Floats, reading: Reading, dropped: dict[int, str]) -> None:
         if self.profile.noise:
