@@ -99,7 +99,10 @@ def test_cases_of_other_repositories_count_as_much_as_is_assumed_and_the_same_ca
     assert sample.weight[foreign].sum() / sample.weight.sum() == pytest.approx(0.1)
     table = fitting.table(cases)
     assert json.dumps(table) == json.dumps(fitting.table(cases))
-    assert {name: own["fitted on"]["tasks"] for name, own in table["profiles"].items()} == {"default": 60, "change": 120}
+    assert {name: own["fitted on"]["tasks"] for name, own in table["profiles"].items()} == {
+        "default": 60,
+        "change": 120,
+    }
 
 
 def test_the_manifest_names_what_was_fitted_on() -> None:

@@ -14,7 +14,16 @@ from hypothesis import strategies as st
 
 import assay as package
 from assay.core.learned import NOTHING
-from assay.retrieve.confidence import VERSION, WEIGHTS, Signs, confidence, shipped_threshold, signs, unseen_words, weights
+from assay.retrieve.confidence import (
+    VERSION,
+    WEIGHTS,
+    Signs,
+    confidence,
+    shipped_threshold,
+    signs,
+    unseen_words,
+    weights,
+)
 from assay.retrieve.configuration import ContextSettings
 from assay.retrieve.engine import Engine
 from assay.retrieve.misspelt import like
