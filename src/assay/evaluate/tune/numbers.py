@@ -13,7 +13,7 @@ TUNED: Values = {
     "name_precision": (0.0, 0.15, 0.6, 1.0),
     "phrase": (0.25, 0.5),
     "authority": (0.0, 0.35, 1.2, 2.0),
-    "history": (0.0, 1.0, 2.0, 4.0),
+    "history": (0.0, 0.7, 1.5, 3.0),
     "touched": (0.0, 0.3, 1.0, 2.0),
     "documents": (0.0, 0.25, 1.0, 2.0),
     "fusion": (0.0, 0.25, 1.0, 2.0),
@@ -25,6 +25,7 @@ TUNED: Values = {
     "test_weight": (0.1, 0.5, 1.0),
     "overload": (0.1, 0.5, 1.0),
     "namesake": (0.25, 0.75, 1.0),
+    "own": (0.0, 1.0, 4.0),
 }
 
 OF_HISTORY = ("history", "touched")  # know the answers of a set that was mined from the history they read
