@@ -44,8 +44,6 @@ def root(tmp_path: Path) -> Path:
 def bench(root: Path, request: pytest.FixtureRequest) -> Iterator[Bench]:
     with Resident(root, watch=request.param) as resident:
         bench = Bench(resident, root / ".assay" / "runs.db")
-        # what is made for searching is kept beside the index: answers are made anew then
-        assert resident.wait_to_search(PATIENCE)
         until(lambda: resident.state.name == "fresh" and remembers(bench, followed=request.param))
         yield bench
 

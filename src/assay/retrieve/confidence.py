@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.retrieve.order import Ints, highest
-from assay.retrieve.profile import DEFAULT, LEARNED, Profile
+from assay.retrieve.profile import CHANGE, DEFAULT, Profile
 from assay.retrieve.ranking import Ranking
 from assay.retrieve.reading import LONGEST
 from assay.text.terms import terms
@@ -79,7 +79,7 @@ def fitted_for(profile: Profile) -> str | None:
     """The profile whose weights hold for this one; None if it does not rank by what the signs are read from."""
     if not (profile.walk and profile.channels.get("names") and profile.scoring == "shares"):
         return None
-    return LEARNED if profile.ranker else DEFAULT
+    return CHANGE if profile.ranker else DEFAULT
 
 
 def confidence(ranking: Ranking, profile: Profile) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 K = 60  # the usual constant: the first ranks differ little, so agreement between channels decides
@@ -38,11 +38,8 @@ class Fused:
 def fuse(channels: Mapping[str, Channel], limit: int | None = None) -> list[Fused]:
     """The items of all channels, best first, ties by number. An item repeated in a channel counts once, at its best rank."""
     shares: dict[int, list[Share]] = {}
-    for name, channel in channels.items():
-        if channel.weight <= 0:
-            continue
-        for rank, number in enumerate(dict.fromkeys(channel.items)):
-            shares.setdefault(number, []).append(Share(name, rank, channel.weight / (K + rank + 1)))
+    for name, rank, number, score in _given(channels):
+        shares.setdefault(number, []).append(Share(name, rank, score))
     fused = [Fused(number, _total(found), _ordered(found)) for number, found in shares.items()]
     return sorted(fused, key=lambda item: (-item.score, item.number))[:limit]
 
@@ -50,11 +47,17 @@ def fuse(channels: Mapping[str, Channel], limit: int | None = None) -> list[Fuse
 def totals(channels: Mapping[str, Channel]) -> dict[int, float]:
     """The fused scores alone."""
     scores: dict[int, list[float]] = {}
-    for channel in channels.values():
+    for _, _, number, score in _given(channels):
+        scores.setdefault(number, []).append(score)
+    return {number: math.fsum(found) for number, found in scores.items()}
+
+
+def _given(channels: Mapping[str, Channel]) -> Iterator[tuple[str, int, int, float]]:
+    """What every channel gives: its name, a rank, the item there, and the score."""
+    for name, channel in channels.items():
         if channel.weight > 0:
             for rank, number in enumerate(dict.fromkeys(channel.items)):
-                scores.setdefault(number, []).append(channel.weight / (K + rank + 1))
-    return {number: math.fsum(found) for number, found in scores.items()}
+                yield name, rank, number, channel.weight / (K + rank + 1)
 
 
 def _total(shares: Iterable[Share]) -> float:

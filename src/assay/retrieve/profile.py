@@ -16,7 +16,7 @@ _BACKWARDS_SHARE = 0.5
 
 CHANNELS = ("names", "lexical", "classes", "vectors")  # that fusion joins
 
-DEFAULT, LEARNED = "default", "change"  # names of profiles
+DEFAULT, CHANGE = "default", "change"  # names of profiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ PROFILES = {
         # for golden sets mined from the history of the repository that is searched: there, history would know the answers
         Profile("no-history", history=0, touched=0),
         # what a change is likely to touch, as learned from the commits of public repositories; the others rank what there is to know
-        Profile(LEARNED, ranker=1.0),
+        Profile(CHANGE, ranker=1.0),
         Profile(
             "lexical", later=1, coverage=0, name_precision=0, authority=0, history=0, touched=0, documents=0, place=0, kind_weights={},
             channels={}, fusion=0, certain=0, container_share=0, member_share=0, walk=0, hits=0, folder=0, overload=1, namesake=1, own=0,

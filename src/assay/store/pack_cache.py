@@ -21,14 +21,8 @@ MOST_BYTES = 16_000_000  # of all answers; a single one may take an eighth
 
 _PATIENCE = 0.5  # seconds for other processes: ranking again is faster than waiting longer
 _SETTINGS = "assay.toml"
-_OF_NO_RANKING = (
-    NAME,
-    "runs.db",
-    "lock",
-    "parses.db",
-    "vectors.db",
-    "passages-",
-)  # how names begin of what no ranking reads
+# how names begin of what no ranking reads
+_OF_NO_RANKING = (NAME, "runs.db", "lock", "parses.db", "vectors", "passages-")
 _TOUCHED = "-shm"  # of SQLite: whoever reads writes it, and it says nothing that the file and its log do not
 _PACKAGE = Path(__file__).parents[1]
 _TABLE = "CREATE TABLE IF NOT EXISTS packs (key BLOB PRIMARY KEY, text BLOB, code INTEGER, size INTEGER, sum INTEGER, used INTEGER) WITHOUT ROWID"

@@ -14,6 +14,12 @@ from assay.ingest.languages.language import HERE, Language
 __all__ = ["HERE", "LANGUAGES", "Language", "by_extension", "by_name", "language_of"]
 
 _UPPER = r"[A-Z][A-Z0-9_]*"
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 _JS: dict[str, Any] = {
     "family": "javascript",
     "imports": "javascript",
@@ -40,16 +46,9 @@ LANGUAGES: tuple[Language, ...] = (
         fixtures="conftest.py",
         enum_bases=frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag", "TextChoices", "IntegerChoices"}),
         comments=("#",),
-        wrappers=frozenset(
-            {"Optional", "Union", "Annotated", "ClassVar", "Final", "Awaitable", "Coroutine", "Self", "Type", "type"}
-            | {
-                "ContextManager",
-                "AbstractContextManager",
-                "AsyncContextManager",
-                "Required",
-                "NotRequired",
-                "LocalProxy",
-            }
+        wrappers=_words(
+            "Optional Union Annotated ClassVar Final Awaitable Coroutine Self Type type ContextManager "
+            "AbstractContextManager AsyncContextManager Required NotRequired LocalProxy"
         ),
     ),
     Language(
@@ -102,123 +101,17 @@ LANGUAGES: tuple[Language, ...] = (
         wraps_first=True,
         attributes=r"#\[",
         test_marker=r"#\[(?:\w+::)*(?:\w+_)?test\b|#\[cfg\((?:all\(|any\()?test\b|#\[rstest|#\[test_case",
-        wrappers=frozenset(
-            {
-                "Option",
-                "Result",
-                "Box",
-                "Rc",
-                "Arc",
-                "RefCell",
-                "Cell",
-                "Mutex",
-                "RwLock",
-                "Cow",
-                "Pin",
-                "MutexGuard",
-                "Ref",
-                "RefMut",
-            }
+        wrappers=_words("Option Result Box Rc Arc RefCell Cell Mutex RwLock Cow Pin MutexGuard Ref RefMut"),
+        transparent=_words(
+            "clone unwrap expect as_ref as_mut borrow borrow_mut lock unwrap_or_default to_owned iter into_iter "
+            "iter_mut by_ref as_deref as_deref_mut cloned unwrap_or unwrap_or_else read write into_inner await copied "
+            "as_slice to_vec rev enumerate skip take filter peekable chain values values_mut drain ok ok_or "
+            "ok_or_else or_else with_context context map_err upgrade downgrade lock_owned as_mut_slice into_values "
+            "inspect skip_while take_while step_by into_boxed_slice deref deref_mut borrow_owned unwrap_unchecked"
         ),
-        transparent=frozenset(
-            {
-                "clone",
-                "unwrap",
-                "expect",
-                "as_ref",
-                "as_mut",
-                "borrow",
-                "borrow_mut",
-                "lock",
-                "unwrap_or_default",
-                "to_owned",
-                "iter",
-                "into_iter",
-            }
-            | {
-                "iter_mut",
-                "by_ref",
-                "as_deref",
-                "as_deref_mut",
-                "cloned",
-                "unwrap_or",
-                "unwrap_or_else",
-                "read",
-                "write",
-                "into_inner",
-                "await",
-            }
-            | {
-                "copied",
-                "as_slice",
-                "to_vec",
-                "rev",
-                "enumerate",
-                "skip",
-                "take",
-                "filter",
-                "peekable",
-                "chain",
-                "values",
-                "values_mut",
-                "drain",
-                "ok",
-                "ok_or",
-            }
-            | {
-                "ok_or_else",
-                "or_else",
-                "with_context",
-                "context",
-                "map_err",
-                "upgrade",
-                "downgrade",
-                "lock_owned",
-                "as_mut_slice",
-                "into_values",
-            }
-            | {
-                "inspect",
-                "skip_while",
-                "take_while",
-                "step_by",
-                "into_boxed_slice",
-                "deref",
-                "deref_mut",
-                "borrow_owned",
-                "unwrap_unchecked",
-            }
-        ),
-        elements=frozenset(
-            {
-                "get",
-                "get_mut",
-                "first",
-                "last",
-                "first_mut",
-                "last_mut",
-                "pop",
-                "next",
-                "next_back",
-                "nth",
-                "peek",
-                "remove",
-                "swap_remove",
-                "find",
-            }
-            | {
-                "pop_front",
-                "pop_back",
-                "front",
-                "back",
-                "max_by_key",
-                "min_by_key",
-                "max_by",
-                "min_by",
-                "entry",
-                "recv",
-                "peek_mut",
-            }
+        elements=_words(
+            "get get_mut first last first_mut last_mut pop next next_back nth peek remove swap_remove find pop_front "
+            "pop_back front back max_by_key min_by_key max_by min_by entry recv peek_mut"
         ),
     ),
     Language(
@@ -272,56 +165,13 @@ LANGUAGES: tuple[Language, ...] = (
         closures=False,
         construct="new",
         companion="ClassMethods",
-        declarations=frozenset(
-            {
-                "require",
-                "require_relative",
-                "load",
-                "autoload",
-                "require_dependency",
-                "raise",
-                "fail",
-                "include",
-                "extend",
-                "prepend",
-            }
-            | {
-                "using",
-                "refine",
-                "private",
-                "public",
-                "protected",
-                "module_function",
-                "private_class_method",
-                "public_class_method",
-            }
-            | {
-                "private_constant",
-                "attr",
-                "attr_reader",
-                "attr_writer",
-                "attr_accessor",
-                "attr_internal",
-                "mattr_accessor",
-                "mattr_reader",
-            }
-            | {
-                "mattr_writer",
-                "cattr_accessor",
-                "cattr_reader",
-                "cattr_writer",
-                "class_attribute",
-                "thread_mattr_accessor",
-            }
-            | {
-                "thread_cattr_accessor",
-                "alias_method",
-                "define_method",
-                "define_singleton_method",
-                "undef_method",
-                "remove_method",
-            }
-            | {"block_given?", "binding", "__FILE__", "__LINE__", "__method__", "__dir__", "__callee__"}
+        declarations=_words(
+            "require require_relative load autoload require_dependency raise fail include extend prepend using refine "
+            "private public protected module_function private_class_method public_class_method private_constant attr "
+            "attr_reader attr_writer attr_accessor attr_internal mattr_accessor mattr_reader mattr_writer "
+            "cattr_accessor cattr_reader cattr_writer class_attribute thread_mattr_accessor thread_cattr_accessor "
+            "alias_method define_method define_singleton_method undef_method remove_method block_given? binding "
+            "__FILE__ __LINE__ __method__ __dir__ __callee__"
         ),
         constructors=frozenset({"initialize"}),
         comments=("#",),
@@ -350,9 +200,7 @@ LANGUAGES: tuple[Language, ...] = (
         prototypes=True,
         open_enums=True,
         pointers=True,
-        declarations=frozenset(
-            {"static_cast", "dynamic_cast", "reinterpret_cast", "const_cast", "defined", "decltype", "alignof"}
-        ),
+        declarations=_words("static_cast dynamic_cast reinterpret_cast const_cast defined decltype alignof"),
         separator="::",
         self_names=frozenset({"this"}),
         super_names=frozenset(),
