@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import os
-import shutil
 from pathlib import Path
 
 from assay.errors import AssayError
+from assay.system.files import atomic_write
 
 
 def write_text(path: Path, text: str) -> None:
     """Writes a file so that a reader sees the old one or the whole new one. Gzipped when its name ends in .gz."""
     target = Path(os.path.realpath(path))  # a link stays a link
-    fresh = target.with_name(f".{path.name}.{os.getpid()}.new")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         content = text.encode()
-        with fresh.open("wb") as file:
+        with atomic_write(target, sync=True) as file:
             file.write(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            shutil.copymode(target, fresh)
-        fresh.replace(target)
     except UnicodeEncodeError as error:
         raise AssayError(f"{path}: cannot be written as UTF-8 ({error.object[error.start]!r}); remove it") from None
     except OSError as error:
         raise AssayError(f"{path}: cannot be written ({error.strerror or error}); give another place") from None
-    finally:
-        with contextlib.suppress(OSError):
-            fresh.unlink()

@@ -22,9 +22,9 @@ from assay.ingest.languages import by_name, language_of
 from assay.ingest.parser import ParseTimeout
 from assay.ingest.walk import read_document, read_source
 from assay.store.files import content_hash
+from assay.system.workers import begin_worker
 from assay.text import chunk
 from assay.text.chunk import Chunker
-from assay.workers import begin_worker
 
 ALONE_BYTES = 400_000  # less than this is parsed in this process: starting others would take longer
 BATCH_BYTES = 200_000  # handed to a worker at once

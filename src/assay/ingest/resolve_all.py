@@ -19,7 +19,7 @@ from assay.ingest.parse import worker_count
 from assay.ingest.resolve import CallCounts, Resolved, Resolver
 from assay.ingest.table import Table
 from assay.store import edges as E
-from assay.workers import begin_worker
+from assay.system.workers import begin_worker
 
 ALONE = 150  # files; fewer are resolved faster than workers start
 SLICE = 40  # files per piece of work

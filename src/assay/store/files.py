@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import errno
-import os
-import stat
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
+
+from assay.system.files import open_regular
 
 RACY_SECONDS = 2  # a file changed this shortly before it was indexed may have changed again within the same timestamp
 
@@ -31,16 +30,8 @@ def surely_same(known: tuple[int, int], found: tuple[int, int], indexed_at: int)
 
 def read_bytes(root: Path, path: str, limit: int) -> bytes:
     """At most `limit` bytes of a regular file: never through a symlink, and never waiting for the other end of a pipe."""
-    with open(root / path, "rb", opener=_open) as handle:
+    with open_regular(root / path) as handle:
         return handle.read(limit)
-
-
-def _open(path: str, flags: int) -> int:
-    descriptor = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(errno.EINVAL, "not a regular file")
-    return descriptor
 
 
 def decode(data: bytes) -> Decoded:

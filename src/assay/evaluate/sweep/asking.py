@@ -16,7 +16,7 @@ from assay.evaluate.run import Plan, described, execute, resume
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.sweep.grid import SETTABLE
 from assay.evaluate.systems import System, SystemFailed, open_system
-from assay.workers import begin_worker
+from assay.system.workers import begin_worker
 
 Advance = Callable[[int], None]  # so many queries more are answered
 

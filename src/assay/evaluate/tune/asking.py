@@ -24,7 +24,7 @@ from assay.evaluate.systems import open_system
 from assay.evaluate.systems.assay import Assay
 from assay.evaluate.tune.memory import Memory
 from assay.evaluate.tune.numbers import Changes, written
-from assay.workers import begin_worker
+from assay.system.workers import begin_worker
 
 _TOGETHER = 4  # queries a process is handed at once: what a kill loses
 _DEEP = 100  # results asked for by a measure without a cut-off
