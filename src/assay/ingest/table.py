@@ -57,7 +57,7 @@ class Frame:
         self.shared = 0  # what the frames took that are part of such a cycle
 
 
-_UNKNOWN = object()  # the value of what could not be answered; its height is above what was left to it
+_UNKNOWN = object()  # the value of what could not be answered; `cut` is the depth at which it was asked
 
 
 class Kept:
@@ -84,6 +84,7 @@ class Table:
         self._remembered: dict[str, Kept] = {}
         self.depth = 0  # questions under way
         self._open: list[tuple[MutableMapping[Any, Kept], Any]] = []  # where answers stand whose height is not known yet
+        self._start = 0  # the depth at which the first of them was asked that is not part of the file's own frame
         self._deadline = float("inf")
         self._worked = 0  # answers worked out so far
         self.places: dict[tuple[str, str, str], tuple[Any, frozenset[str]]] = {}  # of imports, see modules.locate
@@ -159,12 +160,16 @@ class Table:
         return value
 
     def _use(self, kept: Kept) -> bool:
-        """Counts a remembered answer as if it were worked out here; False for one that failed below with less room than there is here."""
+        """Counts a remembered answer as if it were worked out here. False for one that failed when there was less room: it may be part of a
+        cycle with any question under way, so it is the room of the first of these that counts."""
         frame = self.frame
-        if self.depth + kept.height > MAX_DEPTH:
-            self._fail(kept)
         if kept.value is _UNKNOWN:
-            return False
+            start = self._start if frame.base else self.depth
+            if start < kept.cut and kept.height < _NEVER:
+                return False
+            self._fail(kept)
+        if self.depth + kept.height > MAX_DEPTH:
+            raise Unanswerable
         if kept.height > frame.height:
             frame.height = kept.height
         if kept.cut < frame.cut:
@@ -178,6 +183,8 @@ class Table:
     def _work_out(self, cache: MutableMapping[Any, Kept], key: Any, answer: Callable[[], Any]) -> Kept:
         """Answers a question in a frame of its own and keeps the answer, also that there is none."""
         outer, reads, first = self.frame, self.reads, len(self._open)
+        if not outer.base:
+            self._start = self.depth
         base = self.depth = self.depth + 1
         frame = self.frame = Frame(base)
         self.reads = set()
@@ -193,11 +200,12 @@ class Table:
                 raise Unanswerable
         except BaseException as error:
             self._forget(first)
-            if not isinstance(error, Unanswerable):
+            if not isinstance(error, Unanswerable) or frame.cut < _NEVER:  # in a cycle the way it was asked decides
                 reads |= self.reads
+                outer.cut = min(outer.cut, frame.cut)
                 raise
-            height = _NEVER if isinstance(error, Endless) else MAX_DEPTH - base + 2
-            kept = cache[key] = Kept(_UNKNOWN, height, _NEVER, self.reads)
+            height = _NEVER if isinstance(error, Endless) else 0
+            kept = cache[key] = Kept(_UNKNOWN, height, base - 1, self.reads)
             return kept
         finally:
             asked = self.reads
