@@ -10,6 +10,7 @@ from pathlib import Path
 from assay.errors import AssayError
 from assay.git import Git
 from assay.ingest import log
+from assay.ingest.cache import cache_path
 from assay.ingest.commit_cache import CommitCache
 from assay.ingest.report import Progress
 from assay.ingest.version import history_version
@@ -32,15 +33,15 @@ def remember(root: Path, home: Home, progress: Progress) -> None:
         key = f"{place.head} {history_version()} {place.prefix}"
         if history.key_of(path) == key:
             return
-        commits = _commits(git, place, progress)
+        commits = _commits(git, place, home, progress)
     except AssayError:  # git is not there, or cannot read its own repository
         return
     history.write(path, key, commits)
 
 
-def _commits(git: Git, place: log.Place, progress: Progress) -> list[Commit]:
+def _commits(git: Git, place: log.Place, home: Home, progress: Progress) -> list[Commit]:
     ids = log.newest(git, place)
-    cache = CommitCache(place.shared / "assay" / "commits.db")
+    cache = CommitCache(cache_path(git.root, home.folder, "commits.db"))
     try:
         known = cache.commits(ids)
         missing = [one for one in ids if one not in known]

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from assay.errors import AssayError
+from assay.git import Listing
 from assay.ingest.documents.formats import Format, format_of
 from assay.ingest.languages import language_of
-from assay.ingest.listing import Listing
 from assay.store.files import decode, read_bytes
 
 if TYPE_CHECKING:
