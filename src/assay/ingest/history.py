@@ -21,22 +21,23 @@ from assay.store.layout import Home
 MOST_PATCHES = 2_000  # newest commits whose patches are read: patches cost ten times what the names of files do
 
 
-def remember(root: Path, home: Home, progress: Progress) -> None:
-    """Makes the history lead up to HEAD. Where there is no history to read, there is none, and that is no error."""
+def remember(root: Path, home: Home, progress: Progress) -> list[str]:
+    """Bring the history up to HEAD and return why that failed. Where there is no history to read, there is none, and that is no failure."""
     path = home.folder / history.NAME
     try:
         git = Git(root)
         place = log.place(git)
         if place is None:
             path.unlink(missing_ok=True)
-            return
+            return []
         key = f"{place.head} {history_version()} {place.prefix}"
         if history.key_of(path) == key:
-            return
+            return []
         commits = _commits(git, place, home, progress)
-    except AssayError:  # git is not there, or cannot read its own repository
-        return
+    except AssayError as error:  # git is not there, does not trust the folder, or cannot read its own repository
+        return [str(error)]
     history.write(path, key, commits)
+    return []
 
 
 def _commits(git: Git, place: log.Place, home: Home, progress: Progress) -> list[Commit]:
