@@ -27,8 +27,8 @@ from assay.store.layout import LEARNED, Home
 if TYPE_CHECKING:
     from assay.answer.reply import Reply
     from assay.core.packs import Ranked, Source
+    from assay.git import Listing
     from assay.ingest.freshness import Freshness, Look, Watch
-    from assay.ingest.listing import Listing
     from assay.ingest.report import Progress, Report
     from assay.retrieve.configuration import Configuration, SearchSettings
     from assay.retrieve.context import Context
@@ -393,7 +393,7 @@ class Repository:
 
     def look_ahead(self) -> None:
         """Has git list the files for the first look, while this process imports what it needs."""
-        from assay.ingest.listing import Listing
+        from assay.git import Listing
 
         self._listing = Listing(self.root)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 from assay.errors import AssayError
+from assay.git import find_place
 
 _SETTINGS = "assay.toml"
 _WORKSPACE = re.compile(rb"^\s*(?:\[\s*)?workspace\b", re.MULTILINE)
@@ -24,15 +24,8 @@ def root_around(place: Path) -> Path:
             return inner if inner and repository else folder
         if repository and inner is None:
             inner = folder
-    try:
-        done = subprocess.run(
-            ["git", "rev-parse", "--show-toplevel"], cwd=place, capture_output=True, text=True, check=False
-        )
-        if done.returncode == 0 and done.stdout.strip():
-            return Path(done.stdout.strip())
-    except OSError:
-        pass
-    return place
+    around = find_place(place)
+    return around.top if around else place
 
 
 def workspace_around(place: Path) -> Path | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 
 import click
@@ -12,6 +10,7 @@ from assay import json_answers
 from assay.cli.common import format_option, print_json
 from assay.cli.opening import repository_options
 from assay.errors import AssayError
+from assay.git import Git
 from assay.repository import Repository
 
 
@@ -45,23 +44,10 @@ def command(files: tuple[str, ...], repo: Repository, depth: int, paths: bool, f
 
 def _changed(root: Path) -> list[str]:
     """Tracked files that differ from HEAD, and new ones; before the first commit, all of them."""
-    new = ["ls-files", "-z", "--others", "--exclude-standard"]
-    if _git(root, "rev-parse", "--verify", "--quiet", "HEAD").returncode == 0:
-        commands = [["diff", "--name-only", "-z", "--relative", "HEAD"], new]
-    else:
-        commands = [[*new, "--cached"]]
-    out: set[str] = set()
-    for arguments in commands:
-        done = _git(root, *arguments)
-        if done.returncode != 0:
-            said = os.fsdecode(done.stderr).strip().splitlines() or ["?"]
-            raise AssayError(f"{root}: git cannot tell what changed ({said[0]}); name the files")
-        out |= {os.fsdecode(path) for path in done.stdout.split(b"\0") if path}
-    return sorted(out)
-
-
-def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    git, new = Git(root), ("ls-files", "-z", "--others", "--exclude-standard")
     try:
-        return subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, check=False)
-    except OSError as error:
-        raise AssayError(f"git cannot be run ({error.strerror}); name the files") from None
+        if git.revision("HEAD"):
+            return sorted({*git.paths("diff", "--name-only", "-z", "--relative", "HEAD"), *git.paths(*new)})
+        return sorted({*git.paths(*new, "--cached")})
+    except AssayError as error:
+        raise AssayError(f"{error}; name the files whose tests are wanted") from None

@@ -106,6 +106,8 @@ def _print(report: Report, root: Path, verbose: bool) -> None:
             else f" ({report.parsed} changed, {report.removed} removed, {report.resolved} resolved again)"
         )
         click.echo(f"indexed {counted(report.files, 'file')} in {report.seconds:.1f} s{changed}")
+    for warning in report.warnings:
+        click.echo(f"warning: {warning}", err=True)
     counts = Counter(reason.partition(" (")[0] for reason in report.skipped.values())
     if counts:
         listed = "" if verbose else "; --verbose lists them"

@@ -31,6 +31,8 @@ def command(repo: Repository, form: str) -> None:
             if label:
                 click.echo(("\n" if number else "") + f"[{label}]")
             _print(member.status(), stale[label], member.root)
+            for warning in member.look().found.warnings:
+                click.echo(f"warning: {warning}", err=True)
     raise click.exceptions.Exit(1 if any(stale.values()) else 0)
 
 

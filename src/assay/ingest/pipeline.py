@@ -46,7 +46,7 @@ def index(root: Path, home: Home, rebuild: bool = False, progress: Progress | No
                 report, documents = build(root, home, found, cache, progress, known_imports(previous))
                 report.reason = "a rebuild was asked for" if rebuild else reason
             report.skipped |= collect(root, home, found, cache, progress, documents, since)
-            remember(root, home, progress)
+            report.warnings = list(dict.fromkeys([*found.warnings, *remember(root, home, progress)]))
         finally:
             cache.close()
             if previous is not None:

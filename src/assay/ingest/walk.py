@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from assay.errors import AssayError
+from assay.git import Listing
 from assay.ingest.documents.formats import Format, format_of
 from assay.ingest.languages import language_of
-from assay.ingest.listing import Listing
 from assay.store.files import decode, read_bytes
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ class Scan:
     documents: dict[str, Found] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)  # path → reason
     problems: dict[str, str] = field(default_factory=dict)  # path → what went wrong
+    warnings: list[str] = field(default_factory=list)  # about all of them: why git did not list the files
     others: int = 0  # files that are none of these
     folders: set[str] = field(default_factory=set)  # those looked into, "" for the root
     rules: list[str] = field(default_factory=list)  # files that say what to ignore
@@ -110,7 +111,9 @@ def scan(root: Path, listing: Listing | None = None) -> Scan:
     out = Scan()
     ignored = _ignore_rules(root)
     base = os.path.join(root, "")
-    listed = (listing or Listing(root)).paths()
+    listing = listing or Listing(root)
+    listed = listing.paths()
+    out.warnings += filter(None, [listing.trouble])
     is_real = _real_folders(base) if listed is not None else _every_one
     out.folders |= _folders(listed or ())
     for path in listed if listed is not None else _walk(root, out):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,6 +23,8 @@ class DiskCache:
         self._path = path
         if path is None:
             return
+        if any(map(os.path.islink, (path.parent, *self._files()))):
+            return  # SQLite would write to wherever the link leads
         for _ in range(2):  # a damaged file is thrown away, so that there is a good one from now on
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -67,6 +70,10 @@ class DiskCache:
             and isinstance(error, sqlite3.DatabaseError)
             and not isinstance(error, sqlite3.OperationalError)
         ):
-            for suffix in ("", "-wal", "-shm"):
+            for file in self._files():
                 with contextlib.suppress(OSError):
-                    Path(f"{self._path}{suffix}").unlink(missing_ok=True)
+                    file.unlink(missing_ok=True)
+
+    def _files(self) -> list[Path]:
+        """The database, and what SQLite keeps beside it."""
+        return [Path(f"{self._path}{suffix}") for suffix in ("", "-wal", "-shm", "-journal")]

@@ -76,7 +76,7 @@ def _body(repo: Repository, level: str) -> Markup:
     return join(
         [
             _figures(status),
-            element("section", element(level, "Freshness"), _freshness(stale)),
+            element("section", element(level, "Freshness"), _freshness(stale), _warnings(repo)),
             element("section", _languages(status)),
             element("section", element("div", _edges(status), _passed_over(status), class_="pairs")),
             element("section", element(level, "Problems"), _problems(repo, status)),
@@ -115,6 +115,10 @@ def _freshness(stale: list[str]) -> Markup:
             element("ul", [element("li", element("code", path)) for path in stale[:_MOST_FILES]], more, class_="names"),
         ]
     )
+
+
+def _warnings(repo: Repository) -> Markup:
+    return join([element("p", warning, class_="note") for warning in repo.look().found.warnings])
 
 
 def _languages(status: Status) -> Markup:
