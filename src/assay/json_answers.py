@@ -98,4 +98,5 @@ def status(repo: Repository) -> Json:
         **dataclasses.asdict(repo.status()),
         "fresh": fresh.fresh,
         "stale": fresh.stale,
+        "ignored_settings": repo.ignored_settings,
     }

@@ -31,6 +31,8 @@ def command(repo: Repository, form: str) -> None:
             if label:
                 click.echo(("\n" if number else "") + f"[{label}]")
             _print(member.status(), stale[label], member.root)
+            if member.ignored_settings:
+                click.echo(f"ignored settings: {', '.join(member.ignored_settings)}; see: assay trust --show")
     raise click.exceptions.Exit(1 if any(stale.values()) else 0)
 
 

@@ -71,10 +71,20 @@ def _trouble(state: State) -> Markup | None:
     return element("p", failed + state.why, class_="note") if state.why else None
 
 
+def _ignored(names: list[str]) -> Markup | None:
+    """The settings that nobody has trusted yet; no page asks, as whoever sees it need not be the user."""
+    if not names:
+        return None
+    return element(
+        "p", f"Ignored until trusted: {', '.join(names)}. See: ", element("code", "assay trust --show"), class_="note"
+    )
+
+
 def _body(repo: Repository, level: str) -> Markup:
     status, stale = repo.status(), repo.freshness().stale
     return join(
         [
+            _ignored(repo.ignored_settings),
             _figures(status),
             element("section", element(level, "Freshness"), _freshness(stale)),
             element("section", _languages(status)),
