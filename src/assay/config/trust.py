@@ -31,6 +31,7 @@ HARMLESS_SPECS = frozenset(
 
 _DECISIONS = "trust"  # the folder of decisions, in the user's configuration
 _LIMIT = 1_000_000  # bytes of a decision
+_ANNOUNCED: set[str] = set()
 _NAMED_ROOT = re.compile(r"([\w.@+-]+)=(.+)", re.DOTALL)
 
 
@@ -197,7 +198,7 @@ def is_trusted(file: Path, found: Sequence[Risk]) -> bool:
         return False
     try:
         written = json.loads(read_regular(decision, _LIMIT))
-        return bool(written["file"] == os.path.realpath(file) and written["sha256"] == digest(found))
+        named, trusted = Path(written["file"]), bytes.fromhex(written["sha256"])
     except FileNotFoundError:
         return False
     except (AssayError, OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -205,6 +206,13 @@ def is_trusted(file: Path, found: Sequence[Risk]) -> bool:
             f"{decision}: damaged, so it counts as no trust; run: assay trust", UntrustedSettings, stacklevel=1
         )
         return False
+
+
+def announce(message: str) -> None:
+    """Warn, once in a process: a server loads its configuration with every change of a file."""
+    if message not in _ANNOUNCED:
+        _ANNOUNCED.add(message)
+        warnings.warn(printable(message), UntrustedSettings, stacklevel=1)
 
 
 def grant(file: Path, found: Sequence[Risk]) -> None:

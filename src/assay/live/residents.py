@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from assay.config import trust
+from assay.config import trust, user
 from assay.config.toml_file import read_settings
 from assay.errors import AssayError
 from assay.live.resident import Resident
@@ -110,7 +110,7 @@ class Residents:
     def _settings(self) -> tuple[object, ...]:
         """Changes with what settles the workspace."""
         if not self._folder:
-            return ()
+            return (user.stamp(),)
         settings = self._folder / CONFIGURATION
         try:
             return read_settings(settings, self._folder), trust.stamp(settings)

@@ -15,7 +15,6 @@ from __future__ import annotations
 import dataclasses
 import shlex
 import types
-import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,14 +24,13 @@ from assay.config import trust, user
 from assay.config.servers import SECTION as SERVERS
 from assay.config.servers import origin_of_spec, read_servers
 from assay.config.toml_file import BadConfiguration, read_table
-from assay.config.trust import Risk, UntrustedSettings
+from assay.config.trust import Risk
 from assay.errors import AssayError
 from assay.retrieve.equivalence import EquivalenceClass, user_classes
 from assay.retrieve.profile import DEFAULT, PROFILES, Profile
 from assay.retrieve.render import FORMS
 from assay.retrieve.settings import BASE, flat, from_table, known, numbers
 from assay.text.chunk import DEFAULT as CHUNKER
-from assay.text.printable import printable
 
 __all__ = ["NAME", "NONE", "BadConfiguration", "Configuration", "Setting", "load", "settings"]
 
@@ -41,7 +39,6 @@ BUILT_IN = "built in"
 USER = "user configuration"
 _SECTIONS = ("context", "search", "ask", "profile", "classes", "workspace")
 _USER_SECTIONS = ("context", "search", "ask", SERVERS)
-_ANNOUNCED: set[str] = set()
 # the setting with a key's variable → the server it is for: a key never goes to the server that another file, or an option, names
 _KEYS = {"embedder_key_variable": "embedder", "reranker_key_variable": "reranker", "model_key_variable": "model"}
 _LEAST = {"budget": 0, "k": 1}
@@ -153,10 +150,11 @@ class Setting:
         return self.origin == BUILT_IN
 
 
-def load(root: Path) -> Configuration:
-    """The configuration of the repository at `root`; raises BadConfiguration with everything that is wrong with it."""
-    path = root / NAME
-    table, own = read_table(path, root), user.read()
+def load(root: Path | None) -> Configuration:
+    """The configuration of the repository at `root`, or the user's alone; raises BadConfiguration with everything that is wrong with it."""
+    folder = root or Path()
+    path = folder / NAME
+    table, own = read_table(path, folder) if root else None, user.read()
     if table is None and not own:
         return Configuration()
     problems: list[str] = []
@@ -165,7 +163,7 @@ def load(root: Path) -> Configuration:
     above = _Parsed(path, table or {}, _SECTIONS, problems)
     if problems:
         raise BadConfiguration(problems)
-    risks = tuple(trust.risks(above.table, root))
+    risks = tuple(trust.risks(above.table, folder))
     ignored = () if not risks or trust.is_trusted(path, risks) else risks
     given = _bind_keys(trust.without(above.table, ignored))
     own = _bind_keys(own, given)
@@ -179,15 +177,8 @@ def load(root: Path) -> Configuration:
         own, risks, ignored,
     )  # fmt: skip
     if ignored:
-        _announce(_ignoring(path, configuration.ignored_settings))
+        trust.announce(_ignoring(path, configuration.ignored_settings))
     return configuration
-
-
-def _announce(message: str) -> None:
-    """Warn once in a process: a server loads its configuration with every change of a file."""
-    if message not in _ANNOUNCED:
-        _ANNOUNCED.add(message)
-        warnings.warn(message, UntrustedSettings, stacklevel=1)
 
 
 def _ignoring(path: Path, names: Sequence[str]) -> str:
@@ -196,7 +187,7 @@ def _ignoring(path: Path, names: Sequence[str]) -> str:
     except OSError:  # the current folder is gone
         here = False
     show = "assay trust --show" if here else f"assay trust --show --root {shlex.quote(str(path.parent))}"
-    return printable(f"{path}: ignored until you trust it: {', '.join(names)} ({show})")
+    return f"{path}: ignored until you trust it: {', '.join(names)} ({show})"
 
 
 class _Parsed:

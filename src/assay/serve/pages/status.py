@@ -40,7 +40,13 @@ def _opening(bench: Bench) -> Markup:
         return heading("Index", *(element("code", str(root)) for root in bench.resident.roots))
     links = [element("li", element("a", label, href=f"#{_anchor(label)}")) for label in bench.members]
     about = f"{len(links)} repositories, each with an index of its own."
-    return join([heading("Index", about), element("ul", links, class_="components", aria_label="Repositories")])
+    return join(
+        [
+            heading("Index", about),
+            _ignored(bench.ignored_settings),
+            element("ul", links, class_="components", aria_label="Repositories"),
+        ]
+    )
 
 
 def _block(label: str, one: Resident, shown: Shown) -> Markup:
