@@ -202,10 +202,9 @@ def is_trusted(file: Path, found: Sequence[Risk]) -> bool:
     except FileNotFoundError:
         return False
     except (AssayError, OSError, ValueError, KeyError, TypeError, RecursionError):
-        warnings.warn(
-            f"{decision}: damaged, so it counts as no trust; run: assay trust", UntrustedSettings, stacklevel=1
-        )
+        announce(f"{decision}: damaged, so it counts as no trust; run: assay trust")
         return False
+    return named == Path(os.path.realpath(file)) and trusted.hex() == digest(found)
 
 
 def announce(message: str) -> None:
