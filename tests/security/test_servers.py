@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -198,6 +199,15 @@ def test_a_mistake_in_the_users_configuration_names_the_file(own: Path, tmp_path
         load(tmp_path)
     assert str(error.value).startswith(str(own))
     assert says in str(error.value)
+
+
+def test_the_guide_shows_a_file_that_is_right(own: Path, tmp_path: Path) -> None:
+    guide = Path(__file__).parents[2] / "docs" / "guides" / "trust.md"
+    (example,) = re.findall(r"^```toml\n(.*?)^```$", guide.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    own.write_text(example)
+    found = load(tmp_path)
+    assert chat(found.ask.model).server.url == "http://10.0.0.5:8080/v1/chat/completions"
+    assert ServerEmbedder(found.search.embedder.partition(":")[2]).server.key_variable == "MODELS_KEY"
 
 
 def test_where_the_users_configuration_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
