@@ -290,6 +290,7 @@ def test_what_is_shown_cannot_move_the_cursor(repository: Repository) -> None:
         done = assay(repository.root, *command)
         assert not set("\x1b\x07\x9b\u202e") & set(done.out + done.err)
     assert "sends every question and the passages found for it to https://example.com\n" in done.out
+    assert len(done.out.splitlines()) == 1 + 2 * 2, "a line and its effect for each setting"
 
 
 # what is risky

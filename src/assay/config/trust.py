@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,13 +26,13 @@ from assay.errors import AssayError
 from assay.system.files import atomic_write, read_regular
 from assay.text.printable import printable
 
-HARMLESS_SPECS = frozenset(
-    {"", "none", "lsa", "wordllama", "features"}
-)  # embedders and rerankers that stay in this process
+# embedders and rerankers that stay in this process
+HARMLESS_SPECS = frozenset({"", "none", "lsa", "wordllama", "features"})
 
 _DECISIONS = "trust"  # the folder of decisions, in the user's configuration
 _LIMIT = 1_000_000  # bytes of a decision
 _ANNOUNCED: set[str] = set()
+_PLAIN = re.compile(r"[\w./~@+-]+")
 _NAMED_ROOT = re.compile(r"([\w.@+-]+)=(.+)", re.DOTALL)
 
 
@@ -56,12 +57,11 @@ class Risk:
     @property
     def shown(self) -> str:
         """The value on one line, fit for a terminal."""
-        return printable(json.dumps(self.value, ensure_ascii=False, default=str)).replace("\x7f", "\\u007f")
+        return _quoted(self.value)
 
 
-Judge = Callable[
-    [Any, Mapping[str, Any], Path], Iterator[tuple[Any, str, str]]
-]  # value, section, folder → value, effect, path
+# value, section, folder → value, effect, path
+Judge = Callable[[Any, Mapping[str, Any], Path], Iterator[tuple[Any, str, str]]]
 
 
 # which settings are risky
@@ -119,7 +119,7 @@ def _judge_spec(what: str, value: Any, _rows: Mapping[str, Any], folder: Path) -
     if kind == "folder":
         path = _resolve(folder, argument)
         place = "inside" if _is_inside(path, folder) else "outside"
-        yield value, f"runs the model in {printable(path)}, {place} the repository", path
+        yield value, f"runs the model in {_named(path)}, {place} the repository", path
     else:
         yield value, f"sends {what} to {_server(value)}", ""
 
@@ -127,7 +127,7 @@ def _judge_spec(what: str, value: Any, _rows: Mapping[str, Any], folder: Path) -
 def _judge_key(of: str, value: Any, rows: Mapping[str, Any], _folder: Path) -> Iterator[tuple[Any, str, str]]:
     if value != "":
         server = _server(rows[of]) if isinstance(rows.get(of), str) else f"no server, as {of} is not set beside it"
-        yield value, f"reads the environment variable {printable(str(value))} and sends it to {server}", ""
+        yield value, f"reads the environment variable {_named(str(value))} and sends it to {server}", ""
 
 
 def _judge_roots(value: Any, _rows: Mapping[str, Any], folder: Path) -> Iterator[tuple[Any, str, str]]:
@@ -137,7 +137,7 @@ def _judge_roots(value: Any, _rows: Mapping[str, Any], folder: Path) -> Iterator
             continue  # an error that is reported elsewhere
         path = _resolve(folder, root, lambda text: split_root(text, folder)[1])
         if not _is_inside(path, folder):
-            yield root, f"indexes {printable(path)} as well, and keeps an index in it", path
+            yield root, f"indexes {_named(path)} as well, and keeps an index in it", path
 
 
 def _unknown(value: Any, _rows: Mapping[str, Any], _folder: Path) -> Iterator[tuple[Any, str, str]]:
@@ -158,7 +158,16 @@ def _is_inside(path: str, folder: Path) -> bool:
 
 def _server(spec: str) -> str:
     """The server that a spec names, as it is looked up; else the spec itself."""
-    return str(origin_of_spec(spec) or printable(json.dumps(spec, ensure_ascii=False)))
+    return str(origin_of_spec(spec) or _quoted(spec))
+
+
+def _named(text: str) -> str:
+    """A path or a name as it is; one with anything unusual in quotes, so that it cannot pose as more than itself."""
+    return text if _PLAIN.fullmatch(text) else _quoted(text)
+
+
+def _quoted(value: Any) -> str:
+    return printable(json.dumps(value, ensure_ascii=False, default=str)).replace("\x7f", "\\u007f")
 
 
 # the one table of what needs trust: a new setting that reaches out of the repository is a row here
@@ -208,10 +217,12 @@ def is_trusted(file: Path, found: Sequence[Risk]) -> bool:
 
 
 def announce(message: str) -> None:
-    """Warn, once in a process: a server loads its configuration with every change of a file."""
-    if message not in _ANNOUNCED:
-        _ANNOUNCED.add(message)
-        warnings.warn(printable(message), UntrustedSettings, stacklevel=1)
+    """Warn on one line, once: a server loads its configuration with every change of a file, and workers load it as well."""
+    processes = sys.modules.get("multiprocessing.process")
+    if message in _ANNOUNCED or (processes and processes.parent_process()):
+        return
+    _ANNOUNCED.add(message)
+    warnings.warn(" ".join(printable(message).splitlines()), UntrustedSettings, stacklevel=1)
 
 
 def grant(file: Path, found: Sequence[Risk]) -> None:
