@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +18,10 @@ from assay.ingest.report import Report
 from assay.retrieve.engine import Engine
 from assay.store.index import Index
 from assay.store.layout import Home
+
+# nobody's user configuration decides about a test; set before helpers copy the environment
+os.environ["ASSAY_CONFIG_DIR"] = tempfile.mkdtemp(prefix="assay-tests-")
+atexit.register(shutil.rmtree, os.environ["ASSAY_CONFIG_DIR"], ignore_errors=True)
 
 FIXTURES = Path(__file__).parent / "fixtures"
 

@@ -104,6 +104,14 @@ class Repository:
 
         return load(self.root)
 
+    @property
+    def ignored_settings(self) -> list[str]:
+        """The settings of its assay.toml that are ignored until the user trusts them, as in `[search] embedder`; none while it is wrong."""
+        try:
+            return self.configuration.ignored_settings
+        except AssayError:
+            return []
+
     def refresh(self, *, rebuild: bool = False, progress: Progress | None = None) -> Report:
         """Brings the index up to date and says what was done; what is asked next is asked of the new one."""
         from assay.ingest.pipeline import index

@@ -28,6 +28,10 @@ COMMANDS = {
     "watch": ("assay.cli.watch", "Keep the index up to date while files change."),
     "mcp": ("assay.cli.mcp", "Serve agents over the Model Context Protocol."),
     "init": ("assay.cli.init", "Tell agents and editors about assay: adds it to their configuration."),
+    "trust": (
+        "assay.cli.trust",
+        "Decide about the settings of a repository that reach out of it: servers, keys, folders.",
+    ),
     "config": ("assay.cli.config", "Every setting, its value, and where it comes from; config check validates."),
     "serve": ("assay.cli.serve", "Search, explanations, runs and sweeps as local web pages and an HTTP API."),
     "eval": ("assay.cli.evaluation", "Measure a retriever, ours or yours: golden sets, runs, comparisons, gates."),
@@ -45,7 +49,9 @@ def cli() -> None:
 
 
 def _warned(message: Warning | str, *_: object, **__: object) -> None:
-    click.echo(f"assay: warning: {message}", err=True)
+    from assay.text.printable import printable
+
+    click.echo(f"assay: warning: {printable(str(message))}", err=True)
 
 
 def main() -> None:

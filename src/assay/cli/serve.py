@@ -75,6 +75,7 @@ def command(
     for one in repo.members.values():
         if not one.root.is_dir():
             raise AssayError(f"{one.root}: no such folder")
+    repo.ignored_settings  # noqa: B018 (warns now, not with the first request)
     listening = listen(host, port)
     with closing(listening), resident_of(repo, index_dir, not no_watch, partly=True) as resident:
         where = ", ".join(map(str, resident.roots))

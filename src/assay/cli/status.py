@@ -33,6 +33,8 @@ def command(repo: Repository, form: str) -> None:
             _print(member.status(), stale[label], member.root)
             for warning in member.look().found.warnings:
                 click.echo(f"warning: {warning}", err=True)
+            if member.ignored_settings:
+                click.echo(f"ignored settings: {', '.join(member.ignored_settings)}; see: assay trust --show")
     raise click.exceptions.Exit(1 if any(stale.values()) else 0)
 
 

@@ -135,7 +135,8 @@ def status(bench: Bench, values: Values) -> Values:
     if not bench.several:
         with bench.using() as repo:
             return json_answers.status(repo)
-    return {"repositories": [_status(label, one) for label, one in bench.members.items()]}
+    rows = [_status(label, one) for label, one in bench.members.items()]
+    return {"repositories": rows, "ignored_settings": bench.ignored_settings}
 
 
 def _status(label: str, one: Resident) -> Values:

@@ -63,6 +63,11 @@ class Bench:
         return self.resident.own().configuration
 
     @property
+    def ignored_settings(self) -> list[str]:
+        """Settings of assay.toml that count only after the user has trusted them."""
+        return self.resident.own().ignored_settings
+
+    @property
     def building(self) -> str:
         """How far the index is, or each of several."""
         return "; ".join(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from assay.cli.common import find_root, format_option, print_json
 from assay.cli.evaluation.common import (
@@ -37,7 +39,8 @@ from assay.evaluate.run import Outcome, Plan, execute, resume
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.stored import told
 from assay.evaluate.summary import main_measures
-from assay.evaluate.systems import System, open_system
+from assay.evaluate.systems import System, open_system, reaches_out
+from assay.text.printable import printable
 
 _TASK = 50  # characters of a task in the table
 _FAILED_SHOWN = 5
@@ -91,7 +94,12 @@ _UNSTABLE_SHOWN = 5
 @click.option("--answers", is_flag=True, help="Ask for written answers, too.")
 @corpus_option
 @click.option("--label", default="", metavar="NAME", help="A name for the run, to find it by later.")
-@click.option("--resume", "resumed", metavar="RUN", help="Go on with an interrupted run; what failed is asked again.")
+@click.option(
+    "--resume",
+    "resumed",
+    metavar="RUN",
+    help="Go on with an interrupted run; what failed is asked again. A command, module or address must be named again with --system.",
+)
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
@@ -141,7 +149,8 @@ def command(
         raise AssayError("--resume goes on with the golden set of its run: leave out --golden, or leave out --resume")
     with run_store(where, runs_file, write=True) as store:
         if resumed:
-            outcome = _go_on(store, store.find(resumed), where, corpus, timeout, jobs)
+            typed = click.get_current_context().get_parameter_source("spec") is ParameterSource.COMMANDLINE
+            outcome = _go_on(store, store.find(resumed), spec if typed else None, where, corpus, timeout, jobs)
         else:
             golden = _loaded(golden_path)
             within = str(corpus.resolve()) if corpus else ""
@@ -164,7 +173,7 @@ def command(
     if outcome.info.status != "complete":
         died = f" ({outcome.died})" if outcome.died else ""
         raise AssayError(
-            f"the run is incomplete{died}; what was answered is kept. Go on with: assay eval run --resume {outcome.info.run_id}"
+            f"the run is incomplete{died}; what was answered is kept. Go on with: {_going_on(outcome.info)}"
         )
     raise click.exceptions.Exit(1 if run["counts"]["failed"] else 0)  # fmt: skip
 
@@ -181,12 +190,31 @@ def begin(store: RunStore, golden: GoldenSet, plan: Plan, system: System, root: 
         return execute(golden, system, store, plan, root, advance)
 
 
-def _go_on(store: RunStore, info: RunInfo, root: Path, corpus: Path | None, timeout: float, jobs: int) -> Outcome:
+def _go_on(
+    store: RunStore, info: RunInfo, spec: str | None, root: Path, corpus: Path | None, timeout: float, jobs: int
+) -> Outcome:
+    """Goes on with a run. The store may be a stranger's: what it names is started only if the user names it too."""
+    if spec is None and reaches_out(info.system):
+        raise AssayError(
+            printable(f"run {info.run_id} asked {info.system}; to ask it again, name it: {_going_on(info)}")
+        )
+    if spec is not None and spec.strip() != info.system:
+        raise AssayError(
+            printable(f"run {info.run_id} asked {info.system}, not {spec}: leave out --system, or repeat that")
+        )
     within = corpus or (Path(info.corpus) if info.corpus else None)
+    if corpus is None and within is not None and not within.resolve().is_relative_to(root.resolve()):
+        raise AssayError(printable(f"run {info.run_id} asked over {info.corpus}; to go on there, repeat --corpus"))
     system = open_system(info.system, timeout=timeout, root=root, corpus=within)
     left = len(store.repositories(info)) - sum(store.answered(info.run_id).values())
     with _asking(system, left) as advance:
         return resume(info, system, store, jobs, advance)
+
+
+def _going_on(info: RunInfo) -> str:
+    """The command that goes on with a run."""
+    named = f" --system {shlex.quote(info.system)}" if reaches_out(info.system) else ""
+    return f"assay eval run --resume {info.run_id}{named}"
 
 
 @contextmanager

@@ -26,9 +26,11 @@ from assay.evaluate import golden as golden_sets
 from assay.evaluate.matching import matcher_for
 from assay.evaluate.run import Plan
 from assay.evaluate.sweep import grid_file
-from assay.evaluate.sweep.grid import SEARCH, Grid, of_chunker, of_size
+from assay.evaluate.sweep.grid import ENGINE, SEARCH, Grid, of_chunker, of_size
 from assay.evaluate.sweep.stages import configured
 from assay.evaluate.sweep.sweep import Sweep, run, save
+from assay.evaluate.systems import reaches_out
+from assay.text.printable import printable
 
 
 @click.command("sweep")
@@ -66,6 +68,11 @@ from assay.evaluate.sweep.sweep import Sweep, run, save
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="The axes, and combinations to leave out, in YAML. Options given beside it come first.",
+)
+@click.option(
+    "--trust-grid",
+    is_flag=True,
+    help="Start the programs and contact the servers that the grid file names; without it, only what you type is.",
 )
 @click.option(
     "--system",
@@ -116,6 +123,7 @@ def command(
     rerankers: str | None,
     settings: tuple[str, ...],
     grid_path: Path | None,
+    trust_grid: bool,
     system: str | None,
     single: bool,
     min_mrr: float | None,
@@ -144,7 +152,7 @@ def command(
     if single:
         configurations = [configured(system or SEARCH, where, corpus)]
     else:
-        configurations = _grid(grid_path, system, axes).configurations()
+        configurations = _grid(grid_path, system, axes, trust_grid).configurations()
     plan = Plan(matcher_for(golden, matching), k, corpus=str(corpus.resolve()) if corpus else "")
     bar = Bar()
     try:
@@ -194,10 +202,24 @@ def _values(option: str, text: str | None) -> list[str]:
     return values
 
 
-def _grid(path: Path | None, system: str | None, axes: dict[str, list[str]]) -> Grid:
+def _grid(path: Path | None, system: str | None, axes: dict[str, list[str]], trusted: bool) -> Grid:
     """What the file says, and before it what the options say."""
     grid = grid_file.read(path) if path else Grid()
-    return replace(grid, system=system or grid.system, axes=dict(grid.axes) | axes)
+    chosen = system or grid.system
+    if path and not trusted:
+        if system is None and reaches_out(chosen):
+            raise AssayError(printable(f"{path}: asks {chosen}; type that yourself (--system), or give --trust-grid"))
+        filled = [(name, value) for name, values in grid.axes.items() if name not in axes for value in values]
+        if risky := next((f"{name} {value}" for name, value in filled if not _is_harmless(chosen, name, value)), ""):
+            what = f"{path}: {risky} becomes part of a command, or contacts a server"
+            raise AssayError(printable(f"{what}; type that yourself, or give --trust-grid"))
+    return replace(grid, system=chosen, axes=dict(grid.axes) | axes)
+
+
+def _is_harmless(system: str, name: str, value: str) -> bool:
+    """Tell whether a file may fill in a setting: numbers of ours, but nothing of a command line or an address."""
+    kind = system.partition(":")[0]
+    return kind == ENGINE or (kind == SEARCH and not reaches_out(f"{SEARCH}:{name}={value}"))
 
 
 def _code(sweep: Sweep, least: dict[str, float | None], report: dict[str, Any]) -> int:

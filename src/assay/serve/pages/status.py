@@ -40,7 +40,13 @@ def _opening(bench: Bench) -> Markup:
         return heading("Index", *(element("code", str(root)) for root in bench.resident.roots))
     links = [element("li", element("a", label, href=f"#{_anchor(label)}")) for label in bench.members]
     about = f"{len(links)} repositories, each with an index of its own."
-    return join([heading("Index", about), element("ul", links, class_="components", aria_label="Repositories")])
+    return join(
+        [
+            heading("Index", about),
+            _ignored(bench.ignored_settings),
+            element("ul", links, class_="components", aria_label="Repositories"),
+        ]
+    )
 
 
 def _block(label: str, one: Resident, shown: Shown) -> Markup:
@@ -71,10 +77,20 @@ def _trouble(state: State) -> Markup | None:
     return element("p", failed + state.why, class_="note") if state.why else None
 
 
+def _ignored(names: list[str]) -> Markup | None:
+    """The settings that nobody has trusted yet; no page asks, as whoever sees it need not be the user."""
+    if not names:
+        return None
+    return element(
+        "p", f"Ignored until trusted: {', '.join(names)}. See: ", element("code", "assay trust --show"), class_="note"
+    )
+
+
 def _body(repo: Repository, level: str) -> Markup:
     status, stale = repo.status(), repo.freshness().stale
     return join(
         [
+            _ignored(repo.ignored_settings),
             _figures(status),
             element("section", element(level, "Freshness"), _freshness(stale), _warnings(repo)),
             element("section", _languages(status)),
