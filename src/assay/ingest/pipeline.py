@@ -17,7 +17,8 @@ from assay.ingest.imported import known_imports
 from assay.ingest.parse import Parsed
 from assay.ingest.report import Progress, Report
 from assay.ingest.sections import collect
-from assay.ingest.update import REBUILD_SHARE, StartAfresh, keep_passed, update
+from assay.ingest.stored import StartAfresh
+from assay.ingest.update import REBUILD_SHARE, keep_passed, update
 from assay.ingest.version import index_version
 from assay.ingest.walk import Scan, check_root, scan
 from assay.store.index import Index, NoIndex, UnusableIndex
