@@ -27,6 +27,7 @@ from assay.evaluate.mine import (
 )
 from assay.ingest.languages import language_of
 from assay.ingest.outline import outline
+from assay.ingest.parse import TextParser
 from assay.ingest.walk import is_test_path
 
 _SOURCES: dict[str, Callable[..., Mined]] = {
@@ -35,6 +36,7 @@ _SOURCES: dict[str, Callable[..., Mined]] = {
     "documents": mine_documents,
 }
 _SUFFIXES = (".jsonl", ".ndjson")
+_parser = TextParser()  # its worker starts with the first text
 
 
 def locate(path: str, text: str) -> list[Definition]:
@@ -44,7 +46,7 @@ def locate(path: str, text: str) -> list[Definition]:
         Definition(
             fact.symbol, fact.kind, fact.start, fact.end, doc, language.name if language else "", test or fact.test
         )
-        for fact, doc in outline(path, text)
+        for fact, doc in outline(_parser, path, text)
     ]
 
 
@@ -164,6 +166,7 @@ def _mine(root: Path, sources: tuple[str, ...], options: Options) -> dict[str, M
         return {source: _SOURCES[source](root, locate, options, bar) for source in sources}
     finally:
         bar.close()
+        _parser.close()
 
 
 def _write(queries: list[GoldenQuery], output: Path | None, at: str | float) -> dict[str, int]:
