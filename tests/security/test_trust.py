@@ -457,6 +457,23 @@ def test_a_stored_run_starts_no_program_that_nobody_typed(repository: Repository
     assert not marker.exists()
 
 
+@pytest.mark.parametrize("name", ["EXPERIMENTS.md", "eval/baseline.json"])
+def test_measuring_writes_through_no_link_that_leaves_the_repository(repository: Repository, name: str) -> None:
+    outside = repository.root.parent / "outside"
+    outside.write_text("mine")
+    (repository.root / name).parent.mkdir(exist_ok=True)
+    (repository.root / name).symlink_to(outside)
+    repository.write("golden.jsonl", '{"id": "q", "question": "signed cookies", "expected_docs": ["a.md"]}\n')
+    repository.write("known.run", "q Q0 a.md 1 1 known\n")
+    run = ("eval", "run", "--golden", "golden.jsonl", "--system", "trec:known.run", "--root", ".")
+    assert assay(repository.root, *run).code == 0
+    told = ("--hypothesis", "h", "--what", "w", "--root", ".")
+    command = ("baseline", "set", "--root", ".") if "baseline" in name else ("experiment", "new", "title", *told)
+    done = assay(repository.root, "eval", *command)
+    assert (done.code, "leads out of the repository" in done.err) == (2, True)
+    assert outside.read_text() == "mine"
+
+
 # what is written for agents
 
 

@@ -7,7 +7,6 @@ allow_http = true                  texts and the key may cross the network unenc
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +16,6 @@ from assay.config import user
 from assay.config.toml_file import BadConfiguration
 from assay.errors import AssayError
 
-SECTION = "servers"
 _PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(r"[\w.:-]+")
 _KIND = re.compile(r"^(?:openai|rerank):")  # of a model, before the address of its server
@@ -81,6 +79,8 @@ def origin_of_spec(spec: str) -> Origin | None:
 
 def is_loopback(host: str) -> bool:
     """Tell whether a host is this very machine, by its name alone: no lookup that somebody else answers."""
+    import ipaddress  # most commands ask no server
+
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -106,13 +106,13 @@ def require_encryption(origin: Origin) -> None:
 
 def read_servers(table: dict[str, Any]) -> list[ServerSettings]:
     """Return the servers of the user's configuration; raises BadConfiguration with everything that is wrong with them."""
-    rows = table.get(SECTION, {})
+    rows = table.get(user.SERVERS, {})
     problems, entries = list[str](), list[ServerSettings]()
     if not isinstance(rows, dict):
-        raise BadConfiguration([f"{user.path()}: [{SECTION}] must be a table, not {rows!r}"])
+        raise BadConfiguration([f"{user.path()}: [{user.SERVERS}] must be a table, not {rows!r}"])
     for name, row in rows.items():
         try:
-            entries.append(_entry(f'{user.path()}: [{SECTION}."{name}"]', name, row))
+            entries.append(_entry(f'{user.path()}: [{user.SERVERS}."{name}"]', name, row))
         except AssayError as error:
             problems.append(str(error))
     if problems:
@@ -137,7 +137,7 @@ def _entry(where: str, name: str, row: Any) -> ServerSettings:
     except ValueError as error:
         raise AssayError(f"{where}: no server: {error}") from None
     if not host or address.scheme not in _PORTS or address.username is not None or address.path.strip("/"):
-        raise AssayError(f'{where}: no server; write a host, as in [{SECTION}."api.example.com"]')
+        raise AssayError(f'{where}: no server; write a host, as in [{user.SERVERS}."api.example.com"]')
     return ServerSettings(scheme, host, port, **row)
 
 

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 from assay.config import user
-from assay.config.servers import origin_of_spec
 from assay.errors import AssayError
 from assay.system.files import atomic_write, read_regular
 from assay.text.printable import printable
@@ -158,6 +157,8 @@ def _is_inside(path: str, folder: Path) -> bool:
 
 def _server(spec: str) -> str:
     """The server that a spec names, as it is looked up; else the spec itself."""
+    from assay.config.servers import origin_of_spec  # most repositories name no server
+
     return str(origin_of_spec(spec) or _quoted(spec))
 
 

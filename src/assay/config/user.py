@@ -15,6 +15,7 @@ from assay.config.toml_file import read_table
 from assay.errors import AssayError
 
 NAME = "config.toml"
+SERVERS = "servers"  # the section that `servers` reads
 DIRECTORY_VARIABLE = "ASSAY_CONFIG_DIR"
 _XDG = "XDG_CONFIG_HOME"
 

@@ -13,7 +13,6 @@ Settings that need trust (config/trust) and do not have it are left out, and one
 from __future__ import annotations
 
 import dataclasses
-import shlex
 import types
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,8 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from assay.config import trust, user
-from assay.config.servers import SECTION as SERVERS
-from assay.config.servers import origin_of_spec, read_servers
 from assay.config.toml_file import BadConfiguration, read_table
 from assay.config.trust import Risk
 from assay.errors import AssayError
@@ -38,7 +35,7 @@ NAME = "assay.toml"
 BUILT_IN = "built in"
 USER = "user configuration"
 _SECTIONS = ("context", "search", "ask", "profile", "classes", "workspace")
-_USER_SECTIONS = ("context", "search", "ask", SERVERS)
+_USER_SECTIONS = ("context", "search", "ask", user.SERVERS)
 # the setting with a key's variable → the server it is for: a key never goes to the server that another file, or an option, names
 _KEYS = {"embedder_key_variable": "embedder", "reranker_key_variable": "reranker", "model_key_variable": "model"}
 _LEAST = {"budget": 0, "k": 1}
@@ -89,7 +86,11 @@ class AskSettings:
 def _changes(settings: SearchSettings | AskSettings, given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that are given, and no key for a server that is replaced by another one."""
     changes = {name: value for name, value in given.items() if value is not None}
-    for key in [key for key, server in _KEYS.items() if server in changes and key not in changes]:
+    for key in [
+        key for key, server in _KEYS.items() if server in changes and key not in changes and getattr(settings, key)
+    ]:
+        from assay.config.servers import origin_of_spec  # few have a key
+
         before, after = getattr(settings, _KEYS[key]), changes[_KEYS[key]]
         if origin_of_spec(before) != origin_of_spec(after):
             changes[key] = ""
@@ -159,7 +160,10 @@ def load(root: Path | None) -> Configuration:
         return Configuration()
     problems: list[str] = []
     below = _Parsed(user.path() if own else path, own, _USER_SECTIONS, problems)
-    read_servers(own)
+    if user.SERVERS in own:
+        from assay.config.servers import read_servers
+
+        read_servers(own)
     above = _Parsed(path, table or {}, _SECTIONS, problems)
     if problems:
         raise BadConfiguration(problems)
@@ -182,6 +186,8 @@ def load(root: Path | None) -> Configuration:
 
 
 def _ignoring(path: Path, names: Sequence[str]) -> str:
+    import shlex
+
     try:
         here = Path.cwd().is_relative_to(path.parent.resolve())
     except OSError:  # the current folder is gone

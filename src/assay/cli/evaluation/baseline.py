@@ -9,6 +9,7 @@ import click
 from assay.cli.common import find_root, format_option, print_json
 from assay.cli.evaluation.common import columns, figure, root_option, run_store, runs_option
 from assay.errors import AssayError
+from assay.evaluate.files import file_of
 from assay.evaluate.scores import of_run, read_baseline, write_baseline
 
 DEFAULT_FILE = "eval/baseline.json"
@@ -44,7 +45,7 @@ def set_(run: str, path: Path | None, root: Path | None, runs_file: Path | None,
                 f"run {info.run_id} is {info.status}; a baseline must be complete. Go on with: assay eval run --resume {info.run_id}"
             )
         scores = of_run(store, info)
-    where = path or find_root(root) / DEFAULT_FILE
+    where = path or file_of(find_root(root), DEFAULT_FILE)
     write_baseline(scores, where)
     if form == "json":
         print_json({"run_id": scores.run_id, "file": str(where)})
@@ -58,7 +59,7 @@ def set_(run: str, path: Path | None, root: Path | None, runs_file: Path | None,
 @format_option
 def show(path: Path | None, root: Path | None, form: str) -> None:
     """Show the baseline."""
-    where = path or find_root(root) / DEFAULT_FILE
+    where = path or file_of(find_root(root), DEFAULT_FILE)
     scores = read_baseline(where)
     if form == "json":
         print_json({

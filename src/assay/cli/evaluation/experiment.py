@@ -11,6 +11,7 @@ from assay.cli.common import find_root, format_option, print_json
 from assay.cli.evaluation.common import root_option, run_store, runs_option
 from assay.evaluate.compare import as_json, compare_runs
 from assay.evaluate.experiment import begin, conclude, open_entry
+from assay.evaluate.files import file_of
 from assay.evaluate.stored import told
 
 _LOG = "EXPERIMENTS.md"
@@ -50,7 +51,7 @@ def new(
     form: str,
 ) -> None:
     """Open an experiment called TITLE."""
-    where = log or find_root(root) / _LOG
+    where = log or file_of(find_root(root), _LOG)
     with run_store(root, runs_file) as store:
         run_id = store.find(before).run_id
     number = begin(where, title, hypothesis, what, run_id, date.today())
@@ -82,7 +83,7 @@ def conclude_(
     form: str,
 ) -> None:
     """Fill in result and conclusion of the open experiment from the runs before and after."""
-    where = log or find_root(root) / _LOG
+    where = log or file_of(find_root(root), _LOG)
     entry = open_entry(where, number)
     with run_store(root, runs_file) as store:
         a, b = store.find(entry.before), store.find(after)
