@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +20,10 @@ from assay.store.index import Index
 from assay.store.layout import Home
 
 FIXTURES = Path(__file__).parent / "fixtures"
+
+# the key that seals indexes is made here, not in the state folder of whoever runs the tests
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="assay-state-")
+atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 # laws hold however long a busy machine takes to look for a counterexample
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -8,9 +8,11 @@ from __future__ import annotations
 import io
 import mmap
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from assay.system.files import open_regular
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,29 +26,34 @@ _MOST_HEADER = 4096  # bytes; ours have some two hundred
 HEADERS = threading.Lock()
 
 
-def hold(folder: Path) -> Held:
-    """Every array file of a folder by its name."""
-    return {path.name: _map(path) for path in folder.iterdir() if path.suffix == _ENDING}
+def hold(folder: Path, names: Iterable[str]) -> Held:
+    """The array files among those of a folder, by name."""
+    return {name: _map(folder / name) for name in names if name.endswith(_ENDING)}
 
 
 def _map(path: Path) -> mmap.mmap:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def array_of(held: Held, name: str) -> npt.NDArray[Any]:
-    """One of the arrays; raises FileNotFoundError when it is not there, and nearly anything when it is damaged."""
+def array_of(held: Held, name: str, kind: npt.DTypeLike, columns: int = 0) -> npt.NDArray[Any]:
+    """One of the arrays, of a type and with so many columns (0: a row); FileNotFoundError when it is not there, nearly anything when damaged."""
     if name not in held:
         raise FileNotFoundError(name)
-    return array_in(memoryview(held[name]), 0)
+    array = array_in(memoryview(held[name]), 0)
+    if array.dtype != kind or array.shape[1:] != ((columns,) if columns else ()):
+        raise ValueError(f"{name} is not of the type that was written")
+    return array
 
 
 def array_in(memory: memoryview, start: int) -> npt.NDArray[Any]:
-    """The array that was saved at a place of some memory, without reading it."""
+    """The array that was saved at a place of some memory, without reading it; ValueError when it says that it is larger than the memory."""
     import numpy as np
 
     head = io.BytesIO(memory[start : start + _MOST_HEADER])
     with HEADERS:
         np.lib.format.read_magic(head)
         shape, by_column, kind = np.lib.format.read_array_header_1_0(head)
+    if any(size > len(memory) for size in shape):  # numpy looks at the product only, which one of size 0 makes 0
+        raise ValueError("an array larger than its file")
     return np.ndarray(shape, kind, memory, start + head.tell(), order="F" if by_column else "C")
