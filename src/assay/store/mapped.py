@@ -6,6 +6,7 @@ What is held can still be read when the generation has been swept away, and a co
 from __future__ import annotations
 
 import io
+import math
 import mmap
 import threading
 from collections.abc import Iterable, Mapping
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 Held = Mapping[str, mmap.mmap]
 
 _ENDING = ".npy"
+_MOST_COLUMNS = 1 << 16  # of an array without rows
 _MOST_HEADER = 4096  # bytes; ours have some two hundred
 
 # held while numpy reads headers: it parses them as Python, and CPython 3.11 can take fright when several threads parse at once
@@ -47,13 +49,19 @@ def array_of(held: Held, name: str, kind: npt.DTypeLike, columns: int = 0) -> np
 
 
 def array_in(memory: memoryview, start: int) -> npt.NDArray[Any]:
-    """The array that was saved at a place of some memory, without reading it; ValueError when it says that it is larger than the memory."""
+    """The array that was saved at a place of some memory, without reading it; ValueError when it does not fit or holds no plain values.
+
+    numpy believes what it is told of a buffer: objects in it would be addresses, and sizes below 0 lead out of it.
+    """
     import numpy as np
 
     head = io.BytesIO(memory[start : start + _MOST_HEADER])
     with HEADERS:
         np.lib.format.read_magic(head)
         shape, by_column, kind = np.lib.format.read_array_header_1_0(head)
-    if any(size > len(memory) for size in shape):  # numpy looks at the product only, which one of size 0 makes 0
+    if kind.hasobject:
+        raise ValueError("objects in an array")
+    room = len(memory) - start - head.tell()
+    if any(not 0 <= size <= max(room, _MOST_COLUMNS) for size in shape) or math.prod(shape) * kind.itemsize > room:
         raise ValueError("an array larger than its file")
     return np.ndarray(shape, kind, memory, start + head.tell(), order="F" if by_column else "C")
