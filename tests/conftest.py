@@ -25,6 +25,10 @@ atexit.register(shutil.rmtree, os.environ["ASSAY_CONFIG_DIR"], ignore_errors=Tru
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
+# the key that seals indexes is made here, not in the state folder of whoever runs the tests
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="assay-state-")
+atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
+
 # laws hold however long a busy machine takes to look for a counterexample
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")

@@ -59,7 +59,7 @@ class Repository:
 
     def __init__(self, root: Path, index_dir: str | Path | None = None) -> None:
         self.root = root
-        self.home = Home.of(root, Path(index_dir).resolve() if index_dir else None)
+        self.home = Home.of(root, index_dir or None)
         self._index: Index | None = None
         self._engines: dict[str, Engine] = {}
         self._watch: Watch | None = None

@@ -82,7 +82,7 @@ def find_repository(given: Path | None) -> Path:
 
 
 def home_of(root: Path, index_dir: Path | None) -> Home:
-    return Home.of(root, index_dir.resolve() if index_dir else None)
+    return Home.of(root, index_dir)
 
 
 def print_json(value: object) -> None:

@@ -12,6 +12,7 @@ from assay.cli.opening import repository_at
 from assay.errors import AssayError
 from assay.extras import install
 from assay.repository import Repository
+from assay.system.owned import FOLDER
 from assay.workspace import Workspace
 
 
@@ -80,7 +81,7 @@ def command(
     with closing(listening), resident_of(repo, index_dir, not no_watch, partly=True) as resident:
         where = ", ".join(map(str, resident.roots))
         click.echo(f"serving {where} at http://{access.shown}:{listening.getsockname()[1]} (Ctrl-C stops it)")
-        run(application(Bench(resident, runs_file or _own_folder(repo) / ".assay" / "runs.db"), access), listening)
+        run(application(Bench(resident, runs_file or _own_folder(repo) / FOLDER / "runs.db"), access), listening)
 
 
 def _own_folder(repo: Repository) -> Path:

@@ -23,6 +23,7 @@ from assay.ingest.version import index_version
 from assay.ingest.walk import Scan, check_root, scan
 from assay.store.index import Index, NoIndex, UnusableIndex
 from assay.store.layout import Home
+from assay.store.seal import seal
 
 
 def index(root: Path, home: Home, rebuild: bool = False, progress: Progress | None = None) -> Report:
@@ -46,6 +47,8 @@ def index(root: Path, home: Home, rebuild: bool = False, progress: Progress | No
             if report is None:
                 report, documents = build(root, home, found, cache, progress, known_imports(previous))
                 report.reason = "a rebuild was asked for" if rebuild else reason
+            elif report.mode == "fresh" and previous is not None and not previous.sealed:
+                seal(previous.folder)  # it came from elsewhere, and was looked at in full
             report.skipped |= collect(root, home, found, cache, progress, documents, since)
             report.warnings = list(dict.fromkeys([*found.warnings, *remember(root, home, progress)]))
         finally:

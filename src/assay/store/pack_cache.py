@@ -23,7 +23,7 @@ MOST_BYTES = 16_000_000  # of all answers; a single one may take an eighth
 _PATIENCE = 0.5  # seconds for other processes: ranking again is faster than waiting longer
 _SETTINGS = "assay.toml"
 # how names begin of what no ranking reads
-_OF_NO_RANKING = (NAME, "runs.db", "lock", "parses.db", "vectors", "passages-")
+_OF_NO_RANKING = (NAME, "runs.db", "lock", "parses.db", "vectors", "passages-", ".")
 _TOUCHED = "-shm"  # of SQLite: whoever reads writes it, and it says nothing that the file and its log do not
 _PACKAGE = Path(__file__).parents[1]
 _TABLE = "CREATE TABLE IF NOT EXISTS packs (key BLOB PRIMARY KEY, text BLOB, code INTEGER, size INTEGER, sum INTEGER, used INTEGER) WITHOUT ROWID"
@@ -88,9 +88,11 @@ def _known(index: Index) -> list[str]:
 
 def _beside(index: Index) -> list[Path]:
     """The history, and whatever else a ranking may come to read in the index folder."""
-    found = index.folder.parent.parent.iterdir()
-    read = (path for path in found if not path.name.startswith(_OF_NO_RANKING) and not path.name.endswith(_TOUCHED))
-    return sorted(path for path in read if path.is_file())
+    with os.scandir(index.folder.parent.parent) as entries:
+        found = [Path(entry.path) for entry in entries if entry.is_file(follow_symlinks=False)]
+    return sorted(
+        path for path in found if not path.name.startswith(_OF_NO_RANKING) and not path.name.endswith(_TOUCHED)
+    )
 
 
 @cache

@@ -12,12 +12,12 @@ from assay.cli.evaluation.common import (
     columns,
     echo_warnings,
     figure,
+    kept_at,
     measures_option,
     parsed,
     root_option,
     run_store,
     runs_option,
-    runs_path,
 )
 from assay.errors import AssayError
 from assay.evaluate.compare import (
@@ -94,8 +94,10 @@ def command(
             texts = {query.id: query.text for query in store.golden(run_b).queries}
     wanted = len(comparison.queries) <= _REPORTED or output is not None
     full = as_json(comparison, texts or None) if wanted or form == "json" else {}
-    usual = runs_path(root, runs_file).parent / "runs" / run_b.run_id / "report.md"
-    written = _write(full, output or usual, output is not None) if wanted else None
+    written = None
+    if wanted:
+        path = output or kept_at(root, runs_file, "runs", run_b.run_id) / "report.md"
+        written = _write(full, path, output is not None)
     if form == "json":
         print_json(full)
         return

@@ -19,6 +19,7 @@ from assay.cli.evaluation.common import (
     cutoff_option,
     echo_warnings,
     figure,
+    kept_at,
     measures_option,
     parsed,
     root_option,
@@ -163,7 +164,7 @@ def command(
         run["warnings"].append(
             f"{len(unstable)} queries were answered differently when repeated: {', '.join(unstable[:_UNSTABLE_SHOWN])}"
         )
-    folder = output or (runs_file.parent if runs_file else where / ".assay") / "runs" / outcome.info.run_id
+    folder = output or kept_at(where, runs_file, "runs", outcome.info.run_id)
     saved = _save(run, folder, findings_file)
     if form == "json":
         print_json(run)

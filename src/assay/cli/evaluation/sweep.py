@@ -14,6 +14,7 @@ from assay.cli.evaluation.common import (
     corpus_option,
     cutoff_option,
     echo_warnings,
+    kept_at,
     root_option,
     runs_option,
     runs_path,
@@ -162,7 +163,7 @@ def command(
         )  # fmt: skip
     finally:
         bar.close()
-    folder = output or (runs_file.parent if runs_file else where / ".assay") / "sweeps" / sweep.id
+    folder = output or kept_at(where, runs_file, "sweeps", sweep.id)
     report, saved = save(sweep, folder)
     if form == "json":
         print_json(report)
