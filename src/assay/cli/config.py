@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import find_root, format_option, print_json
+from assay.cli.common import echo, find_root, format_option, print_json
 from assay.errors import AssayError
 from assay.retrieve.configuration import NAME, BadConfiguration, Configuration, Setting, load, settings
 from assay.retrieve.toml_text import key, value
@@ -39,9 +39,9 @@ def command(action: str | None, root: Path | None, form: str) -> None:
     if form == "json":
         print_json({"file": _file(configuration), "settings": [_json(row) for row in rows]})
         return
-    click.echo(f"# {configuration.file or f'no {NAME} in {where}: everything has its default'}")
+    echo(f"# {configuration.file or f'no {NAME} in {where}: everything has its default'}")
     for line in _toml(rows):
-        click.echo(line)
+        echo(line)
 
 
 def _check(root: Path, form: str) -> int:
@@ -56,7 +56,7 @@ def _check(root: Path, form: str) -> int:
         print_json({"file": _file(configuration), "problems": problems})
     else:
         fine = f"{configuration.file}: right" if configuration.file else f"no {NAME} in {root}, which is fine"
-        click.echo("\n".join(problems) or fine)
+        echo("\n".join(problems) or fine)
     return 1 if problems else 0
 
 

@@ -27,7 +27,9 @@ def nearest(name: str, names: Iterable[str], limit: int = 5) -> list[str]:
     if len(name) > LONGEST_NAME:
         return []
     wanted, asked = set(words(name)), name.lower()
-    close = difflib.SequenceMatcher(None, "", asked, autojunk=False)  # what is compared with all others is prepared once
+    close = difflib.SequenceMatcher(
+        None, "", asked, autojunk=False
+    )  # what is compared with all others is prepared once
     scored: list[tuple[float, str]] = []
     for candidate in set(names):
         if len(candidate) > LONGEST_NAME:
