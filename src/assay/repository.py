@@ -23,6 +23,7 @@ from assay.root import root_around
 from assay.store.catalogue import FileRow
 from assay.store.index import Index
 from assay.store.layout import LEARNED, Home
+from assay.text.limits import LONGEST_QUERY, LONGEST_TASK, beyond
 
 if TYPE_CHECKING:
     from assay.answer.reply import Reply
@@ -184,6 +185,7 @@ class Repository:
         """Every symbol scored for a task, with everything the order was made of."""
         if not task.strip():
             raise AssayError("what is the task? Say in words what you want to understand or change")
+        _say_if_cut("task", task, LONGEST_TASK)
         return self.engine(profile).rank(task, self.learned(task, session))
 
     def learned(self, task: str, session: str = "") -> Learned:
@@ -213,6 +215,7 @@ class Repository:
         """
         from assay.retrieve.explain import explain
 
+        _say_if_cut("task", task, LONGEST_TASK)
         meant = self.symbol(symbol)
         engine = self.engine(profile)
         ranking = engine.rank(task, self.learned(task, session))
@@ -253,6 +256,7 @@ class Repository:
 
         if not query.strip():
             raise AssayError("what is sought? Give some words")
+        _say_if_cut("query", query, LONGEST_QUERY)
         if k < 1:
             raise AssayError(f"k must be at least 1, not {k}: it is how many results are wanted")
         searcher = self.searcher(chunker, embedder, reranker, progress=progress)
@@ -412,3 +416,8 @@ class Repository:
         if self._watch is None:
             self._watch, self._listing = Watch(self.root, self.index, self._listing), None
         return self._watch.look()
+
+
+def _say_if_cut(what: str, text: str, longest: int) -> None:
+    if line := beyond(what, text, longest):
+        warnings.warn(line, stacklevel=3)

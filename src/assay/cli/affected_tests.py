@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from assay import json_answers
-from assay.cli.common import format_option, print_json
+from assay.cli.common import echo, format_option, print_json
 from assay.cli.opening import repository_options
 from assay.errors import AssayError
 from assay.git import Git
@@ -30,14 +30,14 @@ def command(files: tuple[str, ...], repo: Repository, depth: int, paths: bool, f
         print_json({"files": known, "test_files": test_files, "tests": [json_answers.affected(one) for one in found]})
     elif paths:
         for path in test_files:
-            click.echo(path)
+            echo(path)
     elif not wanted:
-        click.echo("nothing changed since the last commit; name files to ask about them")
+        echo("nothing changed since the last commit; name files to ask about them")
     elif not found:
-        click.echo(f"no test reaches {', '.join(known) or 'the changed files'}")
+        echo(f"no test reaches {', '.join(known) or 'the changed files'}")
     else:
         for affected in found:
-            click.echo(
+            echo(
                 f"{affected.confidence:4.2f}  {affected.item.path}:{affected.item.start}  {affected.item.symbol or '(file)'}"
             )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import find_root, format_option, print_json
+from assay.cli.common import echo, find_root, format_option, print_json
 from assay.config import user
 from assay.errors import AssayError
 from assay.retrieve.configuration import NAME, BadConfiguration, Configuration, Setting, load, settings
@@ -44,15 +44,15 @@ def command(action: str | None, root: Path | None, form: str) -> None:
             {"file": _file(configuration), "settings": [_json(row) for row in rows], "ignored_settings": ignored}
         )
         return
-    click.echo(f"# {configuration.file or f'no {NAME} in {where}: everything has its default'}")
+    echo(f"# {configuration.file or f'no {NAME} in {where}: everything has its default'}")
     if configuration.own:
-        click.echo(f"# {user.path()}: user configuration")
+        echo(f"# {user.path()}: user configuration")
     for line in _toml(rows):
-        click.echo(line)
+        echo(line)
     if configuration.ignored:
-        click.echo("\n# ignored until you trust them: assay trust --show")
+        echo("\n# ignored until you trust them: assay trust --show")
         for risk in configuration.ignored:
-            click.echo(f"# {risk.title} = {risk.shown}")
+            echo(f"# {risk.title} = {risk.shown}")
 
 
 def _check(root: Path, form: str) -> int:
@@ -67,7 +67,7 @@ def _check(root: Path, form: str) -> int:
         print_json({"file": _file(configuration), "problems": problems})
     else:
         fine = f"{configuration.file}: right" if configuration.file else f"no {NAME} in {root}, which is fine"
-        click.echo("\n".join(problems) or fine)
+        echo("\n".join(problems) or fine)
     return 1 if problems else 0
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import find_root, roots_options
+from assay.cli.common import echo, find_root, roots_options
 from assay.cli.opening import repository_at
 from assay.errors import AssayError
 from assay.extras import install
@@ -80,7 +80,7 @@ def command(
     listening = listen(host, port)
     with closing(listening), resident_of(repo, index_dir, not no_watch, partly=True) as resident:
         where = ", ".join(map(str, resident.roots))
-        click.echo(f"serving {where} at http://{access.shown}:{listening.getsockname()[1]} (Ctrl-C stops it)")
+        echo(f"serving {where} at http://{access.shown}:{listening.getsockname()[1]} (Ctrl-C stops it)")
         run(application(Bench(resident, runs_file or _own_folder(repo) / FOLDER / "runs.db"), access), listening)
 
 

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import find_root, format_option, print_json
+from assay.cli.common import echo, find_root, format_option, print_json
 from assay.config import trust
 from assay.config.trust import Risk, UntrustedSettings
 from assay.errors import AssayError
 from assay.retrieve.configuration import NAME, Configuration, load
 from assay.root import workspace_around
 from assay.text.counting import counted
-from assay.text.printable import printable
 
 _DONE, _OPEN = 0, 1  # exit codes: nothing is left to decide; something is
 
@@ -53,10 +52,10 @@ def command(root: Path | None, show: bool, revoke: bool, yes: bool, form: str) -
     else:
         _print_risks(configuration.risks, where / NAME)
     if not yes and not _is_wanted():
-        click.echo("not trusted: these settings stay ignored", err=True)
+        echo("not trusted: these settings stay ignored", err=True)
         raise click.exceptions.Exit(_OPEN)
     trust.grant(where / NAME, configuration.risks)
-    click.echo("trusted until one of these settings changes (assay trust --revoke ends it)", err=True)
+    echo("trusted until one of these settings changes (assay trust --revoke ends it)", err=True)
 
 
 def _revoke(file: Path, form: str) -> int:
@@ -64,7 +63,7 @@ def _revoke(file: Path, form: str) -> int:
     if form == "json":
         print_json({"file": str(file), "revoked": ended})
     else:
-        click.echo(printable(f"{file}: no longer trusted" if ended else f"{file}: was not trusted"))
+        echo(f"{file}: no longer trusted" if ended else f"{file}: was not trusted")
     return _DONE if ended else _OPEN
 
 
@@ -77,16 +76,16 @@ def _show(configuration: Configuration, where: Path, form: str) -> None:
         ]
         print_json({"file": str(file), "trusted": not configuration.ignored, "settings": settings})
     elif not configuration.risks:
-        click.echo(printable(f"{file}: nothing in it needs trust" if configuration.file else f"no {NAME} in {where}"))
+        echo(f"{file}: nothing in it needs trust" if configuration.file else f"no {NAME} in {where}")
     else:
         _print_risks(configuration.risks, file)
-        click.echo("not trusted: these settings are ignored" if configuration.ignored else "trusted")
+        echo("not trusted: these settings are ignored" if configuration.ignored else "trusted")
 
 
 def _print_risks(risks: tuple[Risk, ...], file: Path) -> None:
-    click.echo(printable(f"{file}: {counted(len(risks), 'setting')} with an effect outside of the repository:"))
+    echo(f"{file}: {counted(len(risks), 'setting')} with an effect outside of the repository:")
     for risk in risks:
-        click.echo(f"  {risk.title} = {risk.shown}\n      {risk.effect}")
+        echo(f"  {risk.title} = {risk.shown}\n      {risk.effect}")
 
 
 def _is_wanted() -> bool:

@@ -76,7 +76,9 @@ class Table:
         self.behind: dict[str, set[str]] = {}  # remembered answer → the questions it took
         self._remembered: dict[str, Kept] = {}
         self.depth = 0  # questions under way
-        self._open: list[tuple[MutableMapping[Any, Kept], Any]] = []  # where answers stand whose height is not known yet
+        self._open: list[
+            tuple[MutableMapping[Any, Kept], Any]
+        ] = []  # where answers stand whose height is not known yet
         self._deadline = float("inf")
         self._worked = 0  # answers worked out so far
         self.places: dict[tuple[str, str, str], tuple[Any, frozenset[str]]] = {}  # of imports, see modules.locate
@@ -134,7 +136,9 @@ class Table:
         value: T = kept.value
         return value
 
-    def recalled(self, cache: MutableMapping[Any, Kept], key: Any, answer: Callable[[], T], provisional: bool = True) -> T:
+    def recalled(
+        self, cache: MutableMapping[Any, Kept], key: Any, answer: Callable[[], T], provisional: bool = True
+    ) -> T:
         """An answer from a cache of the caller's own, worked out once. Its questions are those of whoever uses it. Without `provisional`,
         one that met a question under way is worked out again the next time."""
         kept = cache.get(key)
@@ -158,9 +162,7 @@ class Table:
         if kept.cut < frame.cut:
             frame.cut = kept.cut
 
-    def _work_out(
-        self, cache: MutableMapping[Any, Kept], key: Any, answer: Callable[[], Any]
-    ) -> tuple[Kept, set[str]]:
+    def _work_out(self, cache: MutableMapping[Any, Kept], key: Any, answer: Callable[[], Any]) -> tuple[Kept, set[str]]:
         """Answers a question in a frame of its own and keeps the answer; what is not answered is not kept, but was asked all the same."""
         outer, reads, first = self.frame, self.reads, len(self._open)
         base = self.depth = self.depth + 1

@@ -21,6 +21,7 @@ from assay.git import Listing
 from assay.ingest.documents.formats import Format, format_of
 from assay.ingest.languages import language_of
 from assay.store.files import decode, read_bytes
+from assay.text.printable import printable
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -34,6 +35,7 @@ IGNORE_FILE = ".assayignore"
 _RULES = (".gitignore", IGNORE_FILE)
 OWN_FOLDER = ".assay"
 
+_BREAK = re.compile(r"[\n\t]")  # all that `printable` keeps although it is no letter
 _SECRET = re.compile(
     r"(^|/)(\.env(\..+)?|\.netrc|\.pgpass|\.npmrc|\.pypirc|id_(rsa|dsa|ecdsa|ed25519)|credentials(\.(ya?ml|json|toml|ini|env|csv|xml|txt))?|secrets?(\.(ya?ml|json|toml|ini|env))"
     r"|.*\.(pem|key|p12|pfx|jks|keystore|kdbx))$"
@@ -238,6 +240,10 @@ def _consider(base: str, path: str, out: Scan, is_real: Callable[[str], bool]) -
     if not path.isprintable() and path != (shown := os.fsencode(path).decode("utf-8", "replace")):
         if language_of(name) is not None:
             out.problems[shown] = "its name is not valid UTF-8"
+        return
+    if not path.isprintable() and (shown := printable(_BREAK.sub("\ufffd", path))) != path:
+        if source or form:
+            out.problems[shown] = "its name has control characters, which could pass for something else; rename it"
         return
     if not (config or source or form):
         out.others += 1

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import find_root, format_option, print_json
+from assay.cli.common import echo, find_root, format_option, print_json
 from assay.cli.evaluation.common import columns, figure, root_option, run_store, runs_option
 from assay.errors import AssayError
 from assay.evaluate.files import file_of
@@ -50,7 +50,7 @@ def set_(run: str, path: Path | None, root: Path | None, runs_file: Path | None,
     if form == "json":
         print_json({"run_id": scores.run_id, "file": str(where)})
     else:
-        click.echo(f"baseline is run {scores.run_id} ({len(scores.queries)} queries): {where}")
+        echo(f"baseline is run {scores.run_id} ({len(scores.queries)} queries): {where}")
 
 
 @command.command("show")
@@ -67,8 +67,8 @@ def show(path: Path | None, root: Path | None, form: str) -> None:
             "k": scores.k, "golden_hash": scores.golden_hash, "queries": len(scores.queries), "metrics": scores.means,
         })  # fmt: skip
         return
-    click.echo(
+    echo(
         f"{where}: run {scores.run_id} of {scores.created}, {scores.system}, {len(scores.queries)} queries, matching {scores.matching}\n"
     )
     for line in columns(["metric", "value"], [[name, figure(value)] for name, value in scores.means.items()]):
-        click.echo(line)
+        echo(line)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import find_root, format_option, print_json
+from assay.cli.common import echo, find_root, format_option, print_json
 from assay.cli.evaluation.common import root_option, run_store, runs_option
 from assay.evaluate.compare import as_json, compare_runs
 from assay.evaluate.experiment import begin, conclude, open_entry
@@ -58,7 +58,7 @@ def new(
     if form == "json":
         print_json({"number": number, "before": run_id, "log": str(where)})
     else:
-        click.echo(
+        echo(
             f"experiment {number} is open in {where}; after the change: assay eval run …, then assay eval experiment conclude"
         )
 
@@ -93,4 +93,4 @@ def conclude_(
     if form == "json":
         print_json({"number": entry.number, "before": a.run_id, "after": b.run_id, "log": str(where)})
     else:
-        click.echo(written)
+        echo(written)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from assay.cli.common import find_root, format_option, print_json
+from assay.cli.common import echo, find_root, format_option, print_json
 from assay.cli.progress import Bar
 from assay.core.golden import GoldenQuery
 from assay.errors import AssayError
@@ -199,11 +199,11 @@ def _as_json(mined: dict[str, Mined], total: int, written: dict[str, int]) -> di
 def _print(mined: dict[str, Mined], total: int, written: dict[str, int]) -> None:
     for source, one in mined.items():
         for warning in one.warnings:
-            click.echo(f"warning: {warning}", err=True)
-        click.echo(f"{source}: {len(one.queries)} queries, {sum(one.counts.values())} left out")
+            echo(f"warning: {warning}", err=True)
+        echo(f"{source}: {len(one.queries)} queries, {sum(one.counts.values())} left out")
         for reason, number in sorted(one.counts.items(), key=lambda row: (-row[1], row[0])):
-            click.echo(f"  {number:6}  {reason}")
+            echo(f"  {number:6}  {reason}")
     if total != sum(len(one.queries) for one in mined.values()):
-        click.echo(f"sampled: {total} queries")
+        echo(f"sampled: {total} queries")
     for path, number in written.items():
-        click.echo(f"wrote {number} to {path}")
+        echo(f"wrote {number} to {path}")

@@ -12,7 +12,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from assay.cli.common import find_root, format_option, print_json
+from assay.cli.common import echo, find_root, format_option, print_json
 from assay.cli.evaluation.common import (
     columns,
     corpus_option,
@@ -170,7 +170,7 @@ def command(
         print_json(run)
     else:
         print_run(run, chosen or main_measures(run["k"]))
-        click.echo(f"\nsaved: {', '.join(map(str, saved))}")
+        echo(f"\nsaved: {', '.join(map(str, saved))}")
     if outcome.info.status != "complete":
         died = f" ({outcome.died})" if outcome.died else ""
         raise AssayError(
@@ -257,7 +257,7 @@ def _save(run: dict[str, Any], folder: Path, findings_file: Path | None) -> list
 def print_run(run: dict[str, Any], measures: Sequence[Measure]) -> None:
     """Per query, per tier and category, then the whole with its spread."""
     names = [str(measure) for measure in measures]
-    click.echo(
+    echo(
         f"{run['system']} on {run['golden']['path']}: {run['golden']['queries']} queries, matching {run['matching']}, k = {run['k']}\n"
     )
     rows = [
@@ -271,30 +271,30 @@ def print_run(run: dict[str, Any], measures: Sequence[Measure]) -> None:
         for q in run["queries"]
     ]
     for line in columns(["task", *names, "first", "", "tier"], rows):
-        click.echo(line)
+        echo(line)
     for title in ("tiers", "categories", "repositories", "languages"):
         if run[title]:
-            click.echo("")
+            echo("")
             groups = [
                 [g, *(figure(told["metrics"].get(name)) for name in names), told["count"]]
                 for g, told in run[title].items()
             ]
             for line in columns([title, *names, "N"], groups):
-                click.echo(line)
+                echo(line)
     _print_failed(run)
-    click.echo("")
+    echo("")
     for name, value in run["metrics"].items():
         if not value and not parse(name).higher_is_better:
             continue  # rates of what went wrong are worth a line when something did
         spread = run["spread"].get(name, {})
         interval = f"  95 % {figure(spread['low'])} … {figure(spread['high'])}" if spread.get("low") is not None else ""
-        click.echo(f"  {name + ':':22}{figure(value)} (±{figure(spread.get('sd'))}){interval}")
+        echo(f"  {name + ':':22}{figure(value)} (±{figure(spread.get('sd'))}){interval}")
     latency = run["latency"]
     if latency["p50"] is not None:
-        click.echo(
+        echo(
             f"  {'latency:':22}p50 {latency['p50']:.1f} ms, p95 {latency['p95']:.1f} ms, mean {latency['mean']:.1f} ms"
         )
-    click.echo(f"\nrun {run['run_id']}" + (f" ({run['label']})" if run["label"] else ""))
+    echo(f"\nrun {run['run_id']}" + (f" ({run['label']})" if run["label"] else ""))
     echo_warnings(run["warnings"])
 
 
@@ -310,10 +310,10 @@ def _print_failed(run: dict[str, Any]) -> None:
     failed = [q for q in run["queries"] if q["expected"] and not q["first_rank"]]
     if not failed:
         return
-    click.echo(f"\nnothing found for {len(failed)} queries:")
+    echo(f"\nnothing found for {len(failed)} queries:")
     for query in failed[:_FAILED_SHOWN]:
-        click.echo(f"  {query['id']}: {shortened(query['text'], 90)}")
-        click.echo(f"    expected:  {shortened(', '.join(query['expected']), 110)}")
-        click.echo(f"    retrieved: {shortened(query['error'] or ', '.join(query['retrieved']) or 'nothing', 110)}")
+        echo(f"  {query['id']}: {shortened(query['text'], 90)}")
+        echo(f"    expected:  {shortened(', '.join(query['expected']), 110)}")
+        echo(f"    retrieved: {shortened(query['error'] or ', '.join(query['retrieved']) or 'nothing', 110)}")
     if len(failed) > _FAILED_SHOWN:
-        click.echo(f"  … and {len(failed) - _FAILED_SHOWN} more in FINDINGS.md")
+        echo(f"  … and {len(failed) - _FAILED_SHOWN} more in FINDINGS.md")

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from assay.cli.common import find_root, format_option, print_json
+from assay.cli.common import echo, find_root, format_option, print_json
 from assay.cli.evaluation.common import (
     corpus_option,
     cutoff_option,
@@ -169,7 +169,7 @@ def command(
         print_json(report)
     else:
         print_sweep(sweep, report)
-        click.echo(f"\nsaved: {', '.join(map(str, saved))}")
+        echo(f"\nsaved: {', '.join(map(str, saved))}")
     echo_warnings(report["warnings"])
     raise click.exceptions.Exit(_code(sweep, {"MRR": min_mrr, f"NDCG@{k}": min_ndcg}, report))
 
@@ -229,5 +229,5 @@ def _code(sweep: Sweep, least: dict[str, float | None], report: dict[str, Any]) 
     reached = {figure.title: best.means[figure.key] for figure in best.figures}
     low = {title: floor for title, floor in least.items() if floor is not None and (reached[title] or 0.0) < floor}
     for title, floor in low.items():
-        click.echo(f"{best.name}: {title} {reached[title] or 0.0:.4f} is below {floor:g}", err=True)
+        echo(f"{best.name}: {title} {reached[title] or 0.0:.4f} is below {floor:g}", err=True)
     return int(bool(low) or any(one["failed_queries"] for one in report["reports"]))

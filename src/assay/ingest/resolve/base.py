@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import defaultdict
 from collections.abc import Callable
@@ -132,10 +133,8 @@ class ResolverBase:
     def _try(self, resolve: Callable[P, None], *arguments: P.args, **named: P.kwargs) -> None:
         """Resolves one thing with a budget of its own; what cannot be answered gives no edges."""
         self.table.begin_question()
-        try:
+        with contextlib.suppress(Unanswerable):
             resolve(*arguments, **named)
-        except Unanswerable:
-            pass
 
     def _add(self, source: Sym, target: Sym | str, kind: str, confidence: float, provenance: str, line: int) -> None:
         """Adds an edge, or strengthens the same one found before."""
