@@ -28,6 +28,8 @@ from model_server import serving as model_serving
 from serving import PATIENCE, serving
 from trusting import trust_settings
 
+pytestmark = pytest.mark.filterwarnings("ignore::assay.config.trust.UntrustedSettings")  # expected nearly everywhere
+
 SECRET = "a key that only its owner may see"
 VARIABLE = "SECRET_OF_THE_USER"
 IGNORED = "ignored until you trust it: "
