@@ -18,7 +18,6 @@ import contextlib
 import errno
 import os
 import re
-import secrets
 import shutil
 import sqlite3
 from collections.abc import Callable, Collection, Iterator
@@ -137,7 +136,7 @@ class Home:
     @contextlib.contextmanager
     def new_generation(self) -> Iterator[Path]:
         """A folder to fill; becomes current when the block ends without an error, vanishes otherwise."""
-        folder = self.generations / f".new-{os.getpid()}-{secrets.token_hex(8)}"
+        folder = self.generations / f".new-{os.getpid()}-{os.urandom(8).hex()}"
         try:
             folder.mkdir()
         except OSError as error:

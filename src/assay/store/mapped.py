@@ -8,12 +8,11 @@ from __future__ import annotations
 import io
 import math
 import mmap
+import os
 import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from assay.system.files import open_regular
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -30,12 +29,16 @@ HEADERS = threading.Lock()
 
 def hold(folder: Path, names: Iterable[str]) -> Held:
     """The array files among those of a folder, by name."""
-    return {name: _map(folder / name) for name in names if name.endswith(_ENDING)}
+    base = os.path.join(folder, "")
+    return {name: _map(base + name) for name in names if name.endswith(_ENDING)}
 
 
-def _map(path: Path) -> mmap.mmap:
-    with open_regular(path) as file:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+def _map(path: str) -> mmap.mmap:
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+    finally:
+        os.close(descriptor)
 
 
 def array_of(held: Held, name: str, kind: npt.DTypeLike, columns: int = 0) -> npt.NDArray[Any]:

@@ -10,10 +10,17 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import secrets
 from collections.abc import Mapping
-from hashlib import blake2b
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hashlib import blake2b
+else:
+    try:  # every command opens an index, and `hashlib` takes 11 ms to load OpenSSL, which has no part in this function
+        from _blake2 import blake2b
+    except ImportError:
+        from hashlib import blake2b
 
 from assay.system.files import TooLarge, atomic_write, read_regular
 
@@ -71,13 +78,13 @@ def _new_key() -> bytes | None:
     path = _key_path()
     if not path.is_absolute():
         return None
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with open(descriptor, "wb") as file:
-                file.write(secrets.token_bytes(_KEY_BYTES))
+                file.write(os.urandom(_KEY_BYTES))
             os.link(temporary, path)
         finally:
             os.unlink(temporary)

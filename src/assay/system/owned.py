@@ -18,6 +18,7 @@ from assay.errors import AssayError
 FOLDER = ".assay"
 IGNORE = ".gitignore"
 
+_TYPE, _PLAIN = 0o170000, (stat.S_IFREG, stat.S_IFDIR)
 _untracked: set[Path] = set()  # folders that this process has asked git about
 
 
@@ -56,7 +57,9 @@ def check_folder(folder: Path, accepted: Collection[int] | None, given: bool = F
                     info = entry.stat(follow_symlinks=False)
                 except FileNotFoundError:  # another process has just removed it
                     continue
-                _check(entry, info, accepted, _is_plain)
+                if (info.st_mode & _TYPE) not in _PLAIN or (accepted is not None and info.st_uid not in accepted):
+                    is_folder = stat.S_ISDIR(info.st_mode)
+                    _check(entry, info, accepted, stat.S_ISDIR if is_folder else stat.S_ISREG)  # says what is wrong
     except FileNotFoundError:
         return
     except NotADirectoryError:
@@ -72,7 +75,8 @@ def files_in(folder: Path, accepted: Collection[int] | None) -> dict[str, os.sta
     with os.scandir(folder) as entries:
         for entry in entries:
             info = entry.stat(follow_symlinks=False)
-            _check(entry, info, accepted, stat.S_ISREG)
+            if (info.st_mode & _TYPE) != stat.S_IFREG or (accepted is not None and info.st_uid not in accepted):
+                _check(entry, info, accepted, stat.S_ISREG)
             found[entry.name] = info
     return found
 
@@ -133,10 +137,6 @@ def refuse_tracked(folder: Path, again: bool = True) -> None:
             f"Remove it with: git rm -r {folder.name} (--cached keeps the files, if you made them)",
         )
     _untracked.add(folder)
-
-
-def _is_plain(mode: int) -> bool:
-    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
 
 
 def _check(
