@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 
+import laws  # noqa: F401  the profiles of hypothesis; `--hypothesis-profile` may choose another
 from assay.ingest.pipeline import index
 from assay.ingest.report import Report
 from assay.retrieve.engine import Engine
@@ -18,9 +21,35 @@ from assay.store.layout import Home
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
-# laws hold however long a busy machine takes to look for a counterexample
-settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("unhurried")
+# variables of whoever runs the tests that would change what git, a terminal or assay itself does
+_FOREIGN = (
+    "GIT_",
+    "ASSAY_",
+    "XDG_",
+    "LC_",
+    "LANG",
+    "GITHUB_",
+    "CI",
+    "COLUMNS",
+    "LINES",
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "PAGER",
+)
+_FIXED = {"TZ": "UTC", "LC_ALL": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": "1"}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give the tests a home, time zone, locale and umask of their own, before any of them copies the environment."""
+    home = Path(tempfile.mkdtemp(prefix="assay-home-"))
+    config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
+    for name in [name for name in os.environ if name.startswith(_FOREIGN)]:
+        del os.environ[name]
+    os.environ.update(
+        _FIXED, HOME=str(home), XDG_CONFIG_HOME=str(home / ".config"), XDG_CACHE_HOME=str(home / ".cache")
+    )
+    time.tzset()
+    os.umask(0o022)
 
 
 class Repository:

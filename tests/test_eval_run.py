@@ -25,6 +25,7 @@ from assay.errors import AssayError
 from assay.evaluate import runs
 from assay.evaluate.runs import NoSuchRun, RunInfo, RunStore
 from command import COMMAND, ENVIRONMENT
+from laws import examples
 from workbench import COULD_NOT_RUN, DONE, QUALITY, Workbench, question, timeless
 
 MAIN = ("P@10", "R@10", "RR@10", "nDCG@10")
@@ -346,7 +347,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunStore]:
         yield opened
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(_RESPONSES)
 def test_a_response_is_read_as_it_was_stored(store: RunStore, response: Response) -> None:
     store.record("run", [(0, "q", response, False)])
