@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test unit lint types fuzz bench clean docs
+.PHONY: demo test unit lint style types fuzz bench clean docs
 
 demo: .venv/installed
 	$(BIN)/assay index .
@@ -26,13 +26,15 @@ demo: .venv/installed
 
 # linters and tests at the same time: alone, the linters leave a core idle for most of a minute
 test: .venv/dev
-	@$(MAKE) --no-print-directory -j 3 lint types unit
+	@$(MAKE) --no-print-directory -j 3 style types unit
 
 unit: .venv/dev
 	$(BIN)/python -m compileall -q src tests/*.py
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-lint: .venv/dev
+lint: style types
+
+style: .venv/dev
 	$(BIN)/ruff check src tests benchmarks scripts
 	$(BIN)/ruff format --check src tests benchmarks scripts
 	$(BIN)/lint-imports
