@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,38 +15,15 @@ from assay.ingest.report import Report
 from assay.retrieve.engine import Engine
 from assay.store.index import Index
 from assay.store.layout import Home
+from surroundings import settle
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
-# variables of whoever runs the tests that would change what git, a terminal or assay itself does
-_FOREIGN = (
-    "GIT_",
-    "ASSAY_",
-    "XDG_",
-    "LC_",
-    "LANG",
-    "GITHUB_",
-    "CI",
-    "COLUMNS",
-    "LINES",
-    "NO_COLOR",
-    "FORCE_COLOR",
-    "PAGER",
-)
-_FIXED = {"TZ": "UTC", "LC_ALL": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": "1"}
-
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give the tests a home, time zone, locale and umask of their own, before any of them copies the environment."""
-    home = Path(tempfile.mkdtemp(prefix="assay-home-"))
+    """Settle before any test module copies the environment."""
+    home = settle()
     config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
-    for name in [name for name in os.environ if name.startswith(_FOREIGN)]:
-        del os.environ[name]
-    os.environ.update(
-        _FIXED, HOME=str(home), XDG_CONFIG_HOME=str(home / ".config"), XDG_CACHE_HOME=str(home / ".cache")
-    )
-    time.tzset()
-    os.umask(0o022)
 
 
 class Repository:

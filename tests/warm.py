@@ -13,6 +13,7 @@ import importlib
 import json
 import os
 import pkgutil
+import resource
 import runpy
 import select
 import signal
@@ -26,7 +27,7 @@ import traceback
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 _NUMBER, _ENDED = struct.Struct("i"), struct.Struct("il")
 _LARGEST = 1 << 20  # bytes of a request
@@ -42,14 +43,23 @@ class Ended(NamedTuple):
 
 
 def run(
-    folder: Path, arguments: Sequence[str], environment: Mapping[str, str], seconds: float, typed: bytes = b""
+    folder: Path,
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    seconds: float,
+    typed: bytes = b"",
+    memory: int = 0,
 ) -> Ended:
-    """Run `assay` with these arguments and this standard input in a folder; raise TimeoutExpired when it takes longer."""
+    """Run `assay` with these arguments and this standard input in a folder; raise TimeoutExpired when it takes longer.
+
+    `memory` limits the bytes of address space of each process.
+    """
     status, theirs = os.pipe()
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(typed)
         given.seek(0)
-        request = json.dumps({"folder": str(folder), "arguments": arguments, "environment": dict(environment)}).encode()
+        asked = {"folder": str(folder), "arguments": arguments, "environment": dict(environment), "memory": memory}
+        request = json.dumps(asked).encode()
         assert len(request) < _LARGEST
         try:
             socket.send_fds(_started(), [request], [given.fileno(), out.fileno(), err.fileno(), theirs])
@@ -65,6 +75,11 @@ def run(
         out.seek(0)
         err.seek(0)
         return Ended(code, out.read(), err.read(), kilobytes * 1024)
+
+
+def start() -> None:
+    """Start the warm process now, for callers that use `run` in several threads."""
+    _started()
 
 
 @cache
@@ -119,17 +134,18 @@ def _serve(connection: socket.socket) -> None:
             os.close(file)
 
 
-def _become(request: dict[str, object], files: list[int]) -> NoReturn:
+def _become(request: dict[str, Any], files: list[int]) -> NoReturn:
     """Be the command that was asked for, to its end."""
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
-    folder = str(request["folder"])
-    os.chdir(folder)
+    os.chdir(request["folder"])
+    if request["memory"]:
+        resource.setrlimit(resource.RLIMIT_AS, (request["memory"], request["memory"]))
     os.environ.clear()
-    os.environ.update(request["environment"])  # type: ignore[call-overload]
+    os.environ.update(request["environment"])
     sys.path[0] = os.getcwd()
-    sys.argv[1:] = request["arguments"]  # type: ignore[assignment]
+    sys.argv[1:] = request["arguments"]
     code: object = 0
     try:
         runpy.run_module("assay", run_name="__main__", alter_sys=True)

@@ -33,6 +33,18 @@ def mutate(data: bytes, other: bytes, choice: Choice) -> bytes:
     return data
 
 
+def damage(data: bytes, choice: Choice) -> bytes:
+    """Return stored data as a failing disk would: bits flipped, cut, or a stretch replaced; of any size."""
+    what, (start, end) = choice.randrange(4), _span(data, choice)
+    if what == 0:
+        return _truncate(data, b"", choice)
+    if what == 1:
+        return data[:start] + choice.randbytes(end - start) + data[end:]
+    if what == 2:
+        return data[:start] + bytes(min(4096, len(data) - start)) + data[start + 4096 :]
+    return _flip(data, b"", choice)
+
+
 def _span(data: bytes, choice: Choice) -> tuple[int, int]:
     start = choice.randrange(len(data) + 1)
     return start, min(len(data), start + int(choice.expovariate(1 / 40)) + 1)
@@ -95,13 +107,12 @@ def _number(data: bytes, other: bytes, choice: Choice) -> bytes:
     names = re.findall(rb"[A-Za-z_]\w+", data[start:end])
     if not names:
         return data
-    name = choice.choice(names)
-    first = data[start:end]
-    lines = (
-        re.sub(rb"\b%s\b" % name, lambda match: b"%s%d" % (match.group(), number - choice.randint(0, 1)), first)
-        for number in range(1, choice.choice((10, 100, 400)))
-    )
-    return data[:start] + b"".join(lines) + data[end:]
+    name, first = re.compile(rb"\b%s\b" % choice.choice(names)), data[start:end]
+    lines = b""
+    for number in range(1, choice.choice((10, 100, 400))):
+        before, *after = name.split(first)
+        lines += before + b"".join(b"name%d%s" % (number - choice.randint(0, 1), piece) for piece in after)
+    return data[:start] + lines + data[end:]
 
 
 def _flip(data: bytes, other: bytes, choice: Choice) -> bytes:
@@ -146,7 +157,9 @@ def _lines(data: bytes, other: bytes, choice: Choice) -> bytes:
 
 
 def _encode(data: bytes, other: bytes, choice: Choice) -> bytes:
-    return data.decode("utf-8", "replace").encode(choice.choice(("utf-16", "utf-16-le", "latin-1", "utf-8-sig")), "replace")
+    return data.decode("utf-8", "replace").encode(
+        choice.choice(("utf-16", "utf-16-le", "latin-1", "utf-8-sig")), "replace"
+    )
 
 
 MUTATIONS: tuple[Mutation, ...] = (
