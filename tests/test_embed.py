@@ -483,10 +483,10 @@ def test_a_redirect_is_not_followed_as_it_would_carry_the_key_away(
 @pytest.mark.parametrize(
     ("argument", "url"),
     [
-        ("http://h", "http://h/v1/embeddings"),
-        ("http://h:1/v1/", "http://h:1/v1/embeddings"),
+        ("https://h", "https://h/v1/embeddings"),
+        ("http://localhost:1/v1/", "http://localhost:1/v1/embeddings"),
         ("https://h/api/v1/embeddings#m", "https://h/api/v1/embeddings"),
-        ("http://h/deep?version=2#m", "http://h/deep/embeddings?version=2"),
+        ("https://h/deep?version=2#m", "https://h/deep/embeddings?version=2"),
     ],
 )
 def test_an_address_is_completed(argument: str, url: str) -> None:

@@ -150,7 +150,7 @@ def test_a_system_that_dies_midway_keeps_what_it_answered_and_resume_completes_i
     refused = bench.eval("baseline", "set", "half")
     assert (refused.code, "a baseline must be complete" in refused.err) == (COULD_NOT_RUN, True)
     _mortal(bench, after=0)
-    resumed = bench.eval("run", "--resume", "half", "--format", "json")
+    resumed = bench.eval("run", "--resume", "half", "--system", "cmd:./mortal {query}", "--format", "json")
     assert resumed.code == DONE, resumed.err
     whole = bench.run("cmd:./mortal {query}", "--label", "half")
     assert timeless(resumed.json) == timeless(whole)
@@ -175,7 +175,7 @@ def test_an_in_process_retriever_that_kills_the_process_leaves_a_run_to_resume(b
     assert bench.json("list")["runs"][0]["status"] == "running"
     refused = bench.eval("compare", "x", "x")
     assert (refused.code, "is running" in refused.err) == (COULD_NOT_RUN, True)
-    resumed = bench.eval("run", "--resume", "x", "--format", "json")
+    resumed = bench.eval("run", "--resume", "x", "--system", "python:slow:search", "--format", "json")
     assert resumed.code == DONE, resumed.err
     whole = bench.run("python:slow:search", "--label", "x", "--depth", "12", "--budget", "100")
     assert timeless(resumed.json) == timeless(whole)
@@ -213,7 +213,7 @@ def test_resume_asks_only_what_is_missing_or_failed(bench: Workbench) -> None:
     bench.run("python:flaky:search", "--label", "f", code=QUALITY)
     (bench.folder / "asked").unlink()
     bench.write("well", "")
-    assert bench.eval("run", "--resume", "f").code == DONE
+    assert bench.eval("run", "--resume", "f", "--system", "python:flaky:search").code == DONE
     assert (bench.folder / "asked").read_text() == "question number 7\n"
 
 
@@ -222,7 +222,7 @@ def test_resume_refuses_a_system_that_has_changed_since(bench: Workbench) -> Non
     bench.write("r.py", "def search(query, k): return ['d1']\n")
     bench.run("python:r:search", "--label", "r")
     bench.write("r.py", "def search(query, k): return ['d2']\n")
-    done = bench.eval("run", "--resume", "r")
+    done = bench.eval("run", "--resume", "r", "--system", "python:r:search")
     assert done.code == COULD_NOT_RUN
     assert "was made with another state of python:r:search: sha256 changed since" in done.err
     both = bench.eval("run", "--resume", "r", "--golden", "golden.jsonl")
@@ -262,7 +262,7 @@ def test_a_description_that_is_no_json_is_stored_as_text_and_can_be_resumed(benc
     )
     told = bench.run("python:odd:R", "--label", "odd")
     assert told["config"]["config"] == {"where": "a/b", "pair": [1, 2]}
-    assert bench.eval("run", "--resume", "odd").code == DONE
+    assert bench.eval("run", "--resume", "odd", "--system", "python:odd:R").code == DONE
 
 
 # --- several at a time, and places that cannot be written

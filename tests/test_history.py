@@ -536,8 +536,8 @@ def test_every_term_of_every_commit_is_kept(tmp_path: Path, commits: list[Commit
     assert [found.subject(n) for n in range(len(found))] == [c.subject for c in commits]
 
 
-def test_a_place_tells_head_prefix_and_the_shared_folder(shop: Repository, tmp_path: Path) -> None:
+def test_a_place_tells_head_and_prefix(shop: Repository, tmp_path: Path) -> None:
     shop.git("worktree", "add", "-q", str(tmp_path / "second"), "-b", "second")
     place = log.place(Git(tmp_path / "second" / "shop"))
     assert place is not None
-    assert place == log.Place(shop.git("rev-parse", "HEAD").strip(), "shop/", shop.root / ".git")
+    assert place == log.Place(shop.git("rev-parse", "HEAD").strip(), "shop/")

@@ -94,7 +94,7 @@ def _expected(item: Item) -> list[Counter[str]]:
 def _written(words: Postings) -> Postings:
     with tempfile.TemporaryDirectory() as folder:
         digest = words.write(Path(folder))
-        opened = Postings.open(hold(Path(folder)))
+        opened = Postings.open(hold(Path(folder), P.FILES))
         assert opened.digest == digest
         return opened
 

@@ -28,6 +28,7 @@ from assay.workspace import Workspace, open_all
 from command import COMMAND, ENVIRONMENT, assay
 from conftest import Repository
 from laws import examples
+from trusting import trust_settings
 
 API = {
     "src/sessions.py": (
@@ -80,6 +81,7 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Path:
         make(folder, name, files)
     (folder / "all").mkdir()
     (folder / "all" / "assay.toml").write_text('[workspace]\nroots = ["../api", "../web", "docs=../handbook"]\n')
+    trust_settings(folder / "all")
     return folder
 
 
@@ -450,6 +452,7 @@ def test_a_repository_inside_another_is_not_asked_twice_and_may_be_a_root(tmp_pa
 def test_config_shows_the_workspace_and_check_finds_its_mistakes(team: Path, tmp_path: Path) -> None:
     shown = assay(team / "all", "config", "--format", "json").json["settings"]
     (tmp_path / "assay.toml").write_text('[workspace]\nroots = ["../none", "."]\n')
+    trust_settings(tmp_path)
     (tmp_path / "wrong").mkdir()
     (tmp_path / "wrong" / "assay.toml").write_text('[workspace]\nroots = "api"\n')
 
@@ -521,6 +524,7 @@ def test_an_agent_is_told_which_repository_changed_and_soon_has_the_change(tmp_p
     api, web = make(tmp_path, "api", API), make(tmp_path, "web", WEB)
     (tmp_path / "all").mkdir()
     (tmp_path / "all" / "assay.toml").write_text('[workspace]\nroots = ["../api", "../web"]\n')
+    trust_settings(tmp_path / "all")
 
     async def talk() -> None:
         async with over_stdio(tmp_path / "all") as agent:

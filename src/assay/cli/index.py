@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import format_option, print_json, roots_options
+from assay.cli.common import echo, format_option, print_json, roots_options
 from assay.cli.opening import repository_at
 from assay.cli.progress import Bar
 from assay.errors import AssayError
@@ -53,11 +53,11 @@ def command(
             told.append(_json(label, member.root, done))
             continue
         if label:
-            click.echo(f"[{label}]")
+            echo(f"[{label}]")
         if isinstance(done, Report):
             _print(done, member.root, verbose)
         else:
-            click.echo(f"assay: {done}", err=True)
+            echo(f"assay: {done}", err=True)
     if form == "json":
         print_json({"repositories": told} if several else told[0])
     raise click.exceptions.Exit(worst)
@@ -90,32 +90,32 @@ def _json(label: str, root: Path, done: Report | Exception) -> dict[str, object]
 
 def _print(report: Report, root: Path, verbose: bool) -> None:
     if report.reason:
-        click.echo(f"started afresh: {report.reason}")
+        echo(f"started afresh: {report.reason}")
     if report.mode == "fresh":
-        click.echo(f"up to date: {counted(report.files, 'file')} in {root}")
+        echo(f"up to date: {counted(report.files, 'file')} in {root}")
     elif not report.files and report.documents:
-        click.echo(
-            f"indexed {counted(report.documents, 'document')} in {report.seconds:.1f} s; no source files in {root}"
-        )
+        echo(f"indexed {counted(report.documents, 'document')} in {report.seconds:.1f} s; no source files in {root}")
     elif not report.files:
-        click.echo(f"nothing to index: no source files in {root}")
+        echo(f"nothing to index: no source files in {root}")
     else:
         changed = (
             ""
             if report.mode == "full"
             else f" ({report.parsed} changed, {report.removed} removed, {report.resolved} resolved again)"
         )
-        click.echo(f"indexed {counted(report.files, 'file')} in {report.seconds:.1f} s{changed}")
+        echo(f"indexed {counted(report.files, 'file')} in {report.seconds:.1f} s{changed}")
+    for warning in report.warnings:
+        echo(f"warning: {warning}", err=True)
     counts = Counter(reason.partition(" (")[0] for reason in report.skipped.values())
     if counts:
         listed = "" if verbose else "; --verbose lists them"
-        click.echo("passed over: " + ", ".join(f"{n} {reason}" for reason, n in sorted(counts.items())) + listed)
+        echo("passed over: " + ", ".join(f"{n} {reason}" for reason, n in sorted(counts.items())) + listed)
     if verbose:
         for path, reason in sorted(report.skipped.items()):
-            click.echo(f"  {path}: {reason}")
+            echo(f"  {path}: {reason}")
     for title, rows in (("problem", report.problems), ("note", report.notes)):
         for number, (path, text) in enumerate(sorted(rows.items())):
             if number == _SHOWN and not verbose:
-                click.echo(f"{title}: … and {len(rows) - _SHOWN} more; --verbose lists them", err=True)
+                echo(f"{title}: … and {len(rows) - _SHOWN} more; --verbose lists them", err=True)
                 break
-            click.echo(f"{title}: {path}: {text}", err=True)
+            echo(f"{title}: {path}: {text}", err=True)

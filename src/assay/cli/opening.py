@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from assay.cli.common import find_root, roots_options
+from assay.cli.common import confirm, echo, find_root, roots_options
 from assay.errors import AssayError
 from assay.repository import Repository
 from assay.root import workspace_around
@@ -59,7 +59,7 @@ def _is_wanted(root: Path) -> bool:
         stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)
     ):  # None: closed by the caller
         return False
-    return click.confirm(f"{root}: no index yet. Build it now?", default=True, err=True)
+    return confirm(f"{root}: no index yet. Build it now?", default=True)
 
 
 def _build(repo: Repository, whose: str) -> None:
@@ -71,6 +71,6 @@ def _build(repo: Repository, whose: str) -> None:
     finally:
         bar.close()
     if report.mode != "fresh":
-        click.echo(f"{whose}indexed {counted(report.files, 'file')} in {report.seconds:.1f} s", err=True)
+        echo(f"{whose}indexed {counted(report.files, 'file')} in {report.seconds:.1f} s", err=True)
     if report.problems:
-        click.echo(f"{whose}{len(report.problems)} files could not be read; assay index -v lists them", err=True)
+        echo(f"{whose}{len(report.problems)} files could not be read; assay index -v lists them", err=True)

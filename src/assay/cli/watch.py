@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import find_repository, roots_options
+from assay.cli.common import echo, find_repository, roots_options
 from assay.cli.opening import repository_at
 from assay.ingest.report import Report
 from assay.ingest.walk import check_root
@@ -100,4 +100,4 @@ def _done(report: Report) -> str:
 
 
 def _say(text: str) -> None:
-    click.echo(f"{time.strftime('%H:%M:%S')} {text}", err=True)
+    echo(f"{time.strftime('%H:%M:%S')} {text}", err=True)

@@ -17,11 +17,13 @@ from assay.ingest.imported import known_imports
 from assay.ingest.parse import Parsed
 from assay.ingest.report import Progress, Report
 from assay.ingest.sections import collect
-from assay.ingest.update import REBUILD_SHARE, StartAfresh, keep_passed, update
+from assay.ingest.stored import StartAfresh
+from assay.ingest.update import REBUILD_SHARE, keep_passed, update
 from assay.ingest.version import index_version
 from assay.ingest.walk import Scan, check_root, scan
 from assay.store.index import Index, NoIndex, UnusableIndex
 from assay.store.layout import Home
+from assay.store.seal import seal
 
 
 def index(root: Path, home: Home, rebuild: bool = False, progress: Progress | None = None) -> Report:
@@ -45,8 +47,10 @@ def index(root: Path, home: Home, rebuild: bool = False, progress: Progress | No
             if report is None:
                 report, documents = build(root, home, found, cache, progress, known_imports(previous))
                 report.reason = "a rebuild was asked for" if rebuild else reason
+            elif report.mode == "fresh" and previous is not None and not previous.sealed:
+                seal(previous.folder)  # it came from elsewhere, and was looked at in full
             report.skipped |= collect(root, home, found, cache, progress, documents, since)
-            remember(root, home, progress)
+            report.warnings = list(dict.fromkeys([*found.warnings, *remember(root, home, progress)]))
         finally:
             cache.close()
             if previous is not None:

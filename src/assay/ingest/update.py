@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import time
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,21 +21,18 @@ from assay.ingest.parse import Parsed, parse_files
 from assay.ingest.report import Progress, Report
 from assay.ingest.resolve import Resolved, Resolver
 from assay.ingest.resolve_all import EdgeRows
-from assay.ingest.rows import accept, add_items, file_row, finish, read_configs, symbol_rows, with_counts
-from assay.ingest.stored import StoredTable
+from assay.ingest.rows import accept, add_items, file_row, finish, note_problem, read_configs, symbol_rows, with_counts
+from assay.ingest.stored import StartAfresh, StoredTable
 from assay.ingest.walk import Scan, is_test_path
 from assay.store import catalogue as C
 from assay.store import columns as K
 from assay.store import edges as E
 from assay.store import postings as P
+from assay.store.arrays import DAMAGE
 from assay.store.index import Index
 from assay.store.layout import Home
 
 REBUILD_SHARE = 0.3  # of the files to resolve again, above which starting afresh is faster
-
-
-class StartAfresh(Exception):
-    """An update cannot be trusted; the reason is the message."""
 
 
 def update(
@@ -74,6 +70,7 @@ def update(
         resolver, resolved = Resolver(table), {}
         for path in affected:
             resolved[path] = resolver.resolve(path)
+            note_problem(path, resolved[path].problem, report)
             rows[path] = with_counts(rows[path], resolved[path].calls)
             progress.advance()
         asked = {file_token(path): result.reads for path, result in resolved.items()} | table.behind
@@ -89,7 +86,7 @@ def update(
 def _dependencies(previous: Index) -> Dependencies:
     try:
         return Dependencies.load(previous.folder)
-    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
+    except DAMAGE as error:
         raise StartAfresh(f"{previous.folder}: the index is damaged ({error})") from None
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from assay.evaluate.systems.assay import Assay
 from assay.evaluate.systems.protocol import SystemFailed
 from assay.evaluate.systems.shape import response
 from assay.evaluate.verify import Inventory
+from assay.git import Listing
 
 
 def inventories(golden: GoldenSet, root: Path, corpus: Path | None, items: Path | None) -> dict[str, Inventory]:
@@ -49,14 +49,10 @@ def _of_folder(folder: Path) -> Inventory:
 
 
 def _files(folder: Path) -> Iterator[str]:
-    command = ["git", "-C", str(folder), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    try:
-        done = subprocess.run(command, capture_output=True, check=False)
-        if done.returncode == 0:
-            yield from (os.fsdecode(path) for path in done.stdout.split(b"\0") if path)
-            return
-    except OSError:
-        pass
+    listed = Listing(folder).paths()
+    if listed is not None:
+        yield from listed
+        return
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):

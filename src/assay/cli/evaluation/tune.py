@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from assay.cli.common import find_root, format_option, print_json
-from assay.cli.evaluation.common import corpus_option, echo_warnings, root_option
+from assay.cli.evaluation.common import corpus_option, echo_warnings, kept_at, root_option
 from assay.cli.evaluation.tune_text import print_tuning
 from assay.cli.progress import Bar
 from assay.errors import AssayError
@@ -78,7 +78,7 @@ def command(
     asking = Asking(golden, matcher_for(golden, matching), wanted, where, base, corpus)
     bar = Bar()
     try:
-        tuning = tune(asking, where / ".assay" / "tuning", jobs, bar)
+        tuning = tune(asking, kept_at(where, None, "tuning"), jobs, bar)
     finally:
         bar.close()
     told = report(tuning)

@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from assay.errors import AssayError
+from assay.system.files import read_regular
 
+_MOST_BYTES = 500_000_000  # of a file: some ten million figures
 _KEPT = 3  # states; older ones are of no index that there still is
 
 Known = dict[str, dict[str, float]]  # setting → query → figure
@@ -45,7 +47,7 @@ class Memory:
 
 def _read(path: Path) -> Known:
     try:
-        lines = path.read_bytes().split(b"\n")
+        lines = read_regular(path, _MOST_BYTES, follow=False).split(b"\n")
     except FileNotFoundError:
         return {}
     except OSError as error:
@@ -55,7 +57,7 @@ def _read(path: Path) -> Known:
         try:
             setting, figures = json.loads(line)
             read = {str(query): math.nan if one is None else float(one) for query, one in figures.items()}
-        except (ValueError, TypeError, AttributeError):
+        except (ValueError, TypeError, AttributeError, RecursionError):
             continue
         known.setdefault(str(setting), {}).update(read)
     return known
