@@ -23,6 +23,7 @@ from assay.embed.sparse import Sparse
 from assay.embed.wordllama import WordLlama
 from assay.errors import AssayError
 from assay.store.vectors import VectorStore
+from laws import examples
 from model_server import CUT, DROP, ModelServer, Reply, serving
 
 SHIPS = ["the ship left the harbour", "a boat in the harbour", "the ship and the boat sail", "sail the boat at sea"]
@@ -129,7 +130,7 @@ def test_a_damaged_table_is_trained_again(tmp_path: Path) -> None:
 
 
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 2**32 - 1))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_a_sparse_product_is_the_dense_one(rows: int, columns: int, seed: int) -> None:
     generator = np.random.default_rng(seed)
     dense = generator.integers(-2, 3, (rows, columns)).astype(np.float32)

@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 from assay.core.golden import Expected, GoldenQuery, GoldenSet
 from assay.core.hits import Answer, Citation, Hit, Response, Stage
 from assay.errors import AssayError
-from assay.evaluate import runs
 from assay.evaluate.runs import NoSuchRun, RunInfo, RunStore
 from command import COMMAND, ENVIRONMENT
+from laws import examples
 from workbench import COULD_NOT_RUN, DONE, QUALITY, Workbench, question, timeless
 
 MAIN = ("P@10", "R@10", "RR@10", "nDCG@10")
@@ -346,7 +346,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunStore]:
         yield opened
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(_RESPONSES)
 def test_a_response_is_read_as_it_was_stored(store: RunStore, response: Response) -> None:
     store.record("run", [(0, "q", response, False)])
@@ -415,6 +415,23 @@ def test_a_read_only_file_is_refused_for_writing_only(tmp_path: Path) -> None:
         assert opened.runs() == []
 
 
+def test_runs_can_be_read_after_a_writer_was_killed_in_the_middle(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    with RunStore.open(path, write=True) as opened:
+        opened.start(_info("run"), GOLDEN)
+    code = (
+        "import os, signal, sqlite3, sys; db = sqlite3.connect(sys.argv[1], isolation_level=None); db.execute('PRAGMA cache_size = 1')\n"
+        "db.execute('BEGIN'); db.execute('UPDATE eval_runs SET label = ?', ('x' * 100_000,)); db.execute('PRAGMA cache_spill = 1')\n"
+        "db.execute('CREATE TABLE more AS SELECT randomblob(100000) AS x, label FROM eval_runs'); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", code, path], check=False)
+    assert path.with_name("runs.db-journal").exists()
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):  # which is what a plain reader is told
+        sqlite3.connect(f"file:{path}?mode=ro", uri=True).execute("SELECT * FROM eval_runs")
+    with RunStore.open(path) as opened:
+        assert [(run.run_id, run.label) for run in opened.runs()] == [("run", "")]
+
+
 @pytest.fixture
 def locked(tmp_path: Path) -> Iterator[Path]:
     """A run file that another process holds for itself."""
@@ -430,9 +447,8 @@ def locked(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("write", [False, True])
-def test_a_locked_file_is_waited_for_and_then_named(locked: Path, write: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "WAIT", 0.1)
-    with pytest.raises(AssayError) as refused, RunStore.open(locked, write=write) as opened:
+def test_a_locked_file_is_waited_for_and_then_named(locked: Path, write: bool) -> None:
+    with pytest.raises(AssayError) as refused, RunStore.open(locked, write=write, wait=0.1) as opened:
         opened.start(_info("other"), GOLDEN)
     assert f"{locked}: another process is writing to the run file. Try again" in str(refused.value)
 

@@ -20,6 +20,7 @@ from assay.store.history import Commit, History, Touch
 from assay.store.index import UnusableIndex
 from assay.text.terms import terms
 from conftest import Repository
+from laws import examples
 
 CART = """\
 class Cart:
@@ -333,7 +334,7 @@ def test_patches_are_read_of_the_newest_commits_only(shop: Repository, monkeypat
     assert _symbols(_history(shop)) == {"pay"}
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(8), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     steps=st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["edit", "move", "back"])), min_size=1, max_size=6)
 )

@@ -25,6 +25,7 @@ from assay.core.hits import Answer, Citation, Hit, Response, Stage
 from assay.errors import AssayError
 from assay.evaluate.systems import System, SystemDied, SystemFailed, open_system, shape
 from assay.evaluate.systems.shape import parse, response
+from laws import examples
 
 _NASTY = """ "; touch PWNED; ' `touch PWNED` $(touch PWNED) | touch PWNED && {k} ${HOME} * \\ é☃ \n -x """
 _SHORT = 0.3  # seconds a hanging system is given
@@ -396,7 +397,7 @@ def test_words_that_only_look_like_a_shell_are_let_through(tmp_path: Path) -> No
         _system(f"cmd:{template}", tmp_path)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=40))
 def test_any_query_arrives_unchanged_by_argument_by_shell_and_on_stdin(tmp_path: Path, query: str) -> None:
     by_argument = _script(tmp_path, "print(json.dumps([{'id': 'x', 'symbol': ascii(sys.argv[1])}]))", "argument.py")

@@ -27,6 +27,7 @@ from assay.text.tokens import count
 from assay.workspace import Workspace, open_all
 from command import COMMAND, ENVIRONMENT, assay
 from conftest import Repository
+from laws import examples
 from trusting import trust_settings
 
 API = {
@@ -243,7 +244,7 @@ TASKS = (
 
 
 @given(task=st.sampled_from(TASKS), order=st.sampled_from(list(permutations(("api", "web", "docs=handbook")))))
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_ranking_does_not_depend_on_the_order_of_the_roots(team: Path, task: str, order: tuple[str, ...]) -> None:
     with opened(team) as workspace, opened(team, order) as other:
         assert workspace.rank(task, 50) == other.rank(task, 50)
@@ -253,7 +254,7 @@ def test_the_ranking_does_not_depend_on_the_order_of_the_roots(team: Path, task:
 
 
 @given(task=st.sampled_from(TASKS), budget=st.integers(0, 700), form=st.sampled_from(sorted(FORMS)))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_one_budget_holds_over_all_repositories(team: Path, task: str, budget: int, form: str) -> None:
     with opened(team) as workspace:
         answer = workspace.context(task, budget=budget, format=form)

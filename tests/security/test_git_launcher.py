@@ -16,10 +16,10 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
+from hostile_git import PROGRAMS, Bait, git, poison, shop
 
 from assay.cli import main
 from command import COMMAND, ENVIRONMENT, Done, assay
-from hostile_git import PROGRAMS, Bait, git, poison, shop
 
 SOURCES = Path(__file__).parents[2] / "src" / "assay"
 AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0

@@ -130,6 +130,8 @@ class RunStore:
             connection.close()
 
     def _prepare(self, write: bool) -> None:
+        if not write:
+            _roll_back(self.path)
         if self._version() == 0 and not self._tables():
             if not write:
                 raise _no_runs(self.path)
@@ -352,6 +354,13 @@ def _info(row: tuple[Any, ...]) -> RunInfo:
 
 def _no_runs(path: Path) -> NoSuchRun:
     return NoSuchRun(f"{path}: no runs yet. Make one with: assay eval run --golden PATH --system SPEC")
+
+
+def _roll_back(path: Path) -> None:
+    """Undo what a killed writer left half written: a connection that only reads cannot, and would refuse the file."""
+    if path.with_name(f"{path.name}-journal").exists():
+        with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path, timeout=WAIT)) as connection:
+            connection.execute("SELECT count(*) FROM sqlite_master")
 
 
 def _unusable(path: Path, error: Exception) -> AssayError:
