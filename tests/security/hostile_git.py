@@ -117,7 +117,9 @@ ENABLING = {
     "trailer.evil.key": "Evil",
 }
 
-ATTRIBUTES = "* filter=evil diff=evil merge=evil\nlfs.py filter=lfs\nequals.py filter=ev=il diff\ndriver.py diff=python\n"
+ATTRIBUTES = (
+    "* filter=evil diff=evil merge=evil\nlfs.py filter=lfs\nequals.py filter=ev=il diff\ndriver.py diff=python\n"
+)
 HOOKS = ("post-index-change", "reference-transaction", "post-checkout", "pre-auto-gc", "fsmonitor-watchman")
 ALTERED = ("shop.py", "lfs.py", "equals.py", "driver.py")
 
@@ -187,7 +189,9 @@ def shop(folder: Path) -> Path:
         (folder / name).write_text(files[name].replace("return 1", "return 1 + 0"))
     git(folder, "add", "-A")
     signer = folder.parent / "signer"
-    signer.write_text("#!/bin/sh\ncat >/dev/null\necho '[GNUPG:] SIG_CREATED ' >&2\nprintf -- '-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n'\n")
+    signer.write_text(
+        "#!/bin/sh\ncat >/dev/null\necho '[GNUPG:] SIG_CREATED ' >&2\nprintf -- '-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n'\n"
+    )
     signer.chmod(0o755)
     git(folder, "-c", f"gpg.program={signer}", "commit", "-q", "-S", "-m", "Buy kettles with a sum of two numbers")
     for name in ALTERED:
