@@ -92,7 +92,9 @@ class File:
 
     @cached_property
     def stars(self) -> list[F.Import]:
-        return [row for row in self.facts.imports if row.name == "*" and not row.alias]
+        """Everything a module offers, imported under its own names; what is written twice says nothing new."""
+        rows = (row for row in self.facts.imports if row.name == "*" and not row.alias)
+        return list({(row.module, row.export, row.source): row for row in rows}.values())
 
     @cached_property
     def bases(self) -> dict[int, list[F.Reference]]:

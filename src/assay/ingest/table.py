@@ -14,7 +14,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, MutableMapping
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from assay.ingest.file import File, Sym, stem
 
@@ -29,6 +29,10 @@ _NEVER = 1 << 30
 
 class Unanswerable(Exception):
     """A reference takes more questions, or more of them nested in each other, than code that people write."""
+
+
+class Endless(Unanswerable):
+    """A question takes too many others wherever it is asked."""
 
 
 class TookTooLong(Exception):
@@ -53,13 +57,16 @@ class Frame:
         self.shared = 0  # what the frames took that are part of such a cycle
 
 
+_UNKNOWN = object()  # the value of what could not be answered; its height is above what was left to it
+
+
 class Kept:
     """A remembered answer and its height. While a question below it is under way which it met again, `cut` is the depth of that one:
     then its height is known only when that one is answered."""
 
     __slots__ = ("cut", "height", "reads", "value")
 
-    def __init__(self, value: Any, height: int, cut: int, reads: frozenset[str] = frozenset()) -> None:
+    def __init__(self, value: Any, height: int, cut: int, reads: set[str]) -> None:
         self.value, self.height, self.cut, self.reads = value, height, cut, reads
 
 
@@ -76,9 +83,7 @@ class Table:
         self.behind: dict[str, set[str]] = {}  # remembered answer → the questions it took
         self._remembered: dict[str, Kept] = {}
         self.depth = 0  # questions under way
-        self._open: list[
-            tuple[MutableMapping[Any, Kept], Any]
-        ] = []  # where answers stand whose height is not known yet
+        self._open: list[tuple[MutableMapping[Any, Kept], Any]] = []  # where answers stand whose height is not known yet
         self._deadline = float("inf")
         self._worked = 0  # answers worked out so far
         self.places: dict[tuple[str, str, str], tuple[Any, frozenset[str]]] = {}  # of imports, see modules.locate
@@ -129,41 +134,49 @@ class Table:
         """An answer that takes questions of its own, worked out once. Whoever uses it depends on `token`, and through it on those."""
         self.reads.add(token)
         kept = self._remembered.get(token)
-        if kept is None:
-            kept, self.behind[token] = self._work_out(self._remembered, token, answer)
-        else:
-            self._use(kept)
+        if kept is None or not self._use(kept):
+            kept = self._work_out(self._remembered, token, answer)
+            self.behind[token] = kept.reads
+            if kept.value is _UNKNOWN:
+                self._fail(kept)
         value: T = kept.value
         return value
 
-    def recalled(
-        self, cache: MutableMapping[Any, Kept], key: Any, answer: Callable[[], T], provisional: bool = True
-    ) -> T:
+    def recalled(self, cache: MutableMapping[Any, Kept], key: Any, answer: Callable[[], T], provisional: bool = True) -> T:
         """An answer from a cache of the caller's own, worked out once. Its questions are those of whoever uses it. Without `provisional`,
         one that met a question under way is worked out again the next time."""
         kept = cache.get(key)
-        if kept is None:
-            kept, reads = self._work_out(cache, key, answer)
-            kept.reads = frozenset(reads)
+        if kept is not None:
+            self.reads |= kept.reads
+        if kept is None or not self._use(kept):
+            kept = self._work_out(cache, key, answer)
+            self.reads |= kept.reads
+            if kept.value is _UNKNOWN:
+                self._fail(kept)
             if kept.cut < _NEVER and not provisional:
                 cache.pop(key, None)
-        else:
-            self._use(kept)
-        self.reads |= kept.reads
         value: T = kept.value
         return value
 
-    def _use(self, kept: Kept) -> None:
+    def _use(self, kept: Kept) -> bool:
+        """Counts a remembered answer as if it were worked out here; False for one that failed below with less room than there is here."""
         frame = self.frame
         if self.depth + kept.height > MAX_DEPTH:
-            raise Unanswerable
+            self._fail(kept)
+        if kept.value is _UNKNOWN:
+            return False
         if kept.height > frame.height:
             frame.height = kept.height
         if kept.cut < frame.cut:
             frame.cut = kept.cut
+        return True
 
-    def _work_out(self, cache: MutableMapping[Any, Kept], key: Any, answer: Callable[[], Any]) -> tuple[Kept, set[str]]:
-        """Answers a question in a frame of its own and keeps the answer; what is not answered is not kept, but was asked all the same."""
+    @staticmethod
+    def _fail(kept: Kept) -> NoReturn:
+        raise Endless if kept.height >= _NEVER else Unanswerable
+
+    def _work_out(self, cache: MutableMapping[Any, Kept], key: Any, answer: Callable[[], Any]) -> Kept:
+        """Answers a question in a frame of its own and keeps the answer, also that there is none."""
         outer, reads, first = self.frame, self.reads, len(self._open)
         base = self.depth = self.depth + 1
         frame = self.frame = Frame(base)
@@ -178,30 +191,38 @@ class Table:
             took = 1 + frame.reach + frame.shared
             if base - 1 + took + frame.height > MAX_DEPTH:
                 raise Unanswerable
-        except BaseException:
-            reads |= self.reads
-            for where, which in self._open[first:]:
-                where.pop(which, None)
-            del self._open[first:]
-            raise
+        except BaseException as error:
+            self._forget(first)
+            if not isinstance(error, Unanswerable):
+                reads |= self.reads
+                raise
+            height = _NEVER if isinstance(error, Endless) else MAX_DEPTH - base + 2
+            kept = cache[key] = Kept(_UNKNOWN, height, _NEVER, self.reads)
+            return kept
         finally:
             asked = self.reads
             self.frame, self.reads, self.depth = outer, reads, base - 1
         if frame.cut < base:  # part of a cycle that began below: all of it is as high as its beginning
-            kept = Kept(value, 0, frame.cut)
+            kept = Kept(value, 0, frame.cut, asked)
             self._open.append((cache, key))
             outer.shared += took
             outer.height = max(outer.height, frame.height)
             outer.cut = min(outer.cut, frame.cut)
         else:
-            kept = Kept(value, took + frame.height, _NEVER)
+            kept = Kept(value, took + frame.height, _NEVER, asked)
             for where, which in self._open[first:]:
                 if (member := where.get(which)) is not None:
                     member.height, member.cut = kept.height, _NEVER
             del self._open[first:]
             outer.height = max(outer.height, kept.height)
         cache[key] = kept
-        return kept, asked
+        return kept
+
+    def _forget(self, first: int) -> None:
+        """Drops the answers whose height waits for a question that has no answer."""
+        for where, which in self._open[first:]:
+            where.pop(which, None)
+        del self._open[first:]
 
     def enter(self) -> None:
         """Notes a step that may lead to others like it inside the frame at hand; `leave` notes its end."""
@@ -214,7 +235,7 @@ class Table:
             frame.reach = depth - frame.base
         if not steps & _CHECK:
             if steps >= MAX_STEPS:
-                raise Unanswerable
+                raise Endless
             if time.thread_time() > self._deadline:
                 raise TookTooLong
 

@@ -45,6 +45,11 @@ class Ancestry(NamedTuple):
     outside: tuple[str, ...]
 
 
+# what a search through re-exports has met: where it led, None when nowhere or not known yet. One visit to each place is enough, as in any
+# search of a graph: where a visit was cut short by a place under way, that place tries the rest
+Search = dict[tuple[str, str], Value | None]
+
+
 def binding_key(row: F.Binding, file: File) -> str:
     return f"{file.path}\0{row.name}\0{row.line}"
 
@@ -75,6 +80,7 @@ class EvaluatorBase:
         self._declared: dict[tuple[str, str, int, bool], Kept] = {}
         self._brought: dict[tuple[str, str, str, str, int, bool], Kept] = {}
         self._primaries: dict[tuple[str, str | None, bool], Sym] = {}
+        self._parts_by_name: dict[tuple[str, str], list[Sym]] = {}
         self._tops: dict[str, list[Sym]] = {}
         self._owned: dict[tuple[str, str], list[Sym]] = {}
         self.begin_file()
@@ -109,20 +115,20 @@ class EvaluatorBase:
     def _from_outside(self, name: str, file: File, at: int) -> Value | None:
         raise NotImplementedError
 
-    def imported(self, row: F.Import, file: File, seen: frozenset[tuple[str, str]] = frozenset()) -> Value | None:
+    def imported(self, row: F.Import, file: File, seen: Search | None = None) -> Value | None:
         raise NotImplementedError
 
-    def export(self, path: str, name: str, seen: frozenset[tuple[str, str]] = frozenset()) -> Value | None:
+    def export(self, path: str, name: str, seen: Search | None = None) -> Value | None:
         raise NotImplementedError
 
-    def _star(self, row: F.Import, file: File, name: str, seen: frozenset[tuple[str, str]]) -> Value | None:
+    def _star(self, row: F.Import, file: File, name: str, seen: Search | None) -> Value | None:
         raise NotImplementedError
 
     def _rust_root(self, name: str, file: File, at: int) -> Value | None:
         raise NotImplementedError
 
     def rust_path(
-        self, parts: list[str], file: File, seen: frozenset[tuple[str, str]], at: int = F.FILE
+        self, parts: list[str], file: File, seen: Search | None, at: int = F.FILE
     ) -> Value | None:
         raise NotImplementedError
 
@@ -169,6 +175,6 @@ class EvaluatorBase:
         raise NotImplementedError
 
     def attribute(
-        self, value: Value | None, name: str, file: File, seen: frozenset[tuple[str, str]] = frozenset()
+        self, value: Value | None, name: str, file: File, seen: Search | None = None
     ) -> Value | None:
         raise NotImplementedError

@@ -8,7 +8,7 @@ from assay.core.items import CALLABLE_KINDS
 from assay.ingest import facts as F
 from assay.ingest import modules
 from assay.ingest.chains import bare
-from assay.ingest.evaluate.base import CYCLE, DATA, LOCAL, TYPE_LIKE, EvaluatorBase, Value, last_name, prefer, top_level
+from assay.ingest.evaluate.base import CYCLE, DATA, LOCAL, TYPE_LIKE, EvaluatorBase, Search, Value, last_name, prefer, top_level
 from assay.ingest.evaluate.type_text import split_arguments, without_name
 from assay.ingest.file import File, Sym
 
@@ -112,7 +112,7 @@ class Expressions(EvaluatorBase):
             return None  # what a macro is given
         value = self.lookup(name, file, at, line, local=local)
         if value is None and language.imports == "rust":
-            value = self.rust_path([name], file, frozenset())
+            value = self.rust_path([name], file, None)
             if value and value.kind == "outside":
                 value = None
         if value is None and language.visible in ("namespace", "global", "package"):
@@ -239,7 +239,7 @@ class Expressions(EvaluatorBase):
         return None
 
     def attribute(
-        self, value: Value | None, name: str, file: File, seen: frozenset[tuple[str, str]] = frozenset()
+        self, value: Value | None, name: str, file: File, seen: Search | None = None
     ) -> Value | None:
         """A member of what a value denotes."""
         if value is None or value is CYCLE:
@@ -339,7 +339,7 @@ class Expressions(EvaluatorBase):
         parts, file = split_arguments(value.arguments), self.table.file(value.path)
         return self.type_value(without_name(parts[place]), file, F.FILE) if file and place < len(parts) else None
 
-    def _attribute_of_item(self, sym: Sym, name: str, file: File, seen: frozenset[tuple[str, str]]) -> Value | None:
+    def _attribute_of_item(self, sym: Sym, name: str, file: File, seen: Search | None) -> Value | None:
         if sym.kind in ("namespace", "module") or (sym.kind in TYPE_LIKE and file.language.identity == "namespace"):
             other = self.table.file(sym.path)
             full = other.full(sym.index) if other else ""

@@ -36,14 +36,15 @@ class Hierarchy(EvaluatorBase):
 
     def _climb(self, sym: Sym, types: list[Sym], outside: list[str]) -> None:
         """Depth first, without recursion: hierarchies may be deep."""
-        path = [iter(self.direct_bases(sym))]
+        path, met = [iter(self.direct_bases(sym))], set(types)
         while path:
             base = next(path[-1], None)
             if base is None:
                 path.pop()
             elif base.kind == "item" and base.sym:
                 above = self.primary(base.sym)
-                if above not in types and len(types) < MAX_ANCESTORS:
+                if above not in met and len(types) < MAX_ANCESTORS:
+                    met.add(above)
                     types.append(above)
                     path.append(iter(self.direct_bases(above)))
             elif base.kind == "outside":
@@ -130,8 +131,16 @@ class Hierarchy(EvaluatorBase):
         return index if row.role == F.IMPLEMENTS and file.language.uniform_access else file.facts.symbols[index].parent
 
     def _written_bases(self, sym: Sym) -> list[Value]:
+        parts = self._parts(sym)
+        if len(parts) == 1:
+            bases = self._bases_of_parts(parts)
+        else:  # those of all parts, looked for once
+            bases = self.table.remembered(f"bases of all:{parts[0].id}", lambda: self._bases_of_parts(parts))
+        return [value for value in bases if value.sym != sym]
+
+    def _bases_of_parts(self, parts: list[Sym]) -> list[Value]:
         out: list[Value] = []
-        for part in self._parts(sym):
+        for part in parts:
             self.table.reads.add(part.name)
             file = self.table.scope(part.path)
             if file is None:
@@ -140,7 +149,7 @@ class Hierarchy(EvaluatorBase):
             out += [self.base(row.chain, file, around) for row in file.bases.get(part.index, ())]
             out += [self.base(row.chain, file, row.source) for row in file.impls if row.literal == part.name]
             out += self._bases_elsewhere(part, file)
-        return [value for value in dict.fromkeys(out) if value.sym != sym]
+        return list(dict.fromkeys(out))
 
     def _bases_elsewhere(self, part: Sym, file: File) -> list[Value]:
         """What a type implements in files that define other members of it."""
@@ -183,13 +192,15 @@ class Hierarchy(EvaluatorBase):
         file = self.table.file(sym.path)
         if file is None or file.language.identity != "namespace":
             return [sym]
-        full = file.full(sym.index)
-        parts = [
-            s
-            for s in self.table.named(sym.name, sym.kin)
-            if s.kind in TYPE_LIKE and (f := self.table.file(s.path)) and f.full(s.index) == full
-        ]
-        return parts or [sym]
+        key = (sym.kin, file.full(sym.index))
+        named = self.table.named(sym.name, sym.kin)
+        if key not in self._parts_by_name:  # looked through once: thousands may share a name
+            self._parts_by_name[key] = [
+                s
+                for s in named
+                if s.kind in TYPE_LIKE and (f := self.table.file(s.path)) and f.full(s.index) == key[1]
+            ]
+        return self._parts_by_name[key] or [sym]
 
     def own_member(self, sym: Sym, name: str) -> list[Sym]:
         """Members of that name which the type defines itself, in its body or outside it."""

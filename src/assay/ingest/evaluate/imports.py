@@ -6,16 +6,16 @@ import re
 
 from assay.ingest import facts as F
 from assay.ingest import modules
-from assay.ingest.evaluate.base import EvaluatorBase, Value, prefer
+from assay.ingest.evaluate.base import EvaluatorBase, Search, Value, prefer
 from assay.ingest.file import File, Sym
 
 
 class Imports(EvaluatorBase):
     """What an import brings, through any chain of re-exports, in every way languages name modules."""
 
-    def imported(self, row: F.Import, file: File, seen: frozenset[tuple[str, str]] = frozenset()) -> Value | None:
+    def imported(self, row: F.Import, file: File, seen: Search | None = None) -> Value | None:
         """What an import brings: the item after following re-exports, the module itself, or something outside."""
-        if seen:
+        if seen is not None:
             self.table.enter()
             value = self._imported(row, file, seen)
             self.table.leave()
@@ -23,7 +23,7 @@ class Imports(EvaluatorBase):
         key = (file.path, row.module, row.name, row.alias, row.source, self._shallow > 0)
         return self.table.recalled(self._brought, key, lambda: self._imported(row, file, seen))
 
-    def _imported(self, row: F.Import, file: File, seen: frozenset[tuple[str, str]]) -> Value | None:
+    def _imported(self, row: F.Import, file: File, seen: Search | None) -> Value | None:
         if not row.module and row.name:  # `export { x as y }`: another name for something of this file
             found = self._first(file, file.top.get(row.name, ()))
             if found:
@@ -56,7 +56,7 @@ class Imports(EvaluatorBase):
         return Value("outside", name=dotted.lstrip("."))
 
     def _python_name(
-        self, row: F.Import, place: modules.Place, file: File, seen: frozenset[tuple[str, str]]
+        self, row: F.Import, place: modules.Place, file: File, seen: Search | None
     ) -> Value | None:
         """`from a import b`: a name of a, or its submodule b."""
         if place.kind == "file":
@@ -67,19 +67,19 @@ class Imports(EvaluatorBase):
         inner = modules.locate(dots + row.name, file, self.table)
         return Value(inner.kind, name=inner.name) if inner.kind in ("file", "folder") else None
 
-    def export(self, path: str, name: str, seen: frozenset[tuple[str, str]] = frozenset()) -> Value | None:
+    def export(self, path: str, name: str, seen: Search | None = None) -> Value | None:
         """What `name` means to those who import the file at `path`, through any chain of re-exports."""
         key = (path, name)
-        if key in seen:
-            return None
-        if seen:
+        if seen is None:
+            return self._remember(f"export:{path}:{name}", lambda: self._export(path, name, {key: None}))
+        if key not in seen:
+            seen[key] = None
             self.table.enter()
-            value = self._export(path, name, seen | {key})
+            seen[key] = self._export(path, name, seen)
             self.table.leave()
-            return value
-        return self._remember(f"export:{path}:{name}", lambda: self._export(path, name, frozenset({key})))
+        return seen[key]
 
-    def _export(self, path: str, name: str, seen: frozenset[tuple[str, str]]) -> Value | None:
+    def _export(self, path: str, name: str, seen: Search) -> Value | None:
         self.table.reads.add(name)
         file = self.table.scope(path)
         if file is None:
@@ -116,7 +116,7 @@ class Imports(EvaluatorBase):
                     return value
         return None
 
-    def _star(self, row: F.Import, file: File, name: str, seen: frozenset[tuple[str, str]]) -> Value | None:
+    def _star(self, row: F.Import, file: File, name: str, seen: Search | None) -> Value | None:
         if file.language.imports == "rust":
             target = self.rust_path(re.split(r"::", row.module), file, seen, row.source)
             value = self.attribute(target, name, file, seen) if target and target.kind != "outside" else None
@@ -126,11 +126,20 @@ class Imports(EvaluatorBase):
                 else None
             )
             if above and above.path != file.path:  # a module sees what the one around it imports
-                rows = [r for r in above.imported.get(name, ()) if (above.path, "use " + name) not in seen]
-                return self.imported(rows[0], above, seen | {(above.path, "use " + name)}) if rows else None
+                rows = above.imported.get(name, ())
+                return self._used(rows[0], above, name, seen) if rows else None
             return value
         place = modules.locate(row.module, file, self.table)
         return self.export(place.name, name, seen) if place.kind == "file" else None
+
+    def _used(self, row: F.Import, file: File, name: str, seen: Search | None) -> Value | None:
+        """What `use` brings into a module by a name, visited once in a search."""
+        key = (file.path, "use " + name)
+        seen = {} if seen is None else seen
+        if key not in seen:
+            seen[key] = None
+            seen[key] = self.imported(row, file, seen)
+        return seen[key]
 
     def _rust_root(self, name: str, file: File, at: int) -> Value | None:
         """`crate`, `self` or `super` as read inside symbol `at`: modules written in the file count as levels."""
@@ -147,7 +156,7 @@ class Imports(EvaluatorBase):
         return Value("file", name=place.name) if place.kind == "file" else None
 
     def rust_path(
-        self, parts: list[str], file: File, seen: frozenset[tuple[str, str]], at: int = F.FILE
+        self, parts: list[str], file: File, seen: Search | None, at: int = F.FILE
     ) -> Value | None:
         """`crate::a::B`, `super::x`, `other_crate::y`, or a path that starts at a module or type seen from here."""
         parts = [p.strip() for p in parts if p.strip()]
@@ -168,8 +177,7 @@ class Imports(EvaluatorBase):
             elif found:
                 value = Value("item", found)
             elif len(parts) > 1 and (rows := [r for r in file.imported.get(parts[0], ()) if r.module]):
-                key = (file.path, "use " + parts[0])
-                value = None if key in seen else self.imported(rows[0], file, seen | {key})
+                value = self._used(rows[0], file, parts[0], seen)
             else:
                 return Value("outside", name=".".join(parts))
         for part in parts[1:]:

@@ -14,6 +14,7 @@ from assay.ingest.evaluate.base import (
     LOCAL,
     TYPE_LIKE,
     EvaluatorBase,
+    Search,
     Value,
     binding_key,
     prefer,
@@ -292,9 +293,10 @@ class Names(EvaluatorBase):
             found = self._in_spaces(name, file, at)
             if found:
                 return found
+        search: Search = {(file.path, name): None}
         for row in file.stars:
             if file.language.imports == "rust":
-                value = self._star(row, file, name, frozenset({(file.path, name)}))
+                value = self._star(row, file, name, search)
                 if value and value.kind != "outside":
                     return value
                 continue

@@ -63,11 +63,15 @@ class Types(EvaluatorBase):
         language = file.language
         arguments = inside(rest)
         if head.rpartition(".")[2].rpartition(":")[2] in language.wrappers and arguments:
-            for part in split_arguments(arguments)[: 1 if language.wraps_first else None]:
+            first, *others = split_arguments(arguments)
+            wrapped = self.type_value(first, file, at, depth + 1)
+            if wrapped and wrapped.kind == "instance":
+                return wrapped
+            for part in () if language.wraps_first else others:
                 value = self.type_value(part, file, at, depth + 1)
                 if value and value.kind == "instance":
                     return value
-            return self.type_value(split_arguments(arguments)[0], file, at, depth + 1)
+            return wrapped
         if head in language.self_names or head == "Self" or head == "static":
             owner = self.enclosing_type(file, at)
             return Value("instance", owner) if owner else None

@@ -23,6 +23,7 @@ P = ParamSpec("P")
 
 MAX_CANDIDATES = 5  # that a call may be shared by
 MAX_NAMESAKES = 40  # considered before a name is given up as too common
+MAX_OVERLOADS = 500  # of one name in one place that a call chooses from
 CO_TESTED = 8  # items of one test that are paired with each other
 
 # how sure each way of resolving is; checked by the spot check in docs/resolution.md

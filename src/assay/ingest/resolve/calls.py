@@ -11,6 +11,7 @@ from assay.ingest.resolve.base import (
     BY_NAME,
     FIELD_LIKE,
     MAX_CANDIDATES,
+    MAX_OVERLOADS,
     MEMBERS,
     NOTHING,
     RESOLVED,
@@ -243,7 +244,7 @@ class Calls(ResolverBase):
         if sym.kind not in CALLABLE_KINDS or other is None or sym.index == F.FILE:
             return one(sym, RESOLVED)
         parent = other.facts.symbols[sym.index].parent
-        same = [other.sym(i) for i in other.children[parent].get(sym.name, ())]
+        same = [other.sym(i) for i in other.children[parent].get(sym.name, ())[:MAX_OVERLOADS]]
         same = [s for s in same if s.symbol == sym.symbol] or [sym]
         if self.file.language.prototypes and sym.path != self.file.path:
             return self._linked(sym, same, row)
@@ -271,6 +272,7 @@ class Calls(ResolverBase):
     def _among(self, syms: list[Sym], row: F.Reference) -> Outcome:
         """Of several definitions of one name in one place: implementations before overload stubs, then the number of parameters;
         what is still undecided (a function defined in both branches of an if) shares the call."""
+        syms = syms[:MAX_OVERLOADS]
         if self.file.language.overloads:
             syms = [s for s in syms if s.kind in CALLABLE_KINDS] or syms
         if len(syms) == 1 or syms[0].kind in FIELD_LIKE:

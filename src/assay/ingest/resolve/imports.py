@@ -31,7 +31,7 @@ class Imports(ResolverBase):
         if style == "namespace" or (style == "include" and row.name):
             return self._namespace_targets(row, dotted)
         if style == "rust" and row.name == "*":
-            value = self.values.rust_path(row.module.split("::"), file, frozenset(), row.source)
+            value = self.values.rust_path(row.module.split("::"), file, None, row.source)
         elif row.name == "*" or (style == "python" and not row.name):
             place = modules.locate(row.module, file, self.table)
             value = Value(place.kind, name=place.name if place.kind != "outside" else row.module)

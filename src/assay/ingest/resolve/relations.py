@@ -101,7 +101,7 @@ class Relations(ResolverBase):
                     continue
                 if member.name not in seen and member.kind in MEMBERS:
                     self._add(sym, member, "inherits", RESOLVED, "resolved", self.file.facts.symbols[sym.index].start)
-            seen |= {m.name for m in self._all_members(ancestor)}
+            seen |= {m.name for m in members}
 
     def _all_members(self, sym: Sym) -> list[Sym]:
         file = self.table.file(sym.path)
