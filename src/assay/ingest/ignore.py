@@ -56,7 +56,7 @@ def _compile(lines: list[str], path: str, problems: dict[str, str]) -> GitIgnore
     for pattern in spec.patterns:
         regex = getattr(pattern, "regex", None)
         if regex is not None and (linear := linear_time(regex.pattern)) != regex.pattern:
-            pattern.regex = re.compile(linear)  # type: ignore[attr-defined]
+            pattern.regex = re.compile(linear)
     return spec
 
 

@@ -17,7 +17,6 @@ from assay.store import catalogue as C
 from assay.store import edges as E
 from assay.store import postings as P
 
-
 _MOST_CONFIG_BYTES = 500_000  # of one manifest: those that people write have a few thousand
 _CONFIG_BYTES = 50_000_000  # of all of them, which are held in memory
 

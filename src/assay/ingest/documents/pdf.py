@@ -89,7 +89,9 @@ def _without_repeated(texts: Sequence[list[str]]) -> Iterator[list[str]]:
 
 def _is_entry(line: str) -> bool:
     """Whether a line ends with dots that lead to the numbers of pages."""
-    return _LEADERS.search(line.rstrip(_AFTER_LEADERS).rstrip()[-7:]) is not None  # seven: four dots and what is between
+    return (
+        _LEADERS.search(line.rstrip(_AFTER_LEADERS).rstrip()[-7:]) is not None
+    )  # seven: four dots and what is between
 
 
 def _edges(page: Sequence[str]) -> list[int]:
