@@ -16,7 +16,7 @@ from assay.ingest.facts import Extracted
 from assay.ingest.languages import by_name, language_of
 from assay.ingest.walk import MAX_BYTES, read_document, read_source
 from assay.store.files import content_hash
-from assay.system.pool import WORKER_BYTES, Batch, Failure, Pool
+from assay.system.pool import Batch, Failure, Pool
 from assay.text import chunk
 from assay.text.chunk import Chunker
 
@@ -146,9 +146,9 @@ def _results(batch: Batch[_Task, Extracted | str]) -> Iterator[_Result]:
 
 def _problem(failure: Failure) -> str:
     if failure.kind == "slow":
-        return f"takes too long to parse (more than {failure.seconds:.3g} s)"
+        return f"takes too long to parse (more than {failure.limit:.2g} s)"
     if failure.kind == "memory":
-        return f"needs too much memory to parse (more than {WORKER_BYTES / 1e6:.0f} MB)"
+        return f"needs too much memory to parse (more than {failure.limit / 1e6:.0f} MB)"
     return "crashes the parser or needs too much memory"
 
 

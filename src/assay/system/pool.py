@@ -12,6 +12,7 @@ another worker for the rest of its batch.
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import multiprocessing
 import os
 import signal
@@ -42,7 +43,7 @@ class Failure(NamedTuple):
     """The end of a worker that had not finished a task."""
 
     kind: Literal["slow", "memory", "crash"]  # C code that is refused memory crashes, too
-    seconds: float  # of processor time that the task was allowed
+    limit: float  # seconds of processor time, or bytes of memory, that the task was allowed
 
 
 class Batch(Generic[Task, Result]):
@@ -194,7 +195,9 @@ class _Worker(Generic[Task, Result]):
         self._process.join(_GRACE)
         code = self._process.exitcode
         slow = code is None or -code in _TIMERS.values()
-        return Failure("slow" if slow else "memory" if code == _OUT_OF_MEMORY else "crash", self.allowed)
+        if slow:
+            return Failure("slow", self.allowed)
+        return Failure("memory" if code == _OUT_OF_MEMORY else "crash", WORKER_BYTES)
 
     def end(self) -> None:
         self._process.kill()
@@ -226,6 +229,7 @@ def _serve(
 
 def _silence() -> None:
     """Libraries complain on stderr before they abort; the owner reports it instead."""
+    faulthandler.disable()
     with contextlib.suppress(OSError):
         nowhere = os.open(os.devnull, os.O_RDWR)
         for descriptor in (1, 2):
