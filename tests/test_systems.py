@@ -974,9 +974,9 @@ def test_a_run_file_keeps_every_line_and_the_order_of_equal_scores(
         (b"1 Q0 a one 0.5 t\n", ":1: the rank 'one' is not a whole number"),
         (b"1 Q0 a 1 nan t\n", ":1: the score 'nan' is not a finite number"),
         (b"1 Q0 a 1 high t\n", ":1: the score 'high' is not a finite number"),
-        (b"1 Q0 a 1 1 t\n1 Q0 \xff 1 1 t\n", ":2: not UTF-8 text"),
+        (b"1 Q0 a 1 1 t\n1 Q0 \xff 1 1 t\n", ":2: not UTF-8 (byte 0xff)"),
         (b"\n\n", ": no results in it"),
-        (gzip.compress(b"1 Q0 a 1 0.5 t\n", mtime=0)[:-9], ": cannot be read: "),
+        (gzip.compress(b"1 Q0 a 1 0.5 t\n", mtime=0)[:-9], ": broken gzip file ("),
     ],
 )
 def test_a_run_file_that_is_wrong_is_refused_with_its_line(tmp_path: Path, content: bytes, says: str) -> None:

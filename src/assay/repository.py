@@ -43,14 +43,19 @@ if TYPE_CHECKING:
     from assay.store.passages import Passages
 
 
-def open(path: str | Path = ".", *, index: bool = False, index_dir: str | Path | None = None) -> Repository:
-    """The repository around `path`, found as the command finds it. `index` brings its index up to date first, or builds it."""
+def open(
+    path: str | Path = ".", *, index: bool = False, index_dir: str | Path | None = None, anywhere: bool = False
+) -> Repository:
+    """The repository around `path`, found as the command finds it. `index` brings its index up to date first, or builds it.
+
+    The first index of a home directory or of a file system's root is an error unless `anywhere` is given.
+    """
     place = Path(path).resolve()
     if not place.is_dir():
         raise AssayError(f"{path}: no such folder")
     repository = Repository(root_around(place), index_dir)
     if index:
-        repository.refresh()
+        repository.refresh(anywhere=anywhere)
     repository.index  # noqa: B018 (raises NoIndex when there is none)
     return repository
 
@@ -113,11 +118,11 @@ class Repository:
         except AssayError:
             return []
 
-    def refresh(self, *, rebuild: bool = False, progress: Progress | None = None) -> Report:
+    def refresh(self, *, rebuild: bool = False, progress: Progress | None = None, anywhere: bool = False) -> Report:
         """Brings the index up to date and says what was done; what is asked next is asked of the new one."""
         from assay.ingest.pipeline import index
 
-        report = index(self.root, self.home, rebuild, progress)
+        report = index(self.root, self.home, rebuild, progress, anywhere)
         self.close()
         self.__dict__.pop("configuration", None)
         return report

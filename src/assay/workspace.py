@@ -110,7 +110,7 @@ class Workspace(Repository):
         self.__dict__.pop("configuration", None)
         return done
 
-    def refresh(self, *, rebuild: bool = False, progress: Progress | None = None) -> Report:
+    def refresh(self, *, rebuild: bool = False, progress: Progress | None = None, anywhere: bool = False) -> Report:
         return self.only("refresh; refresh_all is about all of them: refresh").refresh()
 
     # tasks

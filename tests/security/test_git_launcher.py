@@ -18,6 +18,7 @@ from unittest import mock
 import pytest
 from hostile_git import PROGRAMS, Bait, git, poison, shop
 
+from agents import over_stdio, talk
 from assay.cli import main
 from command import COMMAND, ENVIRONMENT, Done, assay
 
@@ -52,7 +53,7 @@ COMMANDS = {
     "run": ["eval", "run", "--golden", "golden.jsonl", "--system", "assay"],
     "diagnose": ["eval", "diagnose"],
 }
-SERVERS = {"watch": ["watch", "--poll", "1"], "serve": ["serve", "--port", "0"], "mcp": ["mcp"]}
+SERVERS = {"watch": ["watch", "--poll", "1"], "serve": ["serve", "--port", "0"]}
 
 
 def run(folder: Path, *arguments: str) -> Done:
@@ -108,21 +109,37 @@ def test_no_command_starts_what_a_repository_names(hostile: tuple[Path, Bait], c
 def test_no_server_starts_what_a_repository_names(hostile: tuple[Path, Bait], command: str) -> None:
     root, bait = hostile
     bait.markers()
-    (root / f"{command}.py").write_text("def serve_tea():\n    pass\n")
+    (root / f"{command}.py").write_text(f"def pour_{command}():\n    pass\n")
     with subprocess.Popen(
         [*COMMAND, *SERVERS[command]],
         cwd=root,
         env=ENVIRONMENT,
-        stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as server:
-        until = time.monotonic() + 30
-        while "serve_tea" not in run(root, "symbols", "serve_tea").out and time.monotonic() < until:
+        until = time.monotonic() + 60
+        while not (updated := f"{command}.py" in run(root, "symbols", f"pour_{command}").out):
+            if time.monotonic() > until:
+                break
             time.sleep(0.1)
         server.terminate()
+    assert updated
     assert bait.markers() == []
-    os.unlink(root / f"{command}.py")
+
+
+def test_agents_start_nothing_that_a_repository_names(hostile: tuple[Path, Bait]) -> None:
+    root, bait = hostile
+    bait.markers()
+    (root / "agent.py").write_text("def pour_for_agents():\n    pass\n")
+
+    async def work() -> None:
+        async with over_stdio(root) as agent:
+            await agent.until_fresh()
+            assert "pour_for_agents" in await agent.ask("context", task="pour for agents")
+            await agent.ask("context", pr="HEAD~2")
+
+    talk(work)
+    assert bait.markers() == []
 
 
 def test_history_and_changes_are_read_all_the_same(hostile: tuple[Path, Bait]) -> None:

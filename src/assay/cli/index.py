@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from assay.cli.common import echo, format_option, print_json, roots_options
-from assay.cli.opening import repository_at
+from assay.cli.opening import may_index, repository_at
 from assay.cli.progress import Bar
 from assay.errors import AssayError
 from assay.ingest.pipeline import index
@@ -29,6 +29,9 @@ _SHOWN = 10  # problems printed without --verbose
 @click.option(
     "--strict", is_flag=True, help="Exit with 1 also for files that were read with a remark (converted encodings)."
 )
+@click.option(
+    "--yes", "-y", is_flag=True, help="Index also a home directory or the root of a file system, without asking."
+)
 @format_option
 def command(
     paths: tuple[str, ...],
@@ -37,6 +40,7 @@ def command(
     rebuild: bool,
     verbose: bool,
     strict: bool,
+    yes: bool,
     form: str,
 ) -> None:
     """Bring the index of each repository up to date: of PATHS, of the workspace, or of the one around the current folder.
@@ -47,7 +51,7 @@ def command(
     several = "" not in repo.members
     told, worst = [], 0
     for label, member in repo.members.items():
-        done = _indexed(member, rebuild, several)
+        done = _indexed(member, rebuild, several, yes or may_index(member))
         worst = max(worst, _code(done, strict))
         if form == "json":
             told.append(_json(label, member.root, done))
@@ -63,11 +67,11 @@ def command(
     raise click.exceptions.Exit(worst)
 
 
-def _indexed(repo: Repository, rebuild: bool, go_on: bool) -> Report | Exception:
+def _indexed(repo: Repository, rebuild: bool, go_on: bool, anywhere: bool) -> Report | Exception:
     """What was done; where others follow, also what went wrong."""
     bar = Bar()
     try:
-        return index(repo.root, repo.home, rebuild, bar)
+        return index(repo.root, repo.home, rebuild, bar, anywhere)
     except (AssayError, OSError, sqlite3.DatabaseError) as error:
         if not go_on:
             raise

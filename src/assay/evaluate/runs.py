@@ -27,7 +27,7 @@ from assay.evaluate.matching import matcher
 from assay.evaluate.metrics.judged import Judged
 from assay.evaluate.rows import ANSWER, NOT_ASKED, OnlyRepository, OnlyTags, golden_queries, response, response_row
 from assay.system.database import check_schema, connect, statements, was_interrupted
-from assay.system.owned import FOLDER, UnsafeFolder, check_folder, make_folder, owners, refuse_tracked
+from assay.system.owned import FOLDER, UnsafeFolder, check_folder, make_folder, owners
 from assay.text.identifiers import nearest
 
 SCHEMA_VERSION = 1
@@ -108,6 +108,8 @@ class RunStore:
         try:
             if path.parent.name == FOLDER:
                 check_folder(path.parent, owners())
+                from assay.git import refuse_tracked
+
                 refuse_tracked(path.parent, again=False)
                 if write:
                     make_folder(path.parent)

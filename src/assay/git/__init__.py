@@ -2,6 +2,17 @@
 
 from assay.git.launcher import NotTrusted, TimedOut
 from assay.git.place import Place, find_place
-from assay.git.repository import Blob, Blobs, Git, Listing, unquote
+from assay.git.repository import Blob, Blobs, Git, Listing, refuse_tracked, unquote
 
-__all__ = ["Blob", "Blobs", "Git", "Listing", "NotTrusted", "Place", "TimedOut", "find_place", "unquote"]
+__all__ = [
+    "Blob",
+    "Blobs",
+    "Git",
+    "Listing",
+    "NotTrusted",
+    "Place",
+    "TimedOut",
+    "find_place",
+    "refuse_tracked",
+    "unquote",
+]

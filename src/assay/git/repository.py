@@ -17,12 +17,15 @@ from assay.errors import AssayError
 from assay.git import launcher
 from assay.git.configuration import is_partial
 from assay.git.place import Place, find_place
+from assay.system.owned import UnsafeFolder
 
 _REGULAR = ("100644", "100755")  # not links, not submodules
 _QUOTED = re.compile(rb'"((?:[^"\\]|\\.)*)"')
 _FILES = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
 _LARGEST_BLOB = 50_000_000  # bytes: no larger document is read from the working tree, either
 _SKIPPED_AT_ONCE = 1 << 20
+
+_untracked: set[Path] = set()  # index folders that git was asked about by this process
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,3 +189,22 @@ def unquote(path: bytes) -> str:
     if quoted:
         path = quoted.group(1).decode("unicode_escape").encode("latin-1")
     return path.decode("utf-8", "replace")
+
+
+def refuse_tracked(folder: Path, again: bool = True) -> None:
+    """Raise UnsafeFolder when git tracks anything in an index folder: it came with the repository, and somebody else made it.
+
+    Without `again`, what this process was once told still counts.
+    """
+    if not again and folder in _untracked:
+        return
+    try:
+        tracked = Git(folder.parent).ask("ls-files", "-z", "--", f":(icase){folder.name}")
+    except AssayError:  # without git nothing is tracked
+        tracked = None
+    if tracked:
+        raise UnsafeFolder(
+            f"{folder}: tracked by git, so it came with the repository and somebody else made it",
+            f"Remove it with: git rm -r {folder.name} (--cached keeps the files, if you made them)",
+        )
+    _untracked.add(folder)

@@ -10,7 +10,7 @@ from assay.ingest.documents.outline import Outline
 
 _FRONT = {"---": ("---", "..."), "+++": ("+++",)}  # how front matter begins, and how it ends
 _MOST_FRONT = 200  # lines of front matter; a rule that is never closed is no front matter
-_TITLE = re.compile(r"""title\s*[:=]\s*["']?(.*?)["']?\s*$""")
+_TITLE = re.compile(r"title\s*[:=](.*)")
 
 
 class Unreadable(Exception):
@@ -54,5 +54,10 @@ def _front_matter(lines: Sequence[str]) -> tuple[str, int]:
         if closing and lines[number].rstrip() in closing:
             return title, number + 1
         if not title and (found := _TITLE.match(lines[number])):
-            title = found[1]
+            title = _unquoted(found[1].strip())
     return "", 0
+
+
+def _unquoted(text: str) -> str:
+    text = text[1:] if text[:1] in ('"', "'") else text
+    return text[:-1] if text[-1:] in ('"', "'") else text
