@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from assay.errors import AssayError
 from assay.git import Listing
 from assay.ingest.documents.formats import Format, format_of
+from assay.ingest.ignore import read_rules
 from assay.ingest.languages import language_of
 from assay.store.files import decode, read_bytes
 from assay.text.printable import printable
@@ -111,7 +112,7 @@ def scan(root: Path, listing: Listing | None = None) -> Scan:
     """Walks the tree below `root`. A listing of it that was begun before need not be begun now."""
     check_root(root)
     out = Scan()
-    ignored = _ignore_rules(root)
+    rules = read_rules(root, IGNORE_FILE, out.problems)
     base = os.path.join(root, "")
     listing = listing or Listing(root)
     listed = listing.paths()
@@ -121,7 +122,7 @@ def scan(root: Path, listing: Listing | None = None) -> Scan:
     for path in listed if listed is not None else _walk(root, out):
         if path.endswith(_RULES):
             out.rules.append(path)
-        if not ignored(path):
+        if rules is None or not rules.match_file(path):
             _consider(base, path, out, is_real)
     return out
 
@@ -167,9 +168,8 @@ def _walk(root: Path, out: Scan) -> Iterator[str]:
             out.problems[here.rstrip("/") or "."] = f"cannot be read: {error.strerror or error}"
             continue
         if ".gitignore" in [entry.name for entry in entries]:
-            from pathspec import GitIgnoreSpec
-
-            rules = [(here, GitIgnoreSpec.from_lines(_lines(root / here / ".gitignore"))), *rules]
+            own = read_rules(root, f"{here}.gitignore", out.problems)
+            rules = [(here, own), *rules] if own is not None else rules
         folders = []
         for entry in entries:
             path = here + entry.name
@@ -188,23 +188,6 @@ def _ignored(path: str, rules: list[tuple[str, GitIgnoreSpec]]) -> bool:
         if verdict is not None:
             return verdict
     return False
-
-
-def _ignore_rules(root: Path) -> Callable[[str], bool]:
-    lines = _lines(root / IGNORE_FILE)
-    if not lines:
-        return lambda _path: False
-    from pathspec import GitIgnoreSpec
-
-    return GitIgnoreSpec.from_lines(lines).match_file
-
-
-def _lines(path: Path) -> list[str]:
-    """The lines of an ignore file; none when it is not a readable file."""
-    try:
-        return path.read_text("utf-8", "replace").splitlines() if path.is_file() else []
-    except OSError:
-        return []
 
 
 class _Named(NamedTuple):

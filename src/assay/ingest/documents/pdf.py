@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from assay.ingest.documents.opened import Opened, Unreadable
@@ -12,6 +13,7 @@ from assay.ingest.documents.outline import Heading, Outline
 
 _MOST_PAGES = 5_000
 _MOST_CHARACTERS = 20_000_000  # of text: more is data, or an attack
+_MOST_BOOKMARKS = 10_000  # each is looked for on its page
 _DEEPEST = 8  # levels of bookmarks
 _EDGE = 2  # lines at the top and at the bottom of a page that may be repeated on others
 _REPEATED = 3  # pages that begin or end alike, but for numbers, before that is no text of theirs
@@ -35,7 +37,7 @@ def open_document(data: bytes) -> Opened:
         raise Unreadable(known) from None
     try:
         texts = _texts(document)
-        bookmarks = list(_bookmarks(document))
+        bookmarks = list(islice(_bookmarks(document), _MOST_BOOKMARKS))
     finally:
         document.close()
     if not any(line.strip() for page in texts for line in page):
