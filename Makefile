@@ -42,6 +42,13 @@ style: .venv/dev
 types: .venv/dev
 	$(BIN)/mypy
 
+# random, and therefore no part of `make test`: SEED=N gives the same again, FUZZ_FILES=50000 ends after so many files
+FUZZ_MINUTES ?= 30
+FUZZ_FILES ?= 0
+fuzz: .venv/dev
+	$(BIN)/python -m compileall -q src
+	PYTHONPATH=tests $(BIN)/python -m fuzz --minutes $(FUZZ_MINUTES) --files $(FUZZ_FILES) $(if $(SEED),--seed $(SEED)) $(FUZZ_OPTIONS)
+
 bench: .venv/dev
 	$(BIN)/python benchmarks/index.py
 	$(BIN)/python benchmarks/metrics.py
