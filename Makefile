@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint check bench clean docs
+.PHONY: demo test unit lint style types fuzz bench clean docs
 
 demo: .venv/installed
 	$(BIN)/assay index .
@@ -24,14 +24,23 @@ demo: .venv/installed
 	$(BIN)/assay eval report
 	$(BIN)/assay eval sweep --queries eval/questions.jsonl --chunk-sizes 512,2048 | head -20
 
-test: lint
-	$(BIN)/python -m pytest -n auto
+# linters and tests at the same time: alone, the linters leave a core idle for most of a minute
+test: .venv/dev
+	@$(MAKE) --no-print-directory -j 3 style types unit
 
-lint: .venv/dev
+unit: .venv/dev
+	$(BIN)/python -m compileall -q src tests/*.py
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+lint: style types
+
+style: .venv/dev
 	$(BIN)/ruff check src tests benchmarks scripts
 	$(BIN)/ruff format --check src tests benchmarks scripts
-	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+types: .venv/dev
+	$(BIN)/mypy
 
 bench: .venv/dev
 	$(BIN)/python benchmarks/index.py

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import atexit
-import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 
+import laws  # noqa: F401  the profiles of hypothesis; `--hypothesis-profile` may choose another
 from assay.ingest.pipeline import index
 from assay.ingest.report import Report
 from assay.retrieve.engine import Engine
 from assay.store.index import Index
 from assay.store.layout import Home
+from surroundings import settle
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
-# the key that seals indexes is made here, not in the state folder of whoever runs the tests
-os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="assay-state-")
-atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
-# laws hold however long a busy machine takes to look for a counterexample
-settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("unhurried")
+def pytest_configure(config: pytest.Config) -> None:
+    """Settle before any test module copies the environment."""
+    home = settle()
+    config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
 
 
 class Repository:

@@ -21,6 +21,7 @@ from assay.retrieve.source import CHANGED, MISSING, OUTSIDE, WorkingTree
 from assay.text.tokens import count
 from comments import Comment
 from conftest import Repository
+from laws import examples
 
 FORMATS = sorted(FORMS)
 LEAST = {"json": 30, "xml": 10, "text": 0, "markdown": 0, "comment": 0}  # below it, JSON and XML still are JSON and XML
@@ -125,7 +126,7 @@ HEADINGS = st.builds(
 BUDGETS = st.integers(0, 120) | st.integers(0, 3_000) | st.just(10**9)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(
     st.lists(ITEMS, max_size=12), BUDGETS, HEADINGS, st.lists(NASTY, min_size=1, max_size=4), st.sampled_from(FORMATS)
 )

@@ -31,6 +31,7 @@ from assay.text.terms import terms
 from command import COMMAND, ENVIRONMENT, assay
 from conftest import Repository
 from model_server import serving
+from trusting import trust_settings
 
 PUMPS = """\
 def start_pumps(station):
@@ -294,6 +295,7 @@ def test_the_embedder_of_the_configuration_finds_what_is_said_in_other_words(sta
 
     with serving(answer) as server:
         station.write("assay.toml", f'[search]\nembedder = "openai:{server.url}/v1#small"\n')
+        trust_settings(station.root)
         for _ in range(2):
             found = assay(station.root, "search", "windmill", "--format", "json").json
             assert [(one["path"], one["page"], one["vector"]) for one in found["results"]] == [

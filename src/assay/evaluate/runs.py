@@ -27,7 +27,7 @@ from assay.evaluate.matching import matcher
 from assay.evaluate.metrics.judged import Judged
 from assay.evaluate.rows import ANSWER, NOT_ASKED, OnlyRepository, OnlyTags, golden_queries, response, response_row
 from assay.system.database import check_schema, connect, statements, was_interrupted
-from assay.system.owned import FOLDER, UnsafeFolder, check_folder, make_folder, owners, refuse_tracked
+from assay.system.owned import FOLDER, UnsafeFolder, check_folder, make_folder, owners
 from assay.text.identifiers import nearest
 
 SCHEMA_VERSION = 1
@@ -108,6 +108,8 @@ class RunStore:
         try:
             if path.parent.name == FOLDER:
                 check_folder(path.parent, owners())
+                from assay.git import refuse_tracked
+
                 refuse_tracked(path.parent, again=False)
                 if write:
                     make_folder(path.parent)
@@ -130,6 +132,8 @@ class RunStore:
             connection.close()
 
     def _prepare(self, write: bool) -> None:
+        if not write:
+            _roll_back(self.path)
         if self._version() == 0 and not self._tables():
             if not write:
                 raise _no_runs(self.path)
@@ -352,6 +356,13 @@ def _info(row: tuple[Any, ...]) -> RunInfo:
 
 def _no_runs(path: Path) -> NoSuchRun:
     return NoSuchRun(f"{path}: no runs yet. Make one with: assay eval run --golden PATH --system SPEC")
+
+
+def _roll_back(path: Path) -> None:
+    """Undo what a killed writer left half written: a connection that only reads cannot, and would refuse the file."""
+    if path.with_name(f"{path.name}-journal").exists():
+        with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path, timeout=WAIT)) as connection:
+            connection.execute("SELECT count(*) FROM sqlite_master")
 
 
 def _unusable(path: Path, error: Exception) -> AssayError:

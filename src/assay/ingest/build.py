@@ -73,6 +73,7 @@ def build(
             write_what_needs_no_edges,
         )
         done.dependencies.save(folder)
+        report.problems |= done.problems
         report.files = report.parsed = report.resolved = len(files)
         catalogue.add_files(with_counts(row, done.calls[path]) for path, row in rows.items())
         catalogue.add_externals(enumerate(done.externals, 1))

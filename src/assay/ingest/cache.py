@@ -6,11 +6,11 @@ opened, read or written, everything is parsed again and nothing is lost.
 
 from __future__ import annotations
 
-import subprocess
 import time
 import zlib
 from pathlib import Path
 
+from assay.git import find_place
 from assay.ingest.facts import Extracted
 from assay.ingest.version import extractor_version
 from assay.store.disk_cache import DiskCache
@@ -20,16 +20,11 @@ UNUSED_DAYS = 30  # parses not asked for in this long are dropped
 _PARSED = "CREATE TABLE IF NOT EXISTS parsed (key BLOB PRIMARY KEY, facts BLOB, texts BLOB, lines INTEGER, day INTEGER, sum INTEGER)"
 
 
-def cache_path(root: Path, own_folder: Path) -> Path:
-    """Shared by all worktrees of a repository."""
-    try:
-        command = ["git", "-C", str(root), "rev-parse", "--path-format=absolute", "--git-common-dir"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode == 0 and done.stdout.strip():
-            return Path(done.stdout.strip()) / "assay" / "parses.db"
-    except OSError:
-        pass
-    return own_folder / "parses.db"
+def cache_path(root: Path, own_folder: Path, name: str = "parses.db") -> Path:
+    """Return a cache's file: shared by all worktrees of a repository, or the index's own where that is not safe."""
+    place = find_place(root)
+    shared = place.shared_folder() if place else None
+    return (shared or own_folder) / name
 
 
 class ParseCache(DiskCache):

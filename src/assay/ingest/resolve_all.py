@@ -35,6 +35,7 @@ class ResolvedFiles(NamedTuple):
     externals: list[str]
     calls: dict[str, CallCounts]
     dependencies: Dependencies
+    problems: dict[str, str]  # of files that could not be resolved
 
 
 class EdgeRows:
@@ -102,14 +103,16 @@ def _resolve_slice(paths: list[str], tick: Callable[[int], None] = lambda _: Non
     table.behind = {}  # what was remembered before is reported by the slice that worked it out
     rows = EdgeRows(_work.numbers, _work.files)
     asked: dict[str, set[str]] = {}
-    calls = {}
+    calls, problems = {}, {}
     for path in paths:
         resolved = resolver.resolve(path)
         rows.add(path, resolved)
         asked[file_token(path)] = resolved.reads
         calls[path] = resolved.calls
+        if resolved.problem:
+            problems[path] = resolved.problem
         tick(1)
-    return ResolvedFiles(rows.array(), list(rows.externals), calls, Dependencies.of(asked | table.behind))
+    return ResolvedFiles(rows.array(), list(rows.externals), calls, Dependencies.of(asked | table.behind), problems)
 
 
 def _collect(parts: list[ResolvedFiles]) -> ResolvedFiles:
@@ -127,4 +130,5 @@ def _collect(parts: list[ResolvedFiles]) -> ResolvedFiles:
         list(externals),
         {path: counts for part in parts for path, counts in part.calls.items()},
         Dependencies.joined([part.dependencies for part in parts]),
+        {path: problem for part in parts for path, problem in part.problems.items()},
     )

@@ -29,6 +29,14 @@ def accept(parsed: Parsed, report: Report) -> bool:
     return parsed.extracted is not None
 
 
+def note_problem(path: str, problem: str, report: Report) -> None:
+    """Reports why a file could not be resolved; one that was is no problem any more."""
+    if problem:
+        report.problems[path] = problem
+    else:
+        report.problems.pop(path, None)
+
+
 def read_configs(root: Path, found: Scan) -> dict[str, str]:
     return {path: read_config(root, path) for path in found.configs}
 

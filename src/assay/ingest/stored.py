@@ -17,6 +17,10 @@ _SYM = (
 _ORDER = " AND s.ordinal >= 0 ORDER BY f.path, s.ordinal"
 
 
+class StartAfresh(Exception):
+    """An update cannot be trusted; the reason is the message."""
+
+
 class StoredTable(Table):
     """Answers from a catalogue whose changed files are already up to date; answers are remembered."""
 

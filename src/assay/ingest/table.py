@@ -2,12 +2,17 @@
 
 Every question is written down in `reads`. An edited file changes the answers to some questions (`changed_keys`); exactly the files that
 asked one of those are resolved again. That is why an incremental index equals a full one.
+
+Questions are answered by further questions, and hostile code can nest them without end. Every remembered answer therefore has a height, an upper
+bound of the nesting it takes, which is a function of what was asked alone: where a question and its height exceed MAX_DEPTH, `Unanswerable` is raised
+to the reference at hand, whatever was remembered before (docs/resolution.md).
 """
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, MutableMapping
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -15,13 +20,47 @@ from assay.ingest.file import File, Sym, stem
 
 T = TypeVar("T")
 
+MAX_DEPTH = 200  # questions nested in each other; the deepest of the repositories in docs/resolution.md takes a third
+MAX_STEPS = 1 << 16  # taken in one frame: ten times what any of them takes
+MAX_SECONDS = 20.0  # of processor time for one file, where a step itself is slow: a hundred times the slowest of them
+_CHECK = 0x3FF  # steps between two looks at the budget
+_NEVER = 1 << 30
+
+
+class Unanswerable(Exception):
+    """A reference takes more questions, or more of them nested in each other, than code that people write."""
+
+
+class TookTooLong(Exception):
+    """The questions of one file take more time than a file is given."""
+
 
 class Frame:
-    """What the asker at hand already knows: answers that, asked again, add nothing to its reads; and which locals it is evaluating."""
+    """What the asker at hand already knows: answers that, asked again, add nothing to its reads; which locals it is evaluating; and
+    how much it took so far. A frame starts empty and its course depends on its questions alone, so these figures do, too."""
 
-    def __init__(self) -> None:
+    __slots__ = ("answers", "base", "busy", "cut", "height", "met", "reach", "shared", "steps")
+
+    def __init__(self, base: int = 0) -> None:
         self.answers: dict[Any, Any] = {}
         self.busy: set[tuple[str, int]] = set()
+        self.met = 0  # times a local that is being evaluated was met again
+        self.base = base  # the depth it began at
+        self.reach = 0  # the deepest nesting inside it, without what other frames answered
+        self.height = 0  # of the highest of their answers
+        self.steps = 0
+        self.cut = _NEVER  # the lowest depth of a question under way that was met again
+        self.shared = 0  # what the frames took that are part of such a cycle
+
+
+class Kept:
+    """A remembered answer and its height. While a question below it is under way which it met again, `cut` is the depth of that one:
+    then its height is known only when that one is answered."""
+
+    __slots__ = ("cut", "height", "reads", "value")
+
+    def __init__(self, value: Any, height: int, cut: int, reads: frozenset[str] = frozenset()) -> None:
+        self.value, self.height, self.cut, self.reads = value, height, cut, reads
 
 
 class Table:
@@ -35,7 +74,13 @@ class Table:
         self.reads: set[str] = set()
         self.frame = Frame()
         self.behind: dict[str, set[str]] = {}  # remembered answer → the questions it took
-        self._remembered: dict[str, Any] = {}
+        self._remembered: dict[str, Kept] = {}
+        self.depth = 0  # questions under way
+        self._open: list[
+            tuple[MutableMapping[Any, Kept], Any]
+        ] = []  # where answers stand whose height is not known yet
+        self._deadline = float("inf")
+        self._worked = 0  # answers worked out so far
         self.places: dict[tuple[str, str, str], tuple[Any, frozenset[str]]] = {}  # of imports, see modules.locate
 
     @cached_property
@@ -69,19 +114,117 @@ class Table:
             self._files[path] = self._load(path) if path in self.paths else None
         return self._files[path]
 
+    def begin_file(self) -> None:
+        """Begins a file: nothing asked yet."""
+        self.reads = set()
+        self._deadline = time.thread_time() + MAX_SECONDS
+        self.begin_question(Frame())
+
+    def begin_question(self, frame: Frame | None = None) -> None:
+        """Begins a question of the file at hand, with all its budget."""
+        self.frame = frame or self.frame
+        self.depth = self.frame.steps = 0
+
     def remembered(self, token: str, answer: Callable[[], T]) -> T:
         """An answer that takes questions of its own, worked out once. Whoever uses it depends on `token`, and through it on those."""
         self.reads.add(token)
-        if token not in self._remembered:
-            outer, frame = self.reads, self.frame
-            self.reads, self.frame = set(), Frame()
-            try:
-                self._remembered[token] = answer()
-                self.behind[token] = self.reads
-            finally:
-                self.reads, self.frame = outer, frame
-        value: T = self._remembered[token]
+        kept = self._remembered.get(token)
+        if kept is None:
+            kept, self.behind[token] = self._work_out(self._remembered, token, answer)
+        else:
+            self._use(kept)
+        value: T = kept.value
         return value
+
+    def recalled(
+        self, cache: MutableMapping[Any, Kept], key: Any, answer: Callable[[], T], provisional: bool = True
+    ) -> T:
+        """An answer from a cache of the caller's own, worked out once. Its questions are those of whoever uses it. Without `provisional`,
+        one that met a question under way is worked out again the next time."""
+        kept = cache.get(key)
+        if kept is None:
+            kept, reads = self._work_out(cache, key, answer)
+            kept.reads = frozenset(reads)
+            if kept.cut < _NEVER and not provisional:
+                cache.pop(key, None)
+        else:
+            self._use(kept)
+        self.reads |= kept.reads
+        value: T = kept.value
+        return value
+
+    def _use(self, kept: Kept) -> None:
+        frame = self.frame
+        if self.depth + kept.height > MAX_DEPTH:
+            raise Unanswerable
+        if kept.height > frame.height:
+            frame.height = kept.height
+        if kept.cut < frame.cut:
+            frame.cut = kept.cut
+
+    def _work_out(self, cache: MutableMapping[Any, Kept], key: Any, answer: Callable[[], Any]) -> tuple[Kept, set[str]]:
+        """Answers a question in a frame of its own and keeps the answer; what is not answered is not kept, but was asked all the same."""
+        outer, reads, first = self.frame, self.reads, len(self._open)
+        base = self.depth = self.depth + 1
+        frame = self.frame = Frame(base)
+        self.reads = set()
+        try:
+            if base > MAX_DEPTH:
+                raise Unanswerable
+            self._worked += 1
+            if not self._worked & _CHECK and time.thread_time() > self._deadline:
+                raise TookTooLong
+            value = answer()
+            took = 1 + frame.reach + frame.shared
+            if base - 1 + took + frame.height > MAX_DEPTH:
+                raise Unanswerable
+        except BaseException:
+            reads |= self.reads
+            for where, which in self._open[first:]:
+                where.pop(which, None)
+            del self._open[first:]
+            raise
+        finally:
+            asked = self.reads
+            self.frame, self.reads, self.depth = outer, reads, base - 1
+        if frame.cut < base:  # part of a cycle that began below: all of it is as high as its beginning
+            kept = Kept(value, 0, frame.cut)
+            self._open.append((cache, key))
+            outer.shared += took
+            outer.height = max(outer.height, frame.height)
+            outer.cut = min(outer.cut, frame.cut)
+        else:
+            kept = Kept(value, took + frame.height, _NEVER)
+            for where, which in self._open[first:]:
+                if (member := where.get(which)) is not None:
+                    member.height, member.cut = kept.height, _NEVER
+            del self._open[first:]
+            outer.height = max(outer.height, kept.height)
+        cache[key] = kept
+        return kept, asked
+
+    def enter(self) -> None:
+        """Notes a step that may lead to others like it inside the frame at hand; `leave` notes its end."""
+        frame = self.frame
+        self.depth = depth = self.depth + 1
+        frame.steps = steps = frame.steps + 1
+        if depth - frame.base > frame.reach:
+            if depth > MAX_DEPTH:
+                raise Unanswerable
+            frame.reach = depth - frame.base
+        if not steps & _CHECK:
+            if steps >= MAX_STEPS:
+                raise Unanswerable
+            if time.thread_time() > self._deadline:
+                raise TookTooLong
+
+    def leave(self) -> None:
+        self.depth -= 1
+
+    def meet_again(self, depth: int) -> None:
+        """Notes that a question was met again that is under way, asked at this depth."""
+        if depth < self.frame.cut:
+            self.frame.cut = depth
 
     # the questions; each is recorded
 

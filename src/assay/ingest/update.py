@@ -21,8 +21,8 @@ from assay.ingest.parse import Parsed, parse_files
 from assay.ingest.report import Progress, Report
 from assay.ingest.resolve import Resolved, Resolver
 from assay.ingest.resolve_all import EdgeRows
-from assay.ingest.rows import accept, add_items, file_row, finish, read_configs, symbol_rows, with_counts
-from assay.ingest.stored import StoredTable
+from assay.ingest.rows import accept, add_items, file_row, finish, note_problem, read_configs, symbol_rows, with_counts
+from assay.ingest.stored import StartAfresh, StoredTable
 from assay.ingest.walk import Scan, is_test_path
 from assay.store import catalogue as C
 from assay.store import columns as K
@@ -33,10 +33,6 @@ from assay.store.index import Index
 from assay.store.layout import Home
 
 REBUILD_SHARE = 0.3  # of the files to resolve again, above which starting afresh is faster
-
-
-class StartAfresh(Exception):
-    """An update cannot be trusted; the reason is the message."""
 
 
 def update(
@@ -74,6 +70,7 @@ def update(
         resolver, resolved = Resolver(table), {}
         for path in affected:
             resolved[path] = resolver.resolve(path)
+            note_problem(path, resolved[path].problem, report)
             rows[path] = with_counts(rows[path], resolved[path].calls)
             progress.advance()
         asked = {file_token(path): result.reads for path, result in resolved.items()} | table.behind

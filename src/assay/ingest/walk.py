@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from assay.errors import AssayError
+from assay.git import Listing
 from assay.ingest.documents.formats import Format, format_of
 from assay.ingest.languages import language_of
-from assay.ingest.listing import Listing
 from assay.store.files import decode, read_bytes
+from assay.text.printable import printable
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -34,6 +35,7 @@ IGNORE_FILE = ".assayignore"
 _RULES = (".gitignore", IGNORE_FILE)
 OWN_FOLDER = ".assay"
 
+_BREAK = re.compile(r"[\n\t]")  # all that `printable` keeps although it is no letter
 _SECRET = re.compile(
     r"(^|/)(\.env(\..+)?|\.netrc|\.pgpass|\.npmrc|\.pypirc|id_(rsa|dsa|ecdsa|ed25519)|credentials(\.(ya?ml|json|toml|ini|env|csv|xml|txt))?|secrets?(\.(ya?ml|json|toml|ini|env))"
     r"|.*\.(pem|key|p12|pfx|jks|keystore|kdbx))$"
@@ -72,6 +74,7 @@ class Scan:
     documents: dict[str, Found] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)  # path → reason
     problems: dict[str, str] = field(default_factory=dict)  # path → what went wrong
+    warnings: list[str] = field(default_factory=list)  # about all of them: why git did not list the files
     others: int = 0  # files that are none of these
     folders: set[str] = field(default_factory=set)  # those looked into, "" for the root
     rules: list[str] = field(default_factory=list)  # files that say what to ignore
@@ -110,7 +113,9 @@ def scan(root: Path, listing: Listing | None = None) -> Scan:
     out = Scan()
     ignored = _ignore_rules(root)
     base = os.path.join(root, "")
-    listed = (listing or Listing(root)).paths()
+    listing = listing or Listing(root)
+    listed = listing.paths()
+    out.warnings += filter(None, [listing.trouble])
     is_real = _real_folders(base) if listed is not None else _every_one
     out.folders |= _folders(listed or ())
     for path in listed if listed is not None else _walk(root, out):
@@ -235,6 +240,10 @@ def _consider(base: str, path: str, out: Scan, is_real: Callable[[str], bool]) -
     if not path.isprintable() and path != (shown := os.fsencode(path).decode("utf-8", "replace")):
         if language_of(name) is not None:
             out.problems[shown] = "its name is not valid UTF-8"
+        return
+    if not path.isprintable() and (shown := printable(_BREAK.sub("\ufffd", path))) != path:
+        if source or form:
+            out.problems[shown] = "its name has control characters, which could pass for something else; rename it"
         return
     if not (config or source or form):
         out.others += 1

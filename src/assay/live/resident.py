@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from assay.config import trust
 from assay.errors import AssayError
 from assay.ingest.freshness import Freshness, Look
 from assay.ingest.walk import Scan, scan
@@ -181,8 +182,9 @@ class Resident:
 
     def _stamp(self) -> Stamp:
         """Changes with everything that a repository reads once and keeps."""
-        beside = (self.home.folder / sections.NAME, self.home.folder / history.NAME, self.root / CONFIGURATION)
-        return (self.home.current(), *map(_stat, beside))
+        settings = self.root / CONFIGURATION
+        beside = (self.home.folder / sections.NAME, self.home.folder / history.NAME, settings)
+        return (self.home.current(), *map(_stat, beside), trust.stamp(settings))
 
     # the keeper's news
 

@@ -48,7 +48,7 @@ class Serving:
         self.server: Server[Any] = Server(
             "assay",
             version=__version__,
-            instructions=instructions(notes.labels),
+            instructions=instructions(notes.labels, notes.ignored_settings),
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_list_resources=self._list_resources,

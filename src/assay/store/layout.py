@@ -86,7 +86,9 @@ class Home:
     def refuse_tracked(self) -> None:
         """Raise UnsafeFolder when the index came with the repository. The user's own word counts more: a given folder may be tracked."""
         if not self._given:
-            owned.refuse_tracked(self.folder)
+            from assay.git import refuse_tracked
+
+            refuse_tracked(self.folder)
 
     def named(self) -> str | None:
         """What the pointer says: the name of the generation in use, or None when there is no pointer."""

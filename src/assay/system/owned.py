@@ -19,7 +19,6 @@ FOLDER = ".assay"
 IGNORE = ".gitignore"
 
 _TYPE, _PLAIN = 0o170000, (stat.S_IFREG, stat.S_IFDIR)
-_untracked: set[Path] = set()  # folders that this process has asked git about
 
 
 class UnsafeFolder(AssayError):
@@ -118,27 +117,6 @@ def make_folder(folder: Path, accepted: Collection[int] | None = None, given: bo
         os.write(descriptor, b"*\n")
     finally:
         os.close(descriptor)
-
-
-def refuse_tracked(folder: Path, again: bool = True) -> None:
-    """Raise UnsafeFolder when git tracks anything in an index folder: it came with the repository, and somebody else made it.
-
-    Without `again`, what this process was once told still counts.
-    """
-    if not again and folder in _untracked:
-        return
-    from assay.git import Git
-
-    try:
-        tracked = Git(folder.parent).ask("ls-files", "-z", "--", f":(icase){folder.name}")
-    except AssayError:  # without git nothing is tracked
-        tracked = None
-    if tracked:
-        raise UnsafeFolder(
-            f"{folder}: tracked by git, so it came with the repository and somebody else made it",
-            f"Remove it with: git rm -r {folder.name} (--cached keeps the files, if you made them)",
-        )
-    _untracked.add(folder)
 
 
 def _is_plain(mode: int) -> bool:

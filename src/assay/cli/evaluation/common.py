@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from assay.cli.common import find_root
+from assay.cli.common import echo, find_root
 from assay.evaluate.metrics.measures import Measure, parse
 from assay.evaluate.runs import RunStore
 from assay.system.owned import FOLDER, place_in
@@ -143,4 +143,4 @@ def shortened(text: str, limit: int) -> str:
 
 def echo_warnings(warnings: Sequence[str]) -> None:
     for warning in warnings:
-        click.echo(f"warning: {warning}", err=True)
+        echo(f"warning: {warning}", err=True)

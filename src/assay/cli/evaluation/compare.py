@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from assay.cli.common import format_option, print_json
+from assay.cli.common import echo, format_option, print_json
 from assay.cli.evaluation.common import (
     columns,
     echo_warnings,
@@ -103,7 +103,7 @@ def command(
         return
     print_comparison(comparison, verbose)
     if written:
-        click.echo(f"\nsaved: {written}")
+        echo(f"\nsaved: {written}")
 
 
 def _write(full: dict[str, Any], path: Path, asked: bool) -> Path | None:
@@ -120,10 +120,10 @@ def _write(full: dict[str, Any], path: Path, asked: bool) -> Path | None:
 
 def print_comparison(comparison: Comparison, verbose: bool) -> None:
     echo_warnings(comparison.warnings)
-    click.echo(f"{comparison.a.run_id} → {comparison.b.run_id}, {len(comparison.queries):,} queries")
+    echo(f"{comparison.a.run_id} → {comparison.b.run_id}, {len(comparison.queries):,} queries")
     for cause in causes(comparison.a.config, comparison.b.config):
-        click.echo(f"  known difference: {cause}")
-    click.echo("")
+        echo(f"  known difference: {cause}")
+    echo("")
     rows = []
     for name, pair in comparison.statistics.items():
         told = statistics_json(pair, comparison.adjusted[name])
@@ -134,14 +134,14 @@ def print_comparison(comparison: Comparison, verbose: bool) -> None:
             figure(told["p_holm"]), figure(told["effect"]), f"{pair.wins}/{pair.losses}/{pair.ties}", figure(told["detectable"]), verdict,
         ])  # fmt: skip
     for line in columns(["metric", "a", "b", "Δ", "95 % interval", "p (Holm)", "d", "+/-/=", "detectable", ""], rows):
-        click.echo(line)
-    click.echo("\n" + ", ".join(f"{count:,} {kind}" for kind, count in comparison.counts.items()))
+        echo(line)
+    echo("\n" + ", ".join(f"{count:,} {kind}" for kind, count in comparison.counts.items()))
     for kind in ("Regression", "Loss", "Win"):
         numbers = (comparison.kinds == KINDS.index(kind)).nonzero()[0].tolist()
         for number in numbers[: None if verbose else _SHOWN]:
             query = comparison.queries[number]
             before, after = int(comparison.a_rank[number]) or "–", int(comparison.b_rank[number]) or "–"
             note = comparison.notes.get(query, "")
-            click.echo(f"  {kind:10} {query}: rank {before} → {after}" + (f"  ({note})" if note else ""))
+            echo(f"  {kind:10} {query}: rank {before} → {after}" + (f"  ({note})" if note else ""))
         if len(numbers) > _SHOWN and not verbose:
-            click.echo(f"  {kind:10} … and {len(numbers) - _SHOWN:,} more; --verbose lists them")
+            echo(f"  {kind:10} … and {len(numbers) - _SHOWN:,} more; --verbose lists them")

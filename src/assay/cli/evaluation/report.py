@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import format_option, print_json
+from assay.cli.common import echo, format_option, print_json
 from assay.cli.evaluation.common import kept_at, root_option, run_store, runs_option
 from assay.errors import AssayError
 from assay.evaluate.compare import as_json, compare_runs
@@ -57,4 +57,4 @@ def command(
     if form == "json":
         print_json({"run_id": info.run_id, "file": str(path)})
     else:
-        click.echo(str(path))
+        echo(str(path))

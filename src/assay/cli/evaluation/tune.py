@@ -25,6 +25,9 @@ from assay.retrieve.configuration import NAME, Configuration, load
 from assay.retrieve.profile import DEFAULT, PROFILES
 from assay.retrieve.settings import BASE
 from assay.retrieve.toml_text import table_text, with_table
+from assay.system.inputs import read_bytes
+
+_LARGEST = 1_000_000  # bytes of an assay.toml
 
 _CODES = {GAIN: 0, NO_GAIN: 1, TOO_FEW: 2}
 
@@ -118,7 +121,7 @@ def _profile_text(settled: Configuration, root: Path, name: str, rows: dict[str,
         what = "is built in" if name in PROFILES else f"stands in {NAME} already: remove it there first"
         raise AssayError(f"--write {name}: that profile {what}, or give another name")
     path = root / NAME
-    before = path.read_bytes().decode() if path.exists() else ""
+    before = read_bytes(path, _LARGEST).decode() if path.exists() else ""
     try:
         return with_table(before, ("profile", name), rows, comment)
     except AssayError as error:

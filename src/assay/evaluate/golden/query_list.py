@@ -39,7 +39,7 @@ FIELDS = {
     "commit": "commit",
 }
 _TOP = ("queries", "version", "description")  # what may stand at the top of a file
-_LISTED = re.compile(r"""^\{?\s*["']?queries["']?\s*:""", re.MULTILINE)
+_LISTED = re.compile(r"""^\{?[ \t]*["']?queries["']?[ \t]*:""", re.MULTILINE)
 _PASSAGES = ("expected_doc_ids", "expected_chunk_ids", "expected_spans", "must_contain", "forbidden", "expected_answer")
 _OF_PASSAGES = re.compile(rf"""\b({"|".join(_PASSAGES)})["']?\s*:""")
 _HEADER = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)+")

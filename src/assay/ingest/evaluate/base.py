@@ -10,7 +10,7 @@ import msgspec
 from assay.core.items import TYPE_KINDS
 from assay.ingest import facts as F
 from assay.ingest.file import File, Sym
-from assay.ingest.table import T, Table
+from assay.ingest.table import Kept, T, Table
 
 DATA = frozenset({"variable", "constant", "field", "property"})
 TYPE_LIKE = TYPE_KINDS | {"module"}
@@ -72,14 +72,19 @@ class EvaluatorBase:
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        self._declared: dict[tuple[str, str, int, bool], tuple[Value | None, frozenset[str]]] = {}
-        self._brought: dict[tuple[str, str, str, str, int, bool], tuple[Value | None, frozenset[str]]] = {}
+        self._declared: dict[tuple[str, str, int, bool], Kept] = {}
+        self._brought: dict[tuple[str, str, str, str, int, bool], Kept] = {}
         self._primaries: dict[tuple[str, str | None, bool], Sym] = {}
         self._tops: dict[str, list[Sym]] = {}
         self._owned: dict[tuple[str, str], list[Sym]] = {}
+        self.begin_file()
+
+    def begin_file(self) -> None:
+        """Begins a file: no question is under way."""
         self._shallow = 0  # above 0 while bases are looked for: nothing inherited is known yet
-        self._busy: set[tuple[str, int]] = set()
-        self._climbing: set[tuple[str, int]] = set()
+        # symbols whose types, and those whose ancestors are being looked for, and the depth at which that was asked
+        self._busy: dict[tuple[str, int], int] = {}
+        self._climbing: dict[tuple[str, int], int] = {}
 
     def _remember(self, token: str, answer: Callable[[], T]) -> T:
         """A remembered answer; those found while bases are looked for know less and are kept apart."""

@@ -17,26 +17,35 @@ class Hierarchy(EvaluatorBase):
         """A type and everything it inherits from, depth first."""
         self.table.reads.add(sym.name)
         sym = self.primary(sym)
-        if (sym.path, sym.index) in self._climbing:  # asked for while its own bases are looked for
+        below = self._climbing.get((sym.path, sym.index))
+        if below is not None:  # asked for while its own bases are looked for
+            self.table.meet_again(below)
             return Ancestry((sym,), ())
         return self._remember(f"ancestry:{sym.id}", lambda: self._ancestry(sym))
 
     def _ancestry(self, sym: Sym) -> Ancestry:
         types: list[Sym] = [sym]
         outside: list[str] = []
-        self._climbing.add((sym.path, sym.index))
-        self._climb(sym, types, outside)
-        self._climbing.discard((sym.path, sym.index))
+        self._climbing[sym.path, sym.index] = self.table.depth
+        try:
+            self._climb(sym, types, outside)
+        finally:
+            del self._climbing[sym.path, sym.index]
         types += dict.fromkeys(s for above in types[1:] for s in self._companions(above) if s not in types)
         return Ancestry(tuple(types), tuple(outside))
 
     def _climb(self, sym: Sym, types: list[Sym], outside: list[str]) -> None:
-        for base in self.direct_bases(sym):
-            if base.kind == "item" and base.sym:
+        """Depth first, without recursion: hierarchies may be deep."""
+        path = [iter(self.direct_bases(sym))]
+        while path:
+            base = next(path[-1], None)
+            if base is None:
+                path.pop()
+            elif base.kind == "item" and base.sym:
                 above = self.primary(base.sym)
                 if above not in types and len(types) < MAX_ANCESTORS:
                     types.append(above)
-                    self._climb(above, types, outside)
+                    path.append(iter(self.direct_bases(above)))
             elif base.kind == "outside":
                 outside.append(base.name)
 
@@ -249,10 +258,16 @@ class Hierarchy(EvaluatorBase):
 
     def scope_type(self, file: File, at: int) -> Sym | None:
         """The type a member written outside its body belongs to."""
-        fact = file.facts.symbols[at]
-        own = file.types_here.get(fact.scope)
+        own = file.types_here.get(file.facts.symbols[at].scope)
         if own is not None:
             return file.sym(own)
+        self.table.enter()
+        sym = self._scope_elsewhere(file, at)
+        self.table.leave()
+        return sym
+
+    def _scope_elsewhere(self, file: File, at: int) -> Sym | None:
+        fact = file.facts.symbols[at]
         head, _, name = fact.scope.replace("::", ".").rpartition(".")
         dotted = head and file.language.separator != "."
         value = (

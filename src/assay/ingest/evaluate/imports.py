@@ -16,16 +16,12 @@ class Imports(EvaluatorBase):
     def imported(self, row: F.Import, file: File, seen: frozenset[tuple[str, str]] = frozenset()) -> Value | None:
         """What an import brings: the item after following re-exports, the module itself, or something outside."""
         if seen:
-            return self._imported(row, file, seen)
-        key = (file.path, row.module, row.name, row.alias, row.source, self._shallow > 0)
-        if key not in self._brought:
-            outer, self.table.reads = self.table.reads, set()
+            self.table.enter()
             value = self._imported(row, file, seen)
-            self._brought[key] = (value, frozenset(self.table.reads))
-            self.table.reads |= outer
-        value, reads = self._brought[key]
-        self.table.reads |= reads
-        return value
+            self.table.leave()
+            return value
+        key = (file.path, row.module, row.name, row.alias, row.source, self._shallow > 0)
+        return self.table.recalled(self._brought, key, lambda: self._imported(row, file, seen))
 
     def _imported(self, row: F.Import, file: File, seen: frozenset[tuple[str, str]]) -> Value | None:
         if not row.module and row.name:  # `export { x as y }`: another name for something of this file
@@ -77,7 +73,10 @@ class Imports(EvaluatorBase):
         if key in seen:
             return None
         if seen:
-            return self._export(path, name, seen | {key})
+            self.table.enter()
+            value = self._export(path, name, seen | {key})
+            self.table.leave()
+            return value
         return self._remember(f"export:{path}:{name}", lambda: self._export(path, name, frozenset({key})))
 
     def _export(self, path: str, name: str, seen: frozenset[tuple[str, str]]) -> Value | None:

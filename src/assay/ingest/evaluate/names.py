@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from assay.core.items import CALLABLE_KINDS, TYPE_KINDS
 from assay.ingest import facts as F
@@ -159,12 +159,9 @@ class Names(EvaluatorBase):
         if file.language.shadowing:
             return self._nearest_bound(rows, file, at, line)
         before = [r for r in rows if r.line <= line or not line] or rows
-        for row in (*before, *rows):
-            if row.type:  # `node *node`: inside its own type a name does not mean itself
-                own = at != F.FILE and row.name in IDENTIFIER.findall(row.type)
-                value = self.type_value(row.type, file, file.facts.symbols[at].parent if own else at)
-                if value:
-                    return value
+        for row in rows if len(before) == len(rows) else (*before, *(r for r in rows if r.line > line)):
+            if row.type and (value := self._type_of_local(row, file, at)):
+                return value
         for row in reversed(before):
             if row.value:
                 value = self._evaluate_binding(row, file, at)
@@ -173,6 +170,24 @@ class Names(EvaluatorBase):
         if file.test and file.language.fixtures and not any(r.type or r.value for r in rows):
             return self._fixture(rows[0].name, file, at) or LOCAL
         return LOCAL
+
+    def _type_of_local(self, row: F.Binding, file: File, at: int) -> Value | None:
+        """An object of a local's declared type. `node *node`: inside its own type a name does not mean itself."""
+        own = at != F.FILE and row.name in IDENTIFIER.findall(row.type)
+        place = file.facts.symbols[at].parent if own else at
+        return self._once("type", row, at, lambda: self.type_value(row.type, file, place))
+
+    def _once(self, what: str, row: F.Binding, at: int, answer: Callable[[], Value | None]) -> Value | None:
+        """An answer about a local, remembered in the frame at hand unless it was cut short by what is being evaluated."""
+        frame, key = self.table.frame, (what, id(row), at, self._shallow > 0)
+        if key not in frame.answers:
+            met = frame.met
+            value = answer()
+            if frame.met != met:
+                return value
+            frame.answers[key] = value
+        kept: Value | None = frame.answers[key]
+        return kept
 
     def _fixture(self, name: str, file: File, at: int) -> Value | None:
         """What a test's parameter holds: the result of the function of that name here or in the fixture files of the folders above."""
@@ -196,7 +211,11 @@ class Names(EvaluatorBase):
             for r in rows
             if (r.line < line or not line or (r.line == line and bare(r.value.partition(".")[0]) != r.name))
         ]
-        before = [r for r in before if (binding_key(r, file), at) not in self.table.frame.busy]
+        frame = self.table.frame
+        if frame.busy:
+            free = [r for r in before if (binding_key(r, file), at) not in frame.busy]
+            frame.met += len(free) < len(before)
+            before = free
         if not before:
             return None
         newest = max(r.line for r in before)
@@ -230,9 +249,10 @@ class Names(EvaluatorBase):
         key = (binding_key(row, file), at)
         frame = self.table.frame
         if key in frame.busy:
+            frame.met += 1
             return CYCLE
         if frame.busy:  # what is found on the way may be cut short by what is being evaluated
-            return self._evaluate_busy(row, file, at, key)
+            return self._once("value", row, at, lambda: self._evaluate_busy(row, file, at, key))
         if key not in frame.answers:
             frame.answers[key] = self._evaluate_busy(row, file, at, key)
         value: Value | None = frame.answers[key]
@@ -242,8 +262,10 @@ class Names(EvaluatorBase):
         busy = self.table.frame.busy
         busy.add(key)
         try:
+            self.table.enter()
             return self.evaluate(row.value, file, at, row.line)
         finally:
+            self.table.leave()
             busy.discard(key)
 
     def _from_outside(self, name: str, file: File, at: int) -> Value | None:

@@ -20,18 +20,14 @@ class Types(EvaluatorBase):
 
         Remembered where no local can be meant."""
         if not file.language.shadowing:
-            return self._type_value(text, file, at, depth)
-        key = (text, file.path, at, self._shallow > 0)
-        known = self._declared.get(key)
-        if known is None:
-            outer, self.table.reads = self.table.reads, set()
+            self.table.enter()
             value = self._type_value(text, file, at, depth)
-            known = (value, frozenset(self.table.reads))
-            self.table.reads |= outer
-            if value is not CYCLE and not self._climbing:
-                self._declared[key] = known
-        self.table.reads |= known[1]
-        return known[0]
+            self.table.leave()
+            return value
+        key = (text, file.path, at, self._shallow > 0)
+        return self.table.recalled(
+            self._declared, key, lambda: self._type_value(text, file, at, depth), provisional=False
+        )
 
     def _type_value(self, text: str, file: File, at: int, depth: int) -> Value | None:
         text = text.strip().strip("\"'").lstrip(":").strip()
@@ -170,15 +166,16 @@ class Types(EvaluatorBase):
         token = f"type:{sym.id}"
         if key in self._busy:
             self.table.reads.add(token)
+            self.table.meet_again(self._busy[key])
             return CYCLE
         return self._remember(token, lambda: self._type_of_once(sym, key))
 
     def _type_of_once(self, sym: Sym, key: tuple[str, int]) -> Value | None:
-        self._busy.add(key)
+        self._busy[key] = self.table.depth
         try:
             return self._type_of(sym)
         finally:
-            self._busy.discard(key)
+            del self._busy[key]
 
     def _type_of(self, sym: Sym) -> Value | None:
         file = self.table.scope(sym.path)

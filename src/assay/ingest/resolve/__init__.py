@@ -10,6 +10,7 @@ from assay.ingest import facts as F
 from assay.ingest.evaluate import TYPE_LIKE, type_names
 from assay.ingest.resolve.base import BY_NAME, BY_NAME_OF_FIELD, RESOLVED, CallCounts, Resolved
 from assay.ingest.resolve.calls import Calls
+from assay.ingest.resolve.guard import deep_recursion, outline, reason
 from assay.ingest.resolve.guesses import Guesses
 from assay.ingest.resolve.imports import Imports
 from assay.ingest.resolve.relations import Relations
@@ -22,13 +23,20 @@ class Resolver(Imports, Calls, Guesses, Uses, Relations):
     """Resolves files one at a time against a table of names."""
 
     def resolve(self, path: str) -> Resolved:
-        """Everything one file says about itself and others."""
+        """Everything one file says about itself and others; of a file that cannot be resolved, its outline and why."""
+        try:
+            with deep_recursion():
+                return self._resolve(path)
+        except Exception as error:  # one bad file costs that file
+            return outline(self.table, path, reason(error))
+
+    def _resolve(self, path: str) -> Resolved:
         file = self.table.file(path)
         assert file is not None
         self._start(file)
         self._imports()
         for row in file.references():
-            self._reference(row)
+            self._try(self._reference, row)
         self._types()
         self._tests()
         self._similar()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import defaultdict
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, ParamSpec
 
 import msgspec
 
@@ -14,8 +16,10 @@ from assay.ingest import facts as F
 from assay.ingest.chains import bare
 from assay.ingest.evaluate import Evaluator, Value
 from assay.ingest.file import File, Sym
-from assay.ingest.table import Frame, Table
+from assay.ingest.table import Table, Unanswerable
 from assay.text.identifiers import words
+
+P = ParamSpec("P")
 
 MAX_CANDIDATES = 5  # that a call may be shared by
 MAX_NAMESAKES = 40  # considered before a name is given up as too common
@@ -52,11 +56,12 @@ Edges = dict[tuple[str, str, str], tuple[str, float, int]]
 
 
 class Resolved(NamedTuple):
-    """A file's edges, the keys of everything that was asked to find them, and its call counts."""
+    """A file's edges, the keys of everything that was asked to find them, its call counts, and why it could not be resolved, if so."""
 
     edges: Edges
     reads: set[str]
     calls: CallCounts
+    problem: str = ""
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
@@ -118,11 +123,18 @@ class ResolverBase:
     def _start(self, file: File) -> None:
         """Begins a file: nothing asked, nothing found yet."""
         self.file = file
-        self.table.reads, self.table.frame = set(), Frame()
+        self.table.begin_file()
+        self.values.begin_file()
         self.edges: Edges = {}
         self.counts = [0] * len(CallCounts._fields)
         self.called: dict[int, dict[Sym, int]] = defaultdict(dict)  # what each symbol calls, and on which line first
         self.outcomes: dict[tuple[object, ...], Outcome] = {}  # of calls, by place and words
+
+    def _try(self, resolve: Callable[P, None], *arguments: P.args, **named: P.kwargs) -> None:
+        """Resolves one thing with a budget of its own; what cannot be answered gives no edges."""
+        self.table.begin_question()
+        with contextlib.suppress(Unanswerable):
+            resolve(*arguments, **named)
 
     def _add(self, source: Sym, target: Sym | str, kind: str, confidence: float, provenance: str, line: int) -> None:
         """Adds an edge, or strengthens the same one found before."""

@@ -22,6 +22,7 @@ from assay.ingest.resolve.base import (
     takes,
     with_receiver,
 )
+from assay.ingest.table import Unanswerable
 
 
 class Calls(ResolverBase):
@@ -58,16 +59,24 @@ class Calls(ResolverBase):
         ):
             place = -2 - self.file.facts.symbols[place].parent  # `self` is the same in all methods of a type
         elif first in self.file.local_names:
-            return self._call_target(row, source)
+            return self._answerable(row, source)
         key = (place, row.chain, row.role, row.arity, row.generics)
         known = self.outcomes.get(key)
         if known is None:
-            known = self._call_target(row, source)
+            known = self._answerable(row, source)
             if (
                 place == row.source or not known.items or known.items[0][2] != "inferred"
             ):  # a guess depends on who makes it
                 self.outcomes[key] = known
         return known
+
+    def _answerable(self, row: F.Reference, source: Sym) -> Outcome:
+        """The target of a call; one that takes too many questions is unresolved."""
+        try:
+            return self._call_target(row, source)
+        except Unanswerable:
+            self.table.begin_question()
+            return Outcome(unresolved=True)
 
     def _call_target(self, row: F.Reference, source: Sym) -> Outcome:
         receiver, _, last = row.chain.rpartition(".")

@@ -14,14 +14,16 @@ class Imports(ResolverBase):
     """Import edges: from a file to what it imports."""
 
     def _imports(self) -> None:
-        here = self.file.sym(F.FILE)
         for row in self.file.facts.imports:
-            if not row.module:
-                continue
-            for target, confidence in self._import_targets(row):
-                provenance = "resolved" if confidence == CERTAIN else "inferred"
-                if target != here:
-                    self._add(here, target, "imports", confidence, provenance, row.line)
+            if row.module:
+                self._try(self._import, row)
+
+    def _import(self, row: F.Import) -> None:
+        here = self.file.sym(F.FILE)
+        for target, confidence in self._import_targets(row):
+            provenance = "resolved" if confidence == CERTAIN else "inferred"
+            if target != here:
+                self._add(here, target, "imports", confidence, provenance, row.line)
 
     def _import_targets(self, row: F.Import) -> list[tuple[Sym | str, float]]:
         file, style = self.file, self.file.language.imports

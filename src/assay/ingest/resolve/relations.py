@@ -25,17 +25,25 @@ class Relations(ResolverBase):
         file = self.file
         for index, fact in enumerate(file.facts.symbols):
             sym = file.sym(index)
-            self._add(self._container(file, index), sym, "contains", CERTAIN, "parsed", fact.start)
+            self._try(self._contain, sym, index)
             if fact.kind in TYPE_LIKE:
-                self._bases(sym, index)
-                self._structural(sym, fact)
-                self._inherited(sym)
+                self._try(self._bases, sym, index)
+                self._try(self._structural, sym, fact)
+                self._try(self._inherited, sym)
             elif sym.owner and fact.kind in MEMBERS:
-                self._overrides(sym, index)
+                self._try(self._overrides, sym, index)
         for row in file.impls:
-            value = self.values.evaluate(row.literal, file, row.source, row.line)
-            if value and value.kind == "item" and value.sym:
-                self._base_edge(value.sym, row, row.source)
+            self._try(self._impl, row)
+
+    def _impl(self, row: F.Reference) -> None:
+        """`impl Trait for Type`, which says of the type what a base would."""
+        value = self.values.evaluate(row.literal, self.file, row.source, row.line)
+        if value and value.kind == "item" and value.sym:
+            self._base_edge(value.sym, row, row.source)
+
+    def _contain(self, sym: Sym, index: int) -> None:
+        fact = self.file.facts.symbols[index]
+        self._add(self._container(self.file, index), sym, "contains", CERTAIN, "parsed", fact.start)
 
     def _container(self, file: File, index: int) -> Sym:
         fact = file.facts.symbols[index]
