@@ -7,6 +7,7 @@ BIN := .venv/bin
 demo: .venv/installed
 	$(BIN)/assay index .
 	$(BIN)/assay status || true
+	$(BIN)/assay trust --show || true
 	$(BIN)/assay symbols 'Resolver.*'
 	$(BIN)/assay impact root_around
 	$(BIN)/assay context 'how does a review find files that usually change together' -k 5 --budget 800

@@ -189,9 +189,8 @@ def shop(folder: Path) -> Path:
         (folder / name).write_text(files[name].replace("return 1", "return 1 + 0"))
     git(folder, "add", "-A")
     signer = folder.parent / "signer"
-    signer.write_text(
-        "#!/bin/sh\ncat >/dev/null\necho '[GNUPG:] SIG_CREATED ' >&2\nprintf -- '-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n'\n"
-    )
+    signature = "-----BEGIN PGP SIGNATURE-----\\n\\nx\\n-----END PGP SIGNATURE-----\\n"
+    signer.write_text(f"#!/bin/sh\ncat >/dev/null\necho '[GNUPG:] SIG_CREATED ' >&2\nprintf -- '{signature}'\n")
     signer.chmod(0o755)
     git(folder, "-c", f"gpg.program={signer}", "commit", "-q", "-S", "-m", "Buy kettles with a sum of two numbers")
     for name in ALTERED:

@@ -320,6 +320,24 @@ def test_a_repository_cannot_choose_a_place_to_write_to(tmp_path: Path, how: str
     assert sorted(victim.rglob("*")) == before
 
 
+@pytest.mark.parametrize("options", [["--object-format=sha256"], ["--separate-git-dir=../apart"]])
+def test_unusual_repositories_are_read(tmp_path: Path, options: list[str]) -> None:
+    from assay.git import Git
+
+    root = tmp_path / "shop"
+    root.mkdir()
+    git(root, "init", "-q", *options)
+    (root / "shop.py").write_text("def buy():\n    pass\n")
+    (root / "spam.py").write_text("def spam():\n    pass\n")
+    (Path(git(root, "rev-parse", "--absolute-git-dir").strip()) / "info" / "exclude").write_text("spam.py\n")
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "Open the shop for people")
+    git(root, "pack-refs", "--all")
+    assert Git(root).revision("HEAD") == git(root, "rev-parse", "HEAD").strip()
+    assert run(root, "index").err == ""
+    assert run(root, "symbols", "*", "--format", "json").json["total"] == 1
+
+
 # trust and time
 
 

@@ -19,11 +19,13 @@ import assay as package
 from assay.errors import AssayError
 from assay.evaluate.runs import RunStore
 from assay.ingest.cache import ParseCache
+from assay.ingest.facts import Extracted
 from assay.learn import forget_everything
 from assay.store import arrays, catalogue, edges, history, mapped, sections
 from assay.store.disk_cache import DiskCache
 from assay.store.index import UnusableIndex
 from assay.store.layout import Home
+from assay.store.seal import code
 from assay.store.vectors import VectorStore
 from assay.system import database
 from assay.system.owned import UnsafeFolder
@@ -510,6 +512,44 @@ def test_a_cache_with_other_tables_is_thrown_away(tmp_path: Path, name: str, mak
     cache = make(path)
     assert cache.read("SELECT count(*) FROM sqlite_master WHERE type = 'view'") == [(0,)]
     assert cache.read(f"SELECT count(*) FROM {name}") == [(0,)]
+    cache.close()
+
+
+def test_parses_and_commits_that_somebody_else_put_into_a_cache_are_not_believed(
+    shop: Repository, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Whoever made them has another key: a checksum alone anybody can make."""
+    shop.index()
+    before = shop.open().export()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another user"))
+    for name, tables in (("parses.db", ["parsed"]), ("commits.db", ["commits", "names"])):
+        with sqlite3.connect(shop.root / ".git" / "assay" / name) as connection:
+            for table in tables:
+                value = "facts" if table == "parsed" else "value"
+                for key, *rest in connection.execute(f"SELECT * FROM {table}").fetchall():
+                    forged = code(key, b"\xc1", *rest[1:3]) if table == "parsed" else code(key, b"\xc1")
+                    query = f"UPDATE {table} SET {value} = ?, sum = ? WHERE key = ?"
+                    connection.execute(query, (b"\xc1", forged, key))
+        connection.close()
+    monkeypatch.undo()
+    shop.write("more.py", "def more(): ...\n")
+    shop.commit("more")
+    shop.index()
+    shop.index(rebuild=True)
+    (shop.root / "more.py").unlink()
+    shop.index()
+    assert shop.open().export() == before
+
+
+@pytest.mark.parametrize("value", [None, 7, "text", 1.5])
+def test_a_cached_parse_of_another_type_is_no_parse(tmp_path: Path, value: object) -> None:
+    cache = ParseCache(tmp_path / "parses.db")
+    cache.put_all([(b"d" * 16, "python", Extracted(b"facts", b"texts", 3))])
+    assert cache.get(b"d" * 16, "python") == Extracted(b"facts", b"texts", 3)
+    for column in ("facts", "texts", "lines"):
+        cache.put_all([(b"d" * 16, "python", Extracted(b"facts", b"texts", 3))])
+        cache.write(f"UPDATE parsed SET {column} = ?", [(value,)])
+        assert cache.get(b"d" * 16, "python") is None
     cache.close()
 
 

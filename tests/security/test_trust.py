@@ -17,7 +17,7 @@ import pytest
 
 import assay as package
 from agents import over_stdio
-from assay.config import trust
+from assay.config import trust, user
 from assay.config.trust import UntrustedSettings
 from assay.retrieve import configuration as settled
 from assay.retrieve.configuration import AskSettings, ContextSettings, SearchSettings, WorkspaceSettings, load
@@ -258,7 +258,7 @@ def test_a_copy_of_a_trusted_repository_is_not_trusted(clone: Repository, tmp_pa
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"file": 1}', b"\xff\xfe", b"[" * 100_000])
 def test_a_damaged_decision_is_no_trust_and_one_line(clone: Repository, content: bytes) -> None:
     trust_settings(clone.root)
-    trust._decision(clone.root / "assay.toml").write_bytes(content)
+    user.decision(clone.root / "assay.toml").write_bytes(content)
     with pytest.warns(UntrustedSettings, match="damaged, so it counts as no trust"):
         assert load(clone.root).ignored
     trust_settings(clone.root)

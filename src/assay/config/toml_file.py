@@ -11,7 +11,7 @@ from assay.errors import AssayError
 from assay.system.files import TooLarge, read_regular
 
 LIMIT = 1_000_000  # bytes: the largest file of settings seen has 4,000
-_PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")  # the end of tomllib's messages
+_PLACE = r" \(at (?:line (\d+), column \d+|end of document)\)$"  # the end of tomllib's messages
 
 
 class BadConfiguration(AssayError):
@@ -57,6 +57,6 @@ def read_table(path: Path, within: Path | None = None) -> dict[str, Any] | None:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # also for a number too long, and for nesting too deep
         message = str(error)
-        place = _PLACE.search(message)
+        place = re.search(_PLACE, message)
         line = f":{place[1] or text.count(chr(10)) + 1}" if place else ""
-        raise BadConfiguration([f"{path}{line}: not TOML: {_PLACE.sub('', message)}"]) from None
+        raise BadConfiguration([f"{path}{line}: not TOML: {re.sub(_PLACE, '', message)}"]) from None

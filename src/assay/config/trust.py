@@ -28,7 +28,6 @@ from assay.text.printable import printable
 # embedders and rerankers that stay in this process
 HARMLESS_SPECS = frozenset({"", "none", "lsa", "wordllama", "features"})
 
-_DECISIONS = "trust"  # the folder of decisions, in the user's configuration
 _LIMIT = 1_000_000  # bytes of a decision
 _ANNOUNCED: set[str] = set()
 _PLAIN = re.compile(r"[\w./~@+-]+")
@@ -203,7 +202,7 @@ def digest(found: Sequence[Risk]) -> str:
 def is_trusted(file: Path, found: Sequence[Risk]) -> bool:
     """Tell whether the user has trusted exactly these settings of this file. A decision that cannot be read is none, and is reported."""
     try:
-        decision = _decision(file)
+        decision = user.decision(file)
     except user.NoHome:
         return False
     try:
@@ -228,7 +227,7 @@ def announce(message: str) -> None:
 
 def grant(file: Path, found: Sequence[Risk]) -> None:
     """Trust these settings of this file."""
-    decision = _decision(file)
+    decision = user.decision(file)
     record = {"file": os.path.realpath(file), "sha256": digest(found), "settings": [risk.title for risk in found]}
     try:
         decision.parent.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -243,24 +242,9 @@ def grant(file: Path, found: Sequence[Risk]) -> None:
 def revoke(file: Path) -> bool:
     """End the trust in a file; False when there was none."""
     try:
-        _decision(file).unlink()
+        user.decision(file).unlink()
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise AssayError(f"{_decision(file)}: cannot be removed ({error.strerror or error})") from None
+        raise AssayError(f"{user.decision(file)}: cannot be removed ({error.strerror or error})") from None
     return True
-
-
-def stamp(file: Path) -> tuple[object, ...]:
-    """Return a value that changes with the user's configuration and with the decision about a file."""
-    try:
-        os.lstat(file)  # most repositories have none, and then there is nothing to decide
-        status = os.stat(_decision(file))
-    except (OSError, AssayError):
-        return (user.stamp(),)
-    return user.stamp(), status.st_ino, status.st_mtime_ns
-
-
-def _decision(file: Path) -> Path:
-    name = hashlib.sha256(os.fsencode(os.path.realpath(file))).hexdigest()
-    return user.directory() / _DECISIONS / f"{name}.json"

@@ -6,18 +6,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from assay.config.toml_file import read_table
 from assay.errors import AssayError
 
 NAME = "config.toml"
 SERVERS = "servers"  # the section that `servers` reads
 DIRECTORY_VARIABLE = "ASSAY_CONFIG_DIR"
 _XDG = "XDG_CONFIG_HOME"
+_DECISIONS = "trust"  # the folder of decisions
 
 
 class NoHome(AssayError):
@@ -49,6 +50,8 @@ def path() -> Path:
 
 def read() -> dict[str, Any]:
     """Return the user's configuration as it is written; empty when there is none. Its folders of models begin where it stands."""
+    from assay.config.toml_file import read_table  # an answer that is remembered needs the stamp alone
+
     try:
         table = read_table(path()) or {}
     except NoHome:
@@ -71,10 +74,29 @@ def section(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return rows if isinstance(rows, dict) else {}
 
 
-def stamp() -> tuple[int, int] | None:
-    """Return size and time of the user's configuration: whoever keeps settings reads them again when it changes."""
+def decision(file: Path) -> Path:
+    """Return where the user's decision about a file of settings is kept (`trust` writes it)."""
+    name = hashlib.sha256(os.fsencode(os.path.realpath(file))).hexdigest()
+    return directory() / _DECISIONS / f"{name}.json"
+
+
+def stamp(file: Path | None = None) -> tuple[object, ...]:
+    """Return a value that changes with the user's configuration, and with the decision about a file of settings.
+
+    Whoever keeps settings asks for it with every query, so most of the time nothing but two names are looked up.
+    """
     try:
-        status = os.stat(os.path.join(_directory(), NAME))  # asked with every query: no Path is made
-    except (OSError, AssayError):
+        own = os.path.join(_directory(), NAME)
+        # most repositories have no file, and then there is nothing to decide
+        decided = decision(file) if file is not None and os.path.lexists(file) else None
+    except AssayError:
+        return ()
+    return _status(own), _status(decided) if decided else None
+
+
+def _status(path: str | Path) -> tuple[int, int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
         return None
-    return status.st_size, status.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns

@@ -15,15 +15,13 @@ import contextlib
 import io
 import os
 import select
-import shlex
 import shutil
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from assay.errors import AssayError
 from assay.git.configuration import harmless
@@ -32,8 +30,7 @@ from assay.git.place import Place
 _LONGEST = 1800.0  # seconds that a stream may keep us waiting, all in all
 
 
-@dataclass(frozen=True, slots=True)
-class _Command:
+class _Command(NamedTuple):
     """A command of git that only reads: the seconds it may be silent, and options that it always gets."""
 
     seconds: float
@@ -102,8 +99,7 @@ class TimedOut(AssayError):
     """Git did not answer in time and was ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(NamedTuple):
     """What git answered: its exit code, its output, and what it complained about."""
 
     code: int
@@ -177,7 +173,11 @@ def start(
     configured = [word for setting in (*_SETTINGS, *settings) for word in ("-c", setting)]
     words = ["git", "--no-pager", "-C", str(place.root), *configured, arguments[0], *command.options, *arguments[1:]]
     try:
-        return subprocess.Popen(words, env=_environment(place), stdin=stdin, stdout=subprocess.PIPE, stderr=stderr)
+        environment = _environment(place)
+    except OSError as error:
+        raise AssayError(f"the temporary folder that git needs cannot be made ({error})") from None
+    try:
+        return subprocess.Popen(words, env=environment, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr)
     except OSError as error:
         if isinstance(error, FileNotFoundError) and place.root.is_dir():
             text = "git was not found; install it or put it on PATH: the repository's history is read with it"
@@ -276,11 +276,13 @@ def _late(place: Place, arguments: Sequence[str], limit: float) -> TimedOut:
 
 
 def _distrust(place: Place) -> str:
+    from shlex import quote
+
     owner = next((owner for path in (place.top, place.top / ".git", place.git_dir) if (owner := _stranger(path))), "")
     because = f"it belongs to {owner}" if owner else "it belongs to somebody else"
     return (
         f"{place.top}: its history and its list of tracked files are not available, because git does not trust this folder"
-        f" ({because}). If you do, run: git config --global --add safe.directory {shlex.quote(str(place.top))}"
+        f" ({because}). If you do, run: git config --global --add safe.directory {quote(str(place.top))}"
     )
 
 

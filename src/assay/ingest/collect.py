@@ -19,6 +19,7 @@ from assay.ingest.parser import parse
 MAX_CHAIN = 3000  # bytes of an expression that is still looked at as a name
 MAX_PART = 2000  # bytes of a type, a value or another part of a match that is still looked at
 MAX_RETURN = 400  # bytes of a returned expression that is still looked at
+MAX_NESTING = 1000  # levels of syntax that are searched: a search takes time by the level, and code that people write has less than a tenth
 MAX_EMBEDDED = 3  # macros inside the arguments of macros
 _VALUE_KINDS = frozenset({"function", "class"})
 _NEWLINE = 10
@@ -332,8 +333,10 @@ class Collector:
 
 @cache
 def _cursors(language: Language) -> tuple[QueryCursor, QueryCursor]:
-    grouped, single = language.query_objects
-    return QueryCursor(grouped), QueryCursor(single)
+    grouped, single = map(QueryCursor, language.query_objects)
+    grouped.set_max_start_depth(MAX_NESTING)
+    single.set_max_start_depth(MAX_NESTING)
+    return grouped, single
 
 
 @cache

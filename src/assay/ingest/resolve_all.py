@@ -1,7 +1,8 @@
 """Resolving every file of a repository on all cores.
 
 Resolution of one file depends on nothing but its recorded questions, so files can be resolved in any order and in any process. The
-table is built once; forked workers see it without a copy and send back arrays of numbers.
+table is built once; forked workers see it without a copy and send back arrays of numbers. A worker that ends before its work is done (killed
+for its memory, say) costs the file it was at: that is found by halving what was not finished, each half in a process of its own.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.context import ForkContext
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +20,7 @@ from assay.core.edges import EDGE_TYPES, EXTERNAL, PROVENANCES
 from assay.ingest.dependencies import Dependencies, file_token
 from assay.ingest.parse import worker_count
 from assay.ingest.resolve import CallCounts, Resolved, Resolver
+from assay.ingest.resolve.guard import outline
 from assay.ingest.table import Table
 from assay.store import edges as E
 from assay.system.workers import begin_worker
@@ -86,26 +90,55 @@ def resolve_all(
             return _collect([_resolve_slice(paths, tick)])
         slices = [paths[at : at + SLICE] for at in range(0, len(paths), SLICE)]
         fork = multiprocessing.get_context("fork")
+        done: list[ResolvedFiles] = []
         with ProcessPoolExecutor(workers, mp_context=fork, initializer=begin_worker) as pool:
-            done, results = [], pool.map(_resolve_slice, slices)
+            begun = [pool.submit(_resolve_slice, piece) for piece in slices]
             meanwhile()
-            for piece, result in zip(slices, results, strict=True):
-                done.append(result)
+            for piece, future in zip(slices, begun, strict=True):
+                try:
+                    done.append(future.result())
+                except BrokenProcessPool:
+                    done += _resolve_isolated(piece, fork)
                 tick(len(piece))
         return _collect(done)
     finally:
         _work = None
 
 
-def _resolve_slice(paths: list[str], tick: Callable[[int], None] = lambda _: None) -> ResolvedFiles:
+def _resolve_isolated(paths: list[str], fork: ForkContext) -> list[ResolvedFiles]:
+    """Resolves files in a process of their own, and in ever smaller groups where that ends, until the file that ends it is alone."""
+    try:
+        with ProcessPoolExecutor(1, mp_context=fork, initializer=begin_worker) as pool:
+            return [pool.submit(_resolve_slice, paths).result()]
+    except BrokenProcessPool:
+        if len(paths) == 1:
+            return [_resolve_slice(paths, resolve=_give_up)]
+        half = len(paths) // 2
+        return _resolve_isolated(paths[:half], fork) + _resolve_isolated(paths[half:], fork)
+
+
+def _resolve(path: str) -> Resolved:
     assert _work is not None
-    resolver, table = _work.resolver, _work.resolver.table
+    return _work.resolver.resolve(path)
+
+
+def _give_up(path: str) -> Resolved:
+    assert _work is not None
+    _work.resolver.table.begin_file()
+    return outline(_work.resolver.table, path, "its process ended, perhaps for lack of memory")
+
+
+def _resolve_slice(
+    paths: list[str], tick: Callable[[int], None] = lambda _: None, resolve: Callable[[str], Resolved] = _resolve
+) -> ResolvedFiles:
+    assert _work is not None
+    table = _work.resolver.table
     table.behind = {}  # what was remembered before is reported by the slice that worked it out
     rows = EdgeRows(_work.numbers, _work.files)
     asked: dict[str, set[str]] = {}
     calls, problems = {}, {}
     for path in paths:
-        resolved = resolver.resolve(path)
+        resolved = resolve(path)
         rows.add(path, resolved)
         asked[file_token(path)] = resolved.reads
         calls[path] = resolved.calls

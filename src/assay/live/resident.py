@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from assay.config import trust
+from assay.config import user
 from assay.errors import AssayError
 from assay.ingest.freshness import Freshness, Look
 from assay.ingest.walk import Scan, scan
@@ -184,7 +184,7 @@ class Resident:
         """Changes with everything that a repository reads once and keeps."""
         settings = self.root / CONFIGURATION
         beside = (self.home.folder / sections.NAME, self.home.folder / history.NAME, settings)
-        return (self.home.current(), *map(_stat, beside), trust.stamp(settings))
+        return (self.home.current(), *map(_stat, beside), user.stamp(settings))
 
     # the keeper's news
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from assay.config import trust, user
+from assay.config import user
 from assay.config.toml_file import read_settings
 from assay.errors import AssayError
 from assay.live.resident import Resident
@@ -113,7 +113,7 @@ class Residents:
             return (user.stamp(),)
         settings = self._folder / CONFIGURATION
         try:
-            return read_settings(settings, self._folder), trust.stamp(settings)
+            return read_settings(settings, self._folder), user.stamp(settings)
         except AssayError:
             return ()
 

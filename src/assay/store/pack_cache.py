@@ -11,7 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from assay.config import trust
+from assay.config import user
 from assay.store import catalogue
 from assay.store.disk_cache import DiskCache
 from assay.store.index import Index
@@ -82,7 +82,7 @@ def _known(index: Index) -> list[str]:
         f"{index.folder.name} {index.meta.get('indexed_at')} {_stat(index.folder / catalogue.NAME)}",
         *(f"{path.name} {_stat(path)}" for path in _beside(index)),
         _stat(index.root / _SETTINGS),
-        repr(trust.stamp(index.root / _SETTINGS)),
+        repr(user.stamp(index.root / _SETTINGS)),
     ]
 
 

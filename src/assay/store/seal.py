@@ -3,6 +3,8 @@
 It holds size and time of every file and a code over them, keyed with a secret in the user's state folder. A clone cannot carry a seal
 that fits: its author has no key. An index that was copied or restored from a cache has none either; it is looked at in full, and sealed
 again by the next `assay index`.
+
+Caches whose rows are decoded without a second look carry a code with every row: nobody else can put rows into them.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import contextlib
 import json
 import os
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,6 +52,22 @@ def is_sealed(folder: Path, stats: Stats) -> bool:
         return read_regular(folder / NAME, _MOST_BYTES, follow=False) == _sealed(stats, key)
     except (OSError, TooLarge):
         return False
+
+
+def code(*values: object) -> int:
+    """Return a code of 64 bits over a row, which only this user on this machine can make; a mere checksum without a state folder."""
+    digest = blake2b(key=_own_key(_key_path()), digest_size=8)
+    for value in values:
+        data = value if isinstance(value, bytes) else repr(value).encode("utf-8", "surrogatepass")
+        digest.update(b"%s %d " % (type(value).__name__.encode(), len(data)))
+        digest.update(data)
+    return int.from_bytes(digest.digest(), "little", signed=True)  # as SQLite keeps integers
+
+
+@cache
+def _own_key(_path: Path) -> bytes:
+    """The key, made where there is none; empty where it cannot be kept."""
+    return _key() or _new_key() or b""
 
 
 def _sealed(stats: Stats, key: bytes | None) -> bytes:

@@ -57,8 +57,7 @@ def check_folder(folder: Path, accepted: Collection[int] | None, given: bool = F
                 except FileNotFoundError:  # another process has just removed it
                     continue
                 if (info.st_mode & _TYPE) not in _PLAIN or (accepted is not None and info.st_uid not in accepted):
-                    is_folder = stat.S_ISDIR(info.st_mode)
-                    _check(entry, info, accepted, stat.S_ISDIR if is_folder else stat.S_ISREG)  # says what is wrong
+                    _check(entry, info, accepted, _is_plain)  # says what is wrong
     except FileNotFoundError:
         return
     except NotADirectoryError:
@@ -81,14 +80,17 @@ def files_in(folder: Path, accepted: Collection[int] | None) -> dict[str, os.sta
 
 
 def check_file(path: Path, siblings: Collection[str] = ()) -> None:
-    """Check that a file, and those beside it whose names end in `siblings`, are regular and this user's own, or do not exist."""
+    """Check that a file, and those beside it whose names end in `siblings`, are this user's own, or do not exist.
+
+    A folder in a file's place passes: it leads nowhere, and opening it says so.
+    """
     for suffix in ("", *siblings):
         name = f"{path}{suffix}"
         try:
             info = os.lstat(name)
         except (FileNotFoundError, NotADirectoryError):
             continue
-        _check(name, info, owners(path.parent), stat.S_ISREG)
+        _check(name, info, owners(path.parent), _is_plain)
 
 
 def place_in(folder: Path, *parts: str) -> Path:
@@ -115,6 +117,10 @@ def make_folder(folder: Path, accepted: Collection[int] | None = None, given: bo
         os.write(descriptor, b"*\n")
     finally:
         os.close(descriptor)
+
+
+def _is_plain(mode: int) -> bool:
+    return (mode & _TYPE) in _PLAIN
 
 
 def _check(

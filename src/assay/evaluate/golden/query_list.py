@@ -50,10 +50,7 @@ def is_query_list(path: Path, of_passages: bool) -> bool:
     """Whether a file is a list of queries, and whether it speaks of passages and answers (or of files and symbols)."""
     if not (path.is_file() and without_gz(path).endswith((".yaml", ".yml"))):
         return False
-    try:
-        text = read_text(path)
-    except Unreadable:
-        return False
+    text = read_text(path)
     return bool(_LISTED.search(text)) and bool(_OF_PASSAGES.search(text)) == of_passages
 
 

@@ -11,11 +11,11 @@ from assay.evaluate.golden.judgements import Topic
 from assay.evaluate.golden.problems import Unreadable
 
 # Bounded, and without a search for the end at every beginning, so that no file takes quadratic time.
-_OPENING = re.compile(r"<(top|topic)\b([^>]{0,1000})>", re.IGNORECASE)
+_OPENING = re.compile(r"<(top|topic)\b([^>]{0,200})>", re.IGNORECASE)
 _CLOSING = {"top": re.compile("</top>", re.IGNORECASE), "topic": re.compile("</topic>", re.IGNORECASE)}
 _HEAD = 4096  # characters that tell the kind of a file
 _NUMBER = re.compile(r"""\bnumber\s*=\s*["']?([^"'\s>]+)""", re.IGNORECASE)
-_PART = re.compile(r"<(num|title|query|desc|description)\b[^>]{0,1000}>([^<]*)", re.IGNORECASE)
+_PART = re.compile(r"<(num|title|query|desc|description)\b[^>]{0,200}>([^<]*)", re.IGNORECASE)
 _LABEL = re.compile(r"\s*(Number|Topic|Description)\s*:\s*", re.IGNORECASE)
 _RECORD = re.compile(r"^\.I\b", re.MULTILINE)
 _SPACES = re.compile(r"\s+")
