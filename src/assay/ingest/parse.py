@@ -101,7 +101,7 @@ def _parse_all(tasks: Iterator[_Task | Parsed]) -> Iterator[_Result | Parsed]:
     The order depends on the tasks alone. What is done already is passed on at once.
     """
     workers = worker_count()
-    with Pool(_parse_one, _seconds, workers) as pool:
+    with Pool(_parse_one, _seconds, workers, _compile_query) as pool:
         begun: deque[Batch[_Task, Extracted | str]] = deque()
         for batch in _batches(tasks):
             if isinstance(batch, Parsed):
@@ -118,7 +118,7 @@ class TextParser:
     """Parses source texts that are no files of the tree, such as old versions, in a worker of its own; a context manager."""
 
     def __init__(self) -> None:
-        self._pool = Pool(_parse_one, _seconds, 1)
+        self._pool = Pool(_parse_one, _seconds, 1, _compile_query)
 
     def __enter__(self) -> TextParser:
         return self
@@ -180,6 +180,12 @@ def _seconds(task: _Task) -> float:
     if form is not None and form.binary:
         return MOST_SECONDS
     return min(MOST_SECONDS, SECONDS + SECONDS_PER_BYTE * len(task.data))
+
+
+def _compile_query(task: _Task) -> object:
+    """Compile the query of a task's language, which takes up to 2 s the first time (Swift)."""
+    language = by_name().get(task.language)
+    return language and language.query_objects
 
 
 def _parse_one(task: _Task) -> Extracted | str:

@@ -5,7 +5,7 @@ limit on its memory. The process that owns the pool learns from how a worker end
 another worker for the rest of its batch.
 
     owner                                        worker
-    submit(batch) ── tasks, when it is idle ──▶  per task: set timers, work, stop timers
+    submit(batch) ── tasks, when it is idle ──▶  per task: prepare, set timers, work, stop timers
     batch.results() ◀── a result per task ─────  send the result
 """
 
@@ -28,7 +28,8 @@ from assay.system.workers import begin_worker
 
 WORKER_BYTES = 700_000_000  # of memory beyond what a worker starts with: with that it stays below 1 GB
 _OUT_OF_MEMORY = 77  # exit code of a worker that was refused memory
-_ON_THE_CLOCK = 4  # times the processor seconds of a task that may pass while a busy machine works on others
+# times the processor seconds of a task that may pass on the clock: what a file's facts are must not depend on who else uses the machine
+_ON_THE_CLOCK = 30
 # timer → the signal that ends a process when it runs out; Windows has none, there the owner watches the clock
 _TIMERS: dict[int, int] = (
     {signal.ITIMER_PROF: signal.SIGPROF, signal.ITIMER_REAL: signal.SIGALRM} if hasattr(signal, "setitimer") else {}
@@ -64,11 +65,18 @@ class Batch(Generic[Task, Result]):
 class Pool(Generic[Task, Result]):
     """Applies `work` to tasks in other processes; `seconds` is the processor time that a task may take.
 
-    Both are functions of a module, so that a platform without fork can import them.
+    `prepare` loads what tasks of a kind need; that is no task's fault, so its time is not counted. All are functions of a module, so
+    that a platform without fork can import them.
     """
 
-    def __init__(self, work: Callable[[Task], Result], seconds: Callable[[Task], float], workers: int) -> None:
-        self._work, self._seconds, self._most = work, seconds, workers
+    def __init__(
+        self,
+        work: Callable[[Task], Result],
+        seconds: Callable[[Task], float],
+        workers: int,
+        prepare: Callable[[Task], object] = bool,
+    ) -> None:
+        self._work, self._seconds, self._most, self._prepare = work, seconds, workers, prepare
         self._workers: list[_Worker[Task, Result]] = []
         self._waiting: deque[Batch[Task, Result]] = deque()
 
@@ -111,7 +119,7 @@ class Pool(Generic[Task, Result]):
             if worker is None:
                 if len(self._workers) == self._most:
                     return
-                worker = _Worker(self._work, self._seconds)
+                worker = _Worker(self._work, self._seconds, self._prepare)
                 self._workers.append(worker)
             batch = self._waiting.popleft()
             if not worker.give(batch):  # it ended while it was idle
@@ -148,12 +156,14 @@ class Pool(Generic[Task, Result]):
 class _Worker(Generic[Task, Result]):
     """A process and the batch it works on."""
 
-    def __init__(self, work: Callable[[Task], Result], seconds: Callable[[Task], float]) -> None:
+    def __init__(
+        self, work: Callable[[Task], Result], seconds: Callable[[Task], float], prepare: Callable[[Task], object]
+    ) -> None:
         # fork where it exists: the worker needs what is already loaded, and starts at once
         methods = multiprocessing.get_all_start_methods()
         context: Any = multiprocessing.get_context("fork" if "fork" in methods else "spawn")
         self.connection, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, work, seconds, WORKER_BYTES), daemon=True)
+        self._process = context.Process(target=_serve, args=(theirs, work, seconds, prepare, WORKER_BYTES), daemon=True)
         self._process.start()
         theirs.close()
         self._seconds = seconds
@@ -207,7 +217,11 @@ class _Worker(Generic[Task, Result]):
 
 
 def _serve(
-    connection: Connection, work: Callable[[Task], Result], seconds: Callable[[Task], float], memory: int
+    connection: Connection,
+    work: Callable[[Task], Result],
+    seconds: Callable[[Task], float],
+    prepare: Callable[[Task], object],
+    memory: int,
 ) -> None:
     """The worker: does batches until there are no more."""
     begin_worker()
@@ -219,6 +233,7 @@ def _serve(
         while True:
             for task in connection.recv():
                 try:
+                    prepare(task)
                     _set_timers(seconds(task))
                     result = work(task)
                     _set_timers(0)
