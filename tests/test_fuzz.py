@@ -56,6 +56,7 @@ def test_every_language_and_format_has_something_to_mutate() -> None:
         (warm.Ended(0, b"fine", b"", 1), ""),
         (warm.Ended(1, b"", b"Traceback (most recent call last):\n", 1), "traceback"),
         (warm.Ended(-11, b"", b"", 1), "exit code -11"),
+        (warm.Ended(-24, b"", b"", 1), "hang"),
         (warm.Ended(0, b"", b"", 2_000_000_000), "2,000 MB"),
         (warm.Ended(0, b"a\x1b[31m", b"", 1), "raw control characters"),
     ],
@@ -65,7 +66,7 @@ def test_what_is_wrong_is_named(ended: warm.Ended, what: str) -> None:
 
 
 def test_a_failure_is_reduced_to_its_file_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(trial: Trial, seconds: float = 0) -> running.Outcome:
+    def fails(trial: Trial, limits: object = None) -> running.Outcome:
         failure = Failure("traceback", ("index",), "") if "b/7.py" in trial.mutants else None
         return running.Outcome(1, 1, 0.1, failure)
 

@@ -48,17 +48,22 @@ def run(
     environment: Mapping[str, str],
     seconds: float,
     typed: bytes = b"",
-    memory: int = 0,
+    limits: Mapping[int, int] = {},
 ) -> Ended:
     """Run `assay` with these arguments and this standard input in a folder; raise TimeoutExpired when it takes longer.
 
-    `memory` limits the bytes of address space of each process.
+    `limits` are of resources (resource.RLIMIT_…), for each process.
     """
     status, theirs = os.pipe()
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(typed)
         given.seek(0)
-        asked = {"folder": str(folder), "arguments": arguments, "environment": dict(environment), "memory": memory}
+        asked = {
+            "folder": str(folder),
+            "arguments": arguments,
+            "environment": dict(environment),
+            "limits": list(limits.items()),
+        }
         request = json.dumps(asked).encode()
         assert len(request) < _LARGEST
         try:
@@ -128,7 +133,8 @@ def _serve(connection: socket.socket) -> None:
                 _become(json.loads(data), files)
             os.write(status, _NUMBER.pack(command))
             _, ended, used = os.wait4(command, 0)
-            os.write(status, _ENDED.pack(os.waitstatus_to_exitcode(ended), used.ru_maxrss))
+            with contextlib.suppress(BrokenPipeError):  # whoever asked has given up
+                os.write(status, _ENDED.pack(os.waitstatus_to_exitcode(ended), used.ru_maxrss))
             os._exit(0)
         for file in files:
             os.close(file)
@@ -140,8 +146,8 @@ def _become(request: dict[str, Any], files: list[int]) -> NoReturn:
         os.dup2(file, number)
         os.close(file)
     os.chdir(request["folder"])
-    if request["memory"]:
-        resource.setrlimit(resource.RLIMIT_AS, (request["memory"], request["memory"]))
+    for number, most in request["limits"]:
+        resource.setrlimit(number, (most, most))
     os.environ.clear()
     os.environ.update(request["environment"])
     sys.path[0] = os.getcwd()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -18,8 +20,9 @@ from command import ENVIRONMENT
 from fuzz.trials import Trial
 
 MOST_MEMORY = 1_000_000_000  # bytes of any process
-ADDRESS_SPACE = 6_000_000_000  # what protects the machine: far above what is a failure already
-HANGS = 120.0  # seconds for one command, on a busy machine
+HANGS = 100  # seconds of one core for a process; what waits and does nothing is given longer
+LIMITS = {resource.RLIMIT_CPU: HANGS, resource.RLIMIT_AS: 6_000_000_000}  # the memory protects the machine
+WAITS = 900.0  # seconds for one command, on a busy machine
 PATIENCE = 300.0  # seconds for reducing one failure
 _STEERS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # what could steer a terminal
 
@@ -43,7 +46,7 @@ class Outcome:
     failure: Failure | None
 
 
-def run(trial: Trial, seconds: float = HANGS) -> Outcome:
+def run(trial: Trial, limits: Mapping[int, int] = LIMITS) -> Outcome:
     """Run the steps of a trial in a new folder until one fails."""
     commands, peak, longest = 0, 0, 0.0
     with tempfile.TemporaryDirectory(prefix="assay-fuzz-", ignore_cleanup_errors=True) as folder:
@@ -53,9 +56,9 @@ def run(trial: Trial, seconds: float = HANGS) -> Outcome:
             began = time.monotonic()
             commands += 1
             try:
-                ended = warm.run(root, step.arguments, ENVIRONMENT, seconds, memory=ADDRESS_SPACE)
+                ended = warm.run(root, step.arguments, ENVIRONMENT, WAITS, limits=limits)
             except subprocess.TimeoutExpired:
-                return Outcome(commands, peak, seconds, Failure("hang", step.arguments, ""))
+                return Outcome(commands, peak, WAITS, Failure("hang", step.arguments, ""))
             longest, peak = max(longest, time.monotonic() - began), max(peak, ended.peak)
             if what := judge(ended, step.codes):
                 said = (ended.out[-300:] + ended.err[-3_000:]).decode("utf-8", "backslashreplace")
@@ -67,6 +70,8 @@ def judge(ended: warm.Ended, codes: frozenset[int]) -> str:
     """Name what is wrong with how a command ended; empty when nothing is."""
     if b"Traceback (most recent call last)" in ended.out + ended.err:
         return "traceback"
+    if ended.code in (-signal.SIGXCPU, -signal.SIGKILL):  # the soft limit, and the hard one
+        return "hang"
     if ended.code not in codes:
         return f"exit code {ended.code}"
     if ended.peak > MOST_MEMORY:
@@ -97,10 +102,11 @@ def lay_out(trial: Trial, root: Path) -> None:
 
 def reduce(trial: Trial, failure: Failure) -> Trial:
     """Leave out halves, quarters, … of the mutants for as long as the same goes wrong."""
-    deadline, seconds = time.monotonic() + PATIENCE, HANGS / 4 if failure.what == "hang" else HANGS
+    deadline = time.monotonic() + PATIENCE
+    limits = LIMITS | {resource.RLIMIT_CPU: HANGS // 4} if failure.what == "hang" else LIMITS
     wanted = tuple(step for step in trial.steps if step.arguments in (failure.command, ("index",)))
     smaller = replace(trial, steps=wanted)
-    if not _same(smaller, failure, seconds):
+    if not _same(smaller, failure, limits):
         smaller = trial
     pieces = 2
     while len(smaller.mutants) > 1 and time.monotonic() < deadline:
@@ -109,7 +115,7 @@ def reduce(trial: Trial, failure: Failure) -> Trial:
         for start in range(0, len(paths), size):
             for kept in (paths[start : start + size], paths[:start] + paths[start + size :]):
                 tried = replace(smaller, mutants=_only(smaller.mutants, kept))
-                if kept and len(kept) < len(paths) and time.monotonic() < deadline and _same(tried, failure, seconds):
+                if kept and len(kept) < len(paths) and time.monotonic() < deadline and _same(tried, failure, limits):
                     smaller, pieces = tried, 2
                     break
             else:
@@ -126,8 +132,8 @@ def _only(files: Mapping[str, bytes], paths: list[str]) -> dict[str, bytes]:
     return {path: files[path] for path in paths}
 
 
-def _same(trial: Trial, failure: Failure, seconds: float) -> bool:
-    again = run(trial, seconds).failure
+def _same(trial: Trial, failure: Failure, limits: Mapping[int, int]) -> bool:
+    again = run(trial, limits).failure
     return again is not None and (again.what == failure.what or {again.what, failure.what} <= {"hang", "traceback"})
 
 
