@@ -183,7 +183,9 @@ def _reads_markdown(made: Pack, written: str) -> None:
 
 
 def _reads_text(made: Pack, written: str) -> None:
-    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", written)
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", written)
+    headers = re.findall(r"^\S.*:\d+ (?:function|class|method|file)\b", written, re.MULTILINE)
+    assert len(headers) == len(made.items), "no quoted line passes for an item"
 
 
 def _reads_comment(made: Pack, written: str) -> None:

@@ -249,14 +249,14 @@ def test_reading_ends_after_a_thousand_problems(tmp_path: Path) -> None:
     ["<top>", "<topic>", "<top", "<top><num", "<top><num>1</top>\n", ".I 1\n.W\n", "a\tb\n", "\n", "<top>\n<title>"],
 )
 def test_topics_are_read_in_linear_time(unit: str) -> None:
-    text = "<top>" + unit * (2_000_000 // len(unit))
-    started = time.monotonic()
+    text = ("<top>" if unit[0] == "<" else "") + unit * (600_000 // len(unit))
+    before = time.process_time()
     try:
-        for _ in topics(unit * (2_000_000 // len(unit)) if unit[0] != "<" else text):
+        for _ in topics(text):
             pass
     except (Unreadable, StopIteration):
         pass
-    assert time.monotonic() - started < 10, "quadratic time would take hours"
+    assert time.process_time() - before < 5, "quadratic time would take minutes"
 
 
 # -- SCIP --------------------------------------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ class Serving:
         except AssayError as error:
             return _said(_line(error), error=True)
         except Exception as error:
-            _log.exception("%s failed", params.name)
+            _log.exception("%s failed", one_line(params.name))
             return _said(f"{params.name} failed: {type(error).__name__}: {_line(error)}", error=True)
         return _said(text)
 

@@ -12,6 +12,7 @@ from assay.core.packs import Heading, Pack, PackedItem, Section
 _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
+_NOT_FIRST = frozenset(" =\t")  # signs that a place does not begin with
 _TRY = "other words, a name from the code, or a search of the documents"
 _BREAKS = re.compile("[\t\n\r\u2028\u2029]+")
 
@@ -54,8 +55,9 @@ def one_line(text: str) -> str:
 
 
 def place(packed: PackedItem) -> str:
-    """`path:line`, which editors and terminals open."""
-    return one_line(f"{packed.item.path}:{packed.item.start}")
+    """`path:line`, which editors and terminals open; it never begins like quoted text or a title."""
+    path = packed.item.path
+    return one_line(f"{'./' if path[:1] in _NOT_FIRST else ''}{path}:{packed.item.start}")
 
 
 def remark(packed: PackedItem) -> str:
