@@ -2,11 +2,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint check bench clean docs
+.PHONY: demo test unit lint style types fuzz bench clean docs
 
 demo: .venv/installed
 	$(BIN)/assay index .
 	$(BIN)/assay status || true
+	$(BIN)/assay trust --show || true
 	$(BIN)/assay symbols 'Resolver.*'
 	$(BIN)/assay impact root_around
 	$(BIN)/assay context 'how does a review find files that usually change together' -k 5 --budget 800
@@ -24,14 +25,30 @@ demo: .venv/installed
 	$(BIN)/assay eval report
 	$(BIN)/assay eval sweep --queries eval/questions.jsonl --chunk-sizes 512,2048 | head -20
 
-test: lint
-	$(BIN)/python -m pytest -n auto
+# linters and tests at the same time: alone, the linters leave a core idle for most of a minute
+test: .venv/dev
+	@$(MAKE) --no-print-directory -j 3 style types unit
 
-lint: .venv/dev
+unit: .venv/dev
+	$(BIN)/python -m compileall -q src tests/*.py
+	$(BIN)/python -m pytest -n auto --dist worksteal
+
+lint: style types
+
+style: .venv/dev
 	$(BIN)/ruff check src tests benchmarks scripts
 	$(BIN)/ruff format --check src tests benchmarks scripts
-	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+types: .venv/dev
+	$(BIN)/mypy
+
+# random, and therefore no part of `make test`: SEED=N gives the same again, FUZZ_FILES=50000 ends after so many files
+FUZZ_MINUTES ?= 30
+FUZZ_FILES ?= 0
+fuzz: .venv/dev
+	$(BIN)/python -m compileall -q src
+	PYTHONPATH=tests $(BIN)/python -m fuzz --minutes $(FUZZ_MINUTES) --files $(FUZZ_FILES) $(if $(SEED),--seed $(SEED)) $(FUZZ_OPTIONS)
 
 bench: .venv/dev
 	$(BIN)/python benchmarks/index.py

@@ -5,6 +5,7 @@ prepare(clone, folder, …) ──▶ folder/state (a repository, its index), fo
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,7 +16,7 @@ from assay.core.golden import Expected, GoldenQuery
 from assay.errors import AssayError
 from assay.evaluate.golden import load, save
 from assay.evaluate.mine import Options, message, mine_history
-from assay.git import Git
+from assay.git import Git, find_place
 from assay.ingest.pipeline import index
 from assay.store.index import Index
 from assay.store.layout import Home
@@ -71,13 +72,17 @@ def cutoff_of(source: Path, options: Options) -> str:
 def checkout(source: Path, root: Path, commit: str) -> None:
     """A repository that knows the cutoff and what led up to it, by HEAD alone; the objects stay in the clone, which need not be whole."""
     root.mkdir(parents=True, exist_ok=True)
-    git = Git(root)
-    objects = Git(source).ask("rev-parse", "--path-format=absolute", "--git-path", "objects")
-    if not objects or git.ask("init", "--quiet") is None:
+    place = find_place(source)
+    if place is None or _run(root, "init", "--quiet"):
         raise AssayError(f"{source}: no repository")
+    objects = place.common_dir / "objects"
     (root / ".git/objects/info/alternates").write_text(f"{objects}\n")
-    if git.ask("checkout", "--quiet", "--force", "--detach", commit) is None:
+    if _run(root, "checkout", "--quiet", "--force", "--detach", commit):
         raise AssayError(f"{source}: {commit[:12]} cannot be checked out; is the clone whole?")
+
+
+def _run(root: Path, *arguments: str) -> int:
+    return subprocess.run(["git", "-C", str(root), *arguments], check=False).returncode
 
 
 def subjects(git: Git) -> set[str]:
@@ -92,8 +97,9 @@ def _told(text: str) -> str:
 def moves(git: Git, cutoff: str) -> dict[str, str]:
     """The files that moved since: their path afterwards → before."""
     said = git.ask(
-        *("-c", "core.quotePath=false", "log", "--first-parent", "--diff-merges=first-parent", "--format="),
+        *("log", "--first-parent", "--diff-merges=first-parent", "--format="),
         *("--name-status", "--find-renames=50%", "-l2000", "--diff-filter=R", f"{cutoff}..HEAD"),
+        settings=["core.quotePath=false"],
     )
     moved: dict[str, str] = {}
     for row in (said or "").splitlines():

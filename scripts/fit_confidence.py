@@ -23,7 +23,7 @@ sys.path[:0] = [str(HERE / "benchmarks"), str(HERE / "src")]
 from calibration import Floats, Sample, figures, fit, left_out, threshold  # noqa: E402
 
 from assay.retrieve.confidence import VERSION, WEIGHTS  # noqa: E402
-from assay.retrieve.profile import DEFAULT, LEARNED  # noqa: E402
+from assay.retrieve.profile import CHANGE, DEFAULT  # noqa: E402
 
 FOREIGN = 0.1  # the share of tasks that are about something else
 NOT_HERE = (
@@ -53,7 +53,7 @@ def limits() -> Floats:
 
 def table(cases: list[dict[str, Any]]) -> dict[str, Any]:
     """All that is written: the threshold, which is that of the default, and the weights of each profile."""
-    own = {name: [case for case in cases if case["profile"] == name] for name in (DEFAULT, LEARNED)}
+    own = {name: [case for case in cases if case["profile"] == name] for name in (DEFAULT, CHANGE)}
     return {"version": VERSION, "threshold": threshold_of(own[DEFAULT])} | {
         "profiles": {name: fitted(some) for name, some in own.items()}
     }

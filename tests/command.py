@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import assay as package
+import warm
 
 COMMAND = [sys.executable, "-m", "assay"]
 ENVIRONMENT = os.environ | {
@@ -18,6 +19,7 @@ ENVIRONMENT = os.environ | {
     "PYTHONIOENCODING": "utf-8",
     "LC_ALL": "C.UTF-8",
 }
+_SECONDS = 120  # for one command on a busy machine
 
 
 @dataclass(frozen=True)
@@ -37,17 +39,24 @@ class Done:
         return self.out.splitlines()
 
 
-def assay(folder: Path, *arguments: str | Path, **options: Any) -> Done:
-    """Runs a command in a folder. Whatever happens, nobody is shown a traceback."""
-    done = subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        cwd=folder,
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        **options,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return Done(done.returncode, done.stdout, done.stderr)
+def assay(folder: Path, *arguments: str | Path, input: str = "", **options: Any) -> Done:
+    """Run a command in a folder. Whatever happens, nobody is shown a traceback.
+
+    Without options for the process, one that has imported everything forks itself (see `warm`).
+    """
+    written = list(map(str, arguments))
+    if options:
+        options = {"stdin": subprocess.PIPE, "env": ENVIRONMENT} | options
+        command = [*COMMAND, *written]
+        with subprocess.Popen(
+            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
+        ) as process:
+            try:
+                out, err = process.communicate(input.encode() or None, _SECONDS)
+            finally:
+                process.kill()
+        code = process.returncode
+    else:
+        code, out, err, _ = warm.run(folder, written, ENVIRONMENT, _SECONDS, input.encode())
+    assert b"Traceback" not in err, err.decode()
+    return Done(code, out.decode(), err.decode())

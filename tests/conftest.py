@@ -8,19 +8,22 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 
+import laws  # noqa: F401  the profiles of hypothesis; `--hypothesis-profile` may choose another
 from assay.ingest.pipeline import index
 from assay.ingest.report import Report
 from assay.retrieve.engine import Engine
 from assay.store.index import Index
 from assay.store.layout import Home
+from surroundings import settle
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
-# laws hold however long a busy machine takes to look for a counterexample
-settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("unhurried")
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Settle before any test module copies the environment."""
+    home = settle()
+    config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
 
 
 class Repository:

@@ -25,6 +25,7 @@ from assay.retrieve.found import Found
 from command import COMMAND, ENVIRONMENT, assay
 from conftest import Repository
 from model_server import DROP, ModelServer, Reply, Stream, serving
+from trusting import trust_settings
 
 GUIDE = """\
 # Waterworks
@@ -308,6 +309,7 @@ def test_a_stream_is_not_read_for_ever(model: ModelServer, monkeypatch: pytest.M
 def test_the_key_is_read_from_the_variable_that_assay_toml_names(station: Repository, model: ModelServer) -> None:
     settings = f'[ask]\nmodel = "{model.url}#small"\nmodel_key_variable = "WATER_KEY"\n'
     Path(station.root, "assay.toml").write_text(settings)
+    trust_settings(Path(station.root))
     without = assay(station.root, "ask", ASKED)
     assert without.code == 2
     assert "WATER_KEY, which is to hold its key, is not set" in without.err

@@ -498,4 +498,4 @@ def test_an_index_folder_that_is_a_file_is_refused(repository: Repository) -> No
     repository.write(".assay", "")
     done = _index(repository)
     assert done.code == COULD_NOT_RUN
-    assert done.err.startswith(f"assay: {repository.root}/.assay: cannot write the index (")
+    assert done.err.startswith(f"assay: {repository.root}/.assay: not a folder. Remove it, or ")

@@ -16,6 +16,7 @@ from assay.text import tokens
 from assay.text.chunk import CHUNKERS, DEFAULT, Chunker, Part, Text, parse
 from assay.text.chunk.chunker import by_structure, by_symbols, by_tokens
 from assay.text.chunk.divide import windows
+from laws import examples
 
 WORDS = st.sampled_from(
     ["word", "HTTPServer", "snake_case", "x", "1234", "— €", "日本語", "🙂", "::", "", "   ", "a" * 90]
@@ -126,7 +127,7 @@ def test_a_text_without_words_has_no_passages(spec: str) -> None:
 # identity
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(
     st.lists(st.sampled_from(["Alpha beta.", "Gamma delta.", "Epsilon.", "Zeta eta theta."]), min_size=1, max_size=6),
     st.data(),

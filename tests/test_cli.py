@@ -430,7 +430,7 @@ def test_without_git_the_files_must_be_named(tmp_path: Path) -> None:
     made.index()
     done = assay(made.root, "tests")
     assert done.code == 2
-    assert done.err.endswith("name the files\n")
+    assert done.err.endswith("name the files whose tests are wanted\n")
     assert "not a git repository" in done.err
 
 

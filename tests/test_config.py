@@ -374,7 +374,7 @@ def bare(repository: Repository) -> Repository:
 
 @pytest.mark.parametrize("command", ASKING, ids=lambda command: command[0])
 def test_nobody_is_asked_where_nobody_can_answer(bare: Repository, command: list[str]) -> None:
-    done = assay(bare.root, *command, stdin=subprocess.DEVNULL)
+    done = assay(bare.root, *command)
     assert done.code == 2
     assert done.err == f"assay: {bare.root}: no index yet. Make one with: assay index {bare.root}\n"
     assert not (bare.root / ".assay").exists()
@@ -394,7 +394,7 @@ def test_two_at_once_build_one_index(bare: Repository) -> None:
 
 @pytest.mark.parametrize("command", ASKING, ids=lambda command: command[0])
 def test_with_index_it_is_built_without_asking(bare: Repository, command: list[str]) -> None:
-    done = assay(bare.root, *command, "--index", stdin=subprocess.DEVNULL)
+    done = assay(bare.root, *command, "--index")
     assert done.code == 0, done.err
     assert done.err.startswith("indexed 1 file in ")
     assert assay(bare.root, *command, "--index").err == ""  # nothing to do, nothing to say

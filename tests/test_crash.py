@@ -111,6 +111,11 @@ def _leftovers(repository: Repository) -> list[str]:
     return old + [p.name for p in repository.home.folder.iterdir() if p.name not in usual]
 
 
+def _unfinished(repository: Repository) -> list[Path]:
+    """The generations that are being written, or were when their writer was killed."""
+    return list(repository.home.generations.glob(".new-*"))
+
+
 class Killing:
     """Kills runs at random moments, one in each of `count` equal parts of what a run takes."""
 
@@ -190,15 +195,14 @@ def test_killing_an_update_at_any_moment_leaves_the_old_index_or_the_new_one(
 
 def test_what_a_killed_run_left_is_swept_by_the_next(start: Start, many: Repository) -> None:
     process = start(many)
-    unfinished = many.home.generations / f".new-{process.pid}"
-    while not unfinished.exists():
+    while not (unfinished := _unfinished(many)):
         assert process.poll() is None, "the run ended before it could be killed"
     process.kill()
     process.wait()
-    assert unfinished.exists()
-    (many.home.folder / "current.new").write_text("00")
+    assert _unfinished(many) == unfinished
+    (many.home.folder / ".current.0123456789abcdef.tmp").write_text("00")
     assert assay(many.root, "index", ".").code == 0
-    assert not unfinished.exists()
+    assert not _unfinished(many)
     assert not _leftovers(many)
 
 
@@ -308,8 +312,7 @@ def test_an_interrupted_run_says_so_in_a_line_and_leaves_the_index_alone(
     for number in range(0, FILES, 2):
         many.write(f"m{number}.py", _module(number, 1))
     process = start(many, "--rebuild")
-    unfinished = many.home.generations / f".new-{process.pid}"
-    while not unfinished.exists():
+    while not _unfinished(many):
         assert process.poll() is None, "the run ended before it could be interrupted"
     if everyone:
         os.killpg(process.pid, signal.SIGINT)
@@ -318,7 +321,7 @@ def test_an_interrupted_run_says_so_in_a_line_and_leaves_the_index_alone(
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert (out, err) == ("", "assay: interrupted; what was finished before is untouched\n")
-    assert not unfinished.exists()
+    assert not _unfinished(many)
     assert _export(many.root, many.home) == before
     assert assay(many.root, "index", ".").code == 0
     assert not _leftovers(many)

@@ -23,6 +23,7 @@ from assay.embed.sparse import Sparse
 from assay.embed.wordllama import WordLlama
 from assay.errors import AssayError
 from assay.store.vectors import VectorStore
+from laws import examples
 from model_server import CUT, DROP, ModelServer, Reply, serving
 
 SHIPS = ["the ship left the harbour", "a boat in the harbour", "the ship and the boat sail", "sail the boat at sea"]
@@ -129,7 +130,7 @@ def test_a_damaged_table_is_trained_again(tmp_path: Path) -> None:
 
 
 @given(st.integers(1, 6), st.integers(1, 6), st.integers(0, 2**32 - 1))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_a_sparse_product_is_the_dense_one(rows: int, columns: int, seed: int) -> None:
     generator = np.random.default_rng(seed)
     dense = generator.integers(-2, 3, (rows, columns)).astype(np.float32)
@@ -482,10 +483,10 @@ def test_a_redirect_is_not_followed_as_it_would_carry_the_key_away(
 @pytest.mark.parametrize(
     ("argument", "url"),
     [
-        ("http://h", "http://h/v1/embeddings"),
-        ("http://h:1/v1/", "http://h:1/v1/embeddings"),
+        ("https://h", "https://h/v1/embeddings"),
+        ("http://localhost:1/v1/", "http://localhost:1/v1/embeddings"),
         ("https://h/api/v1/embeddings#m", "https://h/api/v1/embeddings"),
-        ("http://h/deep?version=2#m", "http://h/deep/embeddings?version=2"),
+        ("https://h/deep?version=2#m", "https://h/deep/embeddings?version=2"),
     ],
 )
 def test_an_address_is_completed(argument: str, url: str) -> None:

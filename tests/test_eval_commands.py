@@ -602,7 +602,7 @@ def test_several_repositories_are_searched_each_in_its_folder_and_reported_apart
     bench.run(spec + " {repo}", "--corpus", "corpus", "--jobs", "2", code=QUALITY)
     bench.write("well", "")
     # where the repositories are is remembered for going on
-    told = bench.json("run", "--resume", "latest", "--findings", "docs/FOUND.md")
+    told = bench.json("run", "--resume", "latest", "--system", spec + " {repo}", "--findings", "docs/FOUND.md")
     assert list(told["tiers"]) == list(tiers)
     found = {name: group["metrics"]["Success@10"] for name, group in told["repositories"].items()}
     assert found == {"alpha": 1.0, "beta": 0.6667, "gamma": 1.0}

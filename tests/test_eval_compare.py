@@ -17,6 +17,7 @@ from assay.evaluate.compare import KINDS, NotComparable, as_json, compare_scores
 from assay.evaluate.metrics.measures import parse
 from assay.evaluate.notes import causes
 from assay.evaluate.scores import Scores, read_baseline, write_baseline
+from laws import examples
 from workbench import COULD_NOT_RUN, DONE, Workbench, question
 
 FIXTURE = Path(__file__).parent / "fixtures" / "eval" / "compare-1.json"
@@ -67,7 +68,7 @@ def test_a_query_is_won_lost_drawn_or_regressed_by_the_rank_of_its_first_relevan
 _RANKS = st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=1, max_size=40)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(_RANKS)
 def test_turning_a_comparison_round_turns_every_kind_round(ranks: list[tuple[int, int]]) -> None:
     a, b = [one for one, _ in ranks], [other for _, other in ranks]
@@ -80,7 +81,7 @@ def test_turning_a_comparison_round_turns_every_kind_round(ranks: list[tuple[int
     assert there.statistics["RR@10"].p == pytest.approx(back.statistics["RR@10"].p)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(_RANKS)
 def test_a_comparison_does_not_depend_on_the_order_of_the_queries(ranks: list[tuple[int, int]]) -> None:
     a, b = [one for one, _ in ranks], [other for _, other in ranks]
@@ -91,7 +92,7 @@ def test_a_comparison_does_not_depend_on_the_order_of_the_queries(ranks: list[tu
     assert as_json(turned)["per_query"] == as_json(straight)["per_query"]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.lists(st.integers(0, 10), min_size=1, max_size=40))
 def test_a_run_against_itself_is_all_draw_and_p_is_1(ranks: list[int]) -> None:
     told = as_json(compare_scores(scores("a", ranks), scores("b", ranks), RR))
@@ -380,7 +381,7 @@ def test_queries_of_one_repository_count_as_a_cluster(bench: Workbench) -> None:
 # --- baseline files
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.lists(st.integers(0, 10), min_size=1, max_size=20))
 def test_a_baseline_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathFactory, ranks: list[int]) -> None:
     path = tmp_path_factory.mktemp("baseline") / "base.json"

@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 from assay.core.golden import Expected, GoldenQuery, GoldenSet
 from assay.core.hits import Answer, Citation, Hit, Response, Stage
 from assay.errors import AssayError
-from assay.evaluate import runs
 from assay.evaluate.runs import NoSuchRun, RunInfo, RunStore
 from command import COMMAND, ENVIRONMENT
+from laws import examples
 from workbench import COULD_NOT_RUN, DONE, QUALITY, Workbench, question, timeless
 
 MAIN = ("P@10", "R@10", "RR@10", "nDCG@10")
@@ -150,7 +150,7 @@ def test_a_system_that_dies_midway_keeps_what_it_answered_and_resume_completes_i
     refused = bench.eval("baseline", "set", "half")
     assert (refused.code, "a baseline must be complete" in refused.err) == (COULD_NOT_RUN, True)
     _mortal(bench, after=0)
-    resumed = bench.eval("run", "--resume", "half", "--format", "json")
+    resumed = bench.eval("run", "--resume", "half", "--system", "cmd:./mortal {query}", "--format", "json")
     assert resumed.code == DONE, resumed.err
     whole = bench.run("cmd:./mortal {query}", "--label", "half")
     assert timeless(resumed.json) == timeless(whole)
@@ -175,7 +175,7 @@ def test_an_in_process_retriever_that_kills_the_process_leaves_a_run_to_resume(b
     assert bench.json("list")["runs"][0]["status"] == "running"
     refused = bench.eval("compare", "x", "x")
     assert (refused.code, "is running" in refused.err) == (COULD_NOT_RUN, True)
-    resumed = bench.eval("run", "--resume", "x", "--format", "json")
+    resumed = bench.eval("run", "--resume", "x", "--system", "python:slow:search", "--format", "json")
     assert resumed.code == DONE, resumed.err
     whole = bench.run("python:slow:search", "--label", "x", "--depth", "12", "--budget", "100")
     assert timeless(resumed.json) == timeless(whole)
@@ -213,7 +213,7 @@ def test_resume_asks_only_what_is_missing_or_failed(bench: Workbench) -> None:
     bench.run("python:flaky:search", "--label", "f", code=QUALITY)
     (bench.folder / "asked").unlink()
     bench.write("well", "")
-    assert bench.eval("run", "--resume", "f").code == DONE
+    assert bench.eval("run", "--resume", "f", "--system", "python:flaky:search").code == DONE
     assert (bench.folder / "asked").read_text() == "question number 7\n"
 
 
@@ -222,7 +222,7 @@ def test_resume_refuses_a_system_that_has_changed_since(bench: Workbench) -> Non
     bench.write("r.py", "def search(query, k): return ['d1']\n")
     bench.run("python:r:search", "--label", "r")
     bench.write("r.py", "def search(query, k): return ['d2']\n")
-    done = bench.eval("run", "--resume", "r")
+    done = bench.eval("run", "--resume", "r", "--system", "python:r:search")
     assert done.code == COULD_NOT_RUN
     assert "was made with another state of python:r:search: sha256 changed since" in done.err
     both = bench.eval("run", "--resume", "r", "--golden", "golden.jsonl")
@@ -262,7 +262,7 @@ def test_a_description_that_is_no_json_is_stored_as_text_and_can_be_resumed(benc
     )
     told = bench.run("python:odd:R", "--label", "odd")
     assert told["config"]["config"] == {"where": "a/b", "pair": [1, 2]}
-    assert bench.eval("run", "--resume", "odd").code == DONE
+    assert bench.eval("run", "--resume", "odd", "--system", "python:odd:R").code == DONE
 
 
 # --- several at a time, and places that cannot be written
@@ -346,7 +346,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunStore]:
         yield opened
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(_RESPONSES)
 def test_a_response_is_read_as_it_was_stored(store: RunStore, response: Response) -> None:
     store.record("run", [(0, "q", response, False)])
@@ -415,6 +415,23 @@ def test_a_read_only_file_is_refused_for_writing_only(tmp_path: Path) -> None:
         assert opened.runs() == []
 
 
+def test_runs_can_be_read_after_a_writer_was_killed_in_the_middle(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    with RunStore.open(path, write=True) as opened:
+        opened.start(_info("run"), GOLDEN)
+    code = (
+        "import os, signal, sqlite3, sys; db = sqlite3.connect(sys.argv[1], isolation_level=None); db.execute('PRAGMA cache_size = 1')\n"
+        "db.execute('BEGIN'); db.execute('UPDATE eval_runs SET label = ?', ('x' * 100_000,)); db.execute('PRAGMA cache_spill = 1')\n"
+        "db.execute('CREATE TABLE more AS SELECT randomblob(100000) AS x, label FROM eval_runs'); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", code, path], check=False)
+    assert path.with_name("runs.db-journal").exists()
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):  # which is what a plain reader is told
+        sqlite3.connect(f"file:{path}?mode=ro", uri=True).execute("SELECT * FROM eval_runs")
+    with RunStore.open(path) as opened:
+        assert [(run.run_id, run.label) for run in opened.runs()] == [("run", "")]
+
+
 @pytest.fixture
 def locked(tmp_path: Path) -> Iterator[Path]:
     """A run file that another process holds for itself."""
@@ -430,9 +447,8 @@ def locked(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("write", [False, True])
-def test_a_locked_file_is_waited_for_and_then_named(locked: Path, write: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "WAIT", 0.1)
-    with pytest.raises(AssayError) as refused, RunStore.open(locked, write=write) as opened:
+def test_a_locked_file_is_waited_for_and_then_named(locked: Path, write: bool) -> None:
+    with pytest.raises(AssayError) as refused, RunStore.open(locked, write=write, wait=0.1) as opened:
         opened.start(_info("other"), GOLDEN)
     assert f"{locked}: another process is writing to the run file. Try again" in str(refused.value)
 

@@ -411,7 +411,7 @@ def test_the_commands_of_the_guide_work_and_print_what_it_says(shop: Repository)
     for line in "".join(_blocks("sh")).splitlines():
         command = shlex.split(line.rpartition("| ")[2])
         assert command[0] == "assay"
-        done = assay(shop.root, *command[1:], input="")
+        done = assay(shop.root, *command[1:])
         assert done.code == 0
         printed += done.lines
     (shown,) = _blocks("text")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import documents
 from assay.ingest.documents.formats import FORMATS, Format
-from assay.ingest.documents.opened import Opened, TooSlow, Unreadable, in_time
+from assay.ingest.documents.opened import Opened, Unreadable
 from assay.ingest.documents.split import as_text, split
 from assay.text.chunk import DEFAULT, Chunk
 from command import assay
@@ -116,8 +116,9 @@ def test_a_page_without_a_heading_is_called_by_its_title() -> None:
     "data", [b"<" * 100_000, b"<div>" * 50_000, b"</p>" * 50_000, b"<!--" * 20_000, b"&#" * 50_000, b"", b"<h1>"]
 )
 def test_broken_html_is_read_as_far_as_it_goes(data: bytes) -> None:
-    with in_time(10):
-        assert isinstance(FORMATS["html"].open(data), Opened)
+    started = time.process_time()
+    assert isinstance(FORMATS["html"].open(data), Opened)
+    assert time.process_time() - started < 10
 
 
 def test_navigation_is_left_out_wherever_it_stands() -> None:
@@ -274,11 +275,6 @@ def test_a_notebook_that_cannot_be_read_says_why(data: bytes) -> None:
 
 
 # in an index
-
-
-def test_what_takes_too_long_is_given_up() -> None:
-    with pytest.raises(TooSlow), in_time(0.05):
-        time.sleep(5)
 
 
 def test_documents_that_cannot_be_read_are_passed_over_with_the_reason(repository: Repository) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from assay.git import Listing
 from assay.ingest import freshness as module
 from assay.ingest.freshness import Look, Watch, freshness
-from assay.ingest.listing import Listing
 from assay.ingest.walk import scan
 from conftest import Repository
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from assay.core.golden import LEVELS, Expected, GoldenQuery
 from assay.evaluate.golden import FORMATS, InvalidGolden, convert, fixtures, load, pairs, queries_yaml, save
+from laws import examples
 
 
 def _write(folder: Path, files: dict[str, str]) -> Path:
@@ -474,7 +475,7 @@ def _sets(levels: tuple[str, ...], attributes: tuple[str, ...]) -> st.SearchStra
 
 _ATTRIBUTES = ("refuse", "tier", "category", "tags", "notes", "repository", "commit")
 _EVERYTHING = (*_ATTRIBUTES, "answer", "must_contain", "forbidden")
-_unhurried = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+_unhurried = settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def _saved(queries: list[GoldenQuery], format: str) -> list[GoldenQuery]:

@@ -20,6 +20,7 @@ from assay.store.history import Commit, History, Touch
 from assay.store.index import UnusableIndex
 from assay.text.terms import terms
 from conftest import Repository
+from laws import examples
 
 CART = """\
 class Cart:
@@ -333,7 +334,7 @@ def test_patches_are_read_of_the_newest_commits_only(shop: Repository, monkeypat
     assert _symbols(_history(shop)) == {"pay"}
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(8), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     steps=st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["edit", "move", "back"])), min_size=1, max_size=6)
 )
@@ -535,8 +536,8 @@ def test_every_term_of_every_commit_is_kept(tmp_path: Path, commits: list[Commit
     assert [found.subject(n) for n in range(len(found))] == [c.subject for c in commits]
 
 
-def test_a_place_tells_head_prefix_and_the_shared_folder(shop: Repository, tmp_path: Path) -> None:
+def test_a_place_tells_head_and_prefix(shop: Repository, tmp_path: Path) -> None:
     shop.git("worktree", "add", "-q", str(tmp_path / "second"), "-b", "second")
     place = log.place(Git(tmp_path / "second" / "shop"))
     assert place is not None
-    assert place == log.Place(shop.git("rev-parse", "HEAD").strip(), "shop/", shop.root / ".git")
+    assert place == log.Place(shop.git("rev-parse", "HEAD").strip(), "shop/")

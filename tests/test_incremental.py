@@ -16,6 +16,7 @@ from assay.ingest.pipeline import index
 from assay.store.index import Index
 from assay.store.layout import Home
 from conftest import FIXTURES, Repository
+from laws import examples
 from tables import LANGUAGES
 
 _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w{3,}\b")
@@ -102,7 +103,7 @@ def _mutate(root: Path, choose: random.Random) -> str:
     return f"{kind}: {path.relative_to(root)}"
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=list(HealthCheck))
 @given(language=st.sampled_from(LANGUAGES), seed=st.integers(0, 10**9), steps=st.integers(1, 4))
 def test_random_changes_give_the_same_index_as_starting_afresh(language: str, seed: int, steps: int) -> None:
     choose = random.Random(seed)

@@ -119,9 +119,8 @@ def test_a_file_that_is_not_understood_is_left_as_it_is_and_the_others_are_writt
     assert (repository.root / ".vscode" / "mcp.json").exists()
 
 
-def test_a_link_stays_a_link(init: Callable[..., Done], repository: Repository, tmp_path: Path) -> None:
-    real = tmp_path / "dotfiles.json"
-    real.write_text("{}")
+def test_a_link_stays_a_link(init: Callable[..., Done], repository: Repository) -> None:
+    real = repository.write("settings/agents.json", "{}")
     (repository.root / ".mcp.json").symlink_to(real)
     init("--client", "claude")
     assert (repository.root / ".mcp.json").is_symlink()

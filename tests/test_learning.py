@@ -25,6 +25,7 @@ from assay.learn.vocabulary import KEPT_WORDS, confidence, keywords
 from assay.retrieve.names import require
 from assay.retrieve.source import WorkingTree
 from conftest import Repository
+from laws import examples
 
 MINUTE, DAY = 60.0, 86_400.0
 NOW = 1_000_000.0
@@ -583,7 +584,7 @@ def quiet_shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     return Shop(Repository(tmp_path_factory.mktemp("shop")))
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 @given(steps)
 def test_counts_are_those_of_a_plain_model(quiet_shop: Shop, steps: list[tuple[str, list[str], str]]) -> None:
     shop, counts = quiet_shop, {name: [0, 0] for name in NAMES}

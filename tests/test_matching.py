@@ -17,6 +17,7 @@ from assay.errors import AssayError
 from assay.evaluate.judging import judge, mark
 from assay.evaluate.matching import MATCHERS, Matcher, bare_name, components, default_for, matcher, path_in
 from assay.evaluate.metrics.measures import parse
+from laws import examples
 
 
 def matches(name: str, hit: Hit | str, expected: Expected | str) -> bool:
@@ -402,7 +403,7 @@ def test_what_a_stricter_matcher_accepts_the_more_generous_one_accepts(hit: Hit,
         assert matches(narrow, hit, expected) <= matches(wide, hit, expected), (narrow, wide)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(_LISTS)
 def test_a_stricter_matcher_never_scores_higher(lists: tuple[list[Hit], list[Expected]]) -> None:
     figures = {name: score(name, *lists, MONOTONE) for name in {name for pair in STRICTER for name in pair}}

@@ -28,6 +28,7 @@ from assay.text.printable import printable
 from assay.text.tokens import count
 from command import ENVIRONMENT, assay
 from conftest import Repository
+from laws import examples
 
 SHOP = '''
 class Cart:
@@ -359,7 +360,7 @@ QUESTIONS = st.sampled_from(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(QUESTIONS, st.integers(LEAST, 1_500), st.sampled_from(["outline", "full"]))
 def test_no_answer_ever_has_more_tokens_than_its_budget(
     call: Call, question: tuple[str, dict[str, Any]], budget: int, detail: str
@@ -381,7 +382,7 @@ def test_whatever_is_fitted_fits(head: list[str], pieces: list[str], budget: int
         assert text == printable("".join(head + pieces))
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.text(max_size=60), st.integers(LEAST, 600))
 def test_a_first_look_keeps_to_the_budget_whatever_is_asked(call: Call, task: str, budget: int) -> None:
     from assay.mcp.tools import _first_look

@@ -24,6 +24,7 @@ from assay.evaluate.matching import MATCHERS
 from assay.evaluate.metrics import dicts
 from assay.evaluate.metrics.judged import Judged
 from assay.evaluate.metrics.measures import KINDS, Measure, UnknownMeasure, aggregate, defaults, mean, parse
+from laws import examples
 
 GUIDE = Path(__file__).parent.parent / "docs" / "guides" / "metrics.md"
 
@@ -428,7 +429,7 @@ def equal_to_trec_eval(qrels: dict[str, dict[str, int]], run: dict[str, dict[str
             assert abs(ours[name][query] - oracle.get(query, {theirs: 0.0})[theirs]) <= 1e-9, (name, query)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(_QRELS, _TIED_RUN, st.randoms(use_true_random=False))
 def test_without_ties_every_value_is_that_of_trec_eval(
     qrels: dict[str, dict[str, int]], shape: dict[str, dict[str, float]], random: object
@@ -442,7 +443,7 @@ def test_without_ties_every_value_is_that_of_trec_eval(
         equal_to_trec_eval(qrels, run, ties)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(_QRELS, _TIED_RUN)
 def test_with_ties_every_value_is_that_of_trec_eval_when_asked_for(
     qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]]

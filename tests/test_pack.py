@@ -21,6 +21,7 @@ from assay.retrieve.source import CHANGED, MISSING, OUTSIDE, WorkingTree
 from assay.text.tokens import count
 from comments import Comment
 from conftest import Repository
+from laws import examples
 
 FORMATS = sorted(FORMS)
 LEAST = {"json": 30, "xml": 10, "text": 0, "markdown": 0, "comment": 0}  # below it, JSON and XML still are JSON and XML
@@ -125,7 +126,7 @@ HEADINGS = st.builds(
 BUDGETS = st.integers(0, 120) | st.integers(0, 3_000) | st.just(10**9)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(
     st.lists(ITEMS, max_size=12), BUDGETS, HEADINGS, st.lists(NASTY, min_size=1, max_size=4), st.sampled_from(FORMATS)
 )
@@ -182,7 +183,9 @@ def _reads_markdown(made: Pack, written: str) -> None:
 
 
 def _reads_text(made: Pack, written: str) -> None:
-    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", written)
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", written)
+    headers = re.findall(r"^\S.*:\d+ (?:function|class|method|file)\b", written, re.MULTILINE)
+    assert len(headers) == len(made.items), "no quoted line passes for an item"
 
 
 def _reads_comment(made: Pack, written: str) -> None:

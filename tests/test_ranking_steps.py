@@ -18,8 +18,9 @@ from assay.retrieve.equivalence import EquivalenceClass
 from assay.retrieve.order import highest, share_of_best
 from assay.retrieve.path_context import path_context, path_terms
 from assay.retrieve.profile import PROFILES, Profile
-from assay.retrieve.reading import LONGEST, read
+from assay.retrieve.reading import read
 from assay.retrieve.scoring import Walked
+from assay.text.limits import LONGEST_TASK
 from command import assay
 from conftest import Repository
 
@@ -368,7 +369,7 @@ def test_a_task_is_read_with_its_relatives_only_where_they_count() -> None:
 
 
 def test_only_the_beginning_of_a_pasted_log_is_read() -> None:
-    reading = read("encode " + "x" * LONGEST + " describe", Profile())
+    reading = read("encode " + "x" * LONGEST_TASK + " describe", Profile())
     assert "encod" in reading.terms
     assert "describ" not in reading.terms
 

@@ -24,6 +24,7 @@ from assay.evaluate.report import render
 from assay.evaluate.report.distributions import latency_bins, rank_bins, unit_bins
 from assay.evaluate.report.plots import Change, Effect, Mark, categories, difference_bars, forest, histogram, slopes
 from assay.evaluate.report.scales import Scale, power_ticks, round_ticks
+from laws import examples
 
 _VOID = {"meta", "link", "input", "br"}
 _CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -311,7 +312,7 @@ def test_no_text_of_a_run_becomes_markup_wherever_it_stands() -> None:
     assert _ATTACK in rows(page, "queries")[0].text
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.text(alphabet=st.characters(), min_size=1, max_size=40))
 def test_any_text_is_shown_as_it_is(words: str) -> None:
     page = render(

@@ -31,6 +31,7 @@ from assay.text.terms import terms
 from command import COMMAND, ENVIRONMENT, assay
 from conftest import Repository
 from model_server import serving
+from trusting import trust_settings
 
 PUMPS = """\
 def start_pumps(station):
@@ -294,6 +295,7 @@ def test_the_embedder_of_the_configuration_finds_what_is_said_in_other_words(sta
 
     with serving(answer) as server:
         station.write("assay.toml", f'[search]\nembedder = "openai:{server.url}/v1#small"\n')
+        trust_settings(station.root)
         for _ in range(2):
             found = assay(station.root, "search", "windmill", "--format", "json").json
             assert [(one["path"], one["page"], one["vector"]) for one in found["results"]] == [
@@ -376,21 +378,27 @@ def test_passages_follow_the_documents_when_those_are_indexed_again(station: Rep
 
 
 def test_a_document_that_did_not_change_is_not_divided_again(
-    station: Repository, monkeypatch: pytest.MonkeyPatch
+    station: Repository, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     with package.open(station.root) as repo:
         repo.search("pumps")
     station.write("docs/other.md", "# Other\n\nPumps.\n")
     station.index()
-    divided: list[bytes] = []
+    divided = tmp_path / "divided"  # a file: documents are divided in another process
     from assay.ingest import parse
 
     original = parse.extract_passages
-    monkeypatch.setattr(parse, "extract_passages", lambda data, *rest: divided.append(data) or original(data, *rest))
+
+    def watch(data: bytes, *rest: Any) -> Any:
+        with divided.open("ab") as file:
+            file.write(data)
+        return original(data, *rest)
+
+    monkeypatch.setattr(parse, "extract_passages", watch)
     with package.open(station.root) as repo:
         repo.search("pumps")
         repo.search("valve")
-    assert divided == [b"# Other\n\nPumps.\n"]
+    assert divided.read_bytes() == b"# Other\n\nPumps.\n"
 
 
 def test_damaged_passages_are_made_again(station: Repository) -> None:

@@ -25,6 +25,7 @@ from assay.store.sections import MOST_NAMESAKES, Section, Sections
 from assay.text.terms import terms
 from command import COMMAND, ENVIRONMENT, assay
 from conftest import Repository
+from laws import examples
 
 CART = """\
 class Cart:
@@ -268,7 +269,7 @@ def test_without_documents_there_are_no_sections(repository: Repository) -> None
 _TEXTS = ["", "# A\n\nUse `alpha`.\n", "# B\n\n`beta`\n\n## C\n\n`alpha`\n", "plain words", "\0"]
 
 
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(10), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from([*_TEXTS, None])), min_size=1, max_size=6))
 def test_sections_kept_up_to_date_equal_those_made_afresh(
     tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str | None]]

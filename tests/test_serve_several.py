@@ -19,6 +19,7 @@ from assay.serve.bench import Bench
 from assay.serve.openapi import description
 from command import assay
 from serving import FILES, PATIENCE, Server, serving, written
+from trusting import trust_settings
 
 SECRET = "the-launch-code-is-0000"
 STAFF = {
@@ -42,6 +43,7 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (shop / ".env").write_text(f"KEY={SECRET}\n")
     (folder / "all").mkdir()
     (folder / "all" / "assay.toml").write_text('[workspace]\nroots = ["../shop", "staff=../office"]\n')
+    trust_settings(folder / "all")
     assert assay(folder, "index", shop, office).code == 0
     return folder
 
@@ -204,6 +206,7 @@ def test_runs_and_sweeps_are_those_of_the_workspaces_own_folder(team: Path, tmp_
     own = tmp_path / "all"
     own.mkdir()
     own.joinpath("assay.toml").write_text(f'[workspace]\nroots = ["{team}/shop", "staff={team}/office"]\n')
+    trust_settings(own)
     (own / "golden.jsonl").write_text('{"id": "q", "question": "wages", "expected_docs": ["d"]}\n')
     (own / "known.run").write_text("q Q0 d 1 1 known\n")
     done = assay(own, "eval", "run", "--golden", "golden.jsonl", "--system", "trec:known.run", "--root", ".")

@@ -33,6 +33,7 @@ from assay.evaluate.statistics import (
 )
 from assay.evaluate.statistics.student import quantile, two_sided_p
 from assay.evaluate.statistics.units import Floats, units_of
+from laws import examples
 
 GUIDE = Path(__file__).parent.parent / "docs" / "guides" / "statistics.md"
 
@@ -360,7 +361,7 @@ def test_the_detectable_difference_follows_the_spread_and_the_number_of_queries(
     assert paired(a, b).detectable == pytest.approx(detectable(summary(b - a).sd, 40))
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.floats(0.01, 1.0), st.floats(0.05, 1.0))
 def test_the_queries_needed_are_the_fewest_that_detect_the_effect(effect: float, sd: float) -> None:
     n = queries_needed(effect, sd)

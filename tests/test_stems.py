@@ -9,6 +9,7 @@ from snowballstemmer.english_stemmer import EnglishStemmer
 
 from assay.text.identifiers import words
 from assay.text.stems import stem
+from laws import examples
 
 
 def listed(text: str) -> list[str]:
@@ -38,7 +39,7 @@ def snowball(word: str) -> str:
     return str(EnglishStemmer().stemWord(word))
 
 
-@settings(deadline=None, max_examples=2000)
+@settings(deadline=None, max_examples=examples(2000))
 @given(english)
 @example("hopping")
 @example("hoping")

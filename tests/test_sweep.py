@@ -30,6 +30,7 @@ from assay.evaluate.sweep.measured import Measured, figures
 from assay.evaluate.sweep.naming import names
 from assay.evaluate.sweep.verdict import band, best_shares, front, judge
 from command import COMMAND, ENVIRONMENT, assay
+from laws import examples
 from model_server import serving
 from workbench import COULD_NOT_RUN, DONE, QUALITY, Workbench
 
@@ -688,7 +689,7 @@ def test_a_page_of_hostile_names_and_nothing_measured_is_still_a_page(bench: Wor
     assert "–" in done.out
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.lists(st.tuples(st.floats(0, 1), st.one_of(st.none(), st.floats(0.0, 1e6))), min_size=2, max_size=6))
 def test_every_place_of_the_plot_is_inside_it(points: list[tuple[float, float | None]]) -> None:
     from assay.evaluate.report.sweep.plots import WIDE, Point, pareto

@@ -25,6 +25,7 @@ from assay.core.hits import Answer, Citation, Hit, Response, Stage
 from assay.errors import AssayError
 from assay.evaluate.systems import System, SystemDied, SystemFailed, open_system, shape
 from assay.evaluate.systems.shape import parse, response
+from laws import examples
 
 _NASTY = """ "; touch PWNED; ' `touch PWNED` $(touch PWNED) | touch PWNED && {k} ${HOME} * \\ é☃ \n -x """
 _SHORT = 0.3  # seconds a hanging system is given
@@ -396,7 +397,7 @@ def test_words_that_only_look_like_a_shell_are_let_through(tmp_path: Path) -> No
         _system(f"cmd:{template}", tmp_path)
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=40))
 def test_any_query_arrives_unchanged_by_argument_by_shell_and_on_stdin(tmp_path: Path, query: str) -> None:
     by_argument = _script(tmp_path, "print(json.dumps([{'id': 'x', 'symbol': ascii(sys.argv[1])}]))", "argument.py")
@@ -973,9 +974,9 @@ def test_a_run_file_keeps_every_line_and_the_order_of_equal_scores(
         (b"1 Q0 a one 0.5 t\n", ":1: the rank 'one' is not a whole number"),
         (b"1 Q0 a 1 nan t\n", ":1: the score 'nan' is not a finite number"),
         (b"1 Q0 a 1 high t\n", ":1: the score 'high' is not a finite number"),
-        (b"1 Q0 a 1 1 t\n1 Q0 \xff 1 1 t\n", ":2: not UTF-8 text"),
+        (b"1 Q0 a 1 1 t\n1 Q0 \xff 1 1 t\n", ":2: not UTF-8 (byte 0xff)"),
         (b"\n\n", ": no results in it"),
-        (gzip.compress(b"1 Q0 a 1 0.5 t\n", mtime=0)[:-9], ": cannot be read: "),
+        (gzip.compress(b"1 Q0 a 1 0.5 t\n", mtime=0)[:-9], ": broken gzip file ("),
     ],
 )
 def test_a_run_file_that_is_wrong_is_refused_with_its_line(tmp_path: Path, content: bytes, says: str) -> None:

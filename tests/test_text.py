@@ -6,7 +6,7 @@ import re
 from string import ascii_lowercase
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from assay.ingest.chains import bare, chain, last
@@ -145,6 +145,7 @@ CHAINS = [
     # JavaScript and TypeScript
     ("this.items?.map(f)", "this.items.map()"),
     ("items!.length", "items.length"),
+    ("this.items?\n    .map(f)", "this.items.map()"),
     ("new Cart(owner).total()", "Cart{}.total()"),
     ("`a ${b}`.trim()", "''.trim()"),
     ("get<Cart>(key).total", "get().total"),
@@ -223,10 +224,17 @@ def test_any_text_becomes_a_well_formed_chain_or_nothing(text: str, loose: bool)
 
 
 @law
-@given(expressions)
-def test_a_chain_is_its_own_chain(text: str) -> None:
-    once = chain(text)
-    assert chain(once) == once
+@given(expressions, st.booleans())
+@example("@\x05", False)
+@example("a?\\b", False)
+@example("a? .b", False)
+def test_a_chain_is_its_own_chain(text: str, loose: bool) -> None:
+    once = chain(text, loose)
+    assert chain(once, loose) == once
+
+
+def test_characters_that_mark_brackets_inside_are_nothing_in_source_text() -> None:
+    assert chain("a\x01.b\x03") == chain("a .b ") == "a.b"
 
 
 @law

@@ -228,11 +228,11 @@ def test_a_query_is_never_measured_by_what_it_helped_to_choose() -> None:
 
 
 def test_on_pure_noise_false_alarms_are_rare_although_something_is_always_chosen() -> None:
-    trials = [crossed(worth(lambda numbers: 0.0, count=60, noise=0.1, seed=seed), 60) for seed in range(60)]
+    trials = [crossed(worth(lambda numbers: 0.0, count=60, noise=0.1, seed=seed), 60) for seed in range(30)]
     alarms = sum(one.verdict.outcome == GAIN for one in trials)
-    assert sum(bool(one.changes) for one in trials) > 55
+    assert sum(bool(one.changes) for one in trials) > 27
     assert np.mean([np.nanmean(one.tuned - one.base) for one in trials]) > 0.03  # what it would claim without folds
-    assert alarms <= 5  # 1.5 are to be expected of a test at 5 % in both directions
+    assert alarms <= 3  # 0.75 are to be expected of a test at 5 % in both directions
 
 
 def test_a_set_that_could_not_show_even_a_large_gain_says_how_many_queries_it_takes() -> None:
@@ -358,6 +358,17 @@ def tune(repository: Repository, *arguments: str | Path) -> Done:
     return assay(repository.root, "eval", "tune", "--golden", "golden.jsonl", "--root", ".", *arguments)
 
 
+@pytest.fixture(scope="module")
+def tuned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Repository, dict[str, Any]]:
+    """A shop that was tuned, and what that printed. What a test takes from its memory, it puts back."""
+    made = Repository(tmp_path_factory.mktemp("tuned") / "shop")
+    made.root.mkdir()
+    shop(made)
+    told = tune(made, "--format", "json", "--jobs", "1").json
+    assert told["work"]["answered_before"] == 0
+    return made, told
+
+
 def opened(repository: Repository, argument: str = "") -> Assay:
     return open_assay(repository.root, None, argument, 60.0)
 
@@ -453,13 +464,16 @@ def test_history_is_left_out_where_it_would_know_the_answers(repository: Reposit
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_killed_at_any_time_it_goes_on_and_says_the_same(repository: Repository, tmp_path: Path, jobs: str) -> None:
-    shop(repository)
+def test_killed_at_any_time_it_goes_on_and_says_the_same(tuned: tuple[Repository, dict[str, Any]], jobs: str) -> None:
+    repository, fresh = tuned
+    (memory,) = (repository.root / ".assay" / "tuning").iterdir()
+    lines = memory.read_bytes().splitlines(keepends=True)
+    memory.write_bytes(b"".join(lines[: len(lines) * 3 // 4]))  # killed here once before
+    size = memory.stat().st_size
     command = [*COMMAND, "eval", "tune", "--golden", "golden.jsonl", "--root", ".", "--jobs", jobs]
     process = subprocess.Popen(command, cwd=repository.root, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
-    folder = repository.root / ".assay" / "tuning"
     deadline = time.monotonic() + 60
-    while not any(file.stat().st_size for file in folder.glob("*.jsonl")):
+    while memory.stat().st_size <= size:
         assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -467,10 +481,6 @@ def test_killed_at_any_time_it_goes_on_and_says_the_same(repository: Repository,
     process.wait()
     resumed = tune(repository, "--format", "json", "--jobs", jobs).json
     assert resumed["work"]["answered_before"] > 0
-    for file in folder.iterdir():
-        file.unlink()
-    fresh = tune(repository, "--format", "json", "--jobs", "1").json
-    assert fresh["work"]["answered_before"] == 0
     assert {**resumed, "work": {}} == {**fresh, "work": {}}
 
 

@@ -21,6 +21,7 @@ from assay.embed.vectors import unit
 from assay.store import vectors
 from assay.store.vectors import VectorStore
 from command import ENVIRONMENT
+from laws import examples
 
 
 class Counting:
@@ -61,7 +62,7 @@ def test_only_what_is_missing_is_embedded_and_each_text_once(store: VectorStore)
         max_size=6,
     )
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_the_cache_never_mixes_models_roles_or_texts(
     asked: list[tuple[str, Role, list[str]]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -189,7 +190,7 @@ def clustered(rows: int, dimensions: int = 64, seed: int = 1) -> Vectors:
 
 
 @given(st.integers(0, 40), st.integers(0, 45), st.integers(0, 99))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_an_exact_search_is_a_full_sort_with_ties_by_number(rows: int, k: int, seed: int) -> None:
     made = np.random.default_rng(seed).integers(-1, 2, (rows, 3)).astype(np.float32)
     query = np.array([1, 2, 3], np.float32)

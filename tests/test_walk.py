@@ -250,7 +250,7 @@ def test_a_name_that_is_not_utf_8_is_reported_and_the_rest_is_found(tree: Tree) 
 
 
 def test_unusual_names_are_kept_as_they_are(tree: Tree) -> None:
-    names = ["with space.py", "quote'\".py", "naïve.py", "-dash.py", "new\nline.py", "日本.py"]
+    names = ["with space.py", "quote'\".py", "naïve.py", "-dash.py", "日本.py"]
     made = tree(*names)
     assert _files(made) == set(names)
     assert made.index().files == len(names)

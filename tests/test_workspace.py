@@ -27,6 +27,8 @@ from assay.text.tokens import count
 from assay.workspace import Workspace, open_all
 from command import COMMAND, ENVIRONMENT, assay
 from conftest import Repository
+from laws import examples
+from trusting import trust_settings
 
 API = {
     "src/sessions.py": (
@@ -79,6 +81,7 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Path:
         make(folder, name, files)
     (folder / "all").mkdir()
     (folder / "all" / "assay.toml").write_text('[workspace]\nroots = ["../api", "../web", "docs=../handbook"]\n')
+    trust_settings(folder / "all")
     return folder
 
 
@@ -241,7 +244,7 @@ TASKS = (
 
 
 @given(task=st.sampled_from(TASKS), order=st.sampled_from(list(permutations(("api", "web", "docs=handbook")))))
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_ranking_does_not_depend_on_the_order_of_the_roots(team: Path, task: str, order: tuple[str, ...]) -> None:
     with opened(team) as workspace, opened(team, order) as other:
         assert workspace.rank(task, 50) == other.rank(task, 50)
@@ -251,7 +254,7 @@ def test_the_ranking_does_not_depend_on_the_order_of_the_roots(team: Path, task:
 
 
 @given(task=st.sampled_from(TASKS), budget=st.integers(0, 700), form=st.sampled_from(sorted(FORMS)))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_one_budget_holds_over_all_repositories(team: Path, task: str, budget: int, form: str) -> None:
     with opened(team) as workspace:
         answer = workspace.context(task, budget=budget, format=form)
@@ -449,6 +452,7 @@ def test_a_repository_inside_another_is_not_asked_twice_and_may_be_a_root(tmp_pa
 def test_config_shows_the_workspace_and_check_finds_its_mistakes(team: Path, tmp_path: Path) -> None:
     shown = assay(team / "all", "config", "--format", "json").json["settings"]
     (tmp_path / "assay.toml").write_text('[workspace]\nroots = ["../none", "."]\n')
+    trust_settings(tmp_path)
     (tmp_path / "wrong").mkdir()
     (tmp_path / "wrong" / "assay.toml").write_text('[workspace]\nroots = "api"\n')
 
@@ -520,6 +524,7 @@ def test_an_agent_is_told_which_repository_changed_and_soon_has_the_change(tmp_p
     api, web = make(tmp_path, "api", API), make(tmp_path, "web", WEB)
     (tmp_path / "all").mkdir()
     (tmp_path / "all" / "assay.toml").write_text('[workspace]\nroots = ["../api", "../web"]\n')
+    trust_settings(tmp_path / "all")
 
     async def talk() -> None:
         async with over_stdio(tmp_path / "all") as agent:

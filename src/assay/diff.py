@@ -16,10 +16,10 @@ SHORT = 9  # characters of a commit id that are shown
 _STATUS = {"A": ADDED, "D": DELETED, "R": MOVED}
 _FILE = "100"  # how the modes of regular files begin
 _DIFF = (
-    *("-c", "core.quotePath=true", "-c", "diff.autoRefreshIndex=true", "diff", "--raw", "--no-abbrev", *OPTIONS),
-    *("--find-renames=50%", "-l400", "--relative", "--no-color", "--no-ext-diff", "--no-textconv"),
-    *("--submodule=short", "--ignore-submodules=all", "--src-prefix=a/", "--dst-prefix=b/"),
+    *("diff", "--raw", "--no-abbrev", *OPTIONS, "--find-renames=50%", "-l400", "--relative", "--no-color"),
+    *("--submodule=short", "--src-prefix=a/", "--dst-prefix=b/"),
 )
+_SETTINGS = ("core.quotePath=true", "diff.autoRefreshIndex=true")
 _DEFAULT_BRANCHES = ("main", "master")
 
 
@@ -65,8 +65,9 @@ def choose_base(git: Git, name: str = "") -> Base:
 
 def _candidates(git: Git) -> Iterator[str]:
     """The remote's default branch, the usual names, the commit before, at last HEAD itself for what is not committed."""
-    remotes = (git.ask("remote") or "").split()
-    for remote in sorted(remotes, key=lambda one: one != "origin")[:1]:
+    references = (git.ask("for-each-ref", "--format=%(refname)", "refs/remotes") or "").split()
+    remotes = {reference.split("/")[2] for reference in references}
+    for remote in sorted(remotes, key=lambda name: (name != "origin", name))[:1]:
         head = git.ask("symbolic-ref", "--quiet", "--short", f"refs/remotes/{remote}/HEAD")
         yield from [head] if head else []
         yield from (f"{remote}/{branch}" for branch in _DEFAULT_BRANCHES)
@@ -87,7 +88,7 @@ def _unknown(git: Git, name: str) -> str:
 
 def read_changes(git: Git, commit: str) -> list[Change]:
     """The files that differ from a commit, by path."""
-    with git.lines(*_DIFF, "--end-of-options", commit, "--", ".") as output:
+    with git.lines(*_DIFF, "--end-of-options", commit, "--", ".", settings=_SETTINGS) as output:
         found = {change.path: change for change in read(iter(output))}
     with git.lines("ls-files", "-z", "--others", "--exclude-standard") as output:
         for raw in output.read().split(b"\0")[:-1]:

@@ -88,7 +88,8 @@ def each(repo: Repository, told: Callable[[Repository], Json]) -> Json:
     """What there is to tell of a repository; of several, a list."""
     if "" in repo.members:
         return told(repo)
-    return {"repositories": [{"repository": label, **told(one)} for label, one in repo.members.items()]}
+    rows = [{"repository": label, **told(one)} for label, one in repo.members.items()]
+    return {"repositories": rows, "ignored_settings": repo.ignored_settings}
 
 
 def status(repo: Repository) -> Json:
@@ -98,4 +99,6 @@ def status(repo: Repository) -> Json:
         **dataclasses.asdict(repo.status()),
         "fresh": fresh.fresh,
         "stale": fresh.stale,
+        "warnings": repo.look().found.warnings,
+        "ignored_settings": repo.ignored_settings,
     }

@@ -9,8 +9,10 @@ from pathlib import Path
 from assay.errors import AssayError
 from assay.store.index import Index
 from assay.text.identifiers import nearest
+from assay.text.limits import LONGEST_NAME
 
 _SUGGESTED = 3
+_SHOWN = 80  # characters of a path that is too long to be one
 
 
 def indexed_paths(files: Sequence[str], root: Path, index: Index) -> list[str]:
@@ -28,9 +30,10 @@ def _indexed(file: str, root: Path, index: Index) -> str:
     known = [path for path in inside if path in index.files]
     if known:
         return known[0]
-    existing = [path for path in inside if (root / path).exists()]
+    existing = [path for path in inside if os.path.exists(root / path)]  # False for what no file can be called
     path = (existing or inside)[0]
-    raise AssayError(f"{path}: not in the index. {_reason(path, root, index)}")
+    shown = path if len(path) <= LONGEST_NAME else f"{path[:_SHOWN]}… ({len(path):,} characters)"
+    raise AssayError(f"{shown}: not in the index. {_reason(path, root, index)}")
 
 
 def _inside(place: Path, root: Path) -> str | None:

@@ -23,12 +23,13 @@ from assay.root import root_around
 from assay.store.catalogue import FileRow
 from assay.store.index import Index
 from assay.store.layout import LEARNED, Home
+from assay.text.limits import LONGEST_QUERY, LONGEST_TASK, beyond
 
 if TYPE_CHECKING:
     from assay.answer.reply import Reply
     from assay.core.packs import Ranked, Source
+    from assay.git import Listing
     from assay.ingest.freshness import Freshness, Look, Watch
-    from assay.ingest.listing import Listing
     from assay.ingest.report import Progress, Report
     from assay.retrieve.configuration import Configuration, SearchSettings
     from assay.retrieve.context import Context
@@ -42,14 +43,19 @@ if TYPE_CHECKING:
     from assay.store.passages import Passages
 
 
-def open(path: str | Path = ".", *, index: bool = False, index_dir: str | Path | None = None) -> Repository:
-    """The repository around `path`, found as the command finds it. `index` brings its index up to date first, or builds it."""
+def open(
+    path: str | Path = ".", *, index: bool = False, index_dir: str | Path | None = None, anywhere: bool = False
+) -> Repository:
+    """The repository around `path`, found as the command finds it. `index` brings its index up to date first, or builds it.
+
+    The first index of a home directory or of a file system's root is an error unless `anywhere` is given.
+    """
     place = Path(path).resolve()
     if not place.is_dir():
         raise AssayError(f"{path}: no such folder")
     repository = Repository(root_around(place), index_dir)
     if index:
-        repository.refresh()
+        repository.refresh(anywhere=anywhere)
     repository.index  # noqa: B018 (raises NoIndex when there is none)
     return repository
 
@@ -59,7 +65,7 @@ class Repository:
 
     def __init__(self, root: Path, index_dir: str | Path | None = None) -> None:
         self.root = root
-        self.home = Home.of(root, Path(index_dir).resolve() if index_dir else None)
+        self.home = Home.of(root, index_dir or None)
         self._index: Index | None = None
         self._engines: dict[str, Engine] = {}
         self._watch: Watch | None = None
@@ -104,11 +110,19 @@ class Repository:
 
         return load(self.root)
 
-    def refresh(self, *, rebuild: bool = False, progress: Progress | None = None) -> Report:
+    @property
+    def ignored_settings(self) -> list[str]:
+        """The settings of its assay.toml that are ignored until the user trusts them, as in `[search] embedder`; none while it is wrong."""
+        try:
+            return self.configuration.ignored_settings
+        except AssayError:
+            return []
+
+    def refresh(self, *, rebuild: bool = False, progress: Progress | None = None, anywhere: bool = False) -> Report:
         """Brings the index up to date and says what was done; what is asked next is asked of the new one."""
         from assay.ingest.pipeline import index
 
-        report = index(self.root, self.home, rebuild, progress)
+        report = index(self.root, self.home, rebuild, progress, anywhere)
         self.close()
         self.__dict__.pop("configuration", None)
         return report
@@ -176,6 +190,7 @@ class Repository:
         """Every symbol scored for a task, with everything the order was made of."""
         if not task.strip():
             raise AssayError("what is the task? Say in words what you want to understand or change")
+        _say_if_cut("task", task, LONGEST_TASK)
         return self.engine(profile).rank(task, self.learned(task, session))
 
     def learned(self, task: str, session: str = "") -> Learned:
@@ -205,6 +220,7 @@ class Repository:
         """
         from assay.retrieve.explain import explain
 
+        _say_if_cut("task", task, LONGEST_TASK)
         meant = self.symbol(symbol)
         engine = self.engine(profile)
         ranking = engine.rank(task, self.learned(task, session))
@@ -245,6 +261,7 @@ class Repository:
 
         if not query.strip():
             raise AssayError("what is sought? Give some words")
+        _say_if_cut("query", query, LONGEST_QUERY)
         if k < 1:
             raise AssayError(f"k must be at least 1, not {k}: it is how many results are wanted")
         searcher = self.searcher(chunker, embedder, reranker, progress=progress)
@@ -393,7 +410,7 @@ class Repository:
 
     def look_ahead(self) -> None:
         """Has git list the files for the first look, while this process imports what it needs."""
-        from assay.ingest.listing import Listing
+        from assay.git import Listing
 
         self._listing = Listing(self.root)
 
@@ -404,3 +421,8 @@ class Repository:
         if self._watch is None:
             self._watch, self._listing = Watch(self.root, self.index, self._listing), None
         return self._watch.look()
+
+
+def _say_if_cut(what: str, text: str, longest: int) -> None:
+    if line := beyond(what, text, longest):
+        warnings.warn(line, stacklevel=3)

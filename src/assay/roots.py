@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
+from assay.config.trust import split_root
 from assay.errors import AssayError
 from assay.retrieve.configuration import NAME, load
 
-_LABEL = re.compile(r"[\w.@+-]+")
-_NAMED = re.compile(rf"({_LABEL.pattern})=(.+)", re.DOTALL)
 _NOT_IN_LABEL = re.compile(r"[^\w.@+-]+")
 
 
@@ -44,9 +43,8 @@ def roots_of(folder: Path) -> list[Root]:
 
 
 def _root(text: str, base: Path) -> Root:
-    named = _NAMED.fullmatch(text)
-    label, written = (named[1], named[2]) if named and not (base / text).is_dir() else ("", text)
-    path = base / Path(written).expanduser()
+    label, path = split_root(text, base)
+    written = text.removeprefix(f"{label}=") if label else text
     if not path.exists():
         raise AssayError(f"{written}: no such folder")
     if not path.is_dir():

@@ -95,8 +95,11 @@ class Workspace(Repository):
 
     @cached_property
     def configuration(self) -> Configuration:
-        """What the workspace's own assay.toml says, with the classes of all repositories: they speak of names in their code."""
-        own = load(self.folder) if self.folder else Configuration()
+        """What the workspace's own assay.toml says, or the user alone without one.
+
+        With the classes of all repositories: they speak of names in their code.
+        """
+        own = load(self.folder)
         inside = [one for label, one in self._members.items() if one.root != self.folder]
         return replace(own, classes=(*own.classes, *(one for member in inside for one in member.configuration.classes)))
 
@@ -107,7 +110,7 @@ class Workspace(Repository):
         self.__dict__.pop("configuration", None)
         return done
 
-    def refresh(self, *, rebuild: bool = False, progress: Progress | None = None) -> Report:
+    def refresh(self, *, rebuild: bool = False, progress: Progress | None = None, anywhere: bool = False) -> Report:
         return self.only("refresh; refresh_all is about all of them: refresh").refresh()
 
     # tasks

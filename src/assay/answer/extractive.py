@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
@@ -10,7 +11,8 @@ from assay.answer.excerpts import Excerpt
 from assay.answer.reply import Source, source
 from assay.answer.units import CODE, SENTENCE, Unit
 
-_FENCES = ("```", "~~~")
+_TICKS = re.compile("`+")
+_AGAIN = 5  # times that citations are taken out: `[#[#1]1]` is one when one is gone
 
 
 def said(chosen: Sequence[Excerpt]) -> tuple[str, tuple[Source, ...]]:
@@ -46,7 +48,15 @@ def _joined(kind: str, units: Sequence[Unit]) -> str:
     """Sentences run on, items and rows have lines of their own, code is fenced. What a document has that looks like a citation goes."""
     if kind != CODE:
         said = (" " if kind == SENTENCE else "\n").join(unit.text for unit in units)
-        return cited(said, frozenset())[0]
+        return _without_citations(said)
     code = "\n\n".join(unit.text for unit in units)
-    fence = next((fence for fence in _FENCES if fence not in code), "`" * 8)
+    fence = "`" * max(3, 1 + max((len(run) for run in _TICKS.findall(code)), default=0))
     return f"{fence}\n{code}\n{fence}"
+
+
+def _without_citations(text: str) -> str:
+    for _ in range(_AGAIN):
+        text, met = cited(text, frozenset())
+        if not met.dropped:
+            return text
+    return text.replace("[#", "[")

@@ -14,10 +14,11 @@ from assay.retrieve.lexical import rarity_of
 from assay.retrieve.search import Search
 from assay.text.common import COMMON
 from assay.text.irregular import base_of
+from assay.text.limits import LONGEST_QUERY
 from assay.text.terms import terms
 
 _WORD = re.compile(r"[^\W_]+(?:[-_][^\W_]+)*")
-_LONGEST = 2_000  # characters of a question that are looked at, as in a search
+_LONGEST_WORD = 60  # letters of a word that may be two written as one; longer ones are data
 _SHORTEST = 2  # letters of a part of a word
 _LOOKED_AT = 500  # passages that are read to see whether parts stand together
 
@@ -57,9 +58,10 @@ class Question:
 
 def understood(text: str, search: Search) -> Question:
     """A question as the corpus behind a search understands it."""
+    text = text[:LONGEST_QUERY]
     total = len(search.passages) + len(search.index.postings.numbers)
     words: dict[tuple[str, ...], Word] = {}
-    for written in _WORD.findall(text[:_LONGEST]):
+    for written in _WORD.findall(text):
         stems = tuple(term for term in terms(written) if term not in COMMON)
         if written.lower() in COMMON or not stems or stems in words:
             continue
@@ -77,6 +79,8 @@ def _frequency(written: str, search: Search) -> int:
         return len(items) + _together(written, parts, search)
     if number := len(items) + len(search.passages.having(parts[0])[0]):
         return number
+    if len(written) > _LONGEST_WORD:
+        return 0
     # `openapi` may stand there as OpenAPI, which has other terms
     splits = ((*terms(written[:at]), *terms(written[at:])) for at in range(_SHORTEST, len(written) - _SHORTEST + 1))
     return max((_together(written, split, search) for split in splits), default=0)

@@ -28,6 +28,10 @@ COMMANDS = {
     "watch": ("assay.cli.watch", "Keep the index up to date while files change."),
     "mcp": ("assay.cli.mcp", "Serve agents over the Model Context Protocol."),
     "init": ("assay.cli.init", "Tell agents and editors about assay: adds it to their configuration."),
+    "trust": (
+        "assay.cli.trust",
+        "Decide about the settings of a repository that reach out of it: servers, keys, folders.",
+    ),
     "config": ("assay.cli.config", "Every setting, its value, and where it comes from; config check validates."),
     "serve": ("assay.cli.serve", "Search, explanations, runs and sweeps as local web pages and an HTTP API."),
     "eval": ("assay.cli.evaluation", "Measure a retriever, ours or yours: golden sets, runs, comparisons, gates."),
@@ -45,7 +49,9 @@ def cli() -> None:
 
 
 def _warned(message: Warning | str, *_: object, **__: object) -> None:
-    click.echo(f"assay: warning: {message}", err=True)
+    from assay.cli.common import echo
+
+    echo(f"assay: warning: {message}", err=True)
 
 
 def main() -> None:
@@ -54,24 +60,31 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # starting its threads costs every command that counts 20 ms
     try:
         sys.exit(cli.main(standalone_mode=False))
-    except AssayError as error:
-        click.echo(f"assay: {error}", err=True)
-        sys.exit(error.exit_code)
-    except click.exceptions.Abort:
-        click.echo("assay: interrupted; what was finished before is untouched", err=True)
-        sys.exit(130)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(2)
     except Exception as error:
-        import sqlite3
+        sys.exit(_explained(error))
 
-        if isinstance(error, OSError):
-            click.echo(f"assay: {error}", err=True)
-        elif isinstance(error, sqlite3.DatabaseError):
-            click.echo(f"assay: the index is damaged ({error}). Rebuild it with: assay index --rebuild", err=True)
-        elif isinstance(error, UnicodeEncodeError):
-            click.echo("assay: what was typed is not valid UTF-8", err=True)
-        else:
-            raise
-        sys.exit(2)
+
+def _explained(error: Exception) -> int:
+    """Print what went wrong as a line and return the exit code; what nobody foresaw is raised again."""
+    import sqlite3
+
+    from assay.cli.common import echo, show_usage_error
+
+    code = 2
+    if isinstance(error, AssayError):
+        echo(f"assay: {error}", err=True)
+        code = error.exit_code
+    elif isinstance(error, click.exceptions.Abort):
+        echo("assay: interrupted; what was finished before is untouched", err=True)
+        code = 130
+    elif isinstance(error, click.ClickException):
+        show_usage_error(error)
+    elif isinstance(error, OSError):
+        echo(f"assay: {error}", err=True)
+    elif isinstance(error, sqlite3.DatabaseError):
+        echo(f"assay: the index is damaged ({error}). Rebuild it with: assay index --rebuild", err=True)
+    elif isinstance(error, UnicodeEncodeError):
+        echo("assay: what was typed is not valid UTF-8", err=True)
+    else:
+        raise error
+    return code

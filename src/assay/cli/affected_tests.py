@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 
 import click
 
 from assay import json_answers
-from assay.cli.common import format_option, print_json
+from assay.cli.common import echo, format_option, print_json
 from assay.cli.opening import repository_options
 from assay.errors import AssayError
+from assay.git import Git
 from assay.repository import Repository
 
 
@@ -31,37 +30,24 @@ def command(files: tuple[str, ...], repo: Repository, depth: int, paths: bool, f
         print_json({"files": known, "test_files": test_files, "tests": [json_answers.affected(one) for one in found]})
     elif paths:
         for path in test_files:
-            click.echo(path)
+            echo(path)
     elif not wanted:
-        click.echo("nothing changed since the last commit; name files to ask about them")
+        echo("nothing changed since the last commit; name files to ask about them")
     elif not found:
-        click.echo(f"no test reaches {', '.join(known) or 'the changed files'}")
+        echo(f"no test reaches {', '.join(known) or 'the changed files'}")
     else:
         for affected in found:
-            click.echo(
+            echo(
                 f"{affected.confidence:4.2f}  {affected.item.path}:{affected.item.start}  {affected.item.symbol or '(file)'}"
             )
 
 
 def _changed(root: Path) -> list[str]:
     """Tracked files that differ from HEAD, and new ones; before the first commit, all of them."""
-    new = ["ls-files", "-z", "--others", "--exclude-standard"]
-    if _git(root, "rev-parse", "--verify", "--quiet", "HEAD").returncode == 0:
-        commands = [["diff", "--name-only", "-z", "--relative", "HEAD"], new]
-    else:
-        commands = [[*new, "--cached"]]
-    out: set[str] = set()
-    for arguments in commands:
-        done = _git(root, *arguments)
-        if done.returncode != 0:
-            said = os.fsdecode(done.stderr).strip().splitlines() or ["?"]
-            raise AssayError(f"{root}: git cannot tell what changed ({said[0]}); name the files")
-        out |= {os.fsdecode(path) for path in done.stdout.split(b"\0") if path}
-    return sorted(out)
-
-
-def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    git, new = Git(root), ("ls-files", "-z", "--others", "--exclude-standard")
     try:
-        return subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, check=False)
-    except OSError as error:
-        raise AssayError(f"git cannot be run ({error.strerror}); name the files") from None
+        if git.revision("HEAD"):
+            return sorted({*git.paths("diff", "--name-only", "-z", "--relative", "HEAD"), *git.paths(*new)})
+        return sorted({*git.paths(*new, "--cached")})
+    except AssayError as error:
+        raise AssayError(f"{error}; name the files whose tests are wanted") from None

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
 from assay import json_answers
 from assay.answer.render import FORMS, rendered, sources
 from assay.answer.reply import Reply
-from assay.cli.common import print_json
+from assay.cli.common import echo, print_json
 from assay.cli.filters import FilterOptions, filter_options
 from assay.cli.opening import repository_options
 from assay.cli.progress import Bar
@@ -60,9 +58,9 @@ def command(
     else:
         _print(reply, form, bool(shown and shown.anything))
         if stale:
-            click.echo(f"{len(stale)} files changed since they were indexed; run: {repo.indexing}", err=True)
+            echo(f"{len(stale)} files changed since they were indexed; run: {repo.indexing}", err=True)
     if reply.problem:
-        click.echo(f"assay: {printable(reply.problem)}; what came is above", err=True)
+        echo(f"assay: {printable(reply.problem)}; what came is above", err=True)
     raise click.exceptions.Exit(BROKEN if reply.problem else ANSWERED if reply.grounded else REFUSED)
 
 
@@ -73,14 +71,13 @@ class _Shown:
 
     def __call__(self, text: str) -> None:
         self.anything = self.anything or bool(text)
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        echo(text, nl=False)
 
 
 def _print(reply: Reply, form: str, streamed: bool) -> None:
     """The answer, then its sources; what was shown while it came is not said again."""
     if not streamed:
-        click.echo(rendered(reply, form))
+        echo(rendered(reply, form))
         return
     rest = sources(reply, form) if reply.grounded or reply.problem else reply.text
-    click.echo("\n" + ("\n" + rest if rest else ""))
+    echo("\n" + ("\n" + rest if rest else ""))

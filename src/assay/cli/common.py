@@ -1,7 +1,11 @@
-"""What several commands share: finding the root, printing in the format asked for."""
+"""Shared by all commands: finding the root, and the only functions that print.
+
+Names, messages and texts come from repositories, which may be hostile. `echo` prints nothing that a terminal obeys, and JSON escapes it.
+"""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,8 +15,10 @@ import click
 from assay.errors import AssayError
 from assay.root import root_around, workspace_around
 from assay.store.layout import Home
+from assay.text.printable import escaped_in_json, printable
 
 F = TypeVar("F", bound=Callable[..., Any])
+Part = str | tuple[str, dict[str, Any]]  # of a line: text, perhaps with what `click.style` takes
 
 
 _index_dir_option = click.option(
@@ -82,11 +88,42 @@ def find_repository(given: Path | None) -> Path:
 
 
 def home_of(root: Path, index_dir: Path | None) -> Home:
-    return Home.of(root, index_dir.resolve() if index_dir else None)
+    return Home.of(root, index_dir)
+
+
+def echo(text: object = "", err: bool = False, nl: bool = True) -> None:
+    """Print text for people: what could move a cursor, change a colour or turn the direction of writing is replaced."""
+    click.echo(printable(str(text)), err=err, nl=nl)
+
+
+def echo_styled(*parts: Part) -> None:
+    """Print a line of which some parts stand out in a terminal."""
+    click.echo(
+        "".join(
+            printable(part) if isinstance(part, str) else click.style(printable(part[0]), **part[1]) for part in parts
+        )
+    )
+
+
+def echo_pack(text: str) -> None:
+    """Print a pack as it was rendered: every format has made it printable, and its tokens are counted."""
+    click.echo(text, nl=False)
+
+
+def confirm(question: str, default: bool) -> bool:
+    """Ask a person at the terminal, on stderr."""
+    return click.confirm(printable(question), default=default, err=True)
 
 
 def print_json(value: object) -> None:
     """Indented JSON; a number that is none becomes null."""
     import msgspec
 
-    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    click.echo(escaped_in_json(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()))
+
+
+def show_usage_error(error: click.ClickException) -> None:
+    """Print what is wrong with the arguments as click words it; an argument may be a hostile file name."""
+    told = io.StringIO()
+    error.show(told)
+    echo(told.getvalue(), err=True, nl=False)

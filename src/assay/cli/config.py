@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import find_root, format_option, print_json
+from assay.cli.common import echo, find_root, format_option, print_json
+from assay.config import user
 from assay.errors import AssayError
 from assay.retrieve.configuration import NAME, BadConfiguration, Configuration, Setting, load, settings
 from assay.retrieve.toml_text import key, value
@@ -26,7 +27,8 @@ from assay.roots import roots_of
 )
 @format_option
 def command(action: str | None, root: Path | None, form: str) -> None:
-    """Every setting, its value, and where it comes from: assay.toml at the root, the default, or the base of a profile.
+    """Every setting, its value, and where it comes from: assay.toml at the root, your user configuration, the default, or the base of a
+    profile. Settings that are ignored until you trust them (assay trust) stand at the end.
 
     The text is TOML and can be kept as assay.toml. With the ACTION `check`, only says whether assay.toml is right: every mistake, and
     exit code 1 when there is one.
@@ -37,11 +39,20 @@ def command(action: str | None, root: Path | None, form: str) -> None:
     configuration = load(where)
     rows = settings(configuration)
     if form == "json":
-        print_json({"file": _file(configuration), "settings": [_json(row) for row in rows]})
+        ignored = [{"name": f"{risk.section}.{risk.name}", "value": risk.value} for risk in configuration.ignored]
+        print_json(
+            {"file": _file(configuration), "settings": [_json(row) for row in rows], "ignored_settings": ignored}
+        )
         return
-    click.echo(f"# {configuration.file or f'no {NAME} in {where}: everything has its default'}")
+    echo(f"# {configuration.file or f'no {NAME} in {where}: everything has its default'}")
+    if configuration.own:
+        echo(f"# {user.path()}: user configuration")
     for line in _toml(rows):
-        click.echo(line)
+        echo(line)
+    if configuration.ignored:
+        echo("\n# ignored until you trust them: assay trust --show")
+        for risk in configuration.ignored:
+            echo(f"# {risk.title} = {risk.shown}")
 
 
 def _check(root: Path, form: str) -> int:
@@ -56,7 +67,7 @@ def _check(root: Path, form: str) -> int:
         print_json({"file": _file(configuration), "problems": problems})
     else:
         fine = f"{configuration.file}: right" if configuration.file else f"no {NAME} in {root}, which is fine"
-        click.echo("\n".join(problems) or fine)
+        echo("\n".join(problems) or fine)
     return 1 if problems else 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from assay.cli.common import echo_pack
 from assay.cli.opening import repository_options
 from assay.cli.ranking import profile_option, session_option
 from assay.cli.several import SeveralValues
@@ -88,7 +89,7 @@ def command(
         asked = Task(*settings, task, session)
     # what a session was given fades by the minute: its answers are not kept
     answer = _answer(asked) if no_cache or session else _remembered(asked)
-    click.echo(answer.text, nl=False)
+    echo_pack(answer.text)
     raise click.exceptions.Exit(answer.code)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import F, find_one, format_option, home_of, print_json, root_options
+from assay.cli.common import F, echo, find_one, format_option, home_of, print_json, root_options
 from assay.core.items import Item
 from assay.core.learned import weighted
 from assay.errors import AssayError
@@ -79,9 +79,9 @@ def used(session: str, place: str | None, root: Path | None, index_dir: Path | N
     if form == "json":
         print_json({"session": session, "used": [item.id for item in found]})
     elif found:
-        click.echo(f"useful: {', '.join(item.id for item in found)}")
+        echo(f"useful: {', '.join(item.id for item in found)}")
     else:
-        click.echo(f"nothing that session '{session}' was given last is named or defined there")
+        echo(f"nothing that session '{session}' was given last is named or defined there")
 
 
 @command.command("list")
@@ -97,11 +97,11 @@ def listing(root: Path | None, index_dir: Path | None, form: str) -> None:
         print_json({"symbols": [_json(row) for row in rows], "expired": expired})
         return
     if not rows:
-        click.echo("nothing was learned yet; say what helped with: assay feedback useful SYMBOL --task TASK")
+        echo("nothing was learned yet; say what helped with: assay feedback useful SYMBOL --task TASK")
     for row in rows:
         _print(row)
     if expired:
-        click.echo(f"not counted, as the code changed since: {counted(expired, 'symbol')}")
+        echo(f"not counted, as the code changed since: {counted(expired, 'symbol')}")
 
 
 @command.command("forget")
@@ -123,9 +123,9 @@ def forget(symbols: tuple[str, ...], everything: bool, root: Path | None, index_
     if form == "json":
         print_json({"forgotten": forgotten})
     elif everything:
-        click.echo("forgotten: everything that was learned")
+        echo("forgotten: everything that was learned")
     else:
-        click.echo(f"forgotten: what was learned of {counted(forgotten, 'symbol')}")
+        echo(f"forgotten: what was learned of {counted(forgotten, 'symbol')}")
 
 
 def _index(root: Path | None, index_dir: Path | None) -> tuple[Index, Home]:
@@ -144,7 +144,7 @@ def _judge(
     if form == "json":
         print_json({"useful": is_useful, "task": task, "symbols": [item.id for item in items]})
     else:
-        click.echo(f"{'useful' if is_useful else 'not useful'}: {', '.join(item.id for item in items)}")
+        echo(f"{'useful' if is_useful else 'not useful'}: {', '.join(item.id for item in items)}")
 
 
 def _items(index: Index, names: tuple[str, ...]) -> list[Item]:
@@ -195,4 +195,4 @@ def _print(row: Known) -> None:
     adjustment = weighted(signal(row.useful, row.not_useful))
     words = ", ".join(f"{word} {count}" for word, count in list(row.words.items())[:_WORDS])
     told = f"{row.useful} useful, {row.not_useful} not" if row.useful or row.not_useful else "words only"
-    click.echo(f"{adjustment:+.3f}  {row.item.id}  {told}" + (f"  ({words})" if words else ""))
+    echo(f"{adjustment:+.3f}  {row.item.id}  {told}" + (f"  ({words})" if words else ""))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from assay import json_answers
-from assay.cli.common import format_option, print_json
+from assay.cli.common import echo, format_option, print_json
 from assay.cli.opening import repository_options
 from assay.repository import Repository
 
@@ -39,15 +39,15 @@ def command(
         print_json(json_answers.impact(changed, found, limit))
         return
     for item in changed:
-        click.echo(f"{item.kind} {item.symbol}  {item.path}:{item.start}")
+        echo(f"{item.kind} {item.symbol}  {item.path}:{item.start}")
     if not found:
-        click.echo(f"nothing in {'this repository' if '' in repo.members else 'these repositories'} calls it")
+        echo(f"nothing in {'this repository' if '' in repo.members else 'these repositories'} calls it")
     shown = 0
     for affected in found[:limit]:
         if affected.depth != shown:
             shown = affected.depth
-            click.echo(f"\n{shown} step{'s' if shown > 1 else ''} away:")
+            echo(f"\n{shown} step{'s' if shown > 1 else ''} away:")
         who, what = affected.item.symbol or "(file)", affected.through.rpartition("::")[2]
-        click.echo(f"  {affected.confidence:4.2f}  {affected.item.path}:{affected.line}  {who}  {affected.edge} {what}")
+        echo(f"  {affected.confidence:4.2f}  {affected.item.path}:{affected.line}  {who}  {affected.edge} {what}")
     if len(found) > limit:
-        click.echo(f"… and {len(found) - limit} more; -n shows more", err=True)
+        echo(f"… and {len(found) - limit} more; -n shows more", err=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import find_one, format_option, home_of, print_json, root_options
+from assay.cli.common import echo, find_one, format_option, home_of, print_json, root_options
 from assay.ingest.scip import merge
 
 
@@ -26,7 +26,7 @@ def command(file: Path, root: Path | None, index_dir: Path | None, form: str) ->
     if form == "json":
         print_json(dataclasses.asdict(merged))
     else:
-        click.echo(f"{merged.documents} documents, {merged.edges} edges, {merged.new_edges} of them new")
+        echo(f"{merged.documents} documents, {merged.edges} edges, {merged.new_edges} of them new")
         if merged.missing:
-            click.echo(f"{len(merged.missing)} documents are not in the index, such as {merged.missing[0]}", err=True)
+            echo(f"{len(merged.missing)} documents are not in the index, such as {merged.missing[0]}", err=True)
     raise click.exceptions.Exit(1 if merged.missing else 0)

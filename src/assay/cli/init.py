@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import find_repository
+from assay.cli.common import echo, find_repository
 from assay.errors import AssayError
 from assay.ingest.walk import check_root
 from assay.mcp.clients import CLIENTS, Change, Client, plan, write
@@ -44,15 +44,15 @@ def command(root: Path | None, names: tuple[str, ...], only_show: bool) -> None:
     failed = False
     for client in [CLIENTS[name] for name in dict.fromkeys(names)] or list(CLIENTS.values()):
         if not names and not _is_there(client, where):
-            click.echo(f"{client.title}: not found here; --client {client.name} writes it all the same")
+            echo(f"{client.title}: not found here; --client {client.name} writes it all the same")
             continue
         try:
             _tell(plan(client, where, started), only_show)
         except AssayError as error:
             failed = True
-            click.echo(f"{client.title}: {error}", err=True)
+            echo(f"{client.title}: {error}", err=True)
     if started[0] == sys.executable:
-        click.echo(
+        echo(
             f"note: assay is not on the PATH, so {sys.executable} was named; others who use this repository will have another",
             err=True,
         )
@@ -72,11 +72,11 @@ def _is_there(client: Client, root: Path) -> bool:
 
 def _tell(change: Change, only_show: bool) -> None:
     if not change.needed:
-        click.echo(f"{change.client.title}: {change.path} has assay already")
+        echo(f"{change.client.title}: {change.path} has assay already")
         return
     if not only_show:
         write(change)
-    click.echo(f"{change.client.title}: {'would write' if only_show else 'wrote'} {change.path}")
+    echo(f"{change.client.title}: {'would write' if only_show else 'wrote'} {change.path}")
     for line in difflib.ndiff(change.before.splitlines(), change.after.splitlines()):
         if line.startswith("+ "):
-            click.echo(f"    {line[2:]}")
+            echo(f"    {line[2:]}")

@@ -8,10 +8,9 @@ from pathlib import Path
 import click
 
 from assay.cli.common import find_repository, roots_options
-from assay.cli.opening import repository_at
+from assay.cli.opening import check_servable, repository_at
 from assay.errors import AssayError
 from assay.extras import install
-from assay.ingest.walk import check_root
 from assay.live import resident_of
 from assay.live.access import Access, listen
 from assay.live.first_look import FirstLook
@@ -49,7 +48,7 @@ def command(
     """
     repo = repository_at(roots, index_dir, find_repository)
     for one in repo.members.values():
-        check_root(one.root)
+        check_servable(one)
     if find_spec("mcp") is None:
         raise AssayError(f"serving agents needs the package mcp: {install('mcp')}")
     access = Access(host, token)

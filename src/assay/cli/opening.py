@@ -10,10 +10,12 @@ from typing import Any
 
 import click
 
-from assay.cli.common import find_root, roots_options
+from assay.cli.common import confirm, echo, find_root, roots_options
 from assay.errors import AssayError
+from assay.ingest.walk import check_root
 from assay.repository import Repository
 from assay.root import workspace_around
+from assay.system.places import TooWide, check_extent
 from assay.text.counting import counted
 
 
@@ -29,7 +31,7 @@ def repository_options(function: Callable[..., None]) -> Callable[..., None]:
         with repository_at(roots, index_dir) as repo:
             for label, member in repo.members.items():
                 if build or (member.home.named() is None and _is_wanted(member.root)):
-                    _build(member, f"{label}: " if label else "")
+                    _build(member, f"{label}: " if label else "", may_index(member))
             function(*arguments, repo=repo, **options)
 
     return opened
@@ -55,22 +57,41 @@ def repository_at(
 
 def _is_wanted(root: Path) -> bool:
     """Asks a person at a terminal; nobody else can answer."""
-    if not all(
+    return _is_terminal() and confirm(f"{root}: no index yet. Build it now?", default=True)
+
+
+def may_index(repo: Repository) -> bool:
+    """Return whether a person agreed to index a home directory or a file system's root; whoever has an index of it did."""
+    try:
+        if repo.home.named() is None:
+            check_extent(repo.root)
+    except TooWide as error:
+        return _is_terminal() and confirm(error.question, default=False)
+    return False
+
+
+def check_servable(repo: Repository) -> None:
+    """Refuse what has no index yet and is not a folder to make one of: servers ask nobody."""
+    check_root(repo.root)
+    if repo.home.named() is None:
+        check_extent(repo.root)
+
+
+def _is_terminal() -> bool:
+    return all(
         stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)
-    ):  # None: closed by the caller
-        return False
-    return click.confirm(f"{root}: no index yet. Build it now?", default=True, err=True)
+    )  # None: closed by the caller
 
 
-def _build(repo: Repository, whose: str) -> None:
+def _build(repo: Repository, whose: str, anywhere: bool) -> None:
     from assay.cli.progress import Bar
 
     bar = Bar()
     try:
-        report = repo.refresh(progress=bar)
+        report = repo.refresh(progress=bar, anywhere=anywhere)
     finally:
         bar.close()
     if report.mode != "fresh":
-        click.echo(f"{whose}indexed {counted(report.files, 'file')} in {report.seconds:.1f} s", err=True)
+        echo(f"{whose}indexed {counted(report.files, 'file')} in {report.seconds:.1f} s", err=True)
     if report.problems:
-        click.echo(f"{whose}{len(report.problems)} files could not be read; assay index -v lists them", err=True)
+        echo(f"{whose}{len(report.problems)} files could not be read; assay index -v lists them", err=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from assay import json_answers
-from assay.cli.common import format_option, print_json
+from assay.cli.common import Part, echo, echo_styled, format_option, print_json
 from assay.cli.filters import FilterOptions, filter_options
 from assay.cli.opening import repository_options
 from assay.cli.progress import Bar
@@ -67,26 +67,22 @@ def command(
     else:
         _print(found, repo, chunker)
         if stale:
-            click.echo(f"{len(stale)} files changed since they were indexed; run: {repo.indexing}", err=True)
+            echo(f"{len(stale)} files changed since they were indexed; run: {repo.indexing}", err=True)
     raise click.exceptions.Exit(0 if found else 1)
 
 
 def _print(found: list[Found], repo: Repository, chunker: str | None) -> None:
     """One result after the other; words of the query stand out in a terminal."""
     if not found:
-        click.echo(f"nothing found among {repo.searched(chunker)}")
+        echo(f"nothing found among {repo.searched(chunker)}")
     for number, one in enumerate(found):
         if number:
-            click.echo()
-        title = f"  {click.style(one.title, bold=True)}" if one.title else ""
-        click.echo(click.style(one.place, fg="cyan") + title)
+            echo()
+        title: list[Part] = ["  ", (one.title, {"bold": True})] if one.title else []
+        echo_styled((one.place, {"fg": "cyan"}), *title)
         for line in one.snippet():
-            click.echo(
-                "    "
-                + "".join(
-                    click.style(text, fg="yellow", bold=True) if hit else text for text, hit in one.marked(_shown(line))
-                )
-            )
+            marked = one.marked(_shown(line))
+            echo_styled("    ", *((text, {"fg": "yellow", "bold": True}) if hit else text for text, hit in marked))
 
 
 def _shown(line: str) -> str:

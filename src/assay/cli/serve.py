@@ -7,11 +7,12 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import find_root, roots_options
-from assay.cli.opening import repository_at
+from assay.cli.common import echo, find_root, roots_options
+from assay.cli.opening import check_servable, repository_at
 from assay.errors import AssayError
 from assay.extras import install
 from assay.repository import Repository
+from assay.system.owned import FOLDER
 from assay.workspace import Workspace
 
 
@@ -73,13 +74,13 @@ def command(
     access = Access(host, token, frozenset(name.lower() for name in names))
     repo = repository_at(roots, index_dir)
     for one in repo.members.values():
-        if not one.root.is_dir():
-            raise AssayError(f"{one.root}: no such folder")
+        check_servable(one)
+    repo.ignored_settings  # noqa: B018 (warns now, not with the first request)
     listening = listen(host, port)
     with closing(listening), resident_of(repo, index_dir, not no_watch, partly=True) as resident:
         where = ", ".join(map(str, resident.roots))
-        click.echo(f"serving {where} at http://{access.shown}:{listening.getsockname()[1]} (Ctrl-C stops it)")
-        run(application(Bench(resident, runs_file or _own_folder(repo) / ".assay" / "runs.db"), access), listening)
+        echo(f"serving {where} at http://{access.shown}:{listening.getsockname()[1]} (Ctrl-C stops it)")
+        run(application(Bench(resident, runs_file or _own_folder(repo) / FOLDER / "runs.db"), access), listening)
 
 
 def _own_folder(repo: Repository) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from assay import json_answers
-from assay.cli.common import format_option, print_json
+from assay.cli.common import echo, format_option, print_json
 from assay.cli.opening import repository_options
 from assay.repository import Repository
 from assay.retrieve.names import NoSuchSymbol
@@ -32,6 +32,6 @@ def command(pattern: str, repo: Repository, limit: int, kind: str | None, form: 
     if not found:
         raise NoSuchSymbol(pattern, nearest(pattern.strip("*?"), repo.index.names()))
     for item in found[:limit]:
-        click.echo(f"{item.path}:{item.start}  {item.kind} {item.symbol}  {item.signature}")
+        echo(f"{item.path}:{item.start}  {item.kind} {item.symbol}  {item.signature}")
     if len(found) > limit:
-        click.echo(f"… and {len(found) - limit} more; -n shows more", err=True)
+        echo(f"… and {len(found) - limit} more; -n shows more", err=True)

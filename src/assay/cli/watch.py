@@ -8,10 +8,9 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import find_repository, roots_options
-from assay.cli.opening import repository_at
+from assay.cli.common import echo, find_repository, roots_options
+from assay.cli.opening import check_servable, repository_at
 from assay.ingest.report import Report
-from assay.ingest.walk import check_root
 from assay.live.hints import ANYWAY, Watching, watcher
 from assay.live.keeper import Ended, Event, Keeper, Went
 from assay.repository import Repository
@@ -36,7 +35,7 @@ def command(roots: tuple[str, ...], index_dir: Path | None, poll: float | None) 
     """
     members = repository_at(roots, index_dir, find_repository).members
     for one in members.values():
-        check_root(one.root)
+        check_servable(one)
     if poll is None:
         watcher()  # says so if it cannot
     keepers = [_keeper(label, one, poll) for label, one in members.items()]
@@ -100,4 +99,4 @@ def _done(report: Report) -> str:
 
 
 def _say(text: str) -> None:
-    click.echo(f"{time.strftime('%H:%M:%S')} {text}", err=True)
+    echo(f"{time.strftime('%H:%M:%S')} {text}", err=True)

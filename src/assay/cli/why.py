@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from assay import json_answers
-from assay.cli.common import format_option, print_json
+from assay.cli.common import echo, format_option, print_json
 from assay.cli.opening import repository_options
 from assay.cli.ranking import profile_option, session_option
 from assay.repository import Repository
@@ -35,6 +35,6 @@ def command(
         return
     for number, one in enumerate(found):
         if number:
-            click.echo()
+            echo()
         for line in told(one):
-            click.echo(line)
+            echo(line)

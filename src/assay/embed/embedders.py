@@ -10,6 +10,7 @@ from typing import NamedTuple
 from assay.embed.vectors import Embedder, Role, Vectors
 from assay.errors import AssayError
 from assay.extras import install
+from assay.store.arrays import DAMAGE
 from assay.store.vectors import VectorStore
 
 __all__ = ["DEFAULT", "WAYS", "Embedder", "Role", "Vectors", "embedder"]
@@ -72,7 +73,7 @@ def _lsa(wanted: Wanted) -> Embedder:
     for state in store.states(wanted.known.name if wanted.known else "lsa:"):
         try:
             trained = lsa.restored(state)
-        except (ValueError, KeyError, OSError, EOFError):
+        except DAMAGE:
             continue
         if wanted.known or (wanted.before in (None, trained.name) and trained.fits(wanted.corpus)):
             return trained

@@ -43,13 +43,14 @@ class Features:
         texts = [terms(one.text) for one in candidates]
         rarity = self._rarity or _rarity_among(texts)
         weights = {term: rarity(term) for term in asked}
+        pairs = {pair: min(weights[one] for one in pair) for pair in pairwise(asked)}
         best = max((one.score for one in candidates), default=0.0)
         return [
             {
                 "score": one.score / best if best > 0 else 0.0,
                 "coverage": _coverage(weights, set(text)),
                 "title": _coverage(weights, set(terms(one.title))),
-                "pairs": _pairs(asked, text, weights),
+                "pairs": _pairs(pairs, text, weights),
                 "proximity": _proximity(text, weights),
                 "phrase": float(_has_phrase(text, asked)),
             }
@@ -67,9 +68,8 @@ def _coverage(weights: Mapping[str, float], found: set[str]) -> float:
     return sum(weight for term, weight in weights.items() if term in found) / total if total else 0.0
 
 
-def _pairs(asked: Sequence[str], text: Sequence[str], weights: Mapping[str, float]) -> float:
+def _pairs(pairs: Mapping[tuple[str, str], float], text: Sequence[str], weights: Mapping[str, float]) -> float:
     """Pairs of neighbours in the query by the rarity of the commoner word: the share that stands close and in order in the text."""
-    pairs = {pair: min(weights[one] for one in pair) for pair in pairwise(asked)}
     if not (total := sum(pairs.values())):
         return 0.0
     near = {

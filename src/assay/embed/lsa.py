@@ -12,16 +12,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.embed.sparse import Sparse, counted, frequencies
 from assay.embed.vectors import Role, Vectors, unit
-from assay.store.arrays import strings, strings_of
+from assay.store.arrays import members_in, strings, strings_of
 from assay.store.files import content_hash
-from assay.store.mapped import HEADERS
 from assay.text.terms import terms
 
 DIMENSIONS = 200  # from 150 to 250 Cranfield ranks alike, with 100 and 400 worse
@@ -83,10 +81,11 @@ class Lsa:
 
 def restored(data: bytes) -> Lsa:
     """The table that `stored` wrote; ValueError and its like for anything else."""
-    with HEADERS, np.load(io.BytesIO(data), allow_pickle=False) as file:
-        arrays: dict[str, Any] = {name: file[name] for name in file.files}
-    names = strings_of(arrays, "term")
-    return Lsa(tuple(names[place] for place in range(len(names))), arrays["table"], arrays["texts"])
+    arrays = members_in(data)
+    names, table, texts = strings_of(arrays, "term"), arrays["table"], arrays["texts"]
+    if (table.dtype.str, table.ndim, texts.dtype.str, texts.ndim) != ("<f2", 2, "<u8", 1) or len(table) != len(names):
+        raise ValueError("not a table of words")
+    return Lsa(tuple(names[place] for place in range(len(names))), table, texts)
 
 
 def train(texts: Sequence[str], dimensions: int = DIMENSIONS) -> Lsa:

@@ -116,9 +116,12 @@ def prepare(
     chosen = embedder(spec, texts, store, root, key_variable, before=stored.known.name if stored else "")
     rows = _embedded(chosen, texts, store, progress)
     with home.writing():
-        made = {"key": arrays.key(FORMAT, key), "vectors": rows, **arrays.strings("model", [chosen.name])}
-        arrays.write(path, made)
+        arrays.write(path, _arrays(key, rows, chosen.name))
     return Meaning(chosen, rows, store)
+
+
+def _arrays(key: str, rows: Vectors, model: str) -> dict[str, arrays.Array]:
+    return {"key": arrays.key(FORMAT, key), "vectors": rows, **arrays.strings("model", [model])}
 
 
 class _Stored(NamedTuple):
@@ -147,7 +150,7 @@ def _key(home: Home, chunker: str, spec: str) -> str:
 def _stored(path: Path) -> _Stored | None:
     """The vectors of a file; None when there are none that can be read."""
     try:
-        found = arrays.mapped(path, FORMAT, "the file of vectors")
+        found = arrays.mapped(path, FORMAT, "the file of vectors", _arrays("", np.zeros((0, 0), np.float32), ""))
     except (OSError, UnusableIndex):
         return None
     rows = found["vectors"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import email.utils
 import http.client
-import ipaddress
 import json
 import os
 import re
@@ -17,6 +16,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit, urlunsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Request, build_opener
 
+from assay.config.servers import is_loopback, origin_of, require_encryption, settings_for
 from assay.errors import AssayError
 
 TIMEOUT = 60.0  # seconds for one answer: a busy server on a processor needs tens
@@ -174,17 +174,16 @@ _HINTS = {
 
 
 def server(argument: str, path: str, key_variable: str = "") -> Server:
-    """A server from `URL[#MODEL]`; `path`, such as embeddings, is added where the address stops before it."""
+    """A server from `URL[#MODEL]`; `path`, such as embeddings, is added where the address stops before it.
+
+    Without a key variable, it is the one that the user's configuration has for this server.
+    """
     url, _, model = argument.partition("#")
-    try:
-        address = urlsplit(url)
-        host, port = address.hostname, address.port
-    except ValueError as error:
-        raise AssayError(f"'{url}' is no address: {error}") from None
-    if not host or port == 0 or address.scheme not in ("http", "https"):
-        raise AssayError(f"'{url}' is no address; write for example http://127.0.0.1:8080/v1#MODEL")
-    if address.username is not None:
-        raise AssayError("an address may not hold a password; name the environment variable of the key instead")
+    origin = origin_of(url)
+    require_encryption(origin)
+    if not key_variable and (entry := settings_for(origin)):
+        key_variable = entry.key_variable
+    address = urlsplit(url)
     base = address.path.rstrip("/") or "/v1"
     whole = base if base.endswith(f"/{path}") else f"{base}/{path}"
     return Server(urlunsplit(address._replace(path=whole)), model, key_variable)
@@ -285,11 +284,7 @@ def _retry_after(value: str | None) -> float | None:
 
 def _opener(host: str) -> OpenerDirector:
     """Goes through the environment's proxies, but never to reach this very machine."""
-    try:
-        here = ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        here = host == "localhost" or host.endswith(".localhost")
-    return build_opener(ProxyHandler({}) if here else ProxyHandler(), _NoRedirect())
+    return build_opener(ProxyHandler({}) if is_loopback(host) else ProxyHandler(), _NoRedirect())
 
 
 def _shown(body: bytes) -> str:

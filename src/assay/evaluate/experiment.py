@@ -11,6 +11,9 @@ from typing import Any
 
 from assay.errors import AssayError
 from assay.evaluate.files import write_text
+from assay.system.inputs import read_text
+
+_LARGEST = 16_000_000  # bytes of a log of experiments
 
 _HEADING = re.compile(r"^## Experiment (\d+): (.*)$", re.MULTILINE)
 _OPEN = "(open: `assay eval experiment conclude` fills this in)"
@@ -126,8 +129,6 @@ def _one_line(text: str) -> str:
 
 def _read(log: Path) -> str:
     try:
-        return log.read_text("utf-8")
+        return read_text(log, _LARGEST)
     except FileNotFoundError:
         return ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise AssayError(f"{log}: cannot be read ({error})") from None

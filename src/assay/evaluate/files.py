@@ -1,4 +1,4 @@
-"""Writing a file in a single step."""
+"""Files that measuring writes: each in a single step, those of the repository inside of it."""
 
 from __future__ import annotations
 
@@ -22,3 +22,11 @@ def write_text(path: Path, text: str) -> None:
         raise AssayError(f"{path}: cannot be written as UTF-8 ({error.object[error.start]!r}); remove it") from None
     except OSError as error:
         raise AssayError(f"{path}: cannot be written ({error.strerror or error}); give another place") from None
+
+
+def file_of(root: Path, name: str) -> Path:
+    """Return the path of a repository's own file; raise AssayError when a link there leads out of the repository."""
+    path = root / name
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+        raise AssayError(f"{path}: a link leads out of the repository; name another file")
+    return path

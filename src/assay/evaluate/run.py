@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 import os
 import platform
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,11 +23,13 @@ import numpy as np
 from assay import __version__
 from assay.core.golden import GoldenQuery, GoldenSet
 from assay.core.hits import Hit, Response
+from assay.errors import AssayError
 from assay.evaluate.judging import judge
 from assay.evaluate.matching import Matcher, matcher
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.summary import summarise
 from assay.evaluate.systems.protocol import System, SystemDied, SystemFailed
+from assay.git import Git
 
 _KEEP_EVERY = 0.5  # seconds of answers a killed run may lose
 _DEATHS = 3  # in a row before the rest of the queries is given up
@@ -254,12 +256,7 @@ def _warnings(golden: GoldenSet, system: System, searched: Path) -> list[str]:
 
 def _environment(root: Path) -> dict[str, Any]:
     facts: dict[str, Any] = {"platform": sys.platform, "machine": platform.machine(), "cpus": os.cpu_count()}
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, check=False
-        )
-        if done.returncode == 0:
-            facts["commit"] = done.stdout.strip()
-    except OSError:
-        pass
+    with contextlib.suppress(AssayError):  # no git, or it does not trust the folder
+        if commit := Git(root).revision("HEAD"):
+            facts["commit"] = commit
     return facts

@@ -26,6 +26,8 @@ from assay.evaluate.judging import JUDGING_VERSION, judge
 from assay.evaluate.matching import matcher
 from assay.evaluate.metrics.judged import Judged
 from assay.evaluate.rows import ANSWER, NOT_ASKED, OnlyRepository, OnlyTags, golden_queries, response, response_row
+from assay.system.database import check_schema, connect, statements, was_interrupted
+from assay.system.owned import FOLDER, UnsafeFolder, check_folder, make_folder, owners
 from assay.text.identifiers import nearest
 
 SCHEMA_VERSION = 1
@@ -48,6 +50,7 @@ CREATE TABLE eval_judged (
     run_id TEXT, matching TEXT, version INTEGER, name TEXT, kind TEXT, data BLOB, PRIMARY KEY (run_id, matching, name)
 ) WITHOUT ROWID;
 """
+_MADE_BY = statements(_SCHEMA)
 
 
 class NoSuchRun(AssayError):
@@ -102,15 +105,21 @@ class RunStore:
     @contextlib.contextmanager
     def open(cls, path: Path, write: bool = False, wait: float = WAIT) -> Iterator[RunStore]:
         """The store at this path; made when it is to be written and does not exist. Waits so many seconds for another writer."""
-        if not write and not path.exists():
-            raise _no_runs(path)
         try:
-            if write:
+            if path.parent.name == FOLDER:
+                check_folder(path.parent, owners())
+                from assay.git import refuse_tracked
+
+                refuse_tracked(path.parent, again=False)
+                if write:
+                    make_folder(path.parent)
+            elif write:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                if path.parent.name == ".assay" and not (path.parent / ".gitignore").exists():
-                    (path.parent / ".gitignore").write_text("*\n")
-            uri = f"{path.resolve().as_uri()}?mode={'rwc' if write else 'ro'}"
-            connection = sqlite3.connect(uri, uri=True, timeout=wait, isolation_level=None, check_same_thread=False)
+            if not write and not path.exists():
+                raise _no_runs(path)
+            connection = connect(path, "rwc" if write else "ro", wait, any_thread=True)
+        except UnsafeFolder as error:
+            raise AssayError(f"{error.problem}. {error.remedy}, or give another file with --runs FILE.") from None
         except (OSError, sqlite3.Error) as error:
             raise _unusable(path, error) from None
         try:
@@ -123,12 +132,14 @@ class RunStore:
             connection.close()
 
     def _prepare(self, write: bool) -> None:
+        if not write:
+            _roll_back(self.path)
         if self._version() == 0 and not self._tables():
             if not write:
                 raise _no_runs(self.path)
             with self._transaction():
                 if not self._tables():  # nobody was faster
-                    for statement in filter(str.strip, _SCHEMA.split(";")):
+                    for statement in _MADE_BY:
                         self._db.execute(statement)
                     self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         version = self._version()
@@ -139,6 +150,7 @@ class RunStore:
                 f"{self.path}: the run file has format {version}, this version of assay reads {SCHEMA_VERSION}. "
                 "Use the assay that wrote it, or give another file with --runs FILE."
             )
+        check_schema(self._db, _MADE_BY)
 
     def _version(self) -> int:
         return int(self._db.execute("PRAGMA user_version").fetchone()[0])
@@ -346,6 +358,13 @@ def _no_runs(path: Path) -> NoSuchRun:
     return NoSuchRun(f"{path}: no runs yet. Make one with: assay eval run --golden PATH --system SPEC")
 
 
+def _roll_back(path: Path) -> None:
+    """Undo what a killed writer left half written: a connection that only reads cannot, and would refuse the file."""
+    if path.with_name(f"{path.name}-journal").exists():
+        with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path, timeout=WAIT)) as connection:
+            connection.execute("SELECT count(*) FROM sqlite_master")
+
+
 def _unusable(path: Path, error: Exception) -> AssayError:
     said = str(error)
     if "locked" in said:
@@ -354,7 +373,7 @@ def _unusable(path: Path, error: Exception) -> AssayError:
         )
     if "readonly" in said or "unable to open" in said or isinstance(error, OSError):
         return AssayError(f"{path}: cannot write or open the run file ({said}). Give another place with --runs FILE.")
-    if "not a database" in said or "malformed" in said:
+    if "not a database" in said or "malformed" in said or "other tables" in said or was_interrupted(error):
         return AssayError(
             f"{path}: not a run file, or damaged ({said}). Move it away, or give another with --runs FILE."
         )

@@ -18,8 +18,10 @@ from assay.evaluate.metrics.judged import Floats, Judged
 from assay.evaluate.metrics.kernel import first_rank
 from assay.evaluate.metrics.measures import Measure, UnknownMeasure, defaults, mean, parse
 from assay.evaluate.runs import RunInfo, RunStore
+from assay.system.inputs import read_json
 
 BASELINE_FORMAT = 1
+_LARGEST = 32_000_000  # bytes: a baseline of 100,000 queries
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,7 @@ def write_baseline(scores: Scores, path: Path) -> None:
 def read_baseline(path: Path) -> Scores:
     """Scores from a baseline file."""
     try:
-        raw = json.loads(path.read_text("utf-8"))
+        raw = read_json(path, _LARGEST)
         if raw["assay_baseline"] != BASELINE_FORMAT:
             raise AssayError(
                 f"{path}: a baseline of format {raw['assay_baseline']}; this version of assay reads {BASELINE_FORMAT}"

@@ -6,30 +6,25 @@ opened, read or written, everything is parsed again and nothing is lost.
 
 from __future__ import annotations
 
-import subprocess
 import time
-import zlib
 from pathlib import Path
 
+from assay.git import find_place
 from assay.ingest.facts import Extracted
 from assay.ingest.version import extractor_version
 from assay.store.disk_cache import DiskCache
+from assay.store.seal import code
 
 UNUSED_DAYS = 30  # parses not asked for in this long are dropped
 
 _PARSED = "CREATE TABLE IF NOT EXISTS parsed (key BLOB PRIMARY KEY, facts BLOB, texts BLOB, lines INTEGER, day INTEGER, sum INTEGER)"
 
 
-def cache_path(root: Path, own_folder: Path) -> Path:
-    """Shared by all worktrees of a repository."""
-    try:
-        command = ["git", "-C", str(root), "rev-parse", "--path-format=absolute", "--git-common-dir"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode == 0 and done.stdout.strip():
-            return Path(done.stdout.strip()) / "assay" / "parses.db"
-    except OSError:
-        pass
-    return own_folder / "parses.db"
+def cache_path(root: Path, own_folder: Path, name: str = "parses.db") -> Path:
+    """Return a cache's file: shared by all worktrees of a repository, or the index's own where that is not safe."""
+    place = find_place(root)
+    shared = place.shared_folder() if place else None
+    return (shared or own_folder) / name
 
 
 class ParseCache(DiskCache):
@@ -51,12 +46,12 @@ class ParseCache(DiskCache):
         facts, texts, lines, day, total = found[0]
         if day != self._today:
             self.read("UPDATE parsed SET day = ? WHERE key = ?", (self._today, key))
-        return Extracted(facts, texts, lines) if total == _sum(facts, texts) else None
+        return Extracted(facts, texts, lines) if total == code(key, facts, texts, lines) else None
 
     def put_all(self, rows: list[tuple[bytes, str, Extracted]]) -> None:
         values = [
-            (self._key(digest, language), e.facts, e.texts, e.lines, self._today, _sum(e.facts, e.texts))
-            for digest, language, e in rows
+            (key, e.facts, e.texts, e.lines, self._today, code(key, e.facts, e.texts, e.lines))
+            for key, e in ((self._key(digest, language), e) for digest, language, e in rows)
         ]
         self.write("INSERT OR REPLACE INTO parsed VALUES (?, ?, ?, ?, ?, ?)", values)
 
@@ -67,7 +62,3 @@ class ParseCache(DiskCache):
             "DELETE FROM parsed WHERE day < ? OR substr(key, -?) != ?",
             [(self._today - UNUSED_DAYS, len(suffix), suffix)],
         )
-
-
-def _sum(facts: bytes, texts: bytes) -> int:
-    return zlib.crc32(texts, zlib.crc32(facts))

@@ -22,8 +22,9 @@ _GENERIC = re.compile(r"(?:::)?<[\w\s,.:<>?&\[\]'|*\x02]*>(?=[\x01\x03.:]|$)")
 _PREFIX = re.compile(
     r"^(?:await|new|yield|return|not|typeof|mut|ref|out|try|throw|co_await)\s+|^[&*!+~-]+|^\.\.\.|^\*\*"
 )
-_CAST = re.compile(r"\s+as[!?]?\s+")
+_CAST = re.compile(r"(?<!\s)\s++as[!?]?\s+")
 _ARROWS = re.compile(r"\?\.|!\.|\?->|->|::|&\.|!!\.|\\|(?<=[\w\x01\x02]):(?=[A-Za-z_]\w*(?:[\x01.:]|$))")
+_OPTIONAL = re.compile(r"(?<![!?])[!?]++\.")  # as left by `a?` and `.b` on the next line
 _BLOCK = re.compile(r"\s+do(?:\s.*)?$", re.S)  # Ruby
 _VALID = re.compile(r"(?:\?|''|[\w$@#]+[!?\x04\x05]?)[\x01\x02\x03]*(?:\.[\w$#]+[!?\x04\x05]?[\x01\x02\x03]*)*")
 _TAIL = re.compile(r"\.([\w$]+[!?\x04\x05]?[\x01\x02]*)$")
@@ -44,6 +45,7 @@ for _ in range(2):
 _CALLED, _TAKEN = re.compile(rf"\({_INSIDE}\)"), re.compile(rf"\[{_INSIDE}\]")
 _CALLS = re.compile(rf"\w++(?:\.\w++|{_CALLED.pattern}|{_TAKEN.pattern})*+")
 _MARKS = str.maketrans({"\x01": "()", "\x02": "[]", "\x03": "{}", "\x04": "?", "\x05": "!"})
+_RESERVED = str.maketrans(dict.fromkeys(map(chr, range(8)), " "))  # source text never holds what stands for a mark
 
 
 @lru_cache(maxsize=65536)
@@ -58,7 +60,7 @@ def chain(text: str, loose: bool = False) -> str:
         return ""
     if _CALLS.fullmatch(text):
         return "" if text[0].isdigit() else _TAKEN.sub("[]", _CALLED.sub("()", text))
-    text = _STRING.sub("''", text.strip().lstrip(":\\"))
+    text = _STRING.sub("''", text.translate(_RESERVED).strip().lstrip(":\\"))
     if loose:
         text = _NAME_END.sub(lambda m: "\x04" if m.group() == "?" else "\x05", text)
     while True:
@@ -77,7 +79,7 @@ def chain(text: str, loose: bool = False) -> str:
         stripped = text
         text = _PREFIX.sub("", text)
     text = _GENERIC.sub("", _BLOCK.sub("", text.lstrip("\\")))
-    text = _SPACE.sub("", _ARROWS.sub(".", text)).rstrip("!?;")
+    text = _OPTIONAL.sub(".", _SPACE.sub("", _ARROWS.sub(".", text))).rstrip("!?;")
     if text.startswith("\x01."):
         text = "?" + text[1:]
     elif text == "\x02" or text.startswith("\x02."):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import msgspec
 from assay.ingest.log import CommitFacts, Names
 from assay.ingest.version import history_version
 from assay.store.disk_cache import DiskCache
+from assay.store.seal import code
 
 _TABLES = ("commits", "names")  # messages and files of commits; names in their patches
 _AT_ONCE = 500  # ids in one question: SQLite allows a thousand
@@ -46,7 +46,7 @@ class CommitCache(DiskCache):
             keys = {_key(one): one for one in ids[start : start + _AT_ONCE]}
             marks = ",".join("?" * len(keys))
             for key, value, total in self.read(f"SELECT * FROM {table} WHERE key IN ({marks})", tuple(keys)):
-                if total == zlib.crc32(value):
+                if total == code(key, value):
                     yield keys[key], value
 
     def _put(self, table: str, values: Mapping[str, object]) -> None:
@@ -56,7 +56,7 @@ class CommitCache(DiskCache):
         version = history_version().encode()
         self.write(f"DELETE FROM {table} WHERE substr(key, 1, ?) != ?", [(len(version), version)])
         encoded = [(_key(one), msgspec.msgpack.encode(value)) for one, value in values.items()]
-        rows = [(key, value, zlib.crc32(value)) for key, value in encoded]
+        rows = [(key, value, code(key, value)) for key, value in encoded]
         self.write(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)", rows)
 
 

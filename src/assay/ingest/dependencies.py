@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from assay.store.arrays import members
+
 NAME = "dependencies.npz"
 
 Hashes = npt.NDArray[Any]
@@ -56,8 +58,15 @@ class Dependencies:
 
     @classmethod
     def load(cls, folder: Path) -> Dependencies:
-        with np.load(folder / NAME) as data:
-            return cls(data["askers"], data["questions"])
+        """Those of a generation; raises nearly anything when they are damaged."""
+        data = members(folder / NAME, verify=True)
+        askers, questions = data["askers"], data["questions"]
+        if (
+            not askers.dtype == questions.dtype == "<u4"
+            or not len(askers) == len(questions) == askers.size == questions.size
+        ):
+            raise ValueError("not the dependencies that are written")
+        return cls(askers, questions)
 
     def save(self, folder: Path) -> None:
         np.savez(folder / NAME, askers=self._askers, questions=self._questions)

@@ -11,8 +11,8 @@ from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 
+from assay.git import Listing
 from assay.ingest.compare import changed_documents, compare, known_documents
-from assay.ingest.listing import Listing
 from assay.ingest.version import index_version, word_files
 from assay.ingest.walk import Scan, scan
 from assay.store.files import RACY_SECONDS

@@ -10,6 +10,7 @@ from pathlib import Path
 from assay.errors import AssayError
 from assay.git import Git
 from assay.ingest import log
+from assay.ingest.cache import cache_path
 from assay.ingest.commit_cache import CommitCache
 from assay.ingest.report import Progress
 from assay.ingest.version import history_version
@@ -20,27 +21,28 @@ from assay.store.layout import Home
 MOST_PATCHES = 2_000  # newest commits whose patches are read: patches cost ten times what the names of files do
 
 
-def remember(root: Path, home: Home, progress: Progress) -> None:
-    """Makes the history lead up to HEAD. Where there is no history to read, there is none, and that is no error."""
+def remember(root: Path, home: Home, progress: Progress) -> list[str]:
+    """Bring the history up to HEAD and return why that failed. Where there is no history to read, there is none, and that is no failure."""
     path = home.folder / history.NAME
     try:
         git = Git(root)
         place = log.place(git)
         if place is None:
             path.unlink(missing_ok=True)
-            return
+            return []
         key = f"{place.head} {history_version()} {place.prefix}"
         if history.key_of(path) == key:
-            return
-        commits = _commits(git, place, progress)
-    except AssayError:  # git is not there, or cannot read its own repository
-        return
+            return []
+        commits = _commits(git, place, home, progress)
+    except AssayError as error:  # git is not there, does not trust the folder, or cannot read its own repository
+        return [str(error)]
     history.write(path, key, commits)
+    return []
 
 
-def _commits(git: Git, place: log.Place, progress: Progress) -> list[Commit]:
+def _commits(git: Git, place: log.Place, home: Home, progress: Progress) -> list[Commit]:
     ids = log.newest(git, place)
-    cache = CommitCache(place.shared / "assay" / "commits.db")
+    cache = CommitCache(cache_path(git.root, home.folder, "commits.db"))
     try:
         known = cache.commits(ids)
         missing = [one for one in ids if one not in known]

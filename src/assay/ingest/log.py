@@ -10,7 +10,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
 import msgspec
@@ -30,8 +29,7 @@ MOST_GAPS = 100  # times that git is started again after a commit it cannot show
 _FIELDS = ("%H", "%ct", "%an <%ae>", "%B")
 _COMMON = (
     "--no-walk=unsorted", "--stdin", "--encoding=UTF-8", "--find-renames=50%", "-l400", "--no-relative",
-    "--no-color", "--no-ext-diff", "--no-textconv", "--submodule=short", "--ignore-submodules=all",
-    "--no-show-signature", "--no-notes", "--no-mailmap", "--src-prefix=a/", "--dst-prefix=b/",
+    "--no-color", "--submodule=short", "--no-notes", "--no-mailmap", "--src-prefix=a/", "--dst-prefix=b/",
 )  # fmt: skip
 # a line that starts with NUL opens a commit; nothing else in a log can
 _FILES = ("--format=" + "".join("%x00" + one for one in _FIELDS) + "%x00", "--raw", "--no-abbrev")
@@ -60,22 +58,18 @@ class Place:
 
     head: str
     prefix: str  # of the folder below the top, "" or ending in /
-    shared: Path  # the folder that all worktrees share
 
 
 def place(git: Git) -> Place | None:
     """Where the folder stands; None outside of repositories and in those without a commit."""
-    said = git.ask("rev-parse", "--path-format=absolute", "--git-common-dir", "--show-prefix", "HEAD^{commit}")
-    if said is None:
-        return None
-    lines = said.splitlines()
-    return Place(lines[-1], lines[1] if len(lines) > 2 else "", Path(lines[0]))
+    head = git.revision("HEAD")
+    return Place(head, git.prefix) if head else None
 
 
 def newest(git: Git, place: Place) -> list[str]:
     """The newest commits that lead up to HEAD; no merges, which say nothing of their own, and none without a parent, to which all files look new."""
-    if git.ask("config", "--get-regexp", r"^remote\..*\.promisor$"):
-        return []  # a partial clone would fetch every file it is asked to compare
+    if git.partial:
+        return []  # most of the files to compare are not there
     only = ("--", ".") if place.prefix else ("--",)
     bounds = (f"--max-count={MOST_COMMITS}", "--min-parents=1", "--max-parents=1")
     return (git.ask("rev-list", *bounds, place.head, *only) or "").split()
@@ -141,8 +135,7 @@ def _read_names(git: Git, ids: Sequence[str]) -> Iterator[tuple[str, Names]]:
         file.write(hunks.attributes())
         file.flush()
         settings = [f"core.attributesFile={file.name}", f"core.bigFileThreshold={MAX_BYTES}", *hunks.settings()]
-        options = [argument for setting in settings for argument in ("-c", setting)]
-        with git.lines(*options, "log", *_COMMON, *_PATCHES, told="\n".join(ids).encode()) as output:
+        with git.lines("log", *_COMMON, *_PATCHES, told="\n".join(ids).encode(), settings=settings) as output:
             last = yield from _names(iter(output))
     if last:  # which is whole only if git came to its end
         yield last

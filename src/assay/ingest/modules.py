@@ -155,10 +155,13 @@ def _js_alias(module: str, folder: str, text: str, table: Table) -> Place:
 @lru_cache(maxsize=1024)
 def _json(text: str) -> dict[str, object]:
     """JSON with comments and trailing commas, as tsconfig allows; {} when it is broken."""
-    text = re.sub(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', lambda m: m.group(1) or "", text, flags=re.S)
+    # what is not closed goes to the end: else it would be looked for again from every later place
+    text = re.sub(
+        r'("(?:[^"\\]|\\.)*+(?:"|\Z))|//[^\n]*|/\*.*?(?:\*/|\Z)', lambda m: m.group(1) or "", text, flags=re.S
+    )
     try:
-        value = json.loads(re.sub(r",(\s*[}\]])", r"\1", text))
-    except ValueError:
+        value = json.loads(re.sub(r",(\s*+[}\]])", r"\1", text))
+    except (ValueError, RecursionError):
         return {}
     return _object(value)
 

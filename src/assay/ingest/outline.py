@@ -8,24 +8,17 @@ from pathlib import Path
 from assay.diff import Change
 from assay.git import Git
 from assay.ingest import hunks
-from assay.ingest.extract import extract
 from assay.ingest.facts import SymbolFact, decode_facts, decode_texts
-from assay.ingest.languages import language_of
-from assay.ingest.parser import ParseTimeout
-from assay.ingest.walk import MAX_BYTES, read_source
+from assay.ingest.parse import TextParser
+from assay.ingest.walk import read_source
 
 _ANONYMOUS = re.compile(r"(^|\W)\$\d+")
 
 
-def outline(path: str, text: str) -> list[tuple[SymbolFact, str]]:
+def outline(parser: TextParser, path: str, text: str) -> list[tuple[SymbolFact, str]]:
     """The named definitions of a source text with their documentation, by the same extractor that indexes it."""
-    language = language_of(path)
-    data = text.encode()
-    if language is None or len(data) > MAX_BYTES:
-        return []
-    try:
-        extracted = extract(data, language)
-    except (ParseTimeout, RecursionError):
+    extracted = parser.extract(path, text.encode())
+    if extracted is None:
         return []
     symbols, texts = decode_facts(extracted.facts).symbols, decode_texts(extracted.texts).texts
     return [
@@ -41,11 +34,11 @@ def removed(git: Git, root: Path, changes: list[Change]) -> dict[str, list[Symbo
     if not suspects:
         return {}
     out: dict[str, list[SymbolFact]] = {}
-    with git.blobs() as blobs:
+    with git.blobs() as blobs, TextParser() as parser:
         for change in suspects:
             source = read_source(root, change.path, whole=True)
-            left = {fact.symbol for fact, _ in outline(change.path, source.data.decode())}
-            old = outline(change.before or change.path, blobs.text(change.old_blob))
+            left = {fact.symbol for fact, _ in outline(parser, change.path, source.data.decode())}
+            old = outline(parser, change.before or change.path, blobs.text(change.old_blob))
             out[change.path] = [fact for fact, _ in old if fact.symbol not in left]
     return {path: facts for path, facts in out.items() if facts}
 

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from assay.ingest.cache import ParseCache
 from assay.ingest.documents.facts import extract_passages, extract_sections
 from assay.ingest.documents.formats import FORMATS, format_of
-from assay.ingest.documents.opened import TooSlow, in_time
 from assay.ingest.extract import extract
 from assay.ingest.facts import Extracted
 from assay.ingest.languages import by_name, language_of
-from assay.ingest.parser import ParseTimeout
-from assay.ingest.walk import read_document, read_source
+from assay.ingest.walk import MAX_BYTES, read_document, read_source
 from assay.store.files import content_hash
-from assay.system.workers import begin_worker
+from assay.system.pool import Batch, Failure, Pool
 from assay.text import chunk
 from assay.text.chunk import Chunker
 
-ALONE_BYTES = 400_000  # less than this is parsed in this process: starting others would take longer
 BATCH_BYTES = 200_000  # handed to a worker at once
 AHEAD = 3  # batches per worker under way or waiting: no worker is idle, and a large repository is never in memory whole
+# processor time that a file may take: code is parsed at 1 MB/s or more; documents are packed, or made of pages
+SECONDS, SECONDS_PER_BYTE, MOST_SECONDS = 2.0, 1e-5, 20.0
 PUT_BYTES = 16_000_000  # of parses handed to the cache at once
 
 
@@ -101,69 +96,66 @@ def _tasks(root: Path, paths: Iterable[str], cache: ParseCache, chunker: Chunker
 
 
 def _parse_all(tasks: Iterator[_Task | Parsed]) -> Iterator[_Result | Parsed]:
-    """Parses tasks in the order they come: a few in this process, many on all cores. What is done is passed on."""
-    first: list[_Task] = []
-    size = 0
-    while size < ALONE_BYTES:
-        task = next(tasks, None)
-        if task is None:
-            yield from zip(first, map(_parse_one, first), strict=True)
-            return
-        if isinstance(task, Parsed):
-            yield task
-            continue
-        first.append(task)
-        size += len(task.data)
-    batches = _batches(chain(first, tasks))
-    while True:
-        waiting: deque[list[_Task]] = deque()
-        try:
-            yield from _parse_on_all_cores(batches, waiting)
-            return
-        except BrokenProcessPool:
-            # a file killed its worker (out of memory, a crash in a grammar): it is found by giving each a process of its own
-            for batch in waiting:
-                yield from zip(batch, map(_parse_isolated, batch), strict=True)
+    """Parse tasks on all cores, always in other processes: a file that hangs or crashes its parser costs that file.
 
-
-def _parse_on_all_cores(
-    batches: Iterator[list[_Task] | Parsed], waiting: deque[list[_Task]]
-) -> Iterator[_Result | Parsed]:
-    """Keeps all workers busy; `waiting` are the batches that were begun and not given yet."""
+    The order depends on the tasks alone. What is done already is passed on at once.
+    """
     workers = worker_count()
-    with ProcessPoolExecutor(workers, mp_context=_context(), initializer=begin_worker) as pool:
-        begun: deque[Future[list[Extracted | str]]] = deque()
-        try:
-            for batch in batches:
-                if isinstance(batch, Parsed):
-                    yield batch
-                    continue
-                waiting.append(batch)
-                begun.append(pool.submit(_parse_batch, batch))
-                if len(begun) > AHEAD * workers:
-                    yield from _oldest(waiting, begun)
-            while begun:
-                yield from _oldest(waiting, begun)
-        finally:
-            for future in begun:
-                future.cancel()
+    with Pool(_parse_one, _seconds, workers, _compile_query) as pool:
+        begun: deque[Batch[_Task, Extracted | str]] = deque()
+        for batch in _batches(tasks):
+            if isinstance(batch, Parsed):
+                yield batch
+                continue
+            begun.append(pool.submit(batch))
+            if len(begun) > AHEAD * workers:
+                yield from _results(begun.popleft())
+        while begun:
+            yield from _results(begun.popleft())
 
 
-def _oldest(waiting: deque[list[_Task]], begun: deque[Future[list[Extracted | str]]]) -> Iterable[_Result]:
-    results = begun[0].result()
-    begun.popleft()
-    return zip(waiting.popleft(), results, strict=True)
+class TextParser:
+    """Parses source texts that are no files of the tree, such as old versions, in a worker of its own; a context manager."""
+
+    def __init__(self) -> None:
+        self._pool = Pool(_parse_one, _seconds, 1, _compile_query)
+
+    def __enter__(self) -> TextParser:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the worker; the next text starts another."""
+        self._pool.close()
+
+    def extract(self, path: str, data: bytes) -> Extracted | None:
+        """Return the facts of a text; None when `path` names no language, or the text cannot be parsed."""
+        language = language_of(path)
+        if language is None or len(data) > MAX_BYTES:
+            return None
+        result = self._pool.run(_Task(path, language.name, data, b"", ""))
+        return None if isinstance(result, (Failure, str)) else result
+
+
+def _results(batch: Batch[_Task, Extracted | str]) -> Iterator[_Result]:
+    for task, result in batch.results():
+        yield task, _problem(result) if isinstance(result, Failure) else result
+
+
+def _problem(failure: Failure) -> str:
+    if failure.kind == "slow":
+        return f"takes too long to parse (more than {failure.limit:.2g} s)"
+    if failure.kind == "memory":
+        return f"needs too much memory to parse (more than {failure.limit / 1e6:.0f} MB)"
+    return "crashes the parser or needs too much memory"
 
 
 def worker_count() -> int:
     """One worker per core this process may use, within reason."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(cores, 16))
-
-
-def _context() -> multiprocessing.context.BaseContext:
-    """Fork where it exists: the workers need what is already loaded, and start at once."""
-    return multiprocessing.get_context("fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn")
 
 
 def _batches(tasks: Iterable[_Task | Parsed]) -> Iterator[list[_Task] | Parsed]:
@@ -183,8 +175,17 @@ def _batches(tasks: Iterable[_Task | Parsed]) -> Iterator[list[_Task] | Parsed]:
         yield batch
 
 
-def _parse_batch(tasks: list[_Task]) -> list[Extracted | str]:
-    return [_parse_one(task) for task in tasks]
+def _seconds(task: _Task) -> float:
+    form = FORMATS.get(task.language.partition("/")[0])
+    if form is not None and form.binary:
+        return MOST_SECONDS
+    return min(MOST_SECONDS, SECONDS + SECONDS_PER_BYTE * len(task.data))
+
+
+def _compile_query(task: _Task) -> object:
+    """Compile the query of a task's language, which takes up to 2 s the first time (Swift)."""
+    language = by_name().get(task.language)
+    return language and language.query_objects
 
 
 def _parse_one(task: _Task) -> Extracted | str:
@@ -193,19 +194,10 @@ def _parse_one(task: _Task) -> Extracted | str:
         form = FORMATS.get(name)
         if form is None:
             return extract(task.data, by_name()[name])
-        with in_time():
-            if chunker:
-                return extract_passages(task.data, form, chunk.parse(chunker.partition("@")[0]))
-            return extract_sections(task.data, form)
-    except (ParseTimeout, TooSlow):
-        return "takes too long to parse"
-    except (RecursionError, MemoryError) as error:
-        return f"cannot be parsed: {type(error).__name__}"
-
-
-def _parse_isolated(task: _Task) -> Extracted | str:
-    try:
-        with ProcessPoolExecutor(1, mp_context=_context(), initializer=begin_worker) as pool:
-            return pool.submit(_parse_one, task).result()
-    except BrokenProcessPool:
-        return "crashes the parser"
+        if chunker:
+            return extract_passages(task.data, form, chunk.parse(chunker.partition("@")[0]))
+        return extract_sections(task.data, form)
+    except MemoryError:
+        raise  # this worker has no more of it
+    except Exception as error:  # whatever a file does to us, the others are indexed
+        return f"cannot be parsed: {type(error).__name__}{f': {error}' if str(error) else ''}"

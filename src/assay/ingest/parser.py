@@ -1,21 +1,12 @@
-"""Parsing: source text → syntax tree, with a limit on the time one file may take."""
+"""Parsing: source text → syntax tree."""
 
 from __future__ import annotations
 
 from functools import cache
-from time import monotonic
 
 from tree_sitter import Node, Parser, Tree
 
 from assay.ingest.languages import Language
-
-PARSE_SECONDS = 20.0  # a file that takes longer is left out: it is data, not code
-LARGE = 200_000  # bytes; smaller files cannot take that long
-PIECE = 8192  # bytes handed to the parser at once, between two looks at the clock
-
-
-class ParseTimeout(Exception):
-    """The parser did not finish in PARSE_SECONDS."""
 
 
 @cache
@@ -24,15 +15,11 @@ def _parser(language: Language) -> Parser:
 
 
 def parse(source: bytes, language: Language) -> Tree:
-    parser = _parser(language)
-    if len(source) < LARGE:
-        return parser.parse(source)
-    deadline = monotonic() + PARSE_SECONDS
-    # handing the text out piece by piece is the only way to stop: the binding's progress callback crashes (tree-sitter 0.26.0)
-    tree = parser.parse(lambda at, _: source[at : at + PIECE] if monotonic() < deadline else b"")
-    if monotonic() >= deadline:
-        raise ParseTimeout
-    return tree
+    """Return the syntax tree of a text. Some texts take for ever: only a worker that can be killed may call this (see `parse_files`).
+
+    The binding's progress callback, which could stop the parser, crashes (tree-sitter 0.26.0).
+    """
+    return _parser(language).parse(source)
 
 
 def count_errors(root: Node) -> int:

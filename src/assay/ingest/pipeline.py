@@ -23,17 +23,29 @@ from assay.ingest.version import index_version
 from assay.ingest.walk import Scan, check_root, scan
 from assay.store.index import Index, NoIndex, UnusableIndex
 from assay.store.layout import Home
+from assay.store.seal import seal
+from assay.system.places import check_extent
 
 
-def index(root: Path, home: Home, rebuild: bool = False, progress: Progress | None = None) -> Report:
-    """Brings the index of `root` up to date and says what was done."""
+def index(
+    root: Path, home: Home, rebuild: bool = False, progress: Progress | None = None, anywhere: bool = False
+) -> Report:
+    """Brings the index of `root` up to date and says what was done.
+
+    Raises TooWide for the first index of a home directory or a file system's root, unless `anywhere` is given.
+    """
     progress = progress or Progress()
     started, since = time.monotonic(), time.time_ns()
     check_root(root)
+    first = home.named() is None
+    if first and not anywhere:
+        check_extent(root)
     with _no_collection(), home.writing(progress.waiting):
         found = scan(root)
         previous, reason = _previous(root, home)
-        cache = ParseCache(cache_path(root, home.folder))
+        parses = cache_path(root, home.folder)
+        kept = parses.exists()
+        cache = ParseCache(parses)
         try:
             report, documents = None, list[Parsed]()
             if previous is not None and not reason and not rebuild:
@@ -46,8 +58,14 @@ def index(root: Path, home: Home, rebuild: bool = False, progress: Progress | No
             if report is None:
                 report, documents = build(root, home, found, cache, progress, known_imports(previous))
                 report.reason = "a rebuild was asked for" if rebuild else reason
+            elif report.mode == "fresh" and previous is not None and not previous.sealed:
+                seal(previous.folder)  # it came from elsewhere, and was looked at in full
             report.skipped |= collect(root, home, found, cache, progress, documents, since)
-            remember(root, home, progress)
+            report.warnings = list(dict.fromkeys([*found.warnings, *remember(root, home, progress)]))
+        except Exception:
+            if first and not kept and home.named() is None:
+                _discard(cache, parses)
+            raise
         finally:
             cache.close()
             if previous is not None:
@@ -55,6 +73,14 @@ def index(root: Path, home: Home, rebuild: bool = False, progress: Progress | No
     report.documents = len(found.documents)
     report.seconds = time.monotonic() - started
     return report
+
+
+def _discard(cache: ParseCache, path: Path) -> None:
+    """Remove the parses of a first index that failed: there is nothing they would be a shortcut to. An interrupted one keeps them."""
+    cache.close()
+    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+        with contextlib.suppress(OSError):
+            path.with_name(name).unlink()
 
 
 @contextlib.contextmanager

@@ -36,12 +36,13 @@ def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
             raise Malformed(f"unknown wire type {wire}")
 
 
-def packed(data: int | bytes) -> list[int]:
-    """A repeated integer field, packed or a single value."""
+def packed(data: int | bytes, most: int) -> list[int]:
+    """The first values, at most `most`, of a repeated integer field, packed or a single value."""
     if isinstance(data, int):
-        return [data]
-    out, at = [], 0
-    while at < len(data):
+        return [data][:most]
+    out: list[int] = []
+    at = 0
+    while at < len(data) and len(out) < most:
         value, at = _varint(data, at)
         out.append(value)
     return out

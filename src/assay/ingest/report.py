@@ -23,4 +23,5 @@ class Report:
     reason: str = ""  # why an existing index was not used
     skipped: dict[str, str] = field(default_factory=dict)
     problems: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)  # about the repository as a whole
     notes: dict[str, str] = field(default_factory=dict)  # files that were read with a remark

@@ -17,6 +17,9 @@ from assay.store import catalogue as C
 from assay.store import edges as E
 from assay.store import postings as P
 
+_MOST_CONFIG_BYTES = 500_000  # of one manifest: those that people write have a few thousand
+_CONFIG_BYTES = 50_000_000  # of all of them, which are held in memory
+
 
 def accept(parsed: Parsed, report: Report) -> bool:
     """Files a parse result under what became of it; True when there is something to index."""
@@ -38,7 +41,12 @@ def note_problem(path: str, problem: str, report: Report) -> None:
 
 
 def read_configs(root: Path, found: Scan) -> dict[str, str]:
-    return {path: read_config(root, path) for path in found.configs}
+    """The texts of manifests; empty for those that are too large, alone or together."""
+    out, left = dict[str, str](), _CONFIG_BYTES
+    for path, file in found.configs.items():
+        out[path] = read_config(root, path) if file.size <= min(_MOST_CONFIG_BYTES, left) else ""
+        left -= len(out[path])
+    return out
 
 
 def file_row(number: int, parsed: Parsed, file: File, found: Scan) -> C.FileRow:

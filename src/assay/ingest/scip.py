@@ -23,6 +23,7 @@ from assay.store import catalogue as C
 from assay.store import edges as E
 from assay.store.index import Index
 from assay.store.layout import Home
+from assay.system.files import read_regular
 
 # field numbers of scip.proto
 _INDEX_DOCUMENTS, _DOCUMENT_PATH, _DOCUMENT_OCCURRENCES, _DOCUMENT_SYMBOLS = 2, 1, 2, 3
@@ -32,7 +33,13 @@ _RELATIONSHIP_SYMBOL, _RELATIONSHIP_IMPLEMENTATION = 1, 3
 _ROLE_DEFINITION, _ROLE_IMPORT = 1, 2
 
 CONFIDENCE = 1.0
-_DESCRIPTOR = re.compile(r"([\w$+-]+|`[^`]*`)(?:\(\w*\)\.|[#./:!])?$|([\w$+-]+)\(\w*\)\.$")
+_LARGEST = 512_000_000  # bytes of a SCIP file
+_MOST_OCCURRENCES = 5_000_000  # of all documents: 600 MB at worst
+_LONGEST_SYMBOL = 2_000  # characters; SCIP's own are a few hundred
+_LAST_LINE, _LAST_ROLE = 2**31 - 2, 2**31 - 1  # what scip.proto holds in an int32
+_RANGE = 4  # numbers that say where an occurrence is
+# begins where a name begins, so that a search takes linear time
+_DESCRIPTOR = re.compile(r"((?<![\w$+-])[\w$+-]+|`[^`]*`)(?:\(\w*\)\.|[#./:!])?$|(?<![\w$+-])([\w$+-]+)\(\w*\)\.$")
 
 
 @dataclass(slots=True)
@@ -90,15 +97,22 @@ def _merge(home: Home, index: Index, documents: list[_Document]) -> Merged:
 
 def _read(file: Path) -> list[_Document]:
     try:
-        data = file.read_bytes()
+        data = read_regular(file, _LARGEST)
     except OSError as error:
         raise AssayError(f"{file}: cannot be read ({error.strerror or error})") from None
+    documents: list[_Document] = []
+    symbols: dict[str, str] = {}  # each is named often and kept once
+    occurrences = 0
     try:
-        documents = [
-            _document(value)
-            for number, value in fields(data)
-            if number == _INDEX_DOCUMENTS and isinstance(value, bytes)
-        ]
+        for number, value in fields(data):
+            if number == _INDEX_DOCUMENTS and isinstance(value, bytes):
+                documents.append(_document(value, symbols))
+                occurrences += len(documents[-1].occurrences) + len(documents[-1].implementations) + 1
+                if occurrences > _MOST_OCCURRENCES:
+                    raise AssayError(
+                        f"{file}: more than {_MOST_OCCURRENCES:,} occurrences, which is the most that is read; "
+                        "make an index of each part of the repository and merge them one by one"
+                    )
     except (Malformed, UnicodeDecodeError) as error:
         raise AssayError(
             f"{file}: not a SCIP index ({error}). Make one with a SCIP indexer such as scip-python or scip-typescript"
@@ -108,7 +122,7 @@ def _read(file: Path) -> list[_Document]:
     return documents
 
 
-def _document(data: bytes) -> _Document:
+def _document(data: bytes, symbols: dict[str, str]) -> _Document:
     out = _Document("", [], [])
     for number, value in fields(data):
         if not isinstance(value, bytes):
@@ -120,13 +134,17 @@ def _document(data: bytes) -> _Document:
             symbol, roles = "", 0
             for inner, content in fields(value):
                 if inner == _OCCURRENCE_RANGE:
-                    place += packed(content)
+                    place += packed(content, _RANGE - len(place))
                 elif inner == _OCCURRENCE_SYMBOL and isinstance(content, bytes):
                     symbol = content.decode()
                 elif inner == _OCCURRENCE_ROLES and isinstance(content, int):
                     roles = content
-            if symbol and place:
-                out.occurrences.append((place[0] + 1, symbol, roles))
+            if symbol and place and len(symbol) <= _LONGEST_SYMBOL:
+                if place[0] > _LAST_LINE or roles > _LAST_ROLE:
+                    raise Malformed("a number is too large")
+                if len(out.occurrences) > _MOST_OCCURRENCES:
+                    raise Malformed(f"more than {_MOST_OCCURRENCES:,} occurrences in a document")
+                out.occurrences.append((place[0] + 1, symbols.setdefault(symbol, symbol), roles))
         elif number == _DOCUMENT_SYMBOLS:
             out.implementations += _implementations(value)
     return out
@@ -222,19 +240,33 @@ class _Spans:
         for rows in self._by_path.values():
             rows.sort(key=lambda r: (r.start, -r.end))
         self._starts = {path: [row.start for row in rows] for path, rows in self._by_path.items()}
+        self._ends = {path: max(row.end for row in rows) for path, rows in self._by_path.items()}
+        self._named: dict[tuple[str, str], list[C.SymbolRow]] = defaultdict(list)
+        for path, rows in self._by_path.items():
+            for row in rows:
+                self._named[path, row.name].append(row)
+        self._around: dict[tuple[str, int], C.SymbolRow | None] = {}
 
     def around(self, path: str, line: int) -> C.SymbolRow | None:
         """The innermost item on whose lines this one is."""
+        place = (
+            path,
+            min(line, self._ends.get(path, 0) + 1),
+        )  # lines have many occurrences, and all behind the end are alike
+        if place not in self._around:
+            self._around[place] = self._find_around(*place)
+        return self._around[place]
+
+    def _find_around(self, path: str, line: int) -> C.SymbolRow | None:
         rows = self._by_path.get(path, [])
-        for row in reversed(rows[: bisect_right(self._starts.get(path, []), line)]):
-            if row.end >= line or row.ordinal < 0:
-                return row
+        for at in range(bisect_right(self._starts.get(path, []), line) - 1, -1, -1):
+            if rows[at].end >= line or rows[at].ordinal < 0:
+                return rows[at]
         return None
 
     def defined(self, path: str, line: int, name: str) -> C.SymbolRow | None:
         """The item called `name` whose definition includes the line, innermost first."""
-        rows = self._by_path.get(path, [])
-        for row in reversed(rows[: bisect_right(self._starts.get(path, []), line)]):
-            if row.name == name and row.end >= line:
+        for row in reversed(self._named.get((path, name), [])):
+            if row.start <= line <= row.end:
                 return row
         return None

@@ -53,7 +53,9 @@ def unread(documents: Iterable[Document]) -> dict[str, str]:
 
 
 def _recalled(document: Document, file: Found, cache: ParseCache) -> Document | None:
-    """A document that did not change, with its sections; None when they must be read again."""
+    """A document that did not change, with its sections or why it has none; None when it must be read again."""
+    if document.problem and not document.hash:
+        return document  # it hung or crashed its parser, and would again
     form = format_of(document.path)
     extracted = cache.get(document.hash, form.name) if form and document.hash else None
     if extracted is None:

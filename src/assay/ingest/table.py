@@ -83,8 +83,9 @@ class Table:
         self.behind: dict[str, set[str]] = {}  # remembered answer → the questions it took
         self._remembered: dict[str, Kept] = {}
         self.depth = 0  # questions under way
-        self._open: list[tuple[MutableMapping[Any, Kept], Any]] = []  # where answers stand whose height is not known yet
         self._start = 0  # the depth at which the first of them was asked that is not part of the file's own frame
+        # where answers stand whose height is not known yet
+        self._open: list[tuple[MutableMapping[Any, Kept], Any]] = []
         self._deadline = float("inf")
         self._worked = 0  # answers worked out so far
         self.places: dict[tuple[str, str, str], tuple[Any, frozenset[str]]] = {}  # of imports, see modules.locate
@@ -143,7 +144,9 @@ class Table:
         value: T = kept.value
         return value
 
-    def recalled(self, cache: MutableMapping[Any, Kept], key: Any, answer: Callable[[], T], provisional: bool = True) -> T:
+    def recalled(
+        self, cache: MutableMapping[Any, Kept], key: Any, answer: Callable[[], T], provisional: bool = True
+    ) -> T:
         """An answer from a cache of the caller's own, worked out once. Its questions are those of whoever uses it. Without `provisional`,
         one that met a question under way is worked out again the next time."""
         kept = cache.get(key)

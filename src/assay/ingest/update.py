@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import time
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,6 +28,7 @@ from assay.store import catalogue as C
 from assay.store import columns as K
 from assay.store import edges as E
 from assay.store import postings as P
+from assay.store.arrays import DAMAGE
 from assay.store.index import Index
 from assay.store.layout import Home
 
@@ -86,7 +86,7 @@ def update(
 def _dependencies(previous: Index) -> Dependencies:
     try:
         return Dependencies.load(previous.folder)
-    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
+    except DAMAGE as error:
         raise StartAfresh(f"{previous.folder}: the index is damaged ({error})") from None
 
 

@@ -38,7 +38,7 @@ _HISTORY = (
     _HERE / "log.py",
     _HERE / "hunks.py",
     _HERE / "history.py",
-    _HERE.parent / "git.py",
+    *(_HERE.parent / "git" / name for name in ("launcher.py", "repository.py")),
     _HERE.parent / "patches.py",
     *(_HERE.parent / "text" / name for name in ("terms.py", "stems.py", "identifiers.py", "messages.py")),
 )

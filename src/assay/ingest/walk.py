@@ -17,10 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from assay.errors import AssayError
+from assay.git import Listing
 from assay.ingest.documents.formats import Format, format_of
+from assay.ingest.ignore import read_rules
 from assay.ingest.languages import language_of
-from assay.ingest.listing import Listing
 from assay.store.files import decode, read_bytes
+from assay.text.printable import printable
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -34,6 +36,7 @@ IGNORE_FILE = ".assayignore"
 _RULES = (".gitignore", IGNORE_FILE)
 OWN_FOLDER = ".assay"
 
+_BREAK = re.compile(r"[\n\t]")  # all that `printable` keeps although it is no letter
 _SECRET = re.compile(
     r"(^|/)(\.env(\..+)?|\.netrc|\.pgpass|\.npmrc|\.pypirc|id_(rsa|dsa|ecdsa|ed25519)|credentials(\.(ya?ml|json|toml|ini|env|csv|xml|txt))?|secrets?(\.(ya?ml|json|toml|ini|env))"
     r"|.*\.(pem|key|p12|pfx|jks|keystore|kdbx))$"
@@ -72,6 +75,7 @@ class Scan:
     documents: dict[str, Found] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)  # path → reason
     problems: dict[str, str] = field(default_factory=dict)  # path → what went wrong
+    warnings: list[str] = field(default_factory=list)  # about all of them: why git did not list the files
     others: int = 0  # files that are none of these
     folders: set[str] = field(default_factory=set)  # those looked into, "" for the root
     rules: list[str] = field(default_factory=list)  # files that say what to ignore
@@ -108,15 +112,17 @@ def scan(root: Path, listing: Listing | None = None) -> Scan:
     """Walks the tree below `root`. A listing of it that was begun before need not be begun now."""
     check_root(root)
     out = Scan()
-    ignored = _ignore_rules(root)
+    rules = read_rules(root, IGNORE_FILE, out.problems)
     base = os.path.join(root, "")
-    listed = (listing or Listing(root)).paths()
+    listing = listing or Listing(root)
+    listed = listing.paths()
+    out.warnings += filter(None, [listing.trouble])
     is_real = _real_folders(base) if listed is not None else _every_one
     out.folders |= _folders(listed or ())
     for path in listed if listed is not None else _walk(root, out):
         if path.endswith(_RULES):
             out.rules.append(path)
-        if not ignored(path):
+        if rules is None or not rules.match_file(path):
             _consider(base, path, out, is_real)
     return out
 
@@ -162,9 +168,8 @@ def _walk(root: Path, out: Scan) -> Iterator[str]:
             out.problems[here.rstrip("/") or "."] = f"cannot be read: {error.strerror or error}"
             continue
         if ".gitignore" in [entry.name for entry in entries]:
-            from pathspec import GitIgnoreSpec
-
-            rules = [(here, GitIgnoreSpec.from_lines(_lines(root / here / ".gitignore"))), *rules]
+            own = read_rules(root, f"{here}.gitignore", out.problems)
+            rules = [(here, own), *rules] if own is not None else rules
         folders = []
         for entry in entries:
             path = here + entry.name
@@ -183,23 +188,6 @@ def _ignored(path: str, rules: list[tuple[str, GitIgnoreSpec]]) -> bool:
         if verdict is not None:
             return verdict
     return False
-
-
-def _ignore_rules(root: Path) -> Callable[[str], bool]:
-    lines = _lines(root / IGNORE_FILE)
-    if not lines:
-        return lambda _path: False
-    from pathspec import GitIgnoreSpec
-
-    return GitIgnoreSpec.from_lines(lines).match_file
-
-
-def _lines(path: Path) -> list[str]:
-    """The lines of an ignore file; none when it is not a readable file."""
-    try:
-        return path.read_text("utf-8", "replace").splitlines() if path.is_file() else []
-    except OSError:
-        return []
 
 
 class _Named(NamedTuple):
@@ -235,6 +223,10 @@ def _consider(base: str, path: str, out: Scan, is_real: Callable[[str], bool]) -
     if not path.isprintable() and path != (shown := os.fsencode(path).decode("utf-8", "replace")):
         if language_of(name) is not None:
             out.problems[shown] = "its name is not valid UTF-8"
+        return
+    if not path.isprintable() and (shown := printable(_BREAK.sub("\ufffd", path))) != path:
+        if source or form:
+            out.problems[shown] = "its name has control characters, which could pass for something else; rename it"
         return
     if not (config or source or form):
         out.others += 1

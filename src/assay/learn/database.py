@@ -10,11 +10,11 @@ from pathlib import Path
 
 from assay.errors import AssayError
 from assay.store.layout import LEARNED, Home
+from assay.system.database import SIBLINGS, check_schema, connect, statements, was_interrupted
 
 SCHEMA_VERSION = 1
 WAIT = 5.0  # seconds to wait for another writer
 
-_BESIDE = ("", "-wal", "-shm")  # the file and what SQLite keeps next to it
 _SCHEMA = """
 CREATE TABLE symbols (
     key INTEGER PRIMARY KEY, id TEXT NOT NULL, text BLOB NOT NULL, file BLOB NOT NULL, gone BLOB NOT NULL DEFAULT x'',
@@ -38,6 +38,7 @@ CREATE TABLE accesses (
 CREATE INDEX accesses_of ON accesses (session, symbol);
 CREATE INDEX accesses_symbol ON accesses (symbol);
 """
+_MADE_BY = statements(_SCHEMA)
 
 
 class Unusable(AssayError):
@@ -49,6 +50,8 @@ class CannotWrite(AssayError):
 
 
 def path_in(home: Home) -> Path:
+    """The file beside an index, in a folder that was checked."""
+    home.check()
     return home.folder / LEARNED
 
 
@@ -85,7 +88,7 @@ def transaction(connection: sqlite3.Connection, write: bool = True) -> Iterator[
 def remove(path: Path) -> None:
     """Deletes the file, whatever state it is in."""
     try:
-        for suffix in _BESIDE:
+        for suffix in ("", *SIBLINGS):
             Path(f"{path}{suffix}").unlink(missing_ok=True)
     except OSError as error:
         raise CannotWrite(f"{path}: cannot be deleted ({error.strerror})") from None
@@ -93,14 +96,11 @@ def remove(path: Path) -> None:
 
 def _open(path: Path, write: bool) -> sqlite3.Connection:
     known = path.exists() and path.stat().st_size > 0  # a full disk leaves an empty file behind
-    connection = sqlite3.connect(
-        f"{path.resolve().as_uri()}?mode={_mode(path, write)}" if known or write else ":memory:",
-        uri=True, timeout=WAIT, isolation_level=None,
-    )  # fmt: skip
+    connection = connect(path, _mode(path, write), WAIT) if known or write else _empty()
     try:
         if known and not write and _is_empty(connection):  # somebody is just making it
             connection.close()
-            connection, known = sqlite3.connect(":memory:", isolation_level=None), False
+            connection, known = _empty(), False
         if write:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
@@ -112,6 +112,10 @@ def _open(path: Path, write: bool) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _empty() -> sqlite3.Connection:
+    return sqlite3.connect(":memory:", isolation_level=None)
 
 
 def _mode(path: Path, write: bool) -> str:
@@ -126,7 +130,7 @@ def _make_tables(connection: sqlite3.Connection) -> None:
     if _version(connection) == 0:
         with transaction(connection):
             if _is_empty(connection):  # nobody was faster
-                for statement in filter(str.strip, _SCHEMA.split(";")):
+                for statement in _MADE_BY:
                     connection.execute(statement)
                 connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
@@ -137,6 +141,7 @@ def _check(path: Path, connection: sqlite3.Connection) -> None:
             f"{path}: what was learned is in format {_version(connection)}, this version of assay reads {SCHEMA_VERSION}. "
             "Start afresh with: assay feedback forget --all"
         )
+    check_schema(connection, _MADE_BY)
 
 
 def _is_empty(connection: sqlite3.Connection) -> bool:
@@ -155,7 +160,8 @@ def _is_whole(connection: sqlite3.Connection) -> bool:
 
 
 def _complaint(path: Path, error: sqlite3.Error) -> AssayError:
-    if isinstance(error, sqlite3.OperationalError) and "malformed" not in str(error) and "no such" not in str(error):
+    damaged = was_interrupted(error) or not isinstance(error, sqlite3.OperationalError)
+    if not damaged and "malformed" not in str(error) and "no such" not in str(error):
         return CannotWrite(f"{path}: cannot be opened or written ({error}), so nothing was learned or forgotten")
     return Unusable(
         f"{path}: what was learned is damaged ({error}). Start afresh with: assay feedback forget --all"

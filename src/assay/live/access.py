@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import re
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ UNAUTHORIZED = "a token is needed: Authorization: Bearer TOKEN"
 BACKLOG = 2048  # connections that wait to be taken
 COOKIE = "assay_access"
 _SHORTEST = 16  # characters of a token: nobody guesses that many over a network
+_HOST_NAME = re.compile(r"[a-z0-9_](?:[a-z0-9._-]{0,253})")
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -51,6 +53,13 @@ class Access:
         if name in _LOOPBACK_NAMES or name in self.names or name == self.host.lower():
             return True
         return not self.is_local and _is_address(name)  # an address in digits cannot be rebound
+
+    def is_addressed(self, host_header: str) -> bool:
+        """Return whether a request with a bearer token may name this server so.
+
+        Who has the token needs no further proof, so that any well-formed name will do on a network; on loopback only our own.
+        """
+        return self.answers_to(host_header) or (not self.is_local and _name_of(host_header) is not None)
 
     def allows_origin(self, origin: str, host_header: str, scheme: str) -> bool:
         """Whether a request of a web page comes from one of our own."""
@@ -109,13 +118,13 @@ def _name_of(host_header: str) -> str | None:
     host = host_header.strip().lower()
     if host.startswith("["):
         name, bracket, rest = host[1:].partition("]")
-        return name if bracket and _is_port(rest) else None
+        return name if bracket and _is_address(name) and _is_port(rest) else None
     name, colon, port = host.partition(":")
-    return name if name and _is_port(colon + port) else None
+    return name if _HOST_NAME.fullmatch(name) and _is_port(colon + port) else None
 
 
 def _is_port(text: str) -> bool:
-    return not text or (text[0] == ":" and text[1:].isdecimal() and text.isascii())
+    return not text or (text[0] == ":" and text[1:].isdecimal() and text.isascii() and len(text) <= 6)
 
 
 def _is_address(name: str) -> bool:

@@ -10,9 +10,11 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
+from assay.config.trust import UntrustedSettings
 from assay.errors import AssayError
 from assay.ingest.report import Progress
 from assay.repository import Repository
@@ -78,6 +80,7 @@ _WORK = {"index": _index, "prepare": _prepare}
 def main() -> None:
     work, root, index_dir = sys.argv[1:]
     _end_with_parent()
+    warnings.simplefilter("ignore", UntrustedSettings)  # the server has said so
     if hasattr(os, "nice"):
         os.nice(_NICENESS)
     try:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from assay.errors import AssayError
 from assay.extras import install
-from assay.git import Git
+from assay.git import find_place
 from assay.ingest.documents.formats import format_of
 from assay.ingest.languages import language_of
 from assay.ingest.walk import CONFIG_NAMES, IGNORE_FILE, is_vendored
@@ -149,11 +149,8 @@ class Watching:
     @cached_property
     def _git(self) -> Path | None:
         """Git's own folder, elsewhere for a worktree."""
-        try:
-            found = Git(self.root).ask("rev-parse", "--absolute-git-dir")
-        except AssayError:
-            return None
-        return Path(found) if found else None
+        place = find_place(self.root)
+        return place.git_dir if place else None
 
     def _head(self) -> tuple[int, int] | None:
         """Size and time of git's log of where HEAD was; None without one."""

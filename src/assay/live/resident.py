@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from assay.config import user
 from assay.errors import AssayError
 from assay.ingest.freshness import Freshness, Look
 from assay.ingest.walk import Scan, scan
@@ -64,8 +65,7 @@ class Resident:
 
     def __init__(self, root: Path, index_dir: str | Path | None = None, watch: bool = True) -> None:
         self.root = root
-        self._place = Path(index_dir).resolve() if index_dir else None
-        self.home = Home.of(root, self._place)
+        self.home = Home.of(root, index_dir or None)
         self._changed = threading.Condition()  # guards what follows, and is notified when any of it changes
         self._state = State(MISSING if self.home.current() is None else STALE)
         self._free: list[tuple[Stamp, Repository]] = []
@@ -74,7 +74,7 @@ class Resident:
         self._tried = 0.0  # when it was tried last to bring the index up to date, where that failed
         self._had = self.home.current() is not None  # an index, at any time
         self._watching = Watching(root, self.home.folder, events=watch, poll=ANYWAY if watch else float("inf"))
-        self._keeper = Keeper(root, self._place, self._watching, self._told)
+        self._keeper = Keeper(root, self.home.folder, self._watching, self._told)
         self._thread = threading.Thread(target=self._keep, name="assay keeper", daemon=True)
         self._thread.start()
 
@@ -165,7 +165,7 @@ class Resident:
                 repo.close()
                 self._open -= 1
             self._open += 1
-        return stamp, _Followed(self.root, self._place, self._followed)
+        return stamp, _Followed(self.root, self.home.folder, self._followed)
 
     def _followed(self) -> str:
         """Names the state of the files while they are watched and are as they were indexed; empty while nobody knows."""
@@ -182,8 +182,9 @@ class Resident:
 
     def _stamp(self) -> Stamp:
         """Changes with everything that a repository reads once and keeps."""
-        beside = (self.home.folder / sections.NAME, self.home.folder / history.NAME, self.root / CONFIGURATION)
-        return (self.home.current(), *map(_stat, beside))
+        settings = self.root / CONFIGURATION
+        beside = (self.home.folder / sections.NAME, self.home.folder / history.NAME, settings)
+        return (self.home.current(), *map(_stat, beside), user.stamp(settings))
 
     # the keeper's news
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from assay.config import user
+from assay.config.toml_file import read_settings
 from assay.errors import AssayError
 from assay.live.resident import Resident
 from assay.live.state import BUILDING, FAILED, FRESH, MISSING, STALE, State
@@ -105,11 +107,15 @@ class Residents:
             self._joined = [*self._joined[1 - _MOST :], (made_of, workspace)]
         return workspace
 
-    def _settings(self) -> bytes:
+    def _settings(self) -> tuple[object, ...]:
+        """Changes with what settles the workspace."""
+        if not self._folder:
+            return (user.stamp(),)
+        settings = self._folder / CONFIGURATION
         try:
-            return (self._folder / CONFIGURATION).read_bytes() if self._folder else b""
-        except OSError:
-            return b""
+            return read_settings(settings, self._folder), user.stamp(settings)
+        except AssayError:
+            return ()
 
     def look(self) -> None:
         for one in self.members.values():

@@ -14,8 +14,10 @@ from typing import Any
 
 from assay.errors import AssayError
 from assay.mcp.jsonc import parsed, with_member
+from assay.system.files import TooLarge, read_regular
 
 NAME = "assay"
+_LIMIT = 10_000_000  # bytes of a configuration
 _OPEN_FOLDER = ("--root", "${workspaceFolder}")  # for editors that do not start servers in the folder that is open
 
 
@@ -71,11 +73,15 @@ class Change:
 def plan(client: Client, root: Path, command: list[str]) -> Change:
     """What is to be written for a client; nothing where it has an entry, whatever it says. Raises AssayError for a file that cannot be read."""
     path = client.path(root)
+    if client.shared and not path.resolve().is_relative_to(root.resolve()):
+        raise AssayError(f"{path}: a link leads out of the repository; it is left as it is")
     add = _with_table if path.suffix == ".toml" else with_member
     try:
-        before = path.read_bytes().decode("utf-8-sig")
+        before = read_regular(path, _LIMIT).decode("utf-8-sig")
     except FileNotFoundError:
         before = ""
+    except TooLarge as error:
+        raise AssayError(f"{error}; it is left as it is") from None
     except (OSError, UnicodeDecodeError) as error:
         raise AssayError(f"{path}: cannot be read ({error}); it is left as it is") from None
     try:

@@ -35,6 +35,11 @@ class Notes:
         """Of the repositories that are asked as one; none for one alone."""
         return tuple(filter(None, self._repo.members))
 
+    @property
+    def ignored_settings(self) -> list[str]:
+        """Settings that count only after the user has trusted them, when the server began."""
+        return self._repo.ignored_settings
+
     def __enter__(self) -> Self:
         return self
 

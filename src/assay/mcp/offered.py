@@ -18,12 +18,18 @@ INSTRUCTIONS = (
 )
 
 
-def instructions(labels: Sequence[str]) -> str:
-    """What an agent is told at first; of several repositories also how they are told apart."""
+def instructions(labels: Sequence[str], ignored: Sequence[str] = ()) -> str:
+    """What an agent is told at first: how several repositories are told apart, and settings that are `ignored` for want of trust."""
+    untrusted = (
+        f" Settings of assay.toml that the user has not trusted are ignored: {', '.join(ignored)}. Only the user can "
+        "change that, with `assay trust`."
+        if ignored
+        else ""
+    )
     if not labels:
-        return INSTRUCTIONS
+        return INSTRUCTIONS + untrusted
     names = ", ".join(labels)
-    return f"{INSTRUCTIONS} It knows several repositories and answers over all of them: {names}. Paths begin with the name of theirs."
+    return f"{INSTRUCTIONS}{untrusted} It knows several repositories and answers over all of them: {names}. Paths begin with the name of theirs."
 
 
 @dataclass(frozen=True)

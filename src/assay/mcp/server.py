@@ -48,7 +48,7 @@ class Serving:
         self.server: Server[Any] = Server(
             "assay",
             version=__version__,
-            instructions=instructions(notes.labels),
+            instructions=instructions(notes.labels, notes.ignored_settings),
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
             on_list_resources=self._list_resources,
@@ -69,7 +69,7 @@ class Serving:
         except AssayError as error:
             return _said(_line(error), error=True)
         except Exception as error:
-            _log.exception("%s failed", params.name)
+            _log.exception("%s failed", one_line(params.name))
             return _said(f"{params.name} failed: {type(error).__name__}: {_line(error)}", error=True)
         return _said(text)
 

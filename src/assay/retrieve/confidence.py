@@ -18,7 +18,7 @@ from typing import Any
 from assay.retrieve.order import Ints, highest
 from assay.retrieve.profile import CHANGE, DEFAULT, Profile
 from assay.retrieve.ranking import Ranking
-from assay.retrieve.reading import LONGEST
+from assay.text.limits import LONGEST_TASK
 from assay.text.terms import terms
 
 FIRST = 5  # items among which a right one is hoped for
@@ -115,7 +115,7 @@ def _shared(some: Ints, others: Ints) -> int:
 def unseen_words(ranking: Ranking) -> tuple[str, ...]:
     """The words of the task, as they are written, that nothing here has; the first few."""
     found: dict[str, str] = {}
-    for word in re.findall(r"\w+", ranking.task[:LONGEST]):
+    for word in re.findall(r"\w+", ranking.task[:LONGEST_TASK]):
         stems = terms(word)
         if stems and all(stem in ranking.unseen for stem in stems):
             found.setdefault(word.lower(), word)

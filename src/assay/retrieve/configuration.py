@@ -1,4 +1,6 @@
-"""The configuration of a repository: `assay.toml` at its root, checked as a whole. What it does not say has its default.
+"""The configuration of a repository: `assay.toml` at its root, checked as a whole. Below it stand the user's own configuration, then defaults.
+
+Settings that need trust (config/trust) and do not have it are left out, and one line names them.
 
 [context]                      what `assay context` does when no option says otherwise
 [search]                       the same for `assay search`: how documents are divided, embedded and judged again
@@ -11,12 +13,15 @@
 from __future__ import annotations
 
 import dataclasses
-import re
-from collections.abc import Callable, Collection, Mapping
+import types
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from assay.config import trust, user
+from assay.config.toml_file import BadConfiguration, read_table
+from assay.config.trust import Risk
 from assay.errors import AssayError
 from assay.retrieve.equivalence import EquivalenceClass, user_classes
 from assay.retrieve.profile import DEFAULT, PROFILES, Profile
@@ -24,12 +29,17 @@ from assay.retrieve.render import FORMS
 from assay.retrieve.settings import BASE, flat, from_table, known, numbers
 from assay.text.chunk import DEFAULT as CHUNKER
 
+__all__ = ["NAME", "NONE", "BadConfiguration", "Configuration", "Setting", "load", "settings"]
+
 NAME = "assay.toml"
 BUILT_IN = "built in"
+USER = "user configuration"
 _SECTIONS = ("context", "search", "ask", "profile", "classes", "workspace")
+_USER_SECTIONS = ("context", "search", "ask", user.SERVERS)
+# the setting with a key's variable → the server it is for: a key never goes to the server that another file, or an option, names
+_KEYS = {"embedder_key_variable": "embedder", "reranker_key_variable": "reranker", "model_key_variable": "model"}
 _LEAST = {"budget": 0, "k": 1}
 NONE = "none"  # an embedder or a reranker that is not wanted
-_PLACE = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")  # how tomllib ends its messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +66,8 @@ class SearchSettings:
     reranker_key_variable: str = ""
 
     def but(self, **said: Any) -> SearchSettings:
-        """With what is said instead; None says nothing."""
-        return dataclasses.replace(self, **{name: value for name, value in said.items() if value is not None})
+        """With what is said instead; None says nothing. A key stays with its server."""
+        return dataclasses.replace(self, **_changes(self, said))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +79,22 @@ class AskSettings:
     model_key_variable: str = ""  # the environment variable with its key
 
     def but(self, **said: Any) -> AskSettings:
-        """With what is said instead; None says nothing."""
-        return dataclasses.replace(self, **{name: value for name, value in said.items() if value is not None})
+        """With what is said instead; None says nothing. A key stays with its server."""
+        return dataclasses.replace(self, **_changes(self, said))
+
+
+def _changes(settings: SearchSettings | AskSettings, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that are given, and no key for a server that is replaced by another one."""
+    changes = {name: value for name, value in given.items() if value is not None}
+    for key in [
+        key for key, server in _KEYS.items() if server in changes and key not in changes and getattr(settings, key)
+    ]:
+        from assay.config.servers import origin_of_spec  # few have a key
+
+        before, after = getattr(settings, _KEYS[key]), changes[_KEYS[key]]
+        if origin_of_spec(before) != origin_of_spec(after):
+            changes[key] = ""
+    return changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +110,10 @@ _ASK = dataclasses.asdict(AskSettings())
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What a repository has settled. `file` is None when it has no file; `given` is what stands in it."""
+    """What a repository has settled. `file` is None when it has no file; `given` is what counts of it, `own` of the user's configuration.
+
+    `risks` are its settings that need trust, `ignored` those of them that do not have it.
+    """
 
     file: Path | None = None
     context: ContextSettings = ContextSettings()
@@ -96,6 +123,14 @@ class Configuration:
     classes: tuple[EquivalenceClass, ...] = ()
     given: Mapping[str, Any] = field(default_factory=dict)
     workspace: WorkspaceSettings = WorkspaceSettings()
+    own: Mapping[str, Any] = field(default_factory=dict)
+    risks: tuple[Risk, ...] = ()
+    ignored: tuple[Risk, ...] = ()
+
+    @property
+    def ignored_settings(self) -> list[str]:
+        """The names of what is ignored, as in `[search] embedder`."""
+        return list(dict.fromkeys(risk.title for risk in self.ignored))
 
     def profile(self, name: str | None = None) -> Profile:
         """The profile of that name, or the one in use; an unknown name is an error that offers the nearest."""
@@ -116,39 +151,89 @@ class Setting:
         return self.origin == BUILT_IN
 
 
-class BadConfiguration(AssayError):
-    """What is wrong with a configuration, a line for each problem."""
-
-    def __init__(self, problems: list[str]) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = problems
-
-
-def load(root: Path) -> Configuration:
-    """The configuration of the repository at `root`; raises BadConfiguration with everything that is wrong with it."""
-    path = root / NAME
-    table = _read(path)
-    if table is None:
+def load(root: Path | None) -> Configuration:
+    """The configuration of the repository at `root`, or the user's alone; raises BadConfiguration with everything that is wrong with it."""
+    folder = root or Path()
+    path = folder / NAME
+    table, own = read_table(path, folder) if root else None, user.read()
+    if table is None and not own:
         return Configuration()
     problems: list[str] = []
-    sections = _right(table, lambda name, rows: _section(path, name, rows), problems)
-    own = sections.get("profile", {})
-    profiles = {**PROFILES, **_right(own, lambda name, rows: from_table(name, rows, str(path)), problems)}
-    names = {**profiles, **own}  # a profile with a mistake in it is still one that can be named
-    context = _right(sections.get("context", {}), lambda key, value: _setting(path, key, value, names), problems)
-    ask = _right(sections.get("ask", {}), lambda key, value: _fitting(f"{path}: [ask]", _ASK, key, value), problems)
-    rows = sections.get("classes", {})
-    classes = _right(rows, lambda concept, row: user_classes({concept: row}, str(path))[0], problems)
-    search = _right(
-        sections.get("search", {}), lambda key, value: _fitting(f"{path}: [search]", _SEARCH, key, value), problems
-    )
-    workspace = _right(sections.get("workspace", {}), lambda key, value: _roots(path, key, value), problems)
+    below = _Parsed(user.path() if own else path, own, _USER_SECTIONS, problems)
+    if user.SERVERS in own:
+        from assay.config.servers import read_servers
+
+        read_servers(own)
+    above = _Parsed(path, table or {}, _SECTIONS, problems)
     if problems:
         raise BadConfiguration(problems)
-    return Configuration(
-        path, ContextSettings(**context), SearchSettings(**search), AskSettings(**ask), profiles, tuple(classes.values()), table,
-        WorkspaceSettings(**workspace),
+    risks = tuple(trust.risks(above.table, folder))
+    ignored = () if not risks or trust.is_trusted(path, risks) else risks
+    given = _bind_keys(trust.without(above.table, ignored))
+    own = _bind_keys(own, given)
+    configuration = Configuration(
+        path if table is not None else None,
+        ContextSettings(**_named(below.context, own, "context") | _named(above.context, given, "context")),
+        SearchSettings(**_named(below.search, own, "search") | _named(above.search, given, "search")),
+        AskSettings(**_named(below.ask, own, "ask") | _named(above.ask, given, "ask")),
+        above.profiles, above.classes, given,
+        WorkspaceSettings(tuple(given.get("workspace", {}).get("roots", ()))),
+        own, risks, ignored,
     )  # fmt: skip
+    if ignored:
+        trust.announce(_ignoring(path, configuration.ignored_settings))
+    return configuration
+
+
+def _ignoring(path: Path, names: Sequence[str]) -> str:
+    import shlex
+
+    try:
+        here = Path.cwd().is_relative_to(path.parent.resolve())
+    except OSError:  # the current folder is gone
+        here = False
+    show = "assay trust --show" if here else f"assay trust --show --root {shlex.quote(str(path.parent))}"
+    return f"{path}: ignored until you trust it: {', '.join(names)} ({show})"
+
+
+class _Parsed:
+    """The settings of a file by section, checked; everything that is wrong is added to the problems."""
+
+    def __init__(self, path: Path, table: Mapping[str, Any], allowed: Collection[str], problems: list[str]) -> None:
+        self.table = table
+        sections = _right(table, lambda name, rows: _section(path, name, rows, allowed), problems)
+        own = sections.get("profile", {})
+        self.profiles = {**PROFILES, **_right(own, lambda name, rows: from_table(name, rows, str(path)), problems)}
+        names = {**self.profiles, **own}  # a profile with a mistake in it is still one that can be named
+
+        def fitting(section: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
+            where, rows = f"{path}: [{section}]", sections.get(section, {})
+            return _right(rows, lambda key, value: _fitting(where, defaults, key, value), problems)
+
+        rows = sections.get("context", {})
+        self.context = _right(rows, lambda key, value: _setting(path, key, value, names), problems)
+        self.ask = fitting("ask", _ASK)
+        rows = sections.get("classes", {})
+        classes = _right(rows, lambda concept, row: user_classes({concept: row}, str(path))[0], problems)
+        self.classes = tuple(classes.values())
+        self.search = fitting("search", _SEARCH)
+        _right(sections.get("workspace", {}), lambda key, value: _roots(path, key, value), problems)
+
+
+def _bind_keys(table: Mapping[str, Any], above: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The table without keys whose server it does not name itself, or whose server a table above replaces."""
+    bound = dict(table)
+    for section in ("search", "ask"):
+        rows, over = user.section(table, section), user.section(above or {}, section)
+        loose = [key for key, server in _KEYS.items() if server not in rows or server in over]
+        if section in table:
+            bound[section] = {name: value for name, value in rows.items() if name not in loose}
+    return bound
+
+
+def _named(settings: Mapping[str, Any], table: Mapping[str, Any], section: str) -> dict[str, Any]:
+    """Those of checked settings that a table still has."""
+    return {name: settings[name] for name in user.section(table, section)}
 
 
 def _right(rows: Mapping[str, Any], read: Callable[[str, Any], Any], problems: list[str]) -> dict[str, Any]:
@@ -162,30 +247,8 @@ def _right(rows: Mapping[str, Any], read: Callable[[str, Any], Any], problems: l
     return right
 
 
-def _read(path: Path) -> dict[str, Any] | None:
-    """The file as a table; None when there is none."""
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise BadConfiguration([f"{path}: cannot be read ({error.strerror or error})"]) from None
-    except UnicodeDecodeError as error:
-        before = error.object.count(b"\n", 0, error.start)
-        raise BadConfiguration([f"{path}:{before + 1}: not UTF-8"]) from None
-    import tomllib  # most repositories have no such file
-
-    try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # also for a number too long, and for nesting too deep
-        said = str(error)
-        place = _PLACE.search(said)
-        line = f":{place[1] or text.count(chr(10)) + 1}" if place else ""
-        raise BadConfiguration([f"{path}{line}: not TOML: {_PLACE.sub('', said)}"]) from None
-
-
-def _section(path: Path, name: str, rows: Any) -> dict[str, Any]:
-    known("section", name, _SECTIONS, str(path))
+def _section(path: Path, name: str, rows: Any, allowed: Collection[str]) -> dict[str, Any]:
+    known("section", name, allowed, str(path))
     if not isinstance(rows, dict):
         raise AssayError(f"{path}: [{name}] must be a table, not {rows!r}")
     return rows
@@ -256,12 +319,10 @@ def _whole(where: str, key: str, value: Any) -> int:
 def settings(configuration: Configuration) -> list[Setting]:
     """Everything that is settled: the settings of [context], [search] and [ask], the profile in use, one's own profiles and classes."""
     given, context = configuration.given, configuration.context
-    rows = _settings(("context",), dataclasses.asdict(context), given.get("context", {}), "default")
-    rows += _settings(("search",), dataclasses.asdict(configuration.search), given.get("search", {}), "default")
-    rows += _settings(("ask",), dataclasses.asdict(configuration.ask), given.get("ask", {}), "default")
-    rows += _settings(
-        ("workspace",), dataclasses.asdict(configuration.workspace), given.get("workspace", {}), "default"
-    )
+    rows: list[Setting] = []
+    for title in ("context", "search", "ask", "workspace"):
+        values = dataclasses.asdict(getattr(configuration, title))
+        rows += _settings((title,), values, given.get(title, {}), "default", user.section(configuration.own, title))
     own = given.get("profile", {})
     for name in dict.fromkeys((context.profile, *own)):
         table = own.get(name, {})
@@ -277,6 +338,13 @@ def settings(configuration: Configuration) -> list[Setting]:
 
 
 def _settings(
-    section: tuple[str, ...], values: Mapping[str, Any], given: Mapping[str, Any], otherwise: str
+    section: tuple[str, ...],
+    values: Mapping[str, Any],
+    given: Mapping[str, Any],
+    otherwise: str,
+    own: Mapping[str, Any] = types.MappingProxyType({}),
 ) -> list[Setting]:
-    return [Setting(section, name, value, NAME if name in given else otherwise) for name, value in values.items()]
+    return [
+        Setting(section, name, value, NAME if name in given else USER if name in own else otherwise)
+        for name, value in values.items()
+    ]

@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from assay.retrieve.order import Floats
 from assay.retrieve.profile import Profile
 from assay.store.postings import NAME, Postings
+from assay.text.limits import MOST_TERMS
 from assay.text.terms import terms
 
 Counts = NDArray[Any]  # of whole numbers
@@ -60,7 +61,8 @@ def query_terms(task: str, repeats: int, later: float = 1.0) -> dict[str, float]
     if rest.strip():
         found.update(_searched(title))
     clauses = _clauses(title)
-    return {term: min(count, repeats) * later ** clauses.get(term, 0) for term, count in found.items()}
+    searched = islice(found.items(), MOST_TERMS)
+    return {term: min(count, repeats) * later ** clauses.get(term, 0) for term, count in searched}
 
 
 def _clauses(title: str) -> dict[str, int]:
@@ -85,7 +87,7 @@ def phrases(task: str) -> list[tuple[str, str]]:
     for words in re.split(r"[^\w\s-]", task):
         line = [term for word in re.findall(r"\w+", words) if word.lower() not in _STOP for term in terms(word)]
         found += pairwise(line)
-    return list(dict.fromkeys(pair for pair in found if pair[0] != pair[1]))
+    return list(islice(dict.fromkeys(pair for pair in found if pair[0] != pair[1]), MOST_TERMS))
 
 
 class Lexical:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from assay.core.items import Item
 from assay.errors import AssayError
 from assay.store.index import Index
+from assay.text.limits import LONGEST_NAME
 
 _SUGGESTED = 5
+_SHOWN = 80  # characters of a name that is too long to be one
 
 
 class NoSuchSymbol(AssayError):
@@ -16,12 +18,15 @@ class NoSuchSymbol(AssayError):
 
     def __init__(self, name: str, near: list[str]) -> None:
         hint = f" Nearest: {', '.join(near)}" if near else ""
-        super().__init__(f"no symbol called '{name}'.{hint}")
+        shown = name if len(name) <= LONGEST_NAME else f"{name[:_SHOWN]}… ({len(name):,} characters)"
+        super().__init__(f"no symbol called '{shown}'.{hint}")
         self.near = near
 
 
 def match(index: Index, pattern: str, limit: int = 0) -> list[Item]:
     """Items whose id, name or qualified name matches: exactly, as a qualified suffix, with `*` and `?`, else as a substring."""
+    if len(pattern) > LONGEST_NAME:
+        return []
     if any(mark in pattern for mark in "*?["):
         return index.matching(pattern)[: limit or None]
     exact = resolve(index, pattern)
@@ -33,6 +38,8 @@ def match(index: Index, pattern: str, limit: int = 0) -> list[Item]:
 
 def resolve(index: Index, name: str) -> list[Item]:
     """The items a person means by `Flask.run`, `run`, `src/app.py::Flask.run` or `src/app.py`; all of them when several fit."""
+    if len(name) > LONGEST_NAME:
+        return []
     one = index.by_id(name)
     if one is not None:
         return [one]
@@ -45,7 +52,7 @@ def resolve(index: Index, name: str) -> list[Item]:
     ]
     if found or "::" not in name:
         return found
-    path, _, symbol = name.partition("::")
+    path, _, symbol = name.partition("::")  # at most 500 deep: every level takes two of LONGEST_NAME characters
     return [item for item in resolve(index, symbol) if item.path == path or item.path.endswith("/" + path)]
 
 

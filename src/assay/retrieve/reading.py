@@ -10,9 +10,8 @@ from assay.retrieve.keywords import Keywords
 from assay.retrieve.lexical import phrases, query_terms
 from assay.retrieve.noise import is_about_tests
 from assay.retrieve.profile import Profile
+from assay.text.limits import LONGEST_TASK
 from assay.text.terms import terms
-
-LONGEST = 20_000  # characters: what follows in a pasted log or file says nothing new, and would take seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,7 @@ class Reading:
 
 def read(task: str, profile: Profile) -> Reading:
     """Reads a task, as much of it as a person would have written."""
-    text = task[:LONGEST]
+    text = task[:LONGEST_TASK]
     named = keywords.extract(text)
     own = query_terms(text, profile.repeats, profile.later)
     related = _related(named, profile.thesaurus) if profile.thesaurus else {}

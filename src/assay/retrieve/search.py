@@ -24,6 +24,7 @@ from assay.store.columns import KIND_NAMES
 from assay.store.index import Index
 from assay.store.passages import Passages
 from assay.text.counting import counted
+from assay.text.limits import LONGEST_QUERY
 
 Bools = NDArray[np.bool_]
 
@@ -45,7 +46,6 @@ _RERANKED = 50  # that a reranker reads, or as many as are wanted
 _NEAR_ENOUGH = 0.5  # what no word found must be so near, as a share of the nearest
 _COMPARED = 50  # of the best that are compared with each other
 _SAME, _SAME_WEIGHT = 0.95, 0.6  # so near, a passage says what a better one said; what it then counts
-_LONGEST = 2_000  # characters of a query that are looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,8 @@ class Search:
         rerank: Rerank | None = None,
     ) -> list[Found]:
         """The best `k` for a query, best first."""
-        words = question_terms(query[:_LONGEST])
+        query = query[:LONGEST_QUERY]
+        words = question_terms(query)
         allowed = admitted(self.index, self.passages, filters)
         scores = np.where(allowed, self.scores(words), 0.0)
         best = highest(scores, max(k, _CANDIDATES))
@@ -94,7 +95,7 @@ class Search:
         """The passages nearest in meaning, and those that the words found, with their cosines."""
         passages = allowed[: len(self.passages)]
         among = None if passages.all() else np.flatnonzero(passages)
-        return meaning.near(query[:_LONGEST], max(len(best), _CANDIDATES), best[best < len(passages)], among)
+        return meaning.near(query, max(len(best), _CANDIDATES), best[best < len(passages)], among)
 
     def _blended(self, scores: Floats, best: Ints, rows: Ints, cosines: Floats) -> list[Scored]:
         """Words and meaning, each as a share of its best; what has no vector is judged by its words alone."""

@@ -17,8 +17,9 @@ from assay.questions import Task
 from assay.repository import Repository
 from assay.serve.bench import Bench
 from assay.serve.glimpse import glimpse
-from assay.serve.parameters import LONGEST, Parameter
+from assay.serve.parameters import Parameter
 from assay.store.index import NoIndex, UnusableIndex
+from assay.text.limits import LONGEST_TASK
 
 Values = dict[str, Any]
 Answer = Callable[[Bench, Values], "Values | str"]  # text is JSON already
@@ -26,7 +27,7 @@ Answer = Callable[[Bench, Values], "Values | str"]  # text is JSON already
 _MOST_RESULTS = 1000
 PLACES = "places"  # a list of what stands in files
 REPOSITORIES = "repositories"  # a list with what there is to tell of each
-_TASK = Parameter("task", "what you want to understand or change, in words", required=True, longest=LONGEST)
+_TASK = Parameter("task", "what you want to understand or change, in words", required=True, longest=LONGEST_TASK)
 _PROFILE = Parameter("profile", "how to rank: a profile of assay, or of assay.toml")
 _FILTERS = (
     Parameter("path", "only files that match: docs/, *.md, src/app.py", several=True),
@@ -135,7 +136,8 @@ def status(bench: Bench, values: Values) -> Values:
     if not bench.several:
         with bench.using() as repo:
             return json_answers.status(repo)
-    return {"repositories": [_status(label, one) for label, one in bench.members.items()]}
+    rows = [_status(label, one) for label, one in bench.members.items()]
+    return {"repositories": rows, "ignored_settings": bench.ignored_settings}
 
 
 def _status(label: str, one: Resident) -> Values:
@@ -207,7 +209,7 @@ ENDPOINTS = (
         "Passages of documents and definitions of code for a query, with places to cite (`assay search`).",
         search,
         (
-            Parameter("query", "what is sought, in words", required=True, longest=LONGEST),
+            Parameter("query", "what is sought, in words", required=True, longest=LONGEST_TASK),
             Parameter("k", "at most so many results", int, least=1, most=_MOST_RESULTS),
             *_FILTERS,
         ),
@@ -219,7 +221,7 @@ ENDPOINTS = (
         "An answer with citations, or a refusal that says what was searched (`assay ask`).",
         ask,
         (
-            Parameter("question", "a question, in words", required=True, longest=LONGEST),
+            Parameter("question", "a question, in words", required=True, longest=LONGEST_TASK),
             Parameter("threshold", "refuse when less sure than this", float, least=0, most=1),
             *_FILTERS,
         ),

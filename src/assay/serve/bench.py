@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,11 +19,11 @@ from assay.retrieve.configuration import Configuration
 from assay.serve.remembered import Answer, Remembered
 from assay.store.index import NoIndex, UnusableIndex
 from assay.store.pack_cache import key_of
+from assay.system.inputs import read_json
 
 _COMPARISON = "comparison.json"
 _WAIT = 2.0  # seconds for another process to write runs: whoever asks may ask again
 _PATIENCE = 10.0  # seconds to wait for passages
-_LARGEST = 200_000_000  # bytes of a sweep's report that is read
 
 
 class NotFound(AssayError):
@@ -61,6 +60,11 @@ class Bench:
     def configuration(self) -> Configuration:
         """What assay.toml says now; for what is answered without an index."""
         return self.resident.own().configuration
+
+    @property
+    def ignored_settings(self) -> list[str]:
+        """Settings of assay.toml that count only after the user has trusted them."""
+        return self.resident.own().ignored_settings
 
     @property
     def building(self) -> str:
@@ -159,10 +163,8 @@ class Bench:
     def _read(self, name: str) -> dict[str, Any] | None:
         path = self._sweep_folder / name / _COMPARISON
         try:
-            if path.is_symlink() or path.stat().st_size > _LARGEST:
-                return None
-            report = json.loads(path.read_bytes())
-        except (OSError, ValueError):
+            report = None if path.is_symlink() else read_json(path)
+        except (OSError, ValueError, AssayError):
             return None
         return {**report, "sweep_id": name} if isinstance(report, dict) and "reports" in report else None
 

@@ -9,9 +9,8 @@ from typing import Any
 
 from assay.errors import AssayError
 from assay.text.identifiers import nearest
+from assay.text.limits import LONGEST_NAME
 
-LONGEST = 20_000  # characters of a text: a long stack trace with what was said about it
-NAME = 1_000  # characters of a name or a path
 _TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 _WORDS = {"true": True, "false": False}
 
@@ -29,7 +28,7 @@ class Parameter:
     most: float | None = None
     choices: tuple[str, ...] = ()
     several: bool = False
-    longest: int = NAME
+    longest: int = LONGEST_NAME
 
     @property
     def schema(self) -> dict[str, Any]:

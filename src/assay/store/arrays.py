@@ -6,23 +6,29 @@ For what stands beside the generations of an index because it changes at other t
 from __future__ import annotations
 
 import bisect
+import io
 import mmap
-import os
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from assay.store.index import UnusableIndex
 from assay.store.layout import cannot_write
-from assay.store.mapped import HEADERS, array_in
+from assay.store.mapped import array_in
+from assay.system.files import atomic_write, open_regular
 
 Array = npt.NDArray[Any]
+
+_MOST_ARRAYS = 100  # of a file; ours have some twenty
+# numpy parses headers as Python: random bytes can raise nearly anything
+DAMAGE = (OSError, EOFError, KeyError, ValueError, TypeError, SyntaxError, IndexError, RecursionError, MemoryError, OverflowError, UnicodeError,
+           zlib.error, zipfile.BadZipFile, NotImplementedError)  # fmt: skip
 
 
 class Strings:
@@ -75,49 +81,61 @@ def key_of(arrays: Mapping[str, Array], version: int) -> str | None:
 
 def write(path: Path, arrays: Mapping[str, Array]) -> None:
     """Writes arrays in a single step."""
-    fresh = path.with_name(f"{path.name}.new")
     try:
-        with fresh.open("wb") as file:
+        with atomic_write(path) as file:
             np.savez(file, allow_pickle=False, **arrays)
-        os.replace(fresh, path)
     except OSError as error:
         raise cannot_write(path.parent, error) from None
-    finally:
-        fresh.unlink(missing_ok=True)
 
 
-def load(path: Path, version: int, what: str) -> dict[str, Array]:
-    """All arrays of a file; zip files carry checksums, so damage is noticed here."""
+def load(path: Path, version: int, what: str, like: Mapping[str, Array]) -> dict[str, Array]:
+    """All arrays of a file, each of the type of the one in `like`; zip files carry checksums, so damage is noticed here."""
     try:
-        with HEADERS, np.load(path, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
+        arrays = {name: array.copy() for name, array in members(path, verify=True).items()}
         if key_of(arrays, version) is not None:
+            _compare(arrays, like)
             return arrays
         reason = "of another version"
     except FileNotFoundError:
         raise
-    except (OSError, EOFError, KeyError, ValueError, zlib.error, zipfile.BadZipFile, NotImplementedError) as error:
-        reason = (str(error) or type(error).__name__).splitlines()[0]
+    except DAMAGE as error:
+        reason = _reason(error)
     raise UnusableIndex(f"{path}: {what} cannot be used ({reason}). Write it again with: assay index")
 
 
-def mapped(path: Path, version: int, what: str) -> dict[str, Array]:
+def mapped(path: Path, version: int, what: str, like: Mapping[str, Array]) -> dict[str, Array]:
     """All arrays of a file without reading more of it than is used. The file may be replaced meanwhile; damage inside an array goes unnoticed."""
     try:
-        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
-            memory = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-            arrays = {info.filename.removesuffix(".npy"): _member(memory, info) for info in archive.infolist()}
+        arrays = members(path)
         if key_of(arrays, version) is not None:
+            _compare(arrays, like)
             return arrays
         reason = "of another version"
     except FileNotFoundError:
         raise
-    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile) as error:
-        reason = (str(error) or type(error).__name__).splitlines()[0]
+    except DAMAGE as error:
+        reason = _reason(error)
     raise UnusableIndex(f"{path}: {what} cannot be used ({reason}). Delete it, and it will be made again")
 
 
-def _member(memory: memoryview, info: zipfile.ZipInfo) -> Array:
+def members(path: Path, verify: bool = False) -> dict[str, Array]:
+    """The arrays of a file where they stand in it, none larger than it; compared with their checksums on demand. Raises nearly anything."""
+    with open_regular(path) as file:
+        return _members(file, memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)), verify)
+
+
+def members_in(data: bytes) -> dict[str, Array]:
+    """The arrays of a file's content, as `members` gives them."""
+    return _members(io.BytesIO(data), memoryview(data), verify=True)
+
+
+def _members(file: IO[bytes], memory: memoryview, verify: bool) -> dict[str, Array]:
+    with zipfile.ZipFile(file) as archive:
+        found = archive.infolist()[:_MOST_ARRAYS]
+    return {info.filename.removesuffix(".npy"): _member(memory, info, verify) for info in found}
+
+
+def _member(memory: memoryview, info: zipfile.ZipInfo, verify: bool) -> Array:
     """One array of a zip file that was not compressed, where it stands."""
     if info.compress_type != zipfile.ZIP_STORED:
         raise ValueError("compressed")
@@ -125,4 +143,19 @@ def _member(memory: memoryview, info: zipfile.ZipInfo) -> Array:
         int.from_bytes(memory[info.header_offset + at : info.header_offset + at + 2], "little") for at in (26, 28)
     )
     start = info.header_offset + 30 + names  # behind the member's own header
-    return array_in(memory, start)
+    member = memory[start : start + info.file_size]
+    if verify and zlib.crc32(member) != info.CRC:
+        raise ValueError("a wrong checksum")
+    return array_in(member, 0)
+
+
+def _compare(arrays: Mapping[str, Array], like: Mapping[str, Array]) -> None:
+    """Refuses arrays of other names, types or dimensions than those that are written."""
+    if arrays.keys() != like.keys() or any(
+        array.dtype != like[name].dtype or array.ndim != like[name].ndim for name, array in arrays.items()
+    ):
+        raise ValueError("not the arrays that are written there")
+
+
+def _reason(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from assay.system.database import check_schema, connect, statements
+
 # Bump when the tables change: an index of another version is rebuilt, never guessed at.
 SCHEMA_VERSION = 3
 
@@ -37,6 +39,8 @@ CREATE INDEX symbols_lower ON symbols (lower);
 CREATE INDEX symbols_owner ON symbols (owner, name) WHERE owner != '';
 CREATE INDEX symbols_file ON symbols (file, ordinal);
 """
+_MADE_BY = (*statements(_SCHEMA), *statements(_INDEXES))
+_MOST_LENGTH = 256_000_000  # bytes of a row; a file's text is smaller
 
 
 class FileRow(NamedTuple):
@@ -108,18 +112,22 @@ class Catalogue:
     @classmethod
     def edit(cls, path: Path) -> Catalogue:
         """A private copy that is being changed; it is thrown away if anything fails, so it needs no journal."""
-        connection = sqlite3.connect(path, isolation_level=None)
+        connection = connect(path, "rw")
         connection.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE;")
         connection.execute("BEGIN")
         return cls(connection)
 
     @classmethod
     def read(cls, path: Path) -> Catalogue:
-        return cls(
-            sqlite3.connect(
-                f"{path.as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None, check_same_thread=False
-            )
-        )
+        """A finished catalogue; sqlite3.DatabaseError when it has other tables than ours, views or triggers."""
+        connection = connect(path, "ro&immutable=1", any_thread=True)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_LENGTH)
+        try:
+            check_schema(connection, _MADE_BY)
+        except BaseException:
+            connection.close()
+            raise
+        return cls(connection)
 
     def finish(self) -> None:
         self.connection.execute("COMMIT")
@@ -143,9 +151,8 @@ class Catalogue:
 
     def add_indexes(self) -> None:
         """Of the symbols, when all of them are in."""
-        for statement in _INDEXES.strip().split(";"):
-            if statement.strip():
-                self.connection.execute(statement)
+        for statement in statements(_INDEXES):
+            self.connection.execute(statement)
 
     def add_texts(self, rows: Iterable[TextRow]) -> None:
         self.connection.executemany(f"INSERT INTO texts VALUES ({_marks(TextRow)})", rows)

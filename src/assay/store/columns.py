@@ -39,7 +39,7 @@ class Columns:
 
     @classmethod
     def open(cls, held: Held) -> Columns:
-        return cls(array_of(held, NAME))
+        return cls(array_of(held, NAME, DTYPE))
 
     @classmethod
     def of(cls, parts: list[Array]) -> Columns:
@@ -64,6 +64,11 @@ class Columns:
     @property
     def digest(self) -> str:
         return f"{len(self._rows)} {zlib.crc32(self._rows.view('u1').data):08x}"
+
+    @property
+    def is_consistent(self) -> bool:
+        """Whether every kind has a name."""
+        return bool(np.all(self._rows["kind"] < len(KIND_NAMES)) and np.all(self._rows["file"] >= 0))
 
     def __len__(self) -> int:
         """One more than the highest number there ever was."""

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from assay.core.edges import EDGE_NAMES, PROVENANCES
 from assay.store.mapped import Held, array_of
 
 NAME, ORDER_NAME = "edges.npy", "edges_by_target.npy"
@@ -95,11 +96,22 @@ class Edges:
 
     @classmethod
     def open(cls, held: Held) -> Edges:
-        return cls(array_of(held, NAME), array_of(held, ORDER_NAME))
+        return cls(array_of(held, NAME, DTYPE), array_of(held, ORDER_NAME, "<i4"))
 
     @property
     def digest(self) -> str:
         return _digest(self.all, self._order)
+
+    def is_consistent(self, items: int) -> bool:
+        """Whether every number in them leads somewhere, where there are so many items."""
+        edges, order = self.all, self._order
+        return len(order) == len(edges) and all(
+            bool(np.all((numbers >= least) & (numbers < most)))
+            for numbers, least, most in (
+                (edges["source"], 0, items), (edges["target"], -(1 << 31), items), (edges["type"], 0, len(EDGE_NAMES)),
+                (edges["provenance"], 0, len(PROVENANCES)), (order, 0, len(edges)),
+            )
+        )  # fmt: skip
 
     @property
     def by_target(self) -> Array:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
 
@@ -62,7 +62,13 @@ def key_of(path: Path) -> str | None:
 
 
 def _load(path: Path) -> dict[str, Array]:
-    return arrays.load(path, FORMAT, "the history")
+    return arrays.load(path, FORMAT, "the history", _nothing())
+
+
+@cache
+def _nothing() -> dict[str, Array]:
+    """The arrays of no commits."""
+    return _arrays("", [])
 
 
 def _arrays(key: str, commits: Sequence[Commit]) -> dict[str, Array]:
@@ -123,7 +129,7 @@ class History:
         try:
             return cls(index, _load(index.folder.parent.parent / NAME))
         except FileNotFoundError:
-            return cls(index, _arrays("", []))
+            return cls(index, _nothing())
 
     def __len__(self) -> int:
         return len(self.times)

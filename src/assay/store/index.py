@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from assay.core.edges import EDGE_NAMES, EXTERNAL, PROVENANCES, Edge
 from assay.core.items import Item
 from assay.errors import AssayError
-from assay.store import catalogue, layout
+from assay.store import catalogue
 from assay.store.catalogue import Catalogue, FileRow
 from assay.store.layout import Home
 from assay.store.mapped import Held, hold
+from assay.store.seal import is_sealed
+from assay.system.owned import UnsafeFolder, files_in
 
 if TYPE_CHECKING:
     from assay.store.columns import Columns
@@ -53,18 +55,20 @@ class Part:
 class Index:
     """One generation of an index, open for reading. Its arrays are held from the beginning and mapped when they are first asked for."""
 
-    def __init__(self, root: Path, folder: Path, opened: Catalogue, held: Held, hint: str) -> None:
+    def __init__(self, root: Path, folder: Path, opened: Catalogue, held: Held, hint: str, sealed: bool) -> None:
         self.root, self.folder, self.catalogue = root, folder, opened
+        self.sealed = sealed  # made by this user on this machine, and as it was then
         self._held, self._hint = held, hint
 
     @classmethod
     def open(cls, root: Path, home: Home) -> Index:
         arguments = str(root) if home.folder == Home.of(root).folder else f"{root} --index-dir {home.folder}"
         hint = f"Rebuild it with: assay index --rebuild {arguments}"
+        home.check()
         name = home.named()
         while name is not None:
             try:
-                return cls._open(root, home.generations / name, hint)
+                return cls._open(root, home, home.generations / name, hint)
             except (FileNotFoundError, UnusableIndex) as error:
                 before, name = name, home.named()
                 if name == before:  # else a writer swept that generation away while it was being opened
@@ -74,39 +78,48 @@ class Index:
         raise NoIndex(f"{root}: no index yet. Make one with: assay index {arguments}")
 
     @classmethod
-    def _open(cls, root: Path, folder: Path, hint: str) -> Index:
+    def _open(cls, root: Path, home: Home, folder: Path, hint: str) -> Index:
         path = folder / catalogue.NAME
-        if not path.exists():
+        try:
+            files = files_in(folder, home.owners)
+        except UnsafeFolder as error:
+            raise UnusableIndex(f"{error} Or rebuild the index with: assay index --rebuild {root}") from None
+        except NotADirectoryError:
+            raise FileNotFoundError(folder) from None
+        if catalogue.NAME not in files:
             raise FileNotFoundError(path)
+        sealed = is_sealed(folder, files)
+        if not sealed:  # a clone's, a copy, or damaged
+            home.refuse_tracked()
         try:
             opened = Catalogue.read(path)
-            meta = opened.meta()
         except sqlite3.DatabaseError as error:
             raise UnusableIndex(f"{path}: the index is damaged ({error}). {hint}") from None
-        if meta.get("schema") != str(catalogue.SCHEMA_VERSION):
-            opened.close()
-            raise UnusableIndex(
-                f"{path}: the index has format {meta.get('schema', '?')}, this version of assay writes {catalogue.SCHEMA_VERSION}. {hint}"
-            )
-        if meta.get("catalogue_bytes") != f"{path.stat().st_size:012d}":
-            opened.close()
-            raise UnusableIndex(f"{path}: the index is truncated. {hint}")
         try:
-            index = cls(root, folder, opened, _held(folder, hint), hint)
-            if not layout.is_sealed(folder):  # what is as it was sealed needs no second look
+            meta = _meta(opened, path, files[catalogue.NAME].st_size, hint)
+            index = cls(root, folder, opened, _held(folder, files, hint), hint, sealed)
+            if not sealed:  # what is as it was sealed needs no second look
                 index._check(meta)
-        except (FileNotFoundError, UnusableIndex):
+        except BaseException:
             opened.close()
             raise
         return index
 
     def _check(self, meta: dict[str, str]) -> None:
-        """Compares the arrays with the digests that were taken when they were written."""
+        """Compares the arrays with the digests that were taken when they were written, and with each other: a digest is no proof of who wrote it."""
         for what, arrays in (("edges", self.edges), ("words", self.postings), ("columns", self.columns)):
             if arrays.digest != meta.get(what, ""):
                 raise UnusableIndex(
                     f"{self.folder}: the index is damaged (not the {what} that were written). {self._hint}"
                 )
+
+        if not (
+            self.columns.is_consistent
+            and self.postings.is_consistent
+            and self.edges.is_consistent(len(self.columns))
+            and len(self.postings.lengths) <= len(self.columns)
+        ):
+            raise UnusableIndex(f"{self.folder}: the index is damaged (numbers that lead nowhere). {self._hint}")
 
     @cached_property
     def edges(self) -> Edges:
@@ -153,7 +166,7 @@ class Index:
 
     def damage(self) -> str:
         """What is wrong with the catalogue; empty when nothing is. SQLite looks at all of it only if a file changed since it was sealed."""
-        if layout.is_sealed(self.folder):
+        if self.sealed:
             return ""
         try:
             found = self.catalogue.connection.execute("PRAGMA quick_check(1)").fetchone()[0]
@@ -278,9 +291,24 @@ class Index:
         return symbols, found
 
 
-def _held(folder: Path, hint: str) -> Held:
+def _meta(opened: Catalogue, path: Path, size: int, hint: str) -> dict[str, str]:
+    """What a catalogue says of itself, when it is whole and of this version."""
     try:
-        return hold(folder)
+        meta = opened.meta()
+    except sqlite3.DatabaseError as error:
+        raise UnusableIndex(f"{path}: the index is damaged ({error}). {hint}") from None
+    if meta.get("schema") != str(catalogue.SCHEMA_VERSION):
+        raise UnusableIndex(
+            f"{path}: the index has format {meta.get('schema', '?')}, this version of assay writes {catalogue.SCHEMA_VERSION}. {hint}"
+        )
+    if meta.get("catalogue_bytes") != f"{size:012d}":
+        raise UnusableIndex(f"{path}: the index is truncated. {hint}")
+    return meta
+
+
+def _held(folder: Path, files: Iterable[str], hint: str) -> Held:
+    try:
+        return hold(folder, files)
     except ValueError as error:  # nothing is in a file
         raise _damaged(folder, error, hint) from None
 

@@ -7,29 +7,38 @@
 
 A generation is written in a folder of its own and becomes current by one rename. A reader sees a whole generation or the one before;
 a writer that is killed leaves only a folder that the next one sweeps away.
+
+The folder may have come with a hostile repository. `check` accepts real folders and regular files of this user only, and comes before
+everything that is read, written or removed here; temporaries have random names and are made exclusively.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import os
+import re
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 
 from assay.errors import AssayError
+from assay.store.seal import seal
+from assay.system import owned
+from assay.system.database import was_interrupted
+from assay.system.files import TooLarge, atomic_write, read_regular
+from assay.system.owned import FOLDER
 
-FOLDER = ".assay"
-SEAL = "seal.json"
 SECTIONS = "sections.npz"  # of documents; beside the generations, as it changes at other times
 LEARNED = "learned.db"  # what use has taught; beside the generations, and of none of them
 KEEP = 2  # generations kept: the current one, and the last for readers that are just opening it
 
 # numpy reports a disk that is full without a number
 _CANNOT_WRITE = (None, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
+
+_MOST_DIGITS = 18  # of a generation's name
+_LEFT = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")  # what a killed `atomic_write` leaves
 
 _held: set[int] = set()  # descriptors of the locks this process has
 
@@ -48,21 +57,47 @@ if hasattr(os, "register_at_fork"):
 class Home:
     """The index folder of one root."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, given: bool = False) -> None:
+        """The folder at a path; one that the user has `given` may be reached through links and belong to somebody else."""
         self.folder = folder
         self.generations = folder / "generations"
         self.pointer = folder / "current"
+        self._given = given
 
     @classmethod
-    def of(cls, root: Path, elsewhere: Path | None = None) -> Home:
-        return cls(elsewhere if elsewhere is not None else root / FOLDER)
+    def of(cls, root: Path, elsewhere: Path | str | None = None) -> Home:
+        own = root / FOLDER
+        if elsewhere is None or os.path.abspath(elsewhere) == os.path.abspath(own):
+            return cls(own)
+        place = Path(elsewhere).resolve()
+        return cls(own) if place == own else cls(place, given=True)
+
+    @property
+    def owners(self) -> Collection[int] | None:
+        """User ids whose files are accepted here."""
+        return owned.owners(self.folder if self._given else None)
+
+    def check(self) -> None:
+        """Raise UnsafeFolder when a link, a file of another user or anything irregular is where the index is, or should be."""
+        accepted = self.owners
+        owned.check_folder(self.folder, accepted, self._given)
+        owned.check_folder(self.generations, accepted)
+
+    def refuse_tracked(self) -> None:
+        """Raise UnsafeFolder when the index came with the repository. The user's own word counts more: a given folder may be tracked."""
+        if not self._given:
+            from assay.git import refuse_tracked
+
+            refuse_tracked(self.folder)
 
     def named(self) -> str | None:
         """What the pointer says: the name of the generation in use, or None when there is no pointer."""
         try:
-            name = self.pointer.read_text("ascii", "replace").strip()
+            name = read_regular(self.pointer, 64, follow=False).decode("ascii", "replace").strip()
         except OSError:
             return None
+        except TooLarge:
+            return "(garbled)"
         return name if name.isdecimal() and name.isascii() and len(name) < 20 else "(garbled)"
 
     def current(self) -> Path | None:
@@ -71,21 +106,22 @@ class Home:
         return self.generations / name if name and (self.generations / name).is_dir() else None
 
     def prepare(self) -> None:
-        """Makes the folder; it ignores itself in git."""
+        """Makes the folder; it ignores itself in git. Nothing is made where something irregular is in the way."""
+        self.check()
         try:
-            self.generations.mkdir(parents=True, exist_ok=True)
-            ignore = self.folder / ".gitignore"
-            if not ignore.exists():
-                ignore.write_text("*\n")
+            owned.make_folder(self.folder, self.owners, self._given)
+            self.generations.mkdir(exist_ok=True)
         except OSError as error:
             raise cannot_write(self.folder, error) from None
 
     @contextlib.contextmanager
     def writing(self, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
         """Holds the writer's lock; `waiting` is called once if another process has it. The lock dies with its process."""
+        self.check()
+        self.refuse_tracked()
         self.prepare()
         try:
-            handle = open(self.folder / "lock", "a+b")  # noqa: SIM115
+            handle = open(self.folder / "lock", "a+b", opener=_open_lock)  # noqa: SIM115
         except OSError as error:
             raise cannot_write(self.folder, error) from None
         with handle:
@@ -102,14 +138,18 @@ class Home:
     @contextlib.contextmanager
     def new_generation(self) -> Iterator[Path]:
         """A folder to fill; becomes current when the block ends without an error, vanishes otherwise."""
-        folder = self.generations / f".new-{os.getpid()}"
-        shutil.rmtree(folder, ignore_errors=True)
+        folder = self.generations / f".new-{os.getpid()}-{os.urandom(8).hex()}"
         try:
             folder.mkdir()
+        except OSError as error:
+            raise cannot_write(self.folder, error) from None
+        try:
             yield folder
             self._publish(folder)
         except (OSError, sqlite3.OperationalError) as error:
             shutil.rmtree(folder, ignore_errors=True)
+            if was_interrupted(error):  # by what the last generation holds
+                raise
             if isinstance(error, sqlite3.OperationalError) or error.errno in _CANNOT_WRITE:
                 raise cannot_write(self.folder, error) from None
             raise
@@ -119,38 +159,30 @@ class Home:
 
     def _publish(self, folder: Path) -> None:
         seal(folder)
-        numbers = [int(p.name) for p in self.generations.iterdir() if p.name.isdigit()]
-        name = f"{max(numbers, default=0) + 1:06d}"
+        name = f"{max(self._numbered(), default=0) + 1:06d}"
         folder.rename(self.generations / name)
-        fresh = self.folder / "current.new"
-        fresh.write_text(name + "\n", "ascii")
-        fresh.replace(self.pointer)
+        with atomic_write(self.pointer) as file:
+            file.write(f"{name}\n".encode("ascii"))
+
+    def _numbered(self) -> dict[int, Path]:
+        """The generations there are: real folders, by number."""
+        with os.scandir(self.generations) as entries:
+            real = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        numbers = (name for name in real if name.isdecimal() and name.isascii() and len(name) <= _MOST_DIGITS)
+        return {int(name): self.generations / name for name in numbers}
 
     def _sweep(self) -> None:
-        """Removes what killed writers left, and generations nobody can be opening any more."""
+        """Removes what killed writers left, and generations nobody can be opening any more. What is a link is not there: see `check`."""
         current = self.current()
-        numbered = sorted((p for p in self.generations.iterdir() if p.name.isdigit()), key=lambda p: int(p.name))
-        old = [p for p in numbered if p != current][: max(0, len(numbered) - KEEP)]
+        numbered = [path for _, path in sorted(self._numbered().items())]
+        old = [path for path in numbered if path != current][: max(0, len(numbered) - KEEP)]
         for path in [*old, *self.generations.glob(".new-*")]:
             shutil.rmtree(path, ignore_errors=True)
-
-
-def seal(folder: Path) -> None:
-    """Notes size and time of every file of a finished generation."""
-    (folder / SEAL).write_text(json.dumps(_stats(folder)))
-
-
-def is_sealed(folder: Path) -> bool:
-    """Whether the files are still as they were when the generation was finished."""
-    try:
-        return bool(json.loads((folder / SEAL).read_text()) == _stats(folder))
-    except (OSError, ValueError):
-        return False
-
-
-def _stats(folder: Path) -> dict[str, list[int]]:
-    stats = {entry.name: entry.stat() for entry in os.scandir(folder) if entry.name != SEAL}
-    return {name: [info.st_size, info.st_mtime_ns] for name, info in sorted(stats.items())}
+        with os.scandir(self.folder) as entries:
+            left = [entry.path for entry in entries if _LEFT.fullmatch(entry.name)]
+        for name in left:
+            with contextlib.suppress(OSError):
+                os.unlink(name)
 
 
 def cannot_write(folder: Path, error: OSError | sqlite3.OperationalError) -> AssayError:
@@ -158,6 +190,10 @@ def cannot_write(folder: Path, error: OSError | sqlite3.OperationalError) -> Ass
         f"{folder}: cannot write the index ({getattr(error, 'strerror', None) or error}). The previous index, if any, is untouched. "
         "Free some space or give another place with --index-dir DIR."
     )
+
+
+def _open_lock(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 
 def _lock(descriptor: int, wait: bool) -> bool:

@@ -11,6 +11,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
+from assay.config import user
 from assay.store import catalogue
 from assay.store.disk_cache import DiskCache
 from assay.store.index import Index
@@ -22,7 +23,7 @@ MOST_BYTES = 16_000_000  # of all answers; a single one may take an eighth
 _PATIENCE = 0.5  # seconds for other processes: ranking again is faster than waiting longer
 _SETTINGS = "assay.toml"
 # how names begin of what no ranking reads
-_OF_NO_RANKING = (NAME, "runs.db", "lock", "parses.db", "vectors", "passages-")
+_OF_NO_RANKING = (NAME, "runs.db", "lock", "parses.db", "vectors", "passages-", ".")
 _TOUCHED = "-shm"  # of SQLite: whoever reads writes it, and it says nothing that the file and its log do not
 _PACKAGE = Path(__file__).parents[1]
 _TABLE = "CREATE TABLE IF NOT EXISTS packs (key BLOB PRIMARY KEY, text BLOB, code INTEGER, size INTEGER, sum INTEGER, used INTEGER) WITHOUT ROWID"
@@ -81,14 +82,17 @@ def _known(index: Index) -> list[str]:
         f"{index.folder.name} {index.meta.get('indexed_at')} {_stat(index.folder / catalogue.NAME)}",
         *(f"{path.name} {_stat(path)}" for path in _beside(index)),
         _stat(index.root / _SETTINGS),
+        repr(user.stamp(index.root / _SETTINGS)),
     ]
 
 
 def _beside(index: Index) -> list[Path]:
     """The history, and whatever else a ranking may come to read in the index folder."""
-    found = index.folder.parent.parent.iterdir()
-    read = (path for path in found if not path.name.startswith(_OF_NO_RANKING) and not path.name.endswith(_TOUCHED))
-    return sorted(path for path in read if path.is_file())
+    with os.scandir(index.folder.parent.parent) as entries:
+        found = [Path(entry.path) for entry in entries if entry.is_file(follow_symlinks=False)]
+    return sorted(
+        path for path in found if not path.name.startswith(_OF_NO_RANKING) and not path.name.endswith(_TOUCHED)
+    )
 
 
 @cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
 
@@ -54,33 +54,40 @@ def path_of(folder: Path, chunker: str) -> Path:
 
 def write(path: Path, key: str, chunker: str, documents: Sequence[Divided]) -> None:
     """Writes the passages of documents in a single step; `chunker` is its identity, `key` tells what they were made from."""
+    arrays.write(path, _arrays(key, chunker, documents))
+
+
+def _arrays(key: str, chunker: str, documents: Sequence[Divided]) -> dict[str, Array]:
     passages = [passage for document in documents for passage in document.passages]
     sizes = [len(document.passages) for document in documents]
     vocabulary, starts, rows, counts, lengths = _postings(documents, passages)
-    arrays.write(
-        path,
-        {
-            "key": arrays.key(FORMAT, key),
-            "documents": np.repeat(np.arange(len(documents), dtype="<i4"), sizes),
-            "places": np.array([(*p.lines, *p.characters, p.page) for p in passages], "<i4").reshape(-1, 5),
-            "term_starts": starts,
-            "passages": rows,
-            "counts": counts,
-            "lengths": lengths,
-            **arrays.strings("path", (d.path for d in documents)),
-            **arrays.strings("language", (d.language for d in documents)),
-            **arrays.strings("heading", ("\n".join(p.headings) for p in passages)),
-            **arrays.strings("id", _ids(documents, chunker)),
-            **arrays.strings("text", (p.text for p in passages)),
-            **arrays.strings("term", vocabulary),
-        },
-    )
+    return {
+        "key": arrays.key(FORMAT, key),
+        "documents": np.repeat(np.arange(len(documents), dtype="<i4"), sizes),
+        "places": np.array([(*p.lines, *p.characters, p.page) for p in passages], "<i4").reshape(-1, 5),
+        "term_starts": starts,
+        "passages": rows,
+        "counts": counts,
+        "lengths": lengths,
+        **arrays.strings("path", (d.path for d in documents)),
+        **arrays.strings("language", (d.language for d in documents)),
+        **arrays.strings("heading", ("\n".join(p.headings) for p in passages)),
+        **arrays.strings("id", _ids(documents, chunker)),
+        **arrays.strings("text", (p.text for p in passages)),
+        **arrays.strings("term", vocabulary),
+    }
+
+
+@cache
+def _nothing() -> dict[str, Array]:
+    """The arrays of no documents."""
+    return _arrays("", "", [])
 
 
 def key_at(path: Path) -> str | None:
     """What the passages of a file were made from; None when there are none that can be used."""
     try:
-        return arrays.key_of(arrays.mapped(path, FORMAT, "the index of passages"), FORMAT)
+        return arrays.key_of(arrays.mapped(path, FORMAT, "the index of passages", _nothing()), FORMAT)
     except (OSError, UnusableIndex):
         return None
 
@@ -134,7 +141,7 @@ class Passages:
 
     @classmethod
     def open(cls, path: Path) -> Passages:
-        return cls(arrays.mapped(path, FORMAT, "the index of passages"))
+        return cls(arrays.mapped(path, FORMAT, "the index of passages", _nothing()))
 
     def __len__(self) -> int:
         return len(self._arrays["documents"])

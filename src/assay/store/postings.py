@@ -28,6 +28,9 @@ TERMS, STARTS, ITEMS, COUNTS, LENGTHS = (
 FILES = (TERMS, STARTS, ITEMS, COUNTS, LENGTHS)
 
 START = np.dtype([("text", "<i8"), ("row", "<i8")])
+_TYPES: tuple[tuple[npt.DTypeLike, int], ...] = (  # of FILES, with their columns
+    ("u1", 0), (START, 0), ("<i4", 0), ("u1", len(FIELDS)), ("<u2", len(FIELDS)),
+)  # fmt: skip
 
 Array = npt.NDArray[Any]
 
@@ -97,7 +100,7 @@ class Postings:
 
     @classmethod
     def open(cls, held: Held) -> Postings:
-        return cls(*(array_of(held, name) for name in FILES))
+        return cls(*(array_of(held, name, *kind) for name, kind in zip(FILES, _TYPES, strict=True)))
 
     def write(self, folder: Path) -> str:
         """Writes them for `open`. Returns what tells them from damaged ones."""
@@ -108,6 +111,17 @@ class Postings:
     @property
     def digest(self) -> str:
         return _digest(self._arrays)
+
+    @property
+    def is_consistent(self) -> bool:
+        """Whether every number in them leads somewhere."""
+        if len(self._starts) == 0 or len(self._items) != len(self._counts):
+            return False
+        return (
+            _rises(self._starts["text"], len(self._text))
+            and _rises(self._starts["row"], len(self._items))
+            and bool(np.all((self._items >= 0) & (self._items < len(self.lengths))))
+        )
 
     def __len__(self) -> int:
         """The number of terms."""
@@ -209,6 +223,11 @@ class Postings:
 
     def _term(self, place: int) -> bytes:
         return bytes(self._text[int(self._starts["text"][place]) : int(self._starts["text"][place + 1]) - 1])
+
+
+def _rises(starts: Array, end: int) -> bool:
+    """Whether places begin at 0, never fall and end at `end`."""
+    return bool(starts[0] == 0 and starts[-1] == end and np.all(starts[1:] >= starts[:-1]))
 
 
 def _as_one(counts: Array) -> Array:

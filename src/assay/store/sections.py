@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -95,7 +95,13 @@ def known(path: Path, key: str) -> Known | None:
 
 
 def _load(path: Path) -> dict[str, Array]:
-    return arrays.load(path, FORMAT, "the index of documents")
+    return arrays.load(path, FORMAT, "the index of documents", _nothing())
+
+
+@cache
+def _nothing() -> dict[str, Array]:
+    """The arrays of no documents."""
+    return _arrays("", [], 0)
 
 
 def _arrays(key: str, documents: Sequence[Document], indexed_at: int) -> dict[str, Array]:
@@ -153,7 +159,7 @@ class Sections:
         try:
             return cls(index, _load(index.folder.parent.parent / NAME))
         except FileNotFoundError:
-            return cls(index, _arrays("", [], 0))
+            return cls(index, _nothing())
 
     def __len__(self) -> int:
         return len(self.arrays["documents"])

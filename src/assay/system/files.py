@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,7 +66,7 @@ def atomic_write(path: Path, sync: bool = False) -> Iterator[IO[bytes]]:
     The temporary file has a random name and is created exclusively, so that a link planted in its place is never written through.
     A link at `path` itself is replaced, not followed. An existing file's mode is kept.
     """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o666)
     try:
         with open(descriptor, "wb") as file:

@@ -7,6 +7,7 @@ import unicodedata
 
 _SUSPECT = re.compile(r"[^\n\t -~]")
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # control, format (also of direction), surrogates, odd line ends
+_IN_JSON = re.compile(r"[^\n -~]")
 _JOINERS = "\u200c\u200d"  # letters of some scripts and emoji need them
 _INVISIBLE = "\r\u00ad\u200b\u2060\ufeff"  # ends of lines, soft hyphens, marks of nothing
 
@@ -21,3 +22,16 @@ def _safe(found: re.Match[str]) -> str:
     if sign in _INVISIBLE:
         return ""
     return "\ufffd" if unicodedata.category(sign) in _UNSAFE and sign not in _JOINERS else sign
+
+
+def escaped_in_json(text: str) -> str:
+    """Return JSON text in which the same characters stand as `\\uXXXX`: to a program it says exactly what it said before."""
+    return _IN_JSON.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    sign = match[0]
+    if unicodedata.category(sign) not in _UNSAFE:
+        return sign
+    units = sign.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))

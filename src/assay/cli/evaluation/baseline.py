@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import find_root, format_option, print_json
+from assay.cli.common import echo, find_root, format_option, print_json
 from assay.cli.evaluation.common import columns, figure, root_option, run_store, runs_option
 from assay.errors import AssayError
+from assay.evaluate.files import file_of
 from assay.evaluate.scores import of_run, read_baseline, write_baseline
 
 DEFAULT_FILE = "eval/baseline.json"
@@ -44,12 +45,12 @@ def set_(run: str, path: Path | None, root: Path | None, runs_file: Path | None,
                 f"run {info.run_id} is {info.status}; a baseline must be complete. Go on with: assay eval run --resume {info.run_id}"
             )
         scores = of_run(store, info)
-    where = path or find_root(root) / DEFAULT_FILE
+    where = path or file_of(find_root(root), DEFAULT_FILE)
     write_baseline(scores, where)
     if form == "json":
         print_json({"run_id": scores.run_id, "file": str(where)})
     else:
-        click.echo(f"baseline is run {scores.run_id} ({len(scores.queries)} queries): {where}")
+        echo(f"baseline is run {scores.run_id} ({len(scores.queries)} queries): {where}")
 
 
 @command.command("show")
@@ -58,7 +59,7 @@ def set_(run: str, path: Path | None, root: Path | None, runs_file: Path | None,
 @format_option
 def show(path: Path | None, root: Path | None, form: str) -> None:
     """Show the baseline."""
-    where = path or find_root(root) / DEFAULT_FILE
+    where = path or file_of(find_root(root), DEFAULT_FILE)
     scores = read_baseline(where)
     if form == "json":
         print_json({
@@ -66,8 +67,8 @@ def show(path: Path | None, root: Path | None, form: str) -> None:
             "k": scores.k, "golden_hash": scores.golden_hash, "queries": len(scores.queries), "metrics": scores.means,
         })  # fmt: skip
         return
-    click.echo(
+    echo(
         f"{where}: run {scores.run_id} of {scores.created}, {scores.system}, {len(scores.queries)} queries, matching {scores.matching}\n"
     )
     for line in columns(["metric", "value"], [[name, figure(value)] for name, value in scores.means.items()]):
-        click.echo(line)
+        echo(line)

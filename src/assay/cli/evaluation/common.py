@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 
 import click
 
-from assay.cli.common import find_root
+from assay.cli.common import echo, find_root
 from assay.evaluate.metrics.measures import Measure, parse
 from assay.evaluate.runs import RunStore
+from assay.system.owned import FOLDER, place_in
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -106,7 +107,12 @@ def run_store(root: Path | None, runs_file: Path | None, write: bool = False) ->
 
 
 def runs_path(root: Path | None, runs_file: Path | None) -> Path:
-    return runs_file or find_root(root) / ".assay" / "runs.db"
+    return runs_file or find_root(root) / FOLDER / "runs.db"
+
+
+def kept_at(root: Path | None, runs_file: Path | None, *parts: str) -> Path:
+    """The folder of these names beside the run file; in `.assay` no part of the way may be a link or another user's."""
+    return place_in(find_root(root) / FOLDER, *parts) if runs_file is None else runs_file.parent.joinpath(*parts)
 
 
 def figure(value: float | None, signed: bool = False) -> str:
@@ -137,4 +143,4 @@ def shortened(text: str, limit: int) -> str:
 
 def echo_warnings(warnings: Sequence[str]) -> None:
     for warning in warnings:
-        click.echo(f"warning: {warning}", err=True)
+        echo(f"warning: {warning}", err=True)

@@ -7,17 +7,17 @@ from typing import Any
 
 import click
 
-from assay.cli.common import format_option, print_json
+from assay.cli.common import echo, format_option, print_json
 from assay.cli.evaluation.common import (
     columns,
     echo_warnings,
     figure,
+    kept_at,
     measures_option,
     parsed,
     root_option,
     run_store,
     runs_option,
-    runs_path,
 )
 from assay.errors import AssayError
 from assay.evaluate.compare import (
@@ -94,14 +94,16 @@ def command(
             texts = {query.id: query.text for query in store.golden(run_b).queries}
     wanted = len(comparison.queries) <= _REPORTED or output is not None
     full = as_json(comparison, texts or None) if wanted or form == "json" else {}
-    usual = runs_path(root, runs_file).parent / "runs" / run_b.run_id / "report.md"
-    written = _write(full, output or usual, output is not None) if wanted else None
+    written = None
+    if wanted:
+        path = output or kept_at(root, runs_file, "runs", run_b.run_id) / "report.md"
+        written = _write(full, path, output is not None)
     if form == "json":
         print_json(full)
         return
     print_comparison(comparison, verbose)
     if written:
-        click.echo(f"\nsaved: {written}")
+        echo(f"\nsaved: {written}")
 
 
 def _write(full: dict[str, Any], path: Path, asked: bool) -> Path | None:
@@ -118,10 +120,10 @@ def _write(full: dict[str, Any], path: Path, asked: bool) -> Path | None:
 
 def print_comparison(comparison: Comparison, verbose: bool) -> None:
     echo_warnings(comparison.warnings)
-    click.echo(f"{comparison.a.run_id} → {comparison.b.run_id}, {len(comparison.queries):,} queries")
+    echo(f"{comparison.a.run_id} → {comparison.b.run_id}, {len(comparison.queries):,} queries")
     for cause in causes(comparison.a.config, comparison.b.config):
-        click.echo(f"  known difference: {cause}")
-    click.echo("")
+        echo(f"  known difference: {cause}")
+    echo("")
     rows = []
     for name, pair in comparison.statistics.items():
         told = statistics_json(pair, comparison.adjusted[name])
@@ -132,14 +134,14 @@ def print_comparison(comparison: Comparison, verbose: bool) -> None:
             figure(told["p_holm"]), figure(told["effect"]), f"{pair.wins}/{pair.losses}/{pair.ties}", figure(told["detectable"]), verdict,
         ])  # fmt: skip
     for line in columns(["metric", "a", "b", "Δ", "95 % interval", "p (Holm)", "d", "+/-/=", "detectable", ""], rows):
-        click.echo(line)
-    click.echo("\n" + ", ".join(f"{count:,} {kind}" for kind, count in comparison.counts.items()))
+        echo(line)
+    echo("\n" + ", ".join(f"{count:,} {kind}" for kind, count in comparison.counts.items()))
     for kind in ("Regression", "Loss", "Win"):
         numbers = (comparison.kinds == KINDS.index(kind)).nonzero()[0].tolist()
         for number in numbers[: None if verbose else _SHOWN]:
             query = comparison.queries[number]
             before, after = int(comparison.a_rank[number]) or "–", int(comparison.b_rank[number]) or "–"
             note = comparison.notes.get(query, "")
-            click.echo(f"  {kind:10} {query}: rank {before} → {after}" + (f"  ({note})" if note else ""))
+            echo(f"  {kind:10} {query}: rank {before} → {after}" + (f"  ({note})" if note else ""))
         if len(numbers) > _SHOWN and not verbose:
-            click.echo(f"  {kind:10} … and {len(numbers) - _SHOWN:,} more; --verbose lists them")
+            echo(f"  {kind:10} … and {len(numbers) - _SHOWN:,} more; --verbose lists them")

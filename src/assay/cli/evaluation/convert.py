@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import format_option, print_json
+from assay.cli.common import echo, format_option, print_json
 from assay.evaluate.golden import FORMATS, convert
 
 
@@ -24,6 +24,6 @@ def command(source: Path, target: Path, to: str, given: str | None, form: str) -
     if form == "json":
         print_json({"source": str(source), "target": str(target), "format": to, "lost": lost})
         return
-    click.echo(f"wrote {target} ({to})")
+    echo(f"wrote {target} ({to})")
     for line in lost:
-        click.echo(f"lost: {line}", err=True)
+        echo(f"lost: {line}", err=True)

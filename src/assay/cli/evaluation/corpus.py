@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
+import contextlib
 import json
 import os
-import subprocess
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +16,10 @@ from assay.evaluate.systems.assay import Assay
 from assay.evaluate.systems.protocol import SystemFailed
 from assay.evaluate.systems.shape import response
 from assay.evaluate.verify import Inventory
+from assay.git import Listing
+from assay.system.inputs import open_unpacked, read_json, read_lines
+
+_LARGEST_CORPUS = 8_000_000_000  # bytes of a BEIR corpus, of which only the ids are kept
 
 
 def inventories(golden: GoldenSet, root: Path, corpus: Path | None, items: Path | None) -> dict[str, Inventory]:
@@ -49,14 +53,10 @@ def _of_folder(folder: Path) -> Inventory:
 
 
 def _files(folder: Path) -> Iterator[str]:
-    command = ["git", "-C", str(folder), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    try:
-        done = subprocess.run(command, capture_output=True, check=False)
-        if done.returncode == 0:
-            yield from (os.fsdecode(path) for path in done.stdout.split(b"\0") if path)
-            return
-    except OSError:
-        pass
+    listed = Listing(folder).paths()
+    if listed is not None:
+        yield from listed
+        return
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
@@ -65,23 +65,24 @@ def _files(folder: Path) -> Iterator[str]:
 
 def _listed(path: Path) -> Iterator[Hit]:
     """Items from a file: a JSON list, JSON lines, or one id per line."""
-    try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise AssayError(f"{path}: cannot be read ({error})") from None
-    if text.lstrip().startswith("["):
-        try:
-            yield from response(json.loads(text)).hits
-        except ValueError as error:
-            raise AssayError(f"{path}: not JSON ({error})") from None
-        return
-    for number, line in enumerate(text.splitlines(), 1):
+    with _there(path):
+        if _begins_as_list(path):
+            try:
+                yield from response(read_json(path)).hits
+            except ValueError as error:
+                raise AssayError(f"{path}: not JSON ({error})") from None
+            return
+        yield from _listed_by_line(path)
+
+
+def _listed_by_line(path: Path) -> Iterator[Hit]:
+    for number, line in read_lines(path):
         if not line.strip():
             continue
         if line.lstrip().startswith("{"):
             try:
                 yield from response([json.loads(line)]).hits
-            except (ValueError, AssayError) as error:
+            except (ValueError, RecursionError, AssayError) as error:
                 raise AssayError(f"{path}:{number}: {error}") from None
         else:
             yield Hit(line.strip(), symbol=line.strip(), path=line.strip())
@@ -93,9 +94,22 @@ def _beir_corpus(golden: Path) -> Path | None:
 
 
 def _beir_ids(path: Path) -> Iterator[str]:
-    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
+    with _there(path):
+        for number, line in read_lines(path, _LARGEST_CORPUS):
             try:
                 yield str(json.loads(line)["_id"])
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, RecursionError):
                 raise AssayError(f'{path}:{number}: not a BEIR document (an object with "_id")') from None
+
+
+def _begins_as_list(path: Path) -> bool:
+    with open_unpacked(path, _LARGEST_CORPUS) as file:
+        return file.read(1024).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
+
+
+@contextlib.contextmanager
+def _there(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, EOFError, zlib.error) as error:
+        raise AssayError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import find_root, format_option, print_json
+from assay.cli.common import echo, find_root, format_option, print_json
 from assay.cli.evaluation.common import root_option
 from assay.core.golden import Expected, GoldenQuery
 from assay.core.hits import Hit
@@ -110,9 +110,9 @@ def _add(query: GoldenQuery, path: Path, set_format: str | None, form: str) -> N
     if form == "json":
         print_json({"id": query.id, "golden": str(path), "lost": lost})
         return
-    click.echo(f"added {query.id} to {path}")
+    echo(f"added {query.id} to {path}")
     for line in lost:
-        click.echo(f"lost: {line}", err=True)
+        echo(f"lost: {line}", err=True)
 
 
 def _searcher(spec: str, root: Path) -> System | None:
@@ -122,7 +122,7 @@ def _searcher(spec: str, root: Path) -> System | None:
         system.describe()
         return system
     except AssayError as error:
-        click.echo(f"no search while you write: {error}", err=True)
+        echo(f"no search while you write: {error}", err=True)
         return None
 
 
@@ -159,11 +159,11 @@ def _pick(system: System | None, question: str) -> list[Expected]:
             for one in _chosen(typed.replace(",", " ").split(), shown):
                 if one not in picked:
                     picked.append(one)
-            click.echo("  so far: " + (", ".join(one.name for one in picked) or "nothing"))
+            echo("  so far: " + (", ".join(one.name for one in picked) or "nothing"))
         elif picked:
             return picked
         else:
-            click.echo("  nothing is expected yet; type - if the right answer is a refusal")
+            echo("  nothing is expected yet; type - if the right answer is a refusal")
 
 
 def _search(system: System | None, text: str) -> Sequence[Hit]:
@@ -172,13 +172,13 @@ def _search(system: System | None, text: str) -> Sequence[Hit]:
     try:
         hits = system.retrieve(text, _RESULTS).hits
     except SystemFailed as error:
-        click.echo(f"  the search failed: {error}", err=True)
+        echo(f"  the search failed: {error}", err=True)
         return ()
     for number, hit in enumerate(hits, 1):
         place = f"  {hit.path}:{hit.start}" if hit.path and hit.start else f"  {hit.path}"
-        click.echo(f"  {number:2}  {hit.symbol or hit.id}{place if hit.path else ''}")
+        echo(f"  {number:2}  {hit.symbol or hit.id}{place if hit.path else ''}")
     if not hits:
-        click.echo("  nothing found")
+        echo("  nothing found")
     return hits
 
 
@@ -187,7 +187,7 @@ def _chosen(typed: Iterable[str], shown: Sequence[Hit]) -> list[Expected]:
     for one in typed:
         if one.isdigit():
             if not 1 <= int(one) <= len(shown):
-                click.echo(f"  there is no result {one}")
+                echo(f"  there is no result {one}")
                 continue
             hit = shown[int(one) - 1]
             level = "symbol" if hit.symbol else "file" if hit.path == hit.id else "chunk"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import find_root, format_option, print_json
+from assay.cli.common import echo, find_root, format_option, print_json
 from assay.cli.evaluation.common import columns, root_option, run_store, runs_option
 from assay.core.golden import Expected
 from assay.evaluate.diagnose import Exists, as_json, diagnose
@@ -46,16 +46,16 @@ def command(run: str, corpus: Path | None, verbose: bool, root: Path | None, run
         print_json({"run_id": info.run_id, **told})
         return
     expected = sum(len(query.at(info.level)) for query in golden.queries)
-    click.echo(f"run {info.run_id}: {len(lost)} of {expected} expectations missed in the first {info.k}\n")
+    echo(f"run {info.run_id}: {len(lost)} of {expected} expectations missed in the first {info.k}\n")
     for line in columns(
         ["lost at", "missed", "share"], [[s, n, f"{n / max(len(lost), 1):.0%}"] for s, n in told["stages"].items()]
     ):
-        click.echo(line)
-    click.echo("")
+        echo(line)
+    echo("")
     for one in lost[: None if verbose else _SHOWN]:
-        click.echo(f"  {one.query}: {one.expected}: {one.stage} ({one.detail})")
+        echo(f"  {one.query}: {one.expected}: {one.stage} ({one.detail})")
     if len(lost) > _SHOWN and not verbose:
-        click.echo(f"  … and {len(lost) - _SHOWN} more; --verbose lists them")
+        echo(f"  … and {len(lost) - _SHOWN} more; --verbose lists them")
 
 
 def _existence(info: RunInfo, root: Path, corpus: Path | None) -> Exists:

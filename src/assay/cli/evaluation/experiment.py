@@ -7,10 +7,11 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import find_root, format_option, print_json
+from assay.cli.common import echo, find_root, format_option, print_json
 from assay.cli.evaluation.common import root_option, run_store, runs_option
 from assay.evaluate.compare import as_json, compare_runs
 from assay.evaluate.experiment import begin, conclude, open_entry
+from assay.evaluate.files import file_of
 from assay.evaluate.stored import told
 
 _LOG = "EXPERIMENTS.md"
@@ -50,14 +51,14 @@ def new(
     form: str,
 ) -> None:
     """Open an experiment called TITLE."""
-    where = log or find_root(root) / _LOG
+    where = log or file_of(find_root(root), _LOG)
     with run_store(root, runs_file) as store:
         run_id = store.find(before).run_id
     number = begin(where, title, hypothesis, what, run_id, date.today())
     if form == "json":
         print_json({"number": number, "before": run_id, "log": str(where)})
     else:
-        click.echo(
+        echo(
             f"experiment {number} is open in {where}; after the change: assay eval run …, then assay eval experiment conclude"
         )
 
@@ -82,7 +83,7 @@ def conclude_(
     form: str,
 ) -> None:
     """Fill in result and conclusion of the open experiment from the runs before and after."""
-    where = log or find_root(root) / _LOG
+    where = log or file_of(find_root(root), _LOG)
     entry = open_entry(where, number)
     with run_store(root, runs_file) as store:
         a, b = store.find(entry.before), store.find(after)
@@ -92,4 +93,4 @@ def conclude_(
     if form == "json":
         print_json({"number": entry.number, "before": a.run_id, "after": b.run_id, "log": str(where)})
     else:
-        click.echo(written)
+        echo(written)

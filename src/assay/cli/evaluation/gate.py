@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import find_root, format_option, print_json
+from assay.cli.common import echo, find_root, format_option, print_json
 from assay.cli.evaluation.baseline import DEFAULT_FILE
 from assay.cli.evaluation.common import root_option, run_store, runs_option, system_option
 from assay.cli.evaluation.run import begin
@@ -130,19 +130,19 @@ def command(
         _write(junit_file, junit(scores, checks))
     if github or os.environ.get("GITHUB_ACTIONS") == "true":
         for line in github_annotations(checks):
-            click.echo(line, err=form == "json")
+            echo(line, err=form == "json")
         if summary := os.environ.get("GITHUB_STEP_SUMMARY"):
             _write(Path(summary), markdown(scores, checks, advice), "a")
     if form == "json":
         print_json(as_json(scores, checks) | {"warnings": list(comparison.warnings) if comparison else []})
     else:
         for warning in comparison.warnings if comparison else ():
-            click.echo(f"warning: {warning}", err=True)
+            echo(f"warning: {warning}", err=True)
         for check in checks:
-            click.echo(f"{'pass' if check.passed else 'FAIL'}  {check.name}: {check.message}")
+            echo(f"{'pass' if check.passed else 'FAIL'}  {check.name}: {check.message}")
         if advice:
-            click.echo(advice)
-        click.echo("gate passed" if all(check.passed for check in checks) else "gate failed")
+            echo(advice)
+        echo("gate passed" if all(check.passed for check in checks) else "gate failed")
     raise click.exceptions.Exit(0 if all(check.passed for check in checks) else 1)  # fmt: skip
 
 

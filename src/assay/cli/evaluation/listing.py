@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import format_option, print_json
+from assay.cli.common import echo, format_option, print_json
 from assay.cli.evaluation.common import columns, figure, root_option, run_store, runs_option, shortened
 from assay.evaluate.stored import listed
 
@@ -34,4 +34,4 @@ def command(
         for r in chosen
     ]  # fmt: skip
     for line in columns(["run", "status", "P@k", "R@k", "RR@k", "nDCG@k", "N", "label", "system", "golden"], rows):
-        click.echo(line)
+        echo(line)

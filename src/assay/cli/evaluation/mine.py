@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from assay.cli.common import find_root, format_option, print_json
+from assay.cli.common import echo, find_root, format_option, print_json
 from assay.cli.progress import Bar
 from assay.core.golden import GoldenQuery
 from assay.errors import AssayError
@@ -27,6 +27,7 @@ from assay.evaluate.mine import (
 )
 from assay.ingest.languages import language_of
 from assay.ingest.outline import outline
+from assay.ingest.parse import TextParser
 from assay.ingest.walk import is_test_path
 
 _SOURCES: dict[str, Callable[..., Mined]] = {
@@ -35,6 +36,7 @@ _SOURCES: dict[str, Callable[..., Mined]] = {
     "documents": mine_documents,
 }
 _SUFFIXES = (".jsonl", ".ndjson")
+_parser = TextParser()  # its worker starts with the first text
 
 
 def locate(path: str, text: str) -> list[Definition]:
@@ -44,7 +46,7 @@ def locate(path: str, text: str) -> list[Definition]:
         Definition(
             fact.symbol, fact.kind, fact.start, fact.end, doc, language.name if language else "", test or fact.test
         )
-        for fact, doc in outline(path, text)
+        for fact, doc in outline(_parser, path, text)
     ]
 
 
@@ -164,6 +166,7 @@ def _mine(root: Path, sources: tuple[str, ...], options: Options) -> dict[str, M
         return {source: _SOURCES[source](root, locate, options, bar) for source in sources}
     finally:
         bar.close()
+        _parser.close()
 
 
 def _write(queries: list[GoldenQuery], output: Path | None, at: str | float) -> dict[str, int]:
@@ -196,11 +199,11 @@ def _as_json(mined: dict[str, Mined], total: int, written: dict[str, int]) -> di
 def _print(mined: dict[str, Mined], total: int, written: dict[str, int]) -> None:
     for source, one in mined.items():
         for warning in one.warnings:
-            click.echo(f"warning: {warning}", err=True)
-        click.echo(f"{source}: {len(one.queries)} queries, {sum(one.counts.values())} left out")
+            echo(f"warning: {warning}", err=True)
+        echo(f"{source}: {len(one.queries)} queries, {sum(one.counts.values())} left out")
         for reason, number in sorted(one.counts.items(), key=lambda row: (-row[1], row[0])):
-            click.echo(f"  {number:6}  {reason}")
+            echo(f"  {number:6}  {reason}")
     if total != sum(len(one.queries) for one in mined.values()):
-        click.echo(f"sampled: {total} queries")
+        echo(f"sampled: {total} queries")
     for path, number in written.items():
-        click.echo(f"wrote {number} to {path}")
+        echo(f"wrote {number} to {path}")

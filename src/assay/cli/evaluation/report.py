@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import format_option, print_json
-from assay.cli.evaluation.common import root_option, run_store, runs_option, runs_path
+from assay.cli.common import echo, format_option, print_json
+from assay.cli.evaluation.common import kept_at, root_option, run_store, runs_option
 from assay.errors import AssayError
 from assay.evaluate.compare import as_json, compare_runs
 from assay.evaluate.report import render
@@ -48,7 +48,7 @@ def command(
         if against:
             texts = {query.id: query.text for query in store.golden(info).queries}
             comparison = as_json(compare_runs(store, store.find(against), info, force=force), texts)
-    path = output or runs_path(root, runs_file).parent / "runs" / info.run_id / "report.html"
+    path = output or kept_at(root, runs_file, "runs", info.run_id) / "report.html"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(render(summary, comparison), "utf-8")
@@ -57,4 +57,4 @@ def command(
     if form == "json":
         print_json({"run_id": info.run_id, "file": str(path)})
     else:
-        click.echo(str(path))
+        echo(str(path))

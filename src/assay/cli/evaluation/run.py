@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
-from assay.cli.common import find_root, format_option, print_json
+from assay.cli.common import echo, find_root, format_option, print_json
 from assay.cli.evaluation.common import (
     columns,
     corpus_option,
     cutoff_option,
     echo_warnings,
     figure,
+    kept_at,
     measures_option,
     parsed,
     root_option,
@@ -37,7 +40,8 @@ from assay.evaluate.run import Outcome, Plan, execute, resume
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.stored import told
 from assay.evaluate.summary import main_measures
-from assay.evaluate.systems import System, open_system
+from assay.evaluate.systems import System, open_system, reaches_out
+from assay.text.printable import printable
 
 _TASK = 50  # characters of a task in the table
 _FAILED_SHOWN = 5
@@ -91,7 +95,12 @@ _UNSTABLE_SHOWN = 5
 @click.option("--answers", is_flag=True, help="Ask for written answers, too.")
 @corpus_option
 @click.option("--label", default="", metavar="NAME", help="A name for the run, to find it by later.")
-@click.option("--resume", "resumed", metavar="RUN", help="Go on with an interrupted run; what failed is asked again.")
+@click.option(
+    "--resume",
+    "resumed",
+    metavar="RUN",
+    help="Go on with an interrupted run; what failed is asked again. A command, module or address must be named again with --system.",
+)
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
@@ -141,7 +150,8 @@ def command(
         raise AssayError("--resume goes on with the golden set of its run: leave out --golden, or leave out --resume")
     with run_store(where, runs_file, write=True) as store:
         if resumed:
-            outcome = _go_on(store, store.find(resumed), where, corpus, timeout, jobs)
+            typed = click.get_current_context().get_parameter_source("spec") is ParameterSource.COMMANDLINE
+            outcome = _go_on(store, store.find(resumed), spec if typed else None, where, corpus, timeout, jobs)
         else:
             golden = _loaded(golden_path)
             within = str(corpus.resolve()) if corpus else ""
@@ -154,17 +164,17 @@ def command(
         run["warnings"].append(
             f"{len(unstable)} queries were answered differently when repeated: {', '.join(unstable[:_UNSTABLE_SHOWN])}"
         )
-    folder = output or (runs_file.parent if runs_file else where / ".assay") / "runs" / outcome.info.run_id
+    folder = output or kept_at(where, runs_file, "runs", outcome.info.run_id)
     saved = _save(run, folder, findings_file)
     if form == "json":
         print_json(run)
     else:
         print_run(run, chosen or main_measures(run["k"]))
-        click.echo(f"\nsaved: {', '.join(map(str, saved))}")
+        echo(f"\nsaved: {', '.join(map(str, saved))}")
     if outcome.info.status != "complete":
         died = f" ({outcome.died})" if outcome.died else ""
         raise AssayError(
-            f"the run is incomplete{died}; what was answered is kept. Go on with: assay eval run --resume {outcome.info.run_id}"
+            f"the run is incomplete{died}; what was answered is kept. Go on with: {_going_on(outcome.info)}"
         )
     raise click.exceptions.Exit(1 if run["counts"]["failed"] else 0)  # fmt: skip
 
@@ -181,12 +191,31 @@ def begin(store: RunStore, golden: GoldenSet, plan: Plan, system: System, root: 
         return execute(golden, system, store, plan, root, advance)
 
 
-def _go_on(store: RunStore, info: RunInfo, root: Path, corpus: Path | None, timeout: float, jobs: int) -> Outcome:
+def _go_on(
+    store: RunStore, info: RunInfo, spec: str | None, root: Path, corpus: Path | None, timeout: float, jobs: int
+) -> Outcome:
+    """Goes on with a run. The store may be a stranger's: what it names is started only if the user names it too."""
+    if spec is None and reaches_out(info.system):
+        raise AssayError(
+            printable(f"run {info.run_id} asked {info.system}; to ask it again, name it: {_going_on(info)}")
+        )
+    if spec is not None and spec.strip() != info.system:
+        raise AssayError(
+            printable(f"run {info.run_id} asked {info.system}, not {spec}: leave out --system, or repeat that")
+        )
     within = corpus or (Path(info.corpus) if info.corpus else None)
+    if corpus is None and within is not None and not within.resolve().is_relative_to(root.resolve()):
+        raise AssayError(printable(f"run {info.run_id} asked over {info.corpus}; to go on there, repeat --corpus"))
     system = open_system(info.system, timeout=timeout, root=root, corpus=within)
     left = len(store.repositories(info)) - sum(store.answered(info.run_id).values())
     with _asking(system, left) as advance:
         return resume(info, system, store, jobs, advance)
+
+
+def _going_on(info: RunInfo) -> str:
+    """The command that goes on with a run."""
+    named = f" --system {shlex.quote(info.system)}" if reaches_out(info.system) else ""
+    return f"assay eval run --resume {info.run_id}{named}"
 
 
 @contextmanager
@@ -228,7 +257,7 @@ def _save(run: dict[str, Any], folder: Path, findings_file: Path | None) -> list
 def print_run(run: dict[str, Any], measures: Sequence[Measure]) -> None:
     """Per query, per tier and category, then the whole with its spread."""
     names = [str(measure) for measure in measures]
-    click.echo(
+    echo(
         f"{run['system']} on {run['golden']['path']}: {run['golden']['queries']} queries, matching {run['matching']}, k = {run['k']}\n"
     )
     rows = [
@@ -242,30 +271,30 @@ def print_run(run: dict[str, Any], measures: Sequence[Measure]) -> None:
         for q in run["queries"]
     ]
     for line in columns(["task", *names, "first", "", "tier"], rows):
-        click.echo(line)
+        echo(line)
     for title in ("tiers", "categories", "repositories", "languages"):
         if run[title]:
-            click.echo("")
+            echo("")
             groups = [
                 [g, *(figure(told["metrics"].get(name)) for name in names), told["count"]]
                 for g, told in run[title].items()
             ]
             for line in columns([title, *names, "N"], groups):
-                click.echo(line)
+                echo(line)
     _print_failed(run)
-    click.echo("")
+    echo("")
     for name, value in run["metrics"].items():
         if not value and not parse(name).higher_is_better:
             continue  # rates of what went wrong are worth a line when something did
         spread = run["spread"].get(name, {})
         interval = f"  95 % {figure(spread['low'])} … {figure(spread['high'])}" if spread.get("low") is not None else ""
-        click.echo(f"  {name + ':':22}{figure(value)} (±{figure(spread.get('sd'))}){interval}")
+        echo(f"  {name + ':':22}{figure(value)} (±{figure(spread.get('sd'))}){interval}")
     latency = run["latency"]
     if latency["p50"] is not None:
-        click.echo(
+        echo(
             f"  {'latency:':22}p50 {latency['p50']:.1f} ms, p95 {latency['p95']:.1f} ms, mean {latency['mean']:.1f} ms"
         )
-    click.echo(f"\nrun {run['run_id']}" + (f" ({run['label']})" if run["label"] else ""))
+    echo(f"\nrun {run['run_id']}" + (f" ({run['label']})" if run["label"] else ""))
     echo_warnings(run["warnings"])
 
 
@@ -281,10 +310,10 @@ def _print_failed(run: dict[str, Any]) -> None:
     failed = [q for q in run["queries"] if q["expected"] and not q["first_rank"]]
     if not failed:
         return
-    click.echo(f"\nnothing found for {len(failed)} queries:")
+    echo(f"\nnothing found for {len(failed)} queries:")
     for query in failed[:_FAILED_SHOWN]:
-        click.echo(f"  {query['id']}: {shortened(query['text'], 90)}")
-        click.echo(f"    expected:  {shortened(', '.join(query['expected']), 110)}")
-        click.echo(f"    retrieved: {shortened(query['error'] or ', '.join(query['retrieved']) or 'nothing', 110)}")
+        echo(f"  {query['id']}: {shortened(query['text'], 90)}")
+        echo(f"    expected:  {shortened(', '.join(query['expected']), 110)}")
+        echo(f"    retrieved: {shortened(query['error'] or ', '.join(query['retrieved']) or 'nothing', 110)}")
     if len(failed) > _FAILED_SHOWN:
-        click.echo(f"  … and {len(failed) - _FAILED_SHOWN} more in FINDINGS.md")
+        echo(f"  … and {len(failed) - _FAILED_SHOWN} more in FINDINGS.md")

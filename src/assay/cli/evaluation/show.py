@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from assay.cli.common import format_option, print_json
+from assay.cli.common import echo, format_option, print_json
 from assay.cli.evaluation.common import measures_option, parsed, root_option, run_store, runs_option
 from assay.cli.evaluation.run import print_run
 from assay.errors import AssayError
@@ -58,15 +58,15 @@ def _one(queries: list[dict[str, Any]], wanted: str) -> dict[str, Any]:
 
 
 def _print_query(query: dict[str, Any]) -> None:
-    click.echo(f"{query['id']}  {query['tier']}\n{query['text']}\n")
+    echo(f"{query['id']}  {query['tier']}\n{query['text']}\n")
     for name in query["expected"]:
         rank = query["found"].get(name)
-        click.echo(f"  expected  {name}  " + (f"found at {rank}" if rank else "not found"))
+        echo(f"  expected  {name}  " + (f"found at {rank}" if rank else "not found"))
     if query["refuse"]:
-        click.echo(f"  should be refused; was {'' if query['refused'] else 'not '}refused")
+        echo(f"  should be refused; was {'' if query['refused'] else 'not '}refused")
     ranks = {rank: name for name, rank in query["found"].items()}
-    click.echo("")
+    echo("")
     for rank, name in enumerate(query["retrieved"], 1):
-        click.echo(f"  {rank:3}  {name}" + (f"   ← {ranks[rank]}" if rank in ranks else ""))
+        echo(f"  {rank:3}  {name}" + (f"   ← {ranks[rank]}" if rank in ranks else ""))
     if query["error"]:
-        click.echo(f"  failed: {query['error']}")
+        echo(f"  failed: {query['error']}")

@@ -9,11 +9,12 @@ from typing import Any
 
 import click
 
-from assay.cli.common import find_root, format_option, print_json
+from assay.cli.common import echo, find_root, format_option, print_json
 from assay.cli.evaluation.common import (
     corpus_option,
     cutoff_option,
     echo_warnings,
+    kept_at,
     root_option,
     runs_option,
     runs_path,
@@ -26,9 +27,11 @@ from assay.evaluate import golden as golden_sets
 from assay.evaluate.matching import matcher_for
 from assay.evaluate.run import Plan
 from assay.evaluate.sweep import grid_file
-from assay.evaluate.sweep.grid import SEARCH, Grid, of_chunker, of_size
+from assay.evaluate.sweep.grid import ENGINE, SEARCH, Grid, of_chunker, of_size
 from assay.evaluate.sweep.stages import configured
 from assay.evaluate.sweep.sweep import Sweep, run, save
+from assay.evaluate.systems import reaches_out
+from assay.text.printable import printable
 
 
 @click.command("sweep")
@@ -66,6 +69,11 @@ from assay.evaluate.sweep.sweep import Sweep, run, save
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="The axes, and combinations to leave out, in YAML. Options given beside it come first.",
+)
+@click.option(
+    "--trust-grid",
+    is_flag=True,
+    help="Start the programs and contact the servers that the grid file names; without it, only what you type is.",
 )
 @click.option(
     "--system",
@@ -116,6 +124,7 @@ def command(
     rerankers: str | None,
     settings: tuple[str, ...],
     grid_path: Path | None,
+    trust_grid: bool,
     system: str | None,
     single: bool,
     min_mrr: float | None,
@@ -144,7 +153,7 @@ def command(
     if single:
         configurations = [configured(system or SEARCH, where, corpus)]
     else:
-        configurations = _grid(grid_path, system, axes).configurations()
+        configurations = _grid(grid_path, system, axes, trust_grid).configurations()
     plan = Plan(matcher_for(golden, matching), k, corpus=str(corpus.resolve()) if corpus else "")
     bar = Bar()
     try:
@@ -154,13 +163,13 @@ def command(
         )  # fmt: skip
     finally:
         bar.close()
-    folder = output or (runs_file.parent if runs_file else where / ".assay") / "sweeps" / sweep.id
+    folder = output or kept_at(where, runs_file, "sweeps", sweep.id)
     report, saved = save(sweep, folder)
     if form == "json":
         print_json(report)
     else:
         print_sweep(sweep, report)
-        click.echo(f"\nsaved: {', '.join(map(str, saved))}")
+        echo(f"\nsaved: {', '.join(map(str, saved))}")
     echo_warnings(report["warnings"])
     raise click.exceptions.Exit(_code(sweep, {"MRR": min_mrr, f"NDCG@{k}": min_ndcg}, report))
 
@@ -194,10 +203,24 @@ def _values(option: str, text: str | None) -> list[str]:
     return values
 
 
-def _grid(path: Path | None, system: str | None, axes: dict[str, list[str]]) -> Grid:
+def _grid(path: Path | None, system: str | None, axes: dict[str, list[str]], trusted: bool) -> Grid:
     """What the file says, and before it what the options say."""
     grid = grid_file.read(path) if path else Grid()
-    return replace(grid, system=system or grid.system, axes=dict(grid.axes) | axes)
+    chosen = system or grid.system
+    if path and not trusted:
+        if system is None and reaches_out(chosen):
+            raise AssayError(printable(f"{path}: asks {chosen}; type that yourself (--system), or give --trust-grid"))
+        filled = [(name, value) for name, values in grid.axes.items() if name not in axes for value in values]
+        if risky := next((f"{name} {value}" for name, value in filled if not _is_harmless(chosen, name, value)), ""):
+            what = f"{path}: {risky} becomes part of a command, or contacts a server"
+            raise AssayError(printable(f"{what}; type that yourself, or give --trust-grid"))
+    return replace(grid, system=chosen, axes=dict(grid.axes) | axes)
+
+
+def _is_harmless(system: str, name: str, value: str) -> bool:
+    """Tell whether a file may fill in a setting: numbers of ours, but nothing of a command line or an address."""
+    kind = system.partition(":")[0]
+    return kind == ENGINE or (kind == SEARCH and not reaches_out(f"{SEARCH}:{name}={value}"))
 
 
 def _code(sweep: Sweep, least: dict[str, float | None], report: dict[str, Any]) -> int:
@@ -206,5 +229,5 @@ def _code(sweep: Sweep, least: dict[str, float | None], report: dict[str, Any]) 
     reached = {figure.title: best.means[figure.key] for figure in best.figures}
     low = {title: floor for title, floor in least.items() if floor is not None and (reached[title] or 0.0) < floor}
     for title, floor in low.items():
-        click.echo(f"{best.name}: {title} {reached[title] or 0.0:.4f} is below {floor:g}", err=True)
+        echo(f"{best.name}: {title} {reached[title] or 0.0:.4f} is below {floor:g}", err=True)
     return int(bool(low) or any(one["failed_queries"] for one in report["reports"]))

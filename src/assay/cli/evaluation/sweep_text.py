@@ -6,8 +6,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from math import isfinite
 from typing import Any
 
-import click
-
+from assay.cli.common import Part, echo, echo_styled
 from assay.cli.evaluation.common import columns, figure
 from assay.evaluate.report.wording import probability
 from assay.evaluate.sweep.measured import Measured
@@ -22,24 +21,24 @@ _NAMED = 6  # configurations in a line
 def print_sweep(sweep: Sweep, report: dict[str, Any]) -> None:
     """Everything there is to say on one screen."""
     golden, first = sweep.golden, sweep.measured[0].info
-    click.echo(
+    echo(
         f"{counted(len(sweep.measured), 'configuration')} on {golden.path}: {counted(len(golden.queries), 'query', 'queries')}, "
         f"matching {first.matching}, k = {first.k}\n"
     )
     _print_table(sweep)
     if len(sweep.measured) > 1:
-        click.echo("\nRecommendations:")
+        echo("\nRecommendations:")
         for line in _recommendations(sweep):
-            click.echo(f"  {line}")
+            echo(f"  {line}")
     best = sweep.named[sweep.verdict.best]
     words = [f"{one.title} {word}" for one in best.figures if (word := band(one.key, best.means[one.key]))]
     if words:
-        click.echo(f"\n{best.name}: {', '.join(words)}")
+        echo(f"\n{best.name}: {', '.join(words)}")
     _print_groups(next(one for one in report["reports"] if one["config"]["name"] == best.name), best)
     _print_difficulty(report["difficulty"], first.k)
-    click.echo("")
+    echo("")
     for line in _work(report["work"]):
-        click.echo(line)
+        echo(line)
 
 
 def _print_table(sweep: Sweep) -> None:
@@ -53,9 +52,9 @@ def _print_table(sweep: Sweep) -> None:
         for at, one in enumerate(sweep.measured)
     ]
     for line in _boxed(head, rows, right=range(1, len(numbers) + 1)):
-        click.echo(line)
+        echo_styled(*line)
     if len(rows) > 1:
-        click.echo(
+        echo(
             f"{_BEST} best of its column   {_FRONT} nothing is both better and faster   {_ALIKE} not told apart from the best"
         )
 
@@ -74,18 +73,18 @@ def _marks(sweep: Sweep, one: Measured) -> str:
     return (front + alike) if len(sweep.measured) > 1 else ""
 
 
-def _boxed(head: Sequence[str], rows: Sequence[Sequence[str]], right: Container[int]) -> list[str]:
+def _boxed(head: Sequence[str], rows: Sequence[Sequence[str]], right: Container[int]) -> list[list[Part]]:
     """A table with lines around it; what is marked as the best stands out in a terminal."""
     kept = [at for at in range(len(head)) if head[at] or any(row[at].strip() for row in rows)]
     widths = {at: max(len(row[at]) for row in (head, *rows)) for at in kept}
 
-    def written(row: Sequence[str]) -> str:
-        parts = [row[at].rjust(widths[at]) if at in right else row[at].ljust(widths[at]) for at in kept]
-        shown = [click.style(one, bold=True, fg="green") if one.endswith(_BEST) else one for one in parts]
-        return f"│ {' │ '.join(shown)} │"
+    def written(row: Sequence[str]) -> list[Part]:
+        cells = [row[at].rjust(widths[at]) if at in right else row[at].ljust(widths[at]) for at in kept]
+        shown: list[Part] = [(cell, {"bold": True, "fg": "green"}) if cell.endswith(_BEST) else cell for cell in cells]
+        return ["│ ", shown[0], *(part for cell in shown[1:] for part in (" │ ", cell)), " │"]
 
-    def line(left: str, middle: str, end: str) -> str:
-        return left + middle.join("─" * (widths[at] + 2) for at in kept) + end
+    def line(left: str, middle: str, end: str) -> list[Part]:
+        return [left + middle.join("─" * (widths[at] + 2) for at in kept) + end]
 
     return [line("╭", "┬", "╮"), written(head), line("├", "┼", "┤"), *map(written, rows), line("╰", "┴", "╯")]
 
@@ -129,9 +128,9 @@ def _print_groups(report: dict[str, Any], best: Measured) -> None:
                 [group, *(figure(told[f"avg_{one.key}"]) for one in best.figures), told["count"]]
                 for group, told in report[key].items()
             ]
-            click.echo("")
+            echo("")
             for line in columns([title, *(one.title for one in best.figures), "N"], rows):
-                click.echo(line)
+                echo(line)
 
 
 def _print_difficulty(told: dict[str, Any], k: int) -> None:
@@ -145,7 +144,7 @@ def _print_difficulty(told: dict[str, Any], k: int) -> None:
         if ease["spearman"] is None
         else f"; rank correlation with what was measured {ease['spearman']:+.2f} (p {probability(ease['p'])})"
     )
-    click.echo(f"\nPredicted difficulty of the queries, with the NDCG@{k} they had: {classes}{rho}")
+    echo(f"\nPredicted difficulty of the queries, with the NDCG@{k} they had: {classes}{rho}")
 
 
 def _work(work: dict[str, Any]) -> list[str]:

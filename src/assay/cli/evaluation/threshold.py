@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import find_root, format_option, print_json
+from assay.cli.common import echo, find_root, format_option, print_json
 from assay.cli.evaluation.common import columns, echo_warnings, figure, root_option
 from assay.cli.progress import Bar
 from assay.errors import AssayError
@@ -65,7 +65,7 @@ def command(golden_path: Path, spec: str, timeout: float, root: Path | None, for
     if form == "json":
         print_json(_json(str(golden_path), spec, kinds, points, advice, failed))
     else:
-        click.echo(f"{spec} on {golden_path}: {kinds[0]} answerable questions, {kinds[1]} to refuse\n")
+        echo(f"{spec} on {golden_path}: {kinds[0]} answerable questions, {kinds[1]} to refuse\n")
         _print(points, advice)
     echo_warnings([f"{counted(failed, 'question')} got no answer with a confidence and are left out"] if failed else [])
 
@@ -123,11 +123,11 @@ def _print(points: list[Point], advice: Advice) -> None:
         for p in points
     ]
     for line in columns(head, rows):
-        click.echo(line)
+        echo(line)
     best, used = advice.point, advice.used
-    click.echo(f"\nin use: {used.threshold:g}, balanced accuracy {figure(used.balanced)}")
+    echo(f"\nin use: {used.threshold:g}, balanced accuracy {figure(used.balanced)}")
     if best == used:
-        click.echo(f"keep it: {advice.why}")
+        echo(f"keep it: {advice.why}")
         return
-    click.echo(f"best: {best.threshold:g}, balanced accuracy {figure(best.balanced)}: {advice.why}")
-    click.echo(f"\nin assay.toml:\n[ask]\nthreshold = {best.threshold:g}")
+    echo(f"best: {best.threshold:g}, balanced accuracy {figure(best.balanced)}: {advice.why}")
+    echo(f"\nin assay.toml:\n[ask]\nthreshold = {best.threshold:g}")

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from assay.cli.common import find_root, format_option, print_json
-from assay.cli.evaluation.common import corpus_option, echo_warnings, root_option
+from assay.cli.evaluation.common import corpus_option, echo_warnings, kept_at, root_option
 from assay.cli.evaluation.tune_text import print_tuning
 from assay.cli.progress import Bar
 from assay.errors import AssayError
@@ -25,6 +25,9 @@ from assay.retrieve.configuration import NAME, Configuration, load
 from assay.retrieve.profile import DEFAULT, PROFILES
 from assay.retrieve.settings import BASE
 from assay.retrieve.toml_text import table_text, with_table
+from assay.system.inputs import read_bytes
+
+_LARGEST = 1_000_000  # bytes of an assay.toml
 
 _CODES = {GAIN: 0, NO_GAIN: 1, TOO_FEW: 2}
 
@@ -78,7 +81,7 @@ def command(
     asking = Asking(golden, matcher_for(golden, matching), wanted, where, base, corpus)
     bar = Bar()
     try:
-        tuning = tune(asking, where / ".assay" / "tuning", jobs, bar)
+        tuning = tune(asking, kept_at(where, None, "tuning"), jobs, bar)
     finally:
         bar.close()
     told = report(tuning)
@@ -118,7 +121,7 @@ def _profile_text(settled: Configuration, root: Path, name: str, rows: dict[str,
         what = "is built in" if name in PROFILES else f"stands in {NAME} already: remove it there first"
         raise AssayError(f"--write {name}: that profile {what}, or give another name")
     path = root / NAME
-    before = path.read_bytes().decode() if path.exists() else ""
+    before = read_bytes(path, _LARGEST).decode() if path.exists() else ""
     try:
         return with_table(before, ("profile", name), rows, comment)
     except AssayError as error:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import find_root, format_option, print_json
+from assay.cli.common import echo, find_root, format_option, print_json
 from assay.cli.evaluation.common import echo_warnings, root_option
 from assay.cli.evaluation.corpus import inventories
 from assay.errors import AssayError
@@ -80,9 +80,9 @@ def command(
         )
     else:
         for one in missing:
-            click.echo(str(one))
+            echo(str(one))
         note = f" ({skipped} more cannot be checked here)" if skipped else ""
-        click.echo(
+        echo(
             f"{golden.format}: {len(golden.queries)} queries, {checked} expectations checked, {len(missing)} missing{note}"
         )
         echo_warnings(golden.warnings)

@@ -9,8 +9,7 @@ from pathlib import Path
 import msgspec
 
 from assay.core.golden import GoldenQuery
-from assay.evaluate.golden import json_lines
-from assay.evaluate.golden.files import read_text, without_gz
+from assay.evaluate.golden.files import read_lines, without_gz
 from assay.evaluate.golden.fitting import as_documents, fit
 from assay.evaluate.golden.format import Format, Rendered
 from assay.evaluate.golden.judgements import Judgements, Topic, join
@@ -70,7 +69,7 @@ def _read(path: Path, problems: Problems) -> list[GoldenQuery]:
 
 def _topics(path: Path, problems: Problems) -> Iterator[Topic]:
     decode = msgspec.json.Decoder(_Query).decode
-    for number, line in json_lines.numbered(read_text(path)):
+    for number, line in read_lines(path):
         try:
             query = decode(line)
         except msgspec.ValidationError as error:
@@ -83,7 +82,7 @@ def _topics(path: Path, problems: Problems) -> Iterator[Topic]:
 
 def _judgements(path: Path, problems: Problems) -> Judgements:
     judgements = Judgements(path, problems)
-    for number, line in json_lines.numbered(read_text(path)):
+    for number, line in read_lines(path):
         columns = line.rstrip().split("\t")
         if number == 1 and columns[-1].lower() in _SCORE:
             continue

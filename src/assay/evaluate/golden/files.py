@@ -1,40 +1,37 @@
-"""The text of a file, plain or gzipped."""
+"""The text of a file of a golden set, plain or gzipped."""
 
 from __future__ import annotations
 
-import gzip
+import contextlib
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from assay.evaluate.golden.problems import Unreadable
+from assay.system import inputs
+from assay.system.files import TooLarge
 
-_GZIP_MAGIC = b"\x1f\x8b"
 _HEAD = 4096  # bytes enough to tell what a file holds
 
 
 def read_text(path: Path) -> str:
     """The whole text, without a byte order mark, with `\\n` as the only line end."""
-    try:
-        content = path.read_bytes()
-        if content.startswith(_GZIP_MAGIC):
-            content = gzip.decompress(content)
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise Unreadable(line, f"not UTF-8 (byte 0x{content[error.start]:02x}); save it as UTF-8", path) from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise Unreadable(0, f"broken gzip file ({error})", path) from None
-    except OSError as error:
-        raise Unreadable(0, f"cannot be read ({error.strerror or error})", path) from None
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    with _as_problem(path):
+        return inputs.read_text(path)
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines that are not blank, with their numbers; only one is held at a time."""
+    with _as_problem(path):
+        for number, line in inputs.read_lines(path):
+            if line and not line.isspace():
+                yield number, line
 
 
 def read_head(path: Path) -> str:
     """The beginning of a file, as far as it is text; empty when it cannot be read."""
     try:
-        with path.open("rb") as file:
-            gzipped = file.read(2) == _GZIP_MAGIC
-        with gzip.open(path) if gzipped else path.open("rb") as file:
+        with inputs.open_unpacked(path, inputs.LARGEST_STREAM) as file:
             head = file.read(_HEAD)
     except (OSError, EOFError, zlib.error):
         return ""
@@ -44,3 +41,17 @@ def read_head(path: Path) -> str:
 def without_gz(path: Path) -> str:
     """The name of a file as it would be if it were not gzipped."""
     return path.name.removesuffix(".gz")
+
+
+@contextlib.contextmanager
+def _as_problem(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except inputs.BadInput as error:
+        raise Unreadable(error.line, error.reason, path) from None
+    except TooLarge as error:
+        raise Unreadable(
+            0, f"larger than {error.limit / 1e6:,.0f} MB of text, which is the most that is read", path
+        ) from None
+    except OSError as error:
+        raise Unreadable(0, f"cannot be read ({error.strerror or error})", path) from None

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from assay.evaluate.golden.nodes import Fields, Items, Node, Scalar
 from assay.evaluate.golden.problems import Unreadable
-
-
-def numbered(text: str) -> Iterator[tuple[int, str]]:
-    """The lines that are not blank, with their numbers. Only `\\n` ends a line: JSON strings may hold other separators."""
-    return ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
 
 
 def parse(line: str, number: int) -> Node:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from assay.core.golden import Expected, GoldenQuery
-from assay.evaluate.golden.problems import Problems
+from assay.evaluate.golden.problems import Problems, Unreadable
 from assay.evaluate.golden.records import MAX_GRADE
 
+MOST_ROWS = 2_000_000  # topics, and judgements: four times the largest public set; each takes some 250 bytes
 _INTEGER = re.compile(r"[-+]?[0-9]{1,9}")
 
 
@@ -31,6 +32,7 @@ class Judgements:
     path: Path
     problems: Problems
     grades: dict[str, dict[str, tuple[int, int]]] = field(default_factory=dict)
+    count: int = 0
     repeated: list[int] = field(default_factory=list)  # lines that say what another line said before
 
     def add(self, query: str, document: str, grade: str, line: int) -> None:
@@ -40,6 +42,9 @@ class Judgements:
                 self.path, line, f"the grade must be a whole number between -{MAX_GRADE} and {MAX_GRADE}, not `{grade}`"
             )
             return
+        self.count += 1
+        if self.count > MOST_ROWS:
+            raise Unreadable(line, f"more than {MOST_ROWS:,} judgements, which is the most that is read", self.path)
         known = self.grades.setdefault(query, {}).setdefault(document, (int(grade), line))
         if known[0] != int(grade):
             self.problems.error(
@@ -55,6 +60,8 @@ def join(topics: Iterable[Topic], path: Path, judgements: Judgements, problems: 
     queries: list[GoldenQuery] = []
     for topic in topics:
         first = lines.setdefault(topic.id, topic.line)
+        if len(lines) > MOST_ROWS:
+            raise Unreadable(topic.line, f"more than {MOST_ROWS:,} queries, which is the most that is read", path)
         if first != topic.line:
             problems.error(path, topic.line, f"id `{topic.id}` is used twice, first in line {first}")
         elif not topic.text.strip():

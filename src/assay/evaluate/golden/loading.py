@@ -35,6 +35,8 @@ def detect(path: Path) -> Format:
         raise AssayError(f"{path}: no such file or folder. A golden set is one of:\n{described()}") from None
     except OSError as error:
         raise AssayError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except Unreadable as reason:
+        raise AssayError(f"{path}:{reason.line}: {reason}" if reason.line else f"{path}: {reason}") from None
     if found is None:
         hint = "nothing in this folder is a golden set" if path.is_dir() else "not recognised as a golden set"
         raise AssayError(f"{path}: {hint}. Name its format, or give one of:\n{described()}")

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from assay.core.golden import GoldenQuery
 from assay.evaluate.golden import json_lines
-from assay.evaluate.golden.files import read_text, without_gz
+from assay.evaluate.golden.files import read_lines, read_text, without_gz
 from assay.evaluate.golden.fitting import fit
 from assay.evaluate.golden.format import Format, Rendered
 from assay.evaluate.golden.problems import Problems, Unreadable
-from assay.evaluate.golden.records import Schema, read_query, record
+from assay.evaluate.golden.records import Schema, check_size, read_query, record
 
 SCHEMA = Schema(
     {
@@ -44,14 +44,15 @@ def _detect(path: Path) -> bool:
 
 
 def _read(path: Path, problems: Problems) -> list[GoldenQuery]:
-    queries = []
-    for number, line in json_lines.numbered(read_text(path)):
+    queries: list[GoldenQuery] = []
+    for number, line in read_lines(path):
         try:
             query = read_query(SCHEMA, json_lines.parse(line, number), path, problems)
         except Unreadable as reason:
             problems.unreadable(path, reason)
         else:
             queries += [query] if query else []
+        check_size(queries, number)
     return queries
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from assay.errors import AssayError
 
 SHOWN = 20  # problems of one set that are printed
+MOST = 1_000  # problems after which nothing more is read
 
 
 class InvalidGolden(AssayError):
@@ -37,6 +38,8 @@ class Problems:
 
     def error(self, path: Path | str, line: int, message: str) -> None:
         self.errors.append(f"{path}:{line}: {message}" if line else f"{path}: {message}")
+        if len(self.errors) == MOST:
+            raise InvalidGolden(Path(path), self.errors)
 
     def unreadable(self, path: Path, reason: Unreadable) -> None:
         self.error(reason.path or path, reason.line, reason.message)

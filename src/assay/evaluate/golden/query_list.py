@@ -39,7 +39,7 @@ FIELDS = {
     "commit": "commit",
 }
 _TOP = ("queries", "version", "description")  # what may stand at the top of a file
-_LISTED = re.compile(r"""^\{?\s*["']?queries["']?\s*:""", re.MULTILINE)
+_LISTED = re.compile(r"""^\{?[ \t]*["']?queries["']?[ \t]*:""", re.MULTILINE)
 _PASSAGES = ("expected_doc_ids", "expected_chunk_ids", "expected_spans", "must_contain", "forbidden", "expected_answer")
 _OF_PASSAGES = re.compile(rf"""\b({"|".join(_PASSAGES)})["']?\s*:""")
 _HEADER = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)+")
@@ -50,10 +50,7 @@ def is_query_list(path: Path, of_passages: bool) -> bool:
     """Whether a file is a list of queries, and whether it speaks of passages and answers (or of files and symbols)."""
     if not (path.is_file() and without_gz(path).endswith((".yaml", ".yml"))):
         return False
-    try:
-        text = read_text(path)
-    except Unreadable:
-        return False
+    text = read_text(path)
     return bool(_LISTED.search(text)) and bool(_OF_PASSAGES.search(text)) == of_passages
 
 

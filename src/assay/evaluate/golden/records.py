@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,9 +11,10 @@ from typing import Any
 
 from assay.core.golden import LEVELS, Expected, GoldenQuery
 from assay.evaluate.golden.nodes import Fields, Items, Node, Scalar, spoken
-from assay.evaluate.golden.problems import Problems
+from assay.evaluate.golden.problems import Problems, Unreadable
 from assay.text.identifiers import nearest
 
+MOST_QUERIES = 200_000  # of a set in JSON lines: read in ten seconds and 200 MB; asking them takes hours
 MAX_GRADE = 100  # far above any scale in use, and 2 ** grade is still a number
 _PLACE = ("start", "end", "page")
 _INTEGER = re.compile(r"[-+]?[0-9]{1,15}")
@@ -104,6 +105,12 @@ def _check_expectations(schema: Schema, query: GoldenQuery, line: int, told: _To
         fields = _either(name for level in LEVELS for name in schema.names(level))
         negative = f"{schema.names(schema.negative)[0]}: []" if schema.negative else "refuse: true"
         told.error(line, f"expects nothing: fill {fields}, or write `{negative}` if it should be refused")
+
+
+def check_size(queries: Sequence[GoldenQuery], line: int) -> None:
+    """Raise Unreadable when a set has more queries than are read."""
+    if len(queries) > MOST_QUERIES:
+        raise Unreadable(line, f"more than {MOST_QUERIES:,} queries, which is the most that is read")
 
 
 def unknown_field(name: str, known: Iterable[str]) -> str:

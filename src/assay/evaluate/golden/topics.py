@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import html
+import io
 import re
 from collections.abc import Callable, Iterator
 
 from assay.evaluate.golden.judgements import Topic
 from assay.evaluate.golden.problems import Unreadable
 
-_TOPIC = re.compile(r"<(top|topic)\b([^>]*)>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
+# Bounded, and without a search for the end at every beginning, so that no file takes quadratic time.
+_OPENING = re.compile(r"<(top|topic)\b([^>]{0,200})>", re.IGNORECASE)
+_CLOSING = {"top": re.compile("</top>", re.IGNORECASE), "topic": re.compile("</topic>", re.IGNORECASE)}
+_HEAD = 4096  # characters that tell the kind of a file
 _NUMBER = re.compile(r"""\bnumber\s*=\s*["']?([^"'\s>]+)""", re.IGNORECASE)
-_PART = re.compile(r"<(num|title|query|desc|description)\b[^>]*>([^<]*)", re.IGNORECASE)
+_PART = re.compile(r"<(num|title|query|desc|description)\b[^>]{0,200}>([^<]*)", re.IGNORECASE)
 _LABEL = re.compile(r"\s*(Number|Topic|Description)\s*:\s*", re.IGNORECASE)
 _RECORD = re.compile(r"^\.I\b", re.MULTILINE)
 _SPACES = re.compile(r"\s+")
@@ -33,7 +37,8 @@ def is_tabbed(head: str) -> bool:
 
 def topics(text: str) -> Iterator[Topic]:
     """The topics of a file, whatever its kind."""
-    return next(read for is_one, read in _KINDS if is_one(text))(text)
+    head = text[:_HEAD]
+    return next(read for is_one, read in _KINDS if is_one(head))(text)
 
 
 def is_topics(head: str) -> bool:
@@ -42,10 +47,17 @@ def is_topics(head: str) -> bool:
 
 def _sgml(text: str) -> Iterator[Topic]:
     """`<top> <num> Number: 301 <title> … <desc> Description: …`; the title is what is asked, else the description."""
-    for found in _TOPIC.finditer(text):
-        line = text.count("\n", 0, found.start()) + 1
-        parts = {name.lower()[:4]: _clean(value) for name, value in _PART.findall(found[3])}
-        number = _NUMBER.search(found[2])
+    at, lines, closing = 0, _Lines(text), dict(_CLOSING)  # a kind that is not closed any more is left out
+    while opening := _OPENING.search(text, at):
+        kind = opening[1].lower()
+        closed = closing[kind].search(text, opening.end()) if kind in closing else None
+        if closed is None:
+            at = opening.end()
+            closing.pop(kind, None)
+            continue
+        at, line = closed.end(), lines.at(opening.start())
+        parts = {name.lower()[:4]: _clean(value) for name, value in _PART.findall(text[opening.end() : closed.start()])}
+        number = _NUMBER.search(opening[2])
         name = parts.get("num") or (number[1] if number else "")
         if not name:
             raise Unreadable(line, "a topic needs `<num>`")
@@ -59,7 +71,7 @@ def _clean(value: str) -> str:
 
 
 def _tabbed(text: str) -> Iterator[Topic]:
-    for number, line in enumerate(text.split("\n"), 1):
+    for number, line in enumerate(io.StringIO(text, newline="\n"), 1):
         name, tab, asked = line.partition("\t")
         if line.strip() and not line.startswith("#"):
             if not tab or not name.strip():
@@ -69,10 +81,23 @@ def _tabbed(text: str) -> Iterator[Topic]:
 
 def _smart(text: str) -> Iterator[Topic]:
     """Numbered by position: the judgements of Cranfield count its questions, their own numbers have gaps."""
+    lines = _Lines(text)
     starts = [found.start() for found in _RECORD.finditer(text)]
     for number, (start, end) in enumerate(zip(starts, [*starts[1:], len(text)], strict=True), 1):
         _, _, asked = text[start:end].partition("\n.W")
-        yield Topic(str(number), _SPACES.sub(" ", asked).strip(), text.count("\n", 0, start) + 1)
+        yield Topic(str(number), _SPACES.sub(" ", asked).strip(), lines.at(start))
+
+
+class _Lines:
+    """Line numbers of places that are asked for in ascending order."""
+
+    def __init__(self, text: str) -> None:
+        self._text, self._place, self._line = text, 0, 1
+
+    def at(self, place: int) -> int:
+        self._line += self._text.count("\n", self._place, place)
+        self._place = place
+        return self._line
 
 
 _KINDS: tuple[tuple[Callable[[str], bool], Callable[[str], Iterator[Topic]]], ...] = (

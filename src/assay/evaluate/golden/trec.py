@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from assay.core.golden import GoldenQuery
-from assay.evaluate.golden.files import read_head, read_text
+from assay.evaluate.golden.files import read_head, read_lines, read_text
 from assay.evaluate.golden.fitting import as_documents, fit
 from assay.evaluate.golden.format import Format, Rendered
 from assay.evaluate.golden.judgements import Judgements, join
@@ -63,7 +63,7 @@ def _the_one(what: str, files: list[Path]) -> Path:
 
 def _judgements(path: Path, problems: Problems) -> Judgements:
     judgements = Judgements(path, problems)
-    for number, line in enumerate(read_text(path).split("\n"), 1):
+    for number, line in read_lines(path):
         columns = line.split()
         if not columns or line.startswith("#"):
             continue

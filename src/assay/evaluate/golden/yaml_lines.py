@@ -14,6 +14,7 @@ from assay.evaluate.golden.problems import Unreadable
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _MAX_ALIASED = 1_000_000  # values that the aliases of a file stand for, all written out
+_MAX_VALUES = 1_000_000  # of a file: some 50,000 queries, read in 15 s and 300 MB
 _MAX_DEPTH = 20  # a golden set needs four
 _MAX_WIDTH = 1 << 20  # a text stays on its line
 
@@ -88,7 +89,7 @@ def _compose(events: Any) -> Node | None:
     root: Node | None = None
     opened: list[_Open] = []
     anchors: dict[str, tuple[Node, int]] = {}
-    aliased = 0
+    aliased = values = 0
     for event in events:
         line = event.start_mark.line + 1
         if isinstance(event, yaml.DocumentStartEvent) and root is not None:
@@ -101,6 +102,9 @@ def _compose(events: Any) -> Node | None:
             continue
         if not isinstance(event, yaml.NodeEvent | yaml.CollectionEndEvent):
             continue
+        values += 1
+        if values > _MAX_VALUES:
+            raise Unreadable(line, f"more than {_MAX_VALUES:,} values; write a set of that size as JSON lines")
         node, size, anchor = _finished(event, line, opened, anchors)
         aliased += size if isinstance(event, yaml.AliasEvent) else 0
         if aliased > _MAX_ALIASED:

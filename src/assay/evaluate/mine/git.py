@@ -13,7 +13,7 @@ def repository(root: Path) -> Git:
     if not root.is_dir():
         raise AssayError(f"{root}: not a folder; give the root of a git repository with --root")
     git = Git(root)
-    if git.ask("rev-parse", "--git-dir") is None:
+    if git.place is None:
         raise AssayError(f"{root}: not a git repository; mining reads commits, so give one with --root")
     if git.revision("HEAD") is None:
         raise AssayError(f"{root}: the repository has no commits yet, so there is nothing to mine")

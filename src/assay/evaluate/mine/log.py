@@ -23,8 +23,7 @@ _ARGUMENTS = (
     "--encoding=UTF-8",
     *("--raw", "--no-abbrev", *OPTIONS),
     *("--find-renames=50%", "-l400", "--root", "--diff-merges=off", "--relative"),
-    *("--no-color", "--no-ext-diff", "--no-textconv", "--submodule=short", "--ignore-submodules=all"),
-    *("--no-show-signature", "--no-notes", "--no-mailmap"),
+    *("--no-color", "--submodule=short", "--no-notes", "--no-mailmap"),
 )
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _FILE = "100"  # how the modes of regular files begin

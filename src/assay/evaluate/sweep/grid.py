@@ -13,7 +13,8 @@ from assay.text.counting import counted
 from assay.text.identifiers import nearest
 
 SEARCH = "search"  # the system that has chunkers, embedders and rerankers
-SETTABLE = (SEARCH, "assay")  # systems that take settings behind their name
+ENGINE = "assay"  # the system that has the numbers of a ranking
+SETTABLE = (SEARCH, ENGINE)  # systems that take settings behind their name
 MOST = 1000  # configurations; more is a slip in the grid, not a plan
 NONE = "none"
 

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
+from assay.config import trust
 from assay.errors import AssayError
 from assay.evaluate.systems.protocol import Base, System, SystemDied, SystemFailed, folder_of
 from assay.text.identifiers import nearest
 
-__all__ = ["KINDS", "Base", "System", "SystemDied", "SystemFailed", "folder_of", "open_system"]
+__all__ = ["KINDS", "Base", "System", "SystemDied", "SystemFailed", "folder_of", "open_system", "reaches_out"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,9 @@ KINDS = {
 }
 
 
+_OF_ASKING = ("threshold", "model", "model_key_variable")  # settings of [ask]; the others are of [search]
+
+
 def open_system(spec: str, *, timeout: float = 60.0, root: Path, corpus: Path | None = None) -> System:
     """The system that a SPEC names, ready to be asked. `timeout` is in seconds and for one query."""
     name, _, argument = spec.strip().partition(":")
@@ -56,3 +60,19 @@ def open_system(spec: str, *, timeout: float = 60.0, root: Path, corpus: Path | 
     module = import_module(f"{__name__}.{kind.module}")
     system: System = module.open(root, corpus, spec.strip() if kind.whole else argument.strip(), timeout)
     return system
+
+
+def reaches_out(spec: str) -> bool:
+    """Tell whether a SPEC starts a program, imports a module, contacts a server or opens a file: then only the user may name it.
+
+    Files may name it too (a grid, the store of runs), and they may be a stranger's.
+    """
+    name, _, argument = spec.strip().partition(":")
+    if name not in ("search", "ask"):
+        return name != "assay"
+    from assay.evaluate.systems.search import said
+
+    table: dict[str, dict[str, str]] = {"search": {}, "ask": {}}
+    for setting, value in said(argument).items():
+        table["ask" if setting in _OF_ASKING else "search"][setting] = value
+    return bool(trust.risks(table, Path.cwd()))

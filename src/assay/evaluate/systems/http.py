@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import ipaddress
 import json
 import socket
 import threading
@@ -15,6 +14,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
 from urllib.request import OpenerDirector, ProxyHandler, Request, build_opener
 
+from assay.config.servers import is_loopback
 from assay.core.hits import Response
 from assay.errors import AssayError
 from assay.evaluate.systems.protocol import (
@@ -86,11 +86,7 @@ class Endpoint(Base):
 
 def _opener(host: str) -> OpenerDirector:
     """Goes through the environment's proxies, but never to reach this very machine."""
-    try:
-        here = ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        here = host == "localhost" or host.endswith(".localhost")
-    return build_opener(ProxyHandler({}) if here else ProxyHandler())
+    return build_opener(ProxyHandler({}) if is_loopback(host) else ProxyHandler())
 
 
 def _fetch(opener: OpenerDirector, request: Request, timeout: float) -> tuple[bytes, float]:

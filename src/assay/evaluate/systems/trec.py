@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import math
-import zlib
-from collections.abc import Iterator
+from array import array
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,9 @@ from assay.core.hits import Response
 from assay.errors import AssayError
 from assay.evaluate.systems.protocol import Base
 from assay.evaluate.systems.shape import named
+from assay.system.inputs import read_lines
 
 _COLUMNS = "qid Q0 docid rank score tag"
-_GZIP = b"\x1f\x8b"
 
 
 def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> RunFile:
@@ -29,17 +28,17 @@ class RunFile(Base):
 
     def __init__(self, path: str) -> None:
         super().__init__(f"trec:{path}")
-        content = _content(path)
-        self._digest = hashlib.sha256(content).hexdigest()
+        digest = hashlib.sha256()
         self._tag = ""
-        self._answers: dict[str, list[tuple[str, float]]] = {}
-        for query, document, score, tag in _rows(content, path):
-            self._answers.setdefault(query, []).append((document, score))
+        self._answers: dict[str, tuple[list[str], array[float]]] = {}
+        for query, document, score, tag in _rows(path, digest.update):
+            documents, scores = self._answers.setdefault(query, ([], array("d")))
+            documents.append(document)
+            scores.append(score)
             self._tag = self._tag or tag
+        self._digest = digest.hexdigest()
         if not self._answers:
             raise AssayError(f"{path}: no results in it; a run file has lines of '{_COLUMNS}'")
-        for answers in self._answers.values():
-            answers.sort(key=lambda answer: -answer[1])
 
     def describe(self) -> dict[str, Any]:
         return super().describe() | {"tag": self._tag, "sha256": self._digest}
@@ -47,24 +46,15 @@ class RunFile(Base):
     def retrieve(
         self, text: str, k: int, budget: int | None = None, repository: str = "", query_id: str = ""
     ) -> Response:
-        return Response(tuple(named(document, score) for document, score in self._answers.get(query_id, ())[:k]))
+        documents, scores = self._answers.get(query_id, ([], array("d")))
+        best = sorted(range(len(documents)), key=lambda place: -scores[place])[:k]
+        return Response(tuple(named(documents[place], scores[place]) for place in best))
 
 
-def _content(path: str) -> bytes:
-    """The bytes of a file, unpacked where they are packed."""
-    try:
-        content = Path(path).read_bytes()
-        return gzip.decompress(content) if content.startswith(_GZIP) else content
-    except FileNotFoundError:
-        raise AssayError(f"{path}: no such run file") from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise AssayError(f"{path}: cannot be read: {error}") from None
-
-
-def _rows(content: bytes, path: str) -> Iterator[tuple[str, str, float, str]]:
+def _rows(path: str, seen: Callable[[bytes], object]) -> Iterator[tuple[str, str, float, str]]:
     """Query, document, score and tag of each line; an error says which line and what is wrong with it."""
-    for number, line in enumerate(content.splitlines(), 1):
-        columns = _decoded(line, path, number).split()
+    for number, line in _lines(path, seen):
+        columns = line.split()
         if not columns:
             continue
         if len(columns) != 6:
@@ -75,11 +65,11 @@ def _rows(content: bytes, path: str) -> Iterator[tuple[str, str, float, str]]:
         yield query, document, _score(score, path, number), tag
 
 
-def _decoded(line: bytes, path: str, number: int) -> str:
+def _lines(path: str, seen: Callable[[bytes], object]) -> Iterator[tuple[int, str]]:
     try:
-        return line.decode("utf-8-sig" if number == 1 else "utf-8")
-    except UnicodeDecodeError:
-        raise AssayError(f"{path}:{number}: not UTF-8 text") from None
+        yield from read_lines(path, seen=seen)
+    except FileNotFoundError:
+        raise AssayError(f"{path}: no such run file") from None
 
 
 def _score(text: str, path: str, number: int) -> float:

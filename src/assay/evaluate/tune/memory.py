@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from assay.errors import AssayError
+from assay.system.inputs import read_lines
 
+_LARGEST = 128_000_000  # bytes: a thousand settings on a thousand queries take a quarter
 _KEPT = 3  # states; older ones are of no index that there still is
 
 Known = dict[str, dict[str, float]]  # setting → query → figure
@@ -44,18 +46,17 @@ class Memory:
 
 
 def _read(path: Path) -> Known:
+    known: Known = {}
     try:
-        lines = path.read_bytes().split(b"\n")
+        for _, line in read_lines(path, _LARGEST):
+            try:
+                setting, figures = json.loads(line)
+                read = {str(query): math.nan if one is None else float(one) for query, one in figures.items()}
+            except (ValueError, TypeError, AttributeError, RecursionError):
+                continue
+            known.setdefault(str(setting), {}).update(read)
     except FileNotFoundError:
         return {}
-    except OSError as error:
-        raise AssayError(f"{path}: cannot be read ({error.strerror or error}); remove it") from None
-    known: Known = {}
-    for line in lines:
-        try:
-            setting, figures = json.loads(line)
-            read = {str(query): math.nan if one is None else float(one) for query, one in figures.items()}
-        except (ValueError, TypeError, AttributeError):
-            continue
-        known.setdefault(str(setting), {}).update(read)
+    except AssayError as error:
+        raise AssayError(f"{error}; remove it") from None
     return known

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from html import unescape
 from html.parser import HTMLParser
 
 from assay.ingest.documents.opened import Opened
@@ -26,9 +27,12 @@ _SIGNS = "¶#§ \t"  # what generators put behind headings to link to them
 def open_document(data: bytes) -> Opened:
     """The text of a page and the lines of the file it comes from."""
     reader = _Reader()
-    # comments are blanked first: the parser takes quadratic time over those that never end
-    reader.feed(_COMMENT.sub(lambda found: "\n" * found[0].count("\n"), data.decode().replace("\r\n", "\n")))
+    # comments are blanked first, and what begins like a tag but has no end is text: the parser takes quadratic time over both
+    text = _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), data.decode().replace("\r\n", "\n"))
+    end = text.rfind(">") + 1
+    reader.feed(text[:end])
     reader.close()
+    reader.handle_data(unescape(text[end:]))
     reader.end_line()
     menus = set(_menus(reader))
     kept = [n for n in range(len(reader.lines)) if n not in menus]
@@ -36,7 +40,7 @@ def open_document(data: bytes) -> Opened:
     headings = [Heading(places[one.line], one.level, one.title) for one in reader.headings]
     return Opened(
         [reader.lines[n] for n in kept],
-        Outline(headings, {places[n] for n in reader.code}),
+        Outline(headings, {places[n] for n in reader.code if n in places}),  # a run of links may be preformatted
         "" if any(heading.level == 1 for heading in headings) else reader.title,
         numbers=tuple(reader.numbers[n] for n in kept),
     )
@@ -65,7 +69,8 @@ class _Reader(HTMLParser):
         self.code: set[int] = set()
         self.links: set[int] = set()  # lines all of whose words are links
         self.title = ""
-        self._line, self._number = "", 1
+        self._pieces: list[str] = []  # of this line
+        self._blank, self._number = True, 1
         self._skipped = 0  # elements that are left out and open
         self._landmark, self._depth = (
             "",
@@ -124,14 +129,16 @@ class _Reader(HTMLParser):
             if self._preformatted:
                 self.end_line()
             else:
-                self._line += " "
-        if not self._line.strip():
+                self._pieces.append(" ")
+        if self._blank:
             self._number = number
-        self._line += piece
+        self._pieces.append(piece)
+        self._blank = self._blank and not piece.strip()
         self._unlinked |= not self._in_link and bool(_WORD.search(piece))
 
     def end_line(self, blank: bool = False) -> None:
-        line = self._line.rstrip() if self._preformatted else " ".join(self._line.split())
+        line = "".join(self._pieces)
+        line = line.rstrip() if self._preformatted else " ".join(line.split())
         inside = self._preformatted and len(self.lines) - 1 in self.code  # blank lines of code belong to it
         if line or (inside and not blank):
             if self._preformatted:
@@ -141,15 +148,15 @@ class _Reader(HTMLParser):
             self._put(line)
         if blank and self.lines and self.lines[-1]:
             self._put("")
-        self._line, self._unlinked = "", False
+        self._pieces, self._blank, self._unlinked = [], True, False
 
     def _put(self, line: str) -> None:
         self.lines.append(line)
         self.numbers.append(self._number)
 
     def _end_heading(self, level: int) -> None:
-        title = " ".join(self._line.split()).rstrip(_SIGNS)
-        self._heading, self._line = "", title
+        title = " ".join("".join(self._pieces).split()).rstrip(_SIGNS)
+        self._heading, self._pieces, self._blank = "", [title], not title
         if title:
             self.headings.append(Heading(len(self.lines), level, title))
         self.end_line(blank=True)

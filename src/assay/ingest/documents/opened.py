@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import re
-import signal
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from types import FrameType
 
 from assay.ingest.documents.outline import Outline
 
-SECONDS = 20.0  # that opening one document may take
 _FRONT = {"---": ("---", "..."), "+++": ("+++",)}  # how front matter begins, and how it ends
 _MOST_FRONT = 200  # lines of front matter; a rule that is never closed is no front matter
-_TITLE = re.compile(r"""title\s*[:=]\s*["']?(.*?)["']?\s*$""")
+_TITLE = re.compile(r"title\s*[:=](.*)")
 
 
 class Unreadable(Exception):
     """Why a document is passed over: a few words, and more of them in brackets."""
-
-
-class TooSlow(Exception):
-    """Opening took longer than it may: on another day it may not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,24 +54,10 @@ def _front_matter(lines: Sequence[str]) -> tuple[str, int]:
         if closing and lines[number].rstrip() in closing:
             return title, number + 1
         if not title and (found := _TITLE.match(lines[number])):
-            title = found[1]
+            title = _unquoted(found[1].strip())
     return "", 0
 
 
-@contextmanager
-def in_time(seconds: float = SECONDS) -> Iterator[None]:
-    """Raises TooSlow inside the block after so long; only where a process can be interrupted: in its main thread, not on Windows."""
-    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise TooSlow
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+def _unquoted(text: str) -> str:
+    text = text[1:] if text[:1] in ('"', "'") else text
+    return text[:-1] if text[-1:] in ('"', "'") else text

@@ -28,12 +28,12 @@ class Outline:
 
 
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
-_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
+_ATX = re.compile(r" {0,3}(#{1,6})(?=[ \t])")
 _SETEXT = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
 _NO_TITLE = re.compile(
     r"[ \t]*(?:[>|<]|[-*+][ \t]|\d+[.)][ \t]|\.\. |$)|.*\|[ \t]*$"
 )  # quotes, tables, lists, directives
-_ATTRIBUTES = re.compile(r"[ \t]*\{[#.:][^{}]*\}[ \t]*$")
+_ATTRIBUTES = re.compile(r"\{[#.:][^{}]*\}$")
 _LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()\s]*\)|\[[^\[\]]*\])")
 
 
@@ -50,8 +50,8 @@ def markdown(lines: Sequence[str], start: int) -> Outline:
         elif found:
             out.code.add(number)
             fence = found[1]
-        elif (atx := _ATX.match(line)) and atx[2]:
-            out.headings.append(Heading(number, len(atx[1]), _plain(atx[2])))
+        elif (atx := _ATX.match(line)) and (title := _unclosed(line[atx.end() :])):
+            out.headings.append(Heading(number, len(atx[1]), _plain(title)))
         elif (under := _SETEXT.match(line)) and _is_title(lines, number - 1, start, out):
             out.headings.append(Heading(number - 1, 1 if under[1][0] == "=" else 2, _plain(lines[number - 1])))
     return out
@@ -60,13 +60,13 @@ def markdown(lines: Sequence[str], start: int) -> Outline:
 _RULE = re.compile(r"([!-/:-@\[-`{-~])\1+[ \t]*$")
 # `:mod:`csv``, `:ref:`loading <load>``, ``` ``code`` ```: what is read of them
 _ROLE = re.compile(r"(?::[\w:+.-]+:)?(`{1,2})[~!]?([^`<>]+?)(?:\s*<[^`<>]*>)?\1_{0,2}")
+_LONGEST = 300  # characters of a title that is underlined; matching takes quadratic time in them
 _SHORTEST = 4  # characters: a shorter line under a longer title is text
 
 
 # what an indented literal block follows: a directive for code, or a paragraph that ends with two colons
-_LITERAL = re.compile(
-    r"[ \t]*(?:\.\. (?:code-block|code|sourcecode|parsed-literal|literalinclude|doctest|testcode|productionlist)::.*"
-    r"|(?!\.\.[ \t]).*::)[ \t]*$"
+_DIRECTIVE = re.compile(
+    r"[ \t]*\.\. (?:code-block|code|sourcecode|parsed-literal|literalinclude|doctest|testcode|productionlist)::"
 )
 
 
@@ -91,7 +91,7 @@ def _literal_blocks(lines: Sequence[str], start: int) -> set[int]:
     code: set[int] = set()
     number = start
     while number < len(lines):
-        if not _LITERAL.match(lines[number]):
+        if not _announces_code(lines[number]):
             number += 1
             continue
         depth, first = _indent(lines[number]), number + 1
@@ -105,12 +105,17 @@ def _literal_blocks(lines: Sequence[str], start: int) -> set[int]:
     return code
 
 
+def _announces_code(line: str) -> bool:
+    ends = line.rstrip(" \t").endswith("::") and not line.startswith((".. ", "..\t"))
+    return ends or _DIRECTIVE.match(line) is not None
+
+
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
 _SIGNS = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*)$")
-_BLOCK = re.compile(r"(-{4,}|\.{4,}|\+{4,}|/{4,}|`{3,})(?:[\w,+-]*)[ \t]*$")
+_BLOCK = re.compile(r"(-{4,}+|\.{4,}|\+{4,}+|/{4,}|`{3,})[\w,+-]*+[ \t]*$")
 _UNDERLINES = "=-~^+"  # by level
 _TOLERANCE = 2  # characters by which an underline may differ from its title
 
@@ -144,13 +149,23 @@ def _underlines(lines: Sequence[str], number: int, start: int) -> bool:
 def _is_title(lines: Sequence[str], number: int, start: int, out: Outline, begins: int | None = None) -> bool:
     """Whether a line above a rule is a title: text that stands by itself, and no heading yet."""
     begins = number if begins is None else begins
-    if number < start or number in out.code or _NO_TITLE.match(lines[number]):
+    if number < start or number in out.code or len(lines[number]) > _LONGEST or _NO_TITLE.match(lines[number]):
         return False
     last = out.headings[-1].line if out.headings else -1
     alone = begins == start or not lines[begins - 1].strip() or begins - 1 in out.code or begins - 1 == last
     return alone and number != last
 
 
+def _unclosed(title: str) -> str:
+    """What stands behind the signs of a Markdown heading, without those that close it."""
+    title = title.strip(" \t")
+    bare = title.rstrip("#")
+    return bare.rstrip(" \t") if bare[-1:] in (" ", "\t") else title
+
+
 def _plain(title: str) -> str:
     """A title without links and attributes."""
-    return _LINK.sub(r"\1", _ATTRIBUTES.sub("", title)).strip()
+    title = title.rstrip(" \t")
+    if title.endswith("}"):
+        title = title[: title.rfind("{")] + _ATTRIBUTES.sub("", title[title.rfind("{") :])
+    return _LINK.sub(r"\1", title).strip()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from assay.ingest.documents.opened import Opened, Unreadable
@@ -12,12 +13,12 @@ from assay.ingest.documents.outline import Heading, Outline
 
 _MOST_PAGES = 5_000
 _MOST_CHARACTERS = 20_000_000  # of text: more is data, or an attack
+_MOST_BOOKMARKS = 10_000  # each is looked for on its page
 _DEEPEST = 8  # levels of bookmarks
 _EDGE = 2  # lines at the top and at the bottom of a page that may be repeated on others
 _REPEATED = 3  # pages that begin or end alike, but for numbers, before that is no text of theirs
-_LEADERS = re.compile(
-    r"(?:\. ?){4,}\s*[\divxlc, ]*$"
-)  # `Pumps . . . . . 12`: a line of a table of contents, or of an index
+_LEADERS = re.compile(r"\.(?: ?\.){3}$")  # `Pumps . . . . . 12`: a line of a table of contents, or of an index
+_AFTER_LEADERS = "0123456789ivxlc, "
 _NUMBER = re.compile(r"\d+|\b[ivxlc]+\b")
 _GAP = 3  # chapters without sections in between, and one more
 _NUMBERED = re.compile(
@@ -36,7 +37,7 @@ def open_document(data: bytes) -> Opened:
         raise Unreadable(known) from None
     try:
         texts = _texts(document)
-        bookmarks = list(_bookmarks(document))
+        bookmarks = list(islice(_bookmarks(document), _MOST_BOOKMARKS))
     finally:
         document.close()
     if not any(line.strip() for page in texts for line in page):
@@ -83,7 +84,14 @@ def _without_repeated(texts: Sequence[list[str]]) -> Iterator[list[str]]:
     met = Counter(said for page in texts for said in {_alike(page[n]) for n in _edges(page)})
     for page in texts:
         left_out = {n for n in _edges(page) if met[_alike(page[n])] >= _REPEATED}
-        yield [line for n, line in enumerate(page) if n not in left_out and not _LEADERS.search(line)]
+        yield [line for n, line in enumerate(page) if n not in left_out and not _is_entry(line)]
+
+
+def _is_entry(line: str) -> bool:
+    """Whether a line ends with dots that lead to the numbers of pages."""
+    return (
+        _LEADERS.search(line.rstrip(_AFTER_LEADERS).rstrip()[-7:]) is not None
+    )  # seven: four dots and what is between
 
 
 def _edges(page: Sequence[str]) -> list[int]:

@@ -127,9 +127,7 @@ class EvaluatorBase:
     def _rust_root(self, name: str, file: File, at: int) -> Value | None:
         raise NotImplementedError
 
-    def rust_path(
-        self, parts: list[str], file: File, seen: Search | None, at: int = F.FILE
-    ) -> Value | None:
+    def rust_path(self, parts: list[str], file: File, seen: Search | None, at: int = F.FILE) -> Value | None:
         raise NotImplementedError
 
     def _named_fully(self, dotted: str, file: File) -> Sym | None:
@@ -174,7 +172,5 @@ class EvaluatorBase:
     def evaluate(self, expression: str, file: File, at: int, line: int = 0, local: bool = True) -> Value | None:
         raise NotImplementedError
 
-    def attribute(
-        self, value: Value | None, name: str, file: File, seen: Search | None = None
-    ) -> Value | None:
+    def attribute(self, value: Value | None, name: str, file: File, seen: Search | None = None) -> Value | None:
         raise NotImplementedError

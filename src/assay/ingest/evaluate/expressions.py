@@ -8,7 +8,18 @@ from assay.core.items import CALLABLE_KINDS
 from assay.ingest import facts as F
 from assay.ingest import modules
 from assay.ingest.chains import bare
-from assay.ingest.evaluate.base import CYCLE, DATA, LOCAL, TYPE_LIKE, EvaluatorBase, Search, Value, last_name, prefer, top_level
+from assay.ingest.evaluate.base import (
+    CYCLE,
+    DATA,
+    LOCAL,
+    TYPE_LIKE,
+    EvaluatorBase,
+    Search,
+    Value,
+    last_name,
+    prefer,
+    top_level,
+)
 from assay.ingest.evaluate.type_text import split_arguments, without_name
 from assay.ingest.file import File, Sym
 
@@ -238,9 +249,7 @@ class Expressions(EvaluatorBase):
             return value
         return None
 
-    def attribute(
-        self, value: Value | None, name: str, file: File, seen: Search | None = None
-    ) -> Value | None:
+    def attribute(self, value: Value | None, name: str, file: File, seen: Search | None = None) -> Value | None:
         """A member of what a value denotes."""
         if value is None or value is CYCLE:
             return value

@@ -196,9 +196,7 @@ class Hierarchy(EvaluatorBase):
         named = self.table.named(sym.name, sym.kin)
         if key not in self._parts_by_name:  # looked through once: thousands may share a name
             self._parts_by_name[key] = [
-                s
-                for s in named
-                if s.kind in TYPE_LIKE and (f := self.table.file(s.path)) and f.full(s.index) == key[1]
+                s for s in named if s.kind in TYPE_LIKE and (f := self.table.file(s.path)) and f.full(s.index) == key[1]
             ]
         return self._parts_by_name[key] or [sym]
 

@@ -55,9 +55,7 @@ class Imports(EvaluatorBase):
             dotted = row.module.partition(".")[0]
         return Value("outside", name=dotted.lstrip("."))
 
-    def _python_name(
-        self, row: F.Import, place: modules.Place, file: File, seen: Search | None
-    ) -> Value | None:
+    def _python_name(self, row: F.Import, place: modules.Place, file: File, seen: Search | None) -> Value | None:
         """`from a import b`: a name of a, or its submodule b."""
         if place.kind == "file":
             value = self.export(place.name, row.name, seen)
@@ -155,9 +153,7 @@ class Imports(EvaluatorBase):
         place = modules.locate(name.lstrip("$"), file, self.table)
         return Value("file", name=place.name) if place.kind == "file" else None
 
-    def rust_path(
-        self, parts: list[str], file: File, seen: Search | None, at: int = F.FILE
-    ) -> Value | None:
+    def rust_path(self, parts: list[str], file: File, seen: Search | None, at: int = F.FILE) -> Value | None:
         """`crate::a::B`, `super::x`, `other_crate::y`, or a path that starts at a module or type seen from here."""
         parts = [p.strip() for p in parts if p.strip()]
         if not parts:

@@ -135,8 +135,8 @@ class ResolverBase:
         self.table.begin_question()
         try:
             resolve(*arguments, **named)
-        except Unanswerable:
-            pass
+        except Unanswerable:  # no context manager: this is done for every reference
+            return
 
     def _add(self, source: Sym, target: Sym | str, kind: str, confidence: float, provenance: str, line: int) -> None:
         """Adds an edge, or strengthens the same one found before."""

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 
 from assay.core.packs import Heading, Pack, PackedItem, Section
 
-# Nothing that moves a terminal's cursor, and nothing that XML or UTF-8 cannot hold.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+# Nothing that moves a terminal's cursor or turns the direction of writing, and nothing that XML or UTF-8 cannot hold.
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
+)
+_NOT_FIRST = frozenset(" =\t")  # signs that a place does not begin with
 _TRY = "other words, a name from the code, or a search of the documents"
 _BREAKS = re.compile("[\t\n\r\u2028\u2029]+")
 
@@ -52,8 +55,9 @@ def one_line(text: str) -> str:
 
 
 def place(packed: PackedItem) -> str:
-    """`path:line`, which editors and terminals open."""
-    return one_line(f"{packed.item.path}:{packed.item.start}")
+    """`path:line`, which editors and terminals open; it never begins like quoted text or a title."""
+    path = packed.item.path
+    return one_line(f"{'./' if path[:1] in _NOT_FIRST else ''}{path}:{packed.item.start}")
 
 
 def remark(packed: PackedItem) -> str:

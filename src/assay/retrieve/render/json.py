@@ -7,13 +7,14 @@ import re
 
 from assay.core.packs import Heading, Pack, PackedItem
 from assay.retrieve.render.form import Form
+from assay.text.printable import escaped_in_json
 
 _SURROGATES = re.compile("[\ud800-\udfff]")  # cannot be written as UTF-8
 
 
 def _written(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return _SURROGATES.sub("\ufffd", text)
+    return escaped_in_json(_SURROGATES.sub("\ufffd", text))
 
 
 def _head(pack: Pack) -> str:

@@ -1,9 +1,29 @@
-"""Plain text: one line per item, its lines below it."""
+"""Plain text: one line per item, its lines below it.
+
+A line that reads like the line of an item or the title of a section is one: lines of the repository that do are indented by a blank,
+so that no comment or docstring can pass for a result. All others stand as they are in the file.
+"""
 
 from __future__ import annotations
 
+import re
+
+from assay.core.items import KINDS
 from assay.core.packs import Pack, PackedItem, Section
 from assay.retrieve.render.form import Form, one_line, place, printable, remark, statements
+
+_ITEM_LINE = rf":\d+ (?:{'|'.join(sorted(KINDS))})\b"
+_SECTION = "== "
+_FORGED = re.compile(rf"^(?={_SECTION}|\S[^\n]*{_ITEM_LINE})", re.MULTILINE)
+_SUSPECT = re.compile(
+    rf"^{_SECTION}|{_ITEM_LINE}", re.MULTILINE
+)  # nearly never there, and sought several times as fast
+
+
+def quoted(text: str) -> str:
+    """Lines of the repository, none of which reads like one of ours."""
+    text = printable(text)
+    return _FORGED.sub(" ", text) if _SUSPECT.search(text) else text
 
 
 def name_line(packed: PackedItem) -> str:
@@ -19,11 +39,11 @@ def _head(pack: Pack) -> str:
 
 
 def _item(packed: PackedItem) -> str:
-    return f"{name_line(packed)}\n" + (f"{printable(packed.text)}\n\n" if packed.text else "")
+    return f"{name_line(packed)}\n" + (f"{quoted(packed.text)}\n\n" if packed.text else "")
 
 
 def _opening(section: Section) -> str:
-    return f"== {one_line(section.title)}: {one_line(section.said)}\n"
+    return f"{_SECTION}{one_line(section.title)}: {one_line(section.said)}\n"
 
 
 PLAIN = Form(

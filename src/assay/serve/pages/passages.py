@@ -17,8 +17,9 @@ from assay.retrieve.found import Found
 from assay.serve.bench import Bench, NotFound
 from assay.serve.pages.lines import numbered
 from assay.serve.pages.shell import Page, Shown, absent, empty, freshness_badge, heading, took
-from assay.serve.parameters import LONGEST, Parameter
+from assay.serve.parameters import Parameter
 from assay.text.counting import counted
+from assay.text.limits import LONGEST_TASK
 
 _SHOWN = 20  # results on a page
 _SNIPPET = 3  # lines of a result that is not opened
@@ -125,7 +126,7 @@ PAGES = (
         "/passage",
         show,
         (
-            Parameter("id", "the id of a passage", required=True, longest=LONGEST),
+            Parameter("id", "the id of a passage", required=True, longest=LONGEST_TASK),
             Parameter("start", "the first line that is cited", int, least=1, most=_LAST_LINE),
             Parameter("end", "the last line that is cited", int, least=1, most=_LAST_LINE),
         ),

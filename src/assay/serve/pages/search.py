@@ -13,9 +13,10 @@ from assay.serve.bench import Bench, NotYet
 from assay.serve.pages import answer, code, passages
 from assay.serve.pages.details import opened
 from assay.serve.pages.shell import Page, Shown, absent, empty
-from assay.serve.parameters import LONGEST, Parameter
+from assay.serve.parameters import Parameter
 from assay.store.index import NoIndex, UnusableIndex
 from assay.text.counting import counted
+from assay.text.limits import LONGEST_TASK
 
 _AGAIN = 2  # seconds until a page that waits for the index comes back
 _KEYS = {"/": "to the box", "↑ ↓": "through the results", "Enter": "opens one", "Esc": "closes it"}
@@ -135,7 +136,7 @@ def _form(task: str, name: str) -> Markup:
         id="task",
         rows=2,
         required=True,
-        maxlength=LONGEST,
+        maxlength=LONGEST_TASK,
         placeholder=VIEWS[name].asks,
         aria_label="Task",
         autofocus=not task,
@@ -174,7 +175,7 @@ def _invitation(repo: Repository, view: View) -> Markup:
 
 _PROFILE = Parameter("profile", "how to rank")
 _ONE = (
-    Parameter("task", "what you want to understand or change", required=True, longest=LONGEST),
+    Parameter("task", "what you want to understand or change", required=True, longest=LONGEST_TASK),
     Parameter("id", "the id of a symbol", required=True),
     _PROFILE,
 )
@@ -183,7 +184,7 @@ PAGES = (
         "/",
         show,
         (
-            Parameter("task", "what you want to understand, change or know", longest=LONGEST),
+            Parameter("task", "what you want to understand, change or know", longest=LONGEST_TASK),
             Parameter("view", "how to answer it", choices=tuple(VIEWS), default="code"),
             Parameter("why", "a symbol to explain"),
             _PROFILE,

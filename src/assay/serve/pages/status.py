@@ -40,7 +40,13 @@ def _opening(bench: Bench) -> Markup:
         return heading("Index", *(element("code", str(root)) for root in bench.resident.roots))
     links = [element("li", element("a", label, href=f"#{_anchor(label)}")) for label in bench.members]
     about = f"{len(links)} repositories, each with an index of its own."
-    return join([heading("Index", about), element("ul", links, class_="components", aria_label="Repositories")])
+    return join(
+        [
+            heading("Index", about),
+            _ignored(bench.ignored_settings),
+            element("ul", links, class_="components", aria_label="Repositories"),
+        ]
+    )
 
 
 def _block(label: str, one: Resident, shown: Shown) -> Markup:
@@ -71,12 +77,22 @@ def _trouble(state: State) -> Markup | None:
     return element("p", failed + state.why, class_="note") if state.why else None
 
 
+def _ignored(names: list[str]) -> Markup | None:
+    """The settings that nobody has trusted yet; no page asks, as whoever sees it need not be the user."""
+    if not names:
+        return None
+    return element(
+        "p", f"Ignored until trusted: {', '.join(names)}. See: ", element("code", "assay trust --show"), class_="note"
+    )
+
+
 def _body(repo: Repository, level: str) -> Markup:
     status, stale = repo.status(), repo.freshness().stale
     return join(
         [
+            _ignored(repo.ignored_settings),
             _figures(status),
-            element("section", element(level, "Freshness"), _freshness(stale)),
+            element("section", element(level, "Freshness"), _freshness(stale), _warnings(repo)),
             element("section", _languages(status)),
             element("section", element("div", _edges(status), _passed_over(status), class_="pairs")),
             element("section", element(level, "Problems"), _problems(repo, status)),
@@ -115,6 +131,10 @@ def _freshness(stale: list[str]) -> Markup:
             element("ul", [element("li", element("code", path)) for path in stale[:_MOST_FILES]], more, class_="names"),
         ]
     )
+
+
+def _warnings(repo: Repository) -> Markup:
+    return join([element("p", warning, class_="note") for warning in repo.look().found.warnings])
 
 
 def _languages(status: Status) -> Markup:

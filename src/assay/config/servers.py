@@ -1,0 +1,149 @@
+"""Servers: the origin of an address, and what the user's configuration says of it.
+
+[servers."api.example.com"]        https at its usual port; "api.example.com:8443" at another, "http://10.0.0.5:8080" over plain http
+key_variable = "EXAMPLE_KEY"       the environment variable with the key; it is sent to this server and to no other
+allow_http = true                  texts and the key may cross the network unencrypted
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from assay.config import user
+from assay.config.toml_file import BadConfiguration
+from assay.errors import AssayError
+
+_PORTS = {"http": 80, "https": 443}
+_HOST = re.compile(r"[\w.:-]+")
+_KIND = re.compile(r"^(?:openai|rerank):")  # of a model, before the address of its server
+_FIELDS = {"key_variable": str, "allow_http": bool}
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Whom an address reaches. A key belongs to an origin, never to a host alone."""
+
+    scheme: str
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else _ascii(self.host)
+        return f"{self.scheme}://{host}" + (f":{self.port}" if self.port != _PORTS[self.scheme] else "")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """What the user says of one server."""
+
+    scheme: str  # empty: https, and http where that is allowed
+    host: str
+    port: int | None  # None: the usual one of the scheme
+    key_variable: str = ""
+    allow_http: bool = False
+
+    def covers(self, origin: Origin) -> bool:
+        if origin.host != self.host or origin.port != (self.port or _PORTS[origin.scheme]):
+            return False
+        if self.scheme:
+            return origin.scheme == self.scheme
+        return origin.scheme == "https" or self.allow_http or is_loopback(self.host)
+
+
+def origin_of(url: str) -> Origin:
+    """Return the origin of an http or https address; raises AssayError for anything else, and for one that holds a password."""
+    try:
+        address = urlsplit(url)
+        host, port = address.hostname, address.port
+    except ValueError as error:
+        raise AssayError(f"'{url}' is no address: {error}") from None
+    # anything but a plain name or number could mean one host here and another where the connection is made
+    if not host or not _HOST.fullmatch(host) or port == 0 or address.scheme not in _PORTS:
+        raise AssayError(f"'{url}' is no address; write for example http://127.0.0.1:8080/v1#MODEL")
+    if address.username is not None:
+        raise AssayError("an address may not hold a password; name the environment variable of the key instead")
+    return Origin(address.scheme, host, port or _PORTS[address.scheme])
+
+
+def origin_of_spec(spec: str) -> Origin | None:
+    """Return the server that `openai:URL#MODEL`, `rerank:URL#MODEL` or `URL#MODEL` names; None when it names none."""
+    address = _KIND.sub("", spec.strip()).partition("#")[0]
+    try:
+        return origin_of(address)
+    except AssayError:
+        return None
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a host is this very machine, by its name alone: no lookup that somebody else answers."""
+    import ipaddress  # most commands ask no server
+
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def settings_for(origin: Origin) -> ServerSettings | None:
+    """Return what the user's configuration says of a server; None when it says nothing."""
+    return next((entry for entry in read_servers(user.read()) if entry.covers(origin)), None)
+
+
+def require_encryption(origin: Origin) -> None:
+    """Raise AssayError for plain http to another machine, unless the user's configuration allows it for that server."""
+    if origin.scheme != "http" or is_loopback(origin.host):
+        return
+    entry = settings_for(origin)
+    if entry is None or not entry.allow_http:
+        raise AssayError(
+            f"{origin}: plain http to another machine shows texts and keys to the network; use https "
+            f'(or set allow_http = true under [servers."{origin}"] in {user.path()})'
+        )
+
+
+def read_servers(table: dict[str, Any]) -> list[ServerSettings]:
+    """Return the servers of the user's configuration; raises BadConfiguration with everything that is wrong with them."""
+    rows = table.get(user.SERVERS, {})
+    problems, entries = list[str](), list[ServerSettings]()
+    if not isinstance(rows, dict):
+        raise BadConfiguration([f"{user.path()}: [{user.SERVERS}] must be a table, not {rows!r}"])
+    for name, row in rows.items():
+        try:
+            entries.append(_entry(f'{user.path()}: [{user.SERVERS}."{name}"]', name, row))
+        except AssayError as error:
+            problems.append(str(error))
+    if problems:
+        raise BadConfiguration(problems)
+    return entries
+
+
+def _entry(where: str, name: str, row: Any) -> ServerSettings:
+    if not isinstance(row, dict):
+        raise AssayError(f"{where} must be a table, not {row!r}")
+    for field, value in row.items():
+        if field not in _FIELDS:
+            raise AssayError(f"{where}: unknown setting '{field}'; there are {', '.join(_FIELDS)}")
+        if not isinstance(value, _FIELDS[field]):
+            raise AssayError(
+                f"{where} {field} must be {'true or false' if field == 'allow_http' else 'text'}, not {value!r}"
+            )
+    scheme = name.partition("://")[0] if "://" in name else ""
+    try:
+        address = urlsplit(name if scheme else f"https://{name}")
+        host, port = address.hostname, address.port
+    except ValueError as error:
+        raise AssayError(f"{where}: no server: {error}") from None
+    if not host or address.scheme not in _PORTS or address.username is not None or address.path.strip("/"):
+        raise AssayError(f'{where}: no server; write a host, as in [{user.SERVERS}."api.example.com"]')
+    return ServerSettings(scheme, host, port, **row)
+
+
+def _ascii(host: str) -> str:
+    """A host as it is looked up: letters of other scripts that look like Latin ones do not."""
+    try:
+        return host if host.isascii() else host.encode("idna").decode()
+    except UnicodeError:
+        return ascii(host)[1:-1]

@@ -1,0 +1,18 @@
+"""Git as a source of data: `launcher` is the only code that starts it, `place` finds repositories without it."""
+
+from assay.git.launcher import NotTrusted, TimedOut
+from assay.git.place import Place, find_place
+from assay.git.repository import Blob, Blobs, Git, Listing, refuse_tracked, unquote
+
+__all__ = [
+    "Blob",
+    "Blobs",
+    "Git",
+    "Listing",
+    "NotTrusted",
+    "Place",
+    "TimedOut",
+    "find_place",
+    "refuse_tracked",
+    "unquote",
+]

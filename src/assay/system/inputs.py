@@ -1,0 +1,156 @@
+"""Bounded reading of files that anybody may have written: text, lines and JSON, plain or gzipped.
+
+Every reader here takes regular files only, unpacks no more than it was told, and keeps memory within a small multiple of the text.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from assay.errors import AssayError
+from assay.system.files import TooLarge, open_regular
+
+LARGEST_TEXT = 64_000_000  # bytes of a text that is held whole: 800,000 short queries
+LARGEST_STREAM = 512_000_000  # bytes of a text of which one line is held at a time: a run of 7 million results
+LONGEST_LINE = 8_000_000  # bytes: a JSON value of that length takes 300 MB at worst
+MOST_LINES = 10_000_000
+MOST_VALUES = 6_000_000  # of a JSON text held whole; each takes some hundred bytes
+_GZIP_MAGIC = b"\x1f\x8b"
+_CHUNK = 1 << 16
+
+
+class BadInput(AssayError):
+    """A file that cannot be read as what it should be; `reason` says why without naming it, `line` where (0: nowhere)."""
+
+    def __init__(self, path: Path | str, reason: str, line: int = 0) -> None:
+        super().__init__(f"{path}:{line}: {reason}" if line else f"{path}: {reason}")
+        self.reason, self.line = reason, line
+
+
+def open_unpacked(path: Path | str, limit: int) -> IO[bytes]:
+    """Open a regular file, gzipped or not; reading more than `limit` unpacked bytes raises TooLarge."""
+    file = open_regular(path, follow=True)
+    packed = file.read(2) == _GZIP_MAGIC
+    file.seek(0)
+    return io.BufferedReader(_Unpacked(file, packed, path, limit), _CHUNK)
+
+
+def read_bytes(path: Path | str, limit: int = LARGEST_TEXT) -> bytes:
+    """Return a file's bytes, unpacked; raise BadInput or TooLarge, and FileNotFoundError when there is none."""
+    with _explained(path), open_unpacked(path, limit) as file:
+        return file.read()
+
+
+def read_text(path: Path | str, limit: int = LARGEST_TEXT) -> str:
+    """Return a file's text without a byte order mark, with `\\n` as the only line end."""
+    content = read_bytes(path, limit).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise _not_utf8(path, line, content[error.start]) from None
+
+
+def read_lines(
+    path: Path | str, limit: int = LARGEST_STREAM, seen: Callable[[bytes], object] | None = None
+) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a file with their numbers, one at a time. `seen` is called with the bytes as they come, e.g. by a hash."""
+    number = 0
+    with _explained(path), open_unpacked(path, limit) as file:
+        while raw := file.readline(LONGEST_LINE + 1):
+            if len(raw) > LONGEST_LINE:
+                raise BadInput(path, f"a line is longer than {LONGEST_LINE / 1e6:g} MB", number + 1)
+            if seen:
+                seen(raw)
+            raw = raw.removesuffix(b"\n").removesuffix(b"\r")
+            for line in raw.split(b"\r") if b"\r" in raw else (raw,):
+                number += 1
+                if number > MOST_LINES:
+                    raise BadInput(path, f"more than {MOST_LINES:,} lines, which is the most that is read")
+                yield number, _decoded(line, path, number)
+
+
+def read_json(path: Path | str, limit: int = LARGEST_TEXT) -> Any:
+    """Return the value of a JSON file; raise ValueError for what is not JSON, or nested too deeply."""
+    content = read_bytes(path, limit)
+    # every value but the first stands behind one of these: an upper bound, counted before anything is made
+    if content.count(b",") + content.count(b"[") + content.count(b"{") > MOST_VALUES:
+        raise BadInput(path, f"more than {MOST_VALUES:,} values, which is the most that is read")
+    try:
+        return json.loads(content)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _decoded(line: bytes, path: Path | str, number: int) -> str:
+    try:
+        return line.decode("utf-8-sig" if number == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        raise _not_utf8(path, number, line[error.start]) from None
+
+
+def _not_utf8(path: Path | str, line: int, byte: int) -> BadInput:
+    return BadInput(path, f"not UTF-8 (byte 0x{byte:02x}); save it as UTF-8", line)
+
+
+class _Unpacked(io.RawIOBase):
+    """The bytes of a file; of a gzipped one those of its members, one after the other."""
+
+    def __init__(self, file: IO[bytes], packed: bool, path: Path | str, limit: int) -> None:
+        self._file, self._path, self._limit = file, path, limit
+        self._unpacking = zlib.decompressobj(31) if packed else None
+        self._pending, self._size = b"", 0
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._next(len(buffer))
+        self._size += len(data)
+        if self._size > self._limit:
+            raise TooLarge(self._path, self._limit)
+        buffer[: len(data)] = data
+        return len(data)
+
+    def _next(self, most: int) -> bytes:
+        if self._unpacking is None:
+            return self._file.read(most)
+        while True:
+            if self._unpacking.eof:
+                self._pending = (self._unpacking.unused_data or self._file.read(_CHUNK)).lstrip(b"\0")  # padding
+                if not self._pending:
+                    return b""
+                self._unpacking = zlib.decompressobj(31)
+            elif not self._pending:
+                self._pending = self._file.read(_CHUNK)
+                if not self._pending:
+                    raise EOFError("it ends too early")
+            data = self._unpacking.decompress(self._pending, most)
+            self._pending = self._unpacking.unconsumed_tail
+            if data:
+                return data
+
+
+class _explained:
+    """Turns what reading raises into BadInput; a file that is not there stays FileNotFoundError."""
+
+    def __init__(self, path: Path | str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, EOFError | zlib.error):
+            raise BadInput(self._path, f"broken gzip file ({error})") from None
+        if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
+            raise BadInput(self._path, f"cannot be read ({error.strerror or error})") from None

@@ -1,0 +1,22 @@
+"""Property tests: the same examples in every run of the suite, random ones by the hour in `make fuzz`.
+
+Importing this module registers the profiles and loads `suite`. `--hypothesis-profile fuzz --hypothesis-seed N` draws others.
+"""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+FACTOR = int(os.environ.get("FUZZ_FACTOR", "20"))  # examples of a fuzzing run for each of the suite's
+_UNHURRIED = {"deadline": None, "database": None, "suppress_health_check": [HealthCheck.too_slow]}
+
+settings.register_profile("suite", derandomize=True, **_UNHURRIED)  # type: ignore[arg-type]
+settings.register_profile("fuzz", derandomize=False, max_examples=100 * FACTOR, print_blob=True, **_UNHURRIED)  # type: ignore[arg-type]
+settings.load_profile("suite")
+
+
+def examples(count: int) -> int:
+    """Return how many examples to draw where `count` are enough for the suite: a multiple of them when fuzzing."""
+    return count * FACTOR if settings.get_current_profile_name() == "fuzz" else count

@@ -1,0 +1,16 @@
+"""The user's word for the settings of a repository, as `assay trust --yes` gives it."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+from assay.config import trust
+from assay.retrieve.configuration import NAME, load
+
+
+def trust_settings(root: Path) -> None:
+    """Trusts whatever the assay.toml of a folder says now."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", trust.UntrustedSettings)
+        trust.grant(root / NAME, load(root).risks)
