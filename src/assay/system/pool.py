@@ -34,7 +34,8 @@ _ON_THE_CLOCK = 30
 _TIMERS: dict[int, int] = (
     {signal.ITIMER_PROF: signal.SIGPROF, signal.ITIMER_REAL: signal.SIGALRM} if hasattr(signal, "setitimer") else {}
 )
-_GRACE = 5.0  # seconds after which a worker whose timers did not end it is killed
+_GRACE = 5.0  # seconds after which a worker without timers is killed by its owner
+_LATE = 600.0  # the same for one with timers, which end it before that; preparing takes long on a busy machine
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -198,7 +199,7 @@ class _Worker(Generic[Task, Result]):
             self.batch = None
             return
         self.allowed = self._seconds(self.batch.tasks[len(self.batch.done)])
-        self.deadline = time.monotonic() + _ON_THE_CLOCK * self.allowed + _GRACE
+        self.deadline = time.monotonic() + _ON_THE_CLOCK * self.allowed + (_LATE if _TIMERS else _GRACE)
 
     def failure(self) -> Failure:
         """Why the process ended, by its exit code."""
