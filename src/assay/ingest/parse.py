@@ -107,6 +107,11 @@ def _parse_all(tasks: Iterator[_Task | Parsed]) -> Iterator[_Result | Parsed]:
             if isinstance(batch, Parsed):
                 yield batch
                 continue
+            if (
+                not begun and sum(len(task.data) for task in batch) < BATCH_BYTES
+            ):  # an only batch, of an edit for example
+                for task in batch:
+                    _compile_query(task)  # here: a process that stays compiles once, and its workers inherit it
             begun.append(pool.submit(batch))
             if len(begun) > AHEAD * workers:
                 yield from _results(begun.popleft())
