@@ -166,7 +166,8 @@ def record_answers(source: Path, work: Path) -> dict[str, Any]:
     files = sorted({row["path"] for row in _rows(symbols)})
     with golden.open("w") as file:
         for name, question in zip(names[:8], ("what does {} do", "where is {} used") * 4, strict=False):
-            file.write(json.dumps({"query": question.format(name), "expected": [name]}) + "\n")
+            record = {"id": name, "question": question.format(name), "expected_symbols": [name]}
+            file.write(json.dumps(record) + "\n")
     task, target = f"how does {names[0]} work", names[0]
     commands: list[tuple[str, ...]] = [
         ("status",), ("config",), ("symbols", "*"), ("context", task), ("context", "--files", files[0]),

@@ -13,7 +13,7 @@ from assay.retrieve.configuration import NONE, SearchSettings
 from assay.retrieve.filters import Filters
 from assay.retrieve.found import Found
 from assay.retrieve.search import Rerank, Search, Weights
-from assay.store.index import Index
+from assay.store.index import Index, UnusableIndex
 from assay.store.layout import Home
 from assay.store.several import Several
 from assay.store.several.passages import PassagesOfAll
@@ -36,7 +36,11 @@ class Searcher:
     def ranked(self, query: str, k: int = 10, filters: Filters = Filters()) -> list[Found]:  # noqa: B008 (frozen)
         """The best `k` for a query, best first."""
         rerank: Rerank | None = self._reranked if self.reranker else None
-        return self.search.ranked(query, k, filters, self.meaning, rerank)
+        try:
+            return self.search.ranked(query, k, filters, self.meaning, rerank)
+        except IndexError as error:  # mapped arrays are not read whole, so damage inside them shows only here
+            text = f"{self.search.index.folder}: the index of passages is damaged ({error}). Rebuild it with: assay index --rebuild"
+            raise UnusableIndex(text) from None
 
     def _reranked(self, query: str, found: Sequence[Found]) -> list[Found]:
         from assay.embed import Candidate

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import io
+import sqlite3
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 from hostile_git import PROGRAMS, Bait
 
+from assay.evaluate.runs import _JSON_COLUMNS
 from command import ENVIRONMENT, assay
 from conftest import Repository
 from model_server import ModelServer
@@ -164,6 +167,24 @@ def test_a_repository_with_everything_in_it_is_indexed_and_searched(
     assert bait.markers() == []
     assert attacker.paths == []
     assert [path.name for path in neighbour.iterdir()] == ["diary.md"]
+
+
+def test_a_stored_run_with_a_damaged_value_is_one_line(repository: Repository) -> None:
+    repository.write("shop.py", "def total_price(basket):\n    return sum(basket)\n")
+    repository.write("golden.jsonl", '{"id": "a", "question": "total price", "expected_symbols": ["total_price"]}\n')
+    repository.index()
+    asked = assay(
+        repository.root, "eval", "run", "--golden", "golden.jsonl", "--system", "assay", "--matching", "strict"
+    )
+    assert asked.code == 0, asked.err
+    with contextlib.closing(sqlite3.connect(repository.root / ".assay" / "runs.db")) as database, database:
+        columns = sorted(_JSON_COLUMNS)
+        for column in columns:
+            database.execute(f"UPDATE eval_runs SET {column} = '{{'")
+    done = assay(repository.root, "eval", "list")
+    assert done.code == 2
+    assert "runs.db" in done.err
+    assert len(done.err.splitlines()) == 1
 
 
 def nested_tables() -> bytes:

@@ -50,13 +50,26 @@ def response_row(response: Response) -> tuple[Any, ...]:
     )
 
 
+class Damaged(Exception):
+    """A stored value that is not what this version of assay writes."""
+
+
+def decode(data: Any, kind: Any = Any) -> Any:
+    """Return a stored JSON value as `kind`; raise Damaged for anything else, which only a damaged or forged file holds."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
+        raise Damaged(str(error)) from None
+
+
 def response(row: Sequence[Any]) -> Response:
     """The response in the columns of ANSWER."""
     hits, answer, trace, config, tokens, latency, error = row
     parts = {"hits": hits, "answer": answer, "stages": trace, "config": config or b"{}"}
     raw: dict[str, Any] = {name: msgspec.Raw(part) for name, part in parts.items()}
     whole = msgspec.json.encode(raw | {"tokens": tokens, "latency_ms": latency, "error": error})
-    return msgspec.json.decode(whole, type=Response)
+    decoded: Response = decode(whole, Response)
+    return decoded
 
 
 def _compact(value: Hit | Expected | GoldenQuery) -> dict[str, Any]:

@@ -25,7 +25,17 @@ from assay.errors import AssayError
 from assay.evaluate.judging import JUDGING_VERSION, judge
 from assay.evaluate.matching import matcher
 from assay.evaluate.metrics.judged import Judged
-from assay.evaluate.rows import ANSWER, NOT_ASKED, OnlyRepository, OnlyTags, golden_queries, response, response_row
+from assay.evaluate.rows import (
+    ANSWER,
+    NOT_ASKED,
+    Damaged,
+    OnlyRepository,
+    OnlyTags,
+    decode,
+    golden_queries,
+    response,
+    response_row,
+)  # fmt: skip
 from assay.system.database import check_schema, connect, statements, was_interrupted
 from assay.system.owned import FOLDER, UnsafeFolder, check_folder, make_folder, owners
 from assay.text.identifiers import nearest
@@ -126,7 +136,7 @@ class RunStore:
             store = cls(path, connection)
             store._prepare(write)
             yield store
-        except sqlite3.Error as error:
+        except (sqlite3.Error, Damaged) as error:
             raise _unusable(path, error) from None
         finally:
             connection.close()
@@ -274,24 +284,24 @@ class RunStore:
     def golden(self, info: RunInfo) -> GoldenSet:
         """The golden set a run was made with, as it was then."""
         path, form, blob = self._stored_golden(info)
-        return GoldenSet(msgspec.json.decode(blob, type=tuple[GoldenQuery, ...]), path, form, info.golden_hash)
+        return GoldenSet(decode(blob, tuple[GoldenQuery, ...]), path, form, info.golden_hash)
 
     def golden_path(self, info: RunInfo) -> str:
         return self._stored_golden(info)[0]
 
     def queries(self, info: RunInfo, positions: Sequence[int]) -> list[GoldenQuery]:
         """Some queries of a run's golden set; the others are passed over, which in a large set is most of the work."""
-        raw = msgspec.json.decode(self._stored_golden(info)[2], type=list[msgspec.Raw])
-        return [msgspec.json.decode(raw[position], type=GoldenQuery) for position in positions]
+        raw = decode(self._stored_golden(info)[2], list[msgspec.Raw])
+        return [decode(raw[position], GoldenQuery) for position in positions]
 
     def repositories(self, info: RunInfo) -> list[str]:
         """The repository of each query of a run."""
-        rows = msgspec.json.decode(self._stored_golden(info)[2], type=list[OnlyRepository])
+        rows = decode(self._stored_golden(info)[2], list[OnlyRepository])
         return [row.repository for row in rows]
 
     def tagged(self, info: RunInfo, tag: str) -> frozenset[str]:
         """The queries of a run that have a tag."""
-        rows = msgspec.json.decode(self._stored_golden(info)[2], type=list[OnlyTags])
+        rows = decode(self._stored_golden(info)[2], list[OnlyTags])
         return frozenset(row.id for row in rows if tag in row.tags)
 
     def _stored_golden(self, info: RunInfo) -> tuple[str, str, bytes]:
@@ -336,7 +346,7 @@ class RunStore:
         ).fetchall()
         if rows:
             arrays = {key: np.frombuffer(data, dtype=kind) for key, kind, data in rows if kind != "json"}
-            queries = next(msgspec.json.decode(data, type=tuple[str, ...]) for key, _, data in rows if key == "queries")
+            queries = next(decode(data, tuple[str, ...]) for key, _, data in rows if key == "queries")
             return Judged.from_arrays(queries, arrays)
         golden = self.golden(info)
         chosen = matcher(name)
@@ -351,7 +361,7 @@ def _golden_key(golden: GoldenSet, queries: bytes) -> str:
 def _info(row: tuple[Any, ...]) -> RunInfo:
     values = dict(zip(_COLUMNS, row, strict=True))
     values["answers"] = bool(values["answers"])
-    return RunInfo(**{n: msgspec.json.decode(v) if n in _JSON_COLUMNS else v for n, v in values.items()})
+    return RunInfo(**{n: decode(v) if n in _JSON_COLUMNS else v for n, v in values.items()})
 
 
 def _no_runs(path: Path) -> NoSuchRun:
