@@ -519,12 +519,15 @@ def test_parses_and_commits_that_somebody_else_put_into_a_cache_are_not_believed
     shop: Repository, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Whoever made them has another key: a checksum alone anybody can make."""
+    shop.write("shop.py", CODE + "\n\ndef break_seal(cookie): ...\n")
+    shop.commit("break the seal")  # the first commit is not read
     shop.index()
     before = shop.open().export()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another user"))
     for name, tables in (("parses.db", ["parsed"]), ("commits.db", ["commits", "names"])):
         with sqlite3.connect(shop.root / ".git" / "assay" / name) as connection:
             for table in tables:
+                assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() != (0,)
                 value = "facts" if table == "parsed" else "value"
                 for key, *rest in connection.execute(f"SELECT * FROM {table}").fetchall():
                     forged = code(key, b"\xc1", *rest[1:3]) if table == "parsed" else code(key, b"\xc1")
@@ -538,7 +541,9 @@ def test_parses_and_commits_that_somebody_else_put_into_a_cache_are_not_believed
     shop.index(rebuild=True)
     (shop.root / "more.py").unlink()
     shop.index()
-    assert shop.open().export() == before
+    opened = shop.open()
+    assert opened.export() == before
+    assert len(opened.history()) == 2
 
 
 @pytest.mark.parametrize("value", [None, 7, "text", 1.5])
