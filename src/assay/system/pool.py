@@ -26,7 +26,7 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from assay.system.workers import begin_worker
 
-WORKER_BYTES = 700_000_000  # of memory beyond what a worker starts with: with that it stays below 1 GB
+WORKER_BYTES = 500_000_000  # of memory beyond what a worker reserves at its start: with that it stays below 1 GB
 _OUT_OF_MEMORY = 77  # exit code of a worker that was refused memory
 # times the processor seconds of a task that may pass on the clock: what a file's facts are must not depend on who else uses the machine
 _ON_THE_CLOCK = 30
