@@ -22,7 +22,8 @@ _FOREIGN = (
     "FORCE_COLOR",
     "PAGER",
 )
-_FIXED = {"TZ": "UTC", "LC_ALL": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": "1"}
+# an error in resolving a file is reported like any problem of that file; here it is a bug, and raised (ingest/resolve/guard.py)
+_FIXED = {"TZ": "UTC", "LC_ALL": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": "1", "ASSAY_RAISE": "1"}
 
 
 def settle() -> Path:
