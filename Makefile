@@ -29,9 +29,11 @@ demo: .venv/installed
 test: .venv/dev
 	@$(MAKE) --no-print-directory -j 3 style types unit
 
+# one more than there are cores: tests also wait
+WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
 unit: .venv/dev
 	$(BIN)/python -m compileall -q src tests/*.py
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations 10
 
 lint: style types
 

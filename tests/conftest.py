@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -18,6 +19,12 @@ from assay.store.layout import Home
 from surroundings import settle
 
 FIXTURES = Path(__file__).parent / "fixtures"
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from looking at thousands of collected tests again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_configure(config: pytest.Config) -> None:
