@@ -19,13 +19,28 @@ if TYPE_CHECKING:
 _MOST_BYTES = 300_000
 _MOST_PATTERNS = 5_000  # each path is compared with each
 _STAR, _ANY_FOLDERS, _ANYWHERE = "[^/]*", "(?:/.+)?/", "^(?:.+/)?"  # as pathspec writes `*`, `/**/` and a leading `**/`
+_GROUP = "(?P<ps_d>"  # the name pathspec gives a group; a name may stand in an expression once
 _NEGATED = re.compile(r"(?<!\\)\[\^(?!/\])")  # a class of characters; as in git it never has the slash
 _STARS = re.compile(r"(?:\[\^/\]\*){2,}")
 # a star and what follows it, before another star of the same name
 _STAR_AND_TEXT = re.compile(r"\[\^/\]\*((?:\\.|\[(?!\^/\]\*)\^?\]?[^\]]*\]|[^\\\[\]/()*+?])+)(?=\[\^/\]\*)", re.S)
 
 
-def read_rules(root: Path, path: str, problems: dict[str, str]) -> GitIgnoreSpec | None:
+class Rules:
+    """The patterns of an ignore file. Most paths match none of them, which a single expression for all of them finds out."""
+
+    def __init__(self, spec: GitIgnoreSpec) -> None:
+        self._spec = spec
+        expressions = (pattern.regex for pattern in spec.patterns)
+        alternatives = "|".join(f"(?:{expression.pattern})" for expression in expressions if expression)
+        self._any = re.compile(alternatives.replace(_GROUP, "(?:"))
+
+    def verdict(self, path: str) -> bool | None:
+        """Return whether a path is left out, or None when no pattern matches it. A folder's path ends with a slash."""
+        return self._spec.check_file(path).include if self._any.search(path) else None
+
+
+def read_rules(root: Path, path: str, problems: dict[str, str]) -> Rules | None:
     """Return the rules of an ignore file; None when there are none. Put what is wrong with it into `problems`.
 
     A symbolic link is not followed, as git does not.
@@ -41,7 +56,8 @@ def read_rules(root: Path, path: str, problems: dict[str, str]) -> GitIgnoreSpec
     if len(lines) > _MOST_PATTERNS:
         problems[path] = f"only its first {_MOST_PATTERNS:,} lines are applied"
         del lines[_MOST_PATTERNS:]
-    return _compile(lines, path, problems) if lines else None
+    spec = _compile(lines, path, problems)
+    return Rules(spec) if any(pattern.include is not None for pattern in spec.patterns) else None
 
 
 def _compile(lines: list[str], path: str, problems: dict[str, str]) -> GitIgnoreSpec:

@@ -14,18 +14,15 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from assay.errors import AssayError
 from assay.git import Listing
 from assay.ingest.documents.formats import Format, format_of
-from assay.ingest.ignore import read_rules
+from assay.ingest.ignore import Rules, read_rules
 from assay.ingest.languages import language_of
 from assay.store.files import decode, read_bytes
 from assay.text.printable import printable
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
 
 MAX_BYTES = 2_000_000  # larger source files are data or generated
 MINIFIED_LINE = 1_000  # mean bytes per line above which a file is taken for minified
@@ -122,7 +119,7 @@ def scan(root: Path, listing: Listing | None = None) -> Scan:
     for path in listed if listed is not None else _walk(root, out):
         if path.endswith(_RULES):
             out.rules.append(path)
-        if rules is None or not rules.match_file(path):
+        if rules is None or not rules.verdict(path):
             _consider(base, path, out, is_real)
     return out
 
@@ -154,9 +151,7 @@ def _real_folders(base: str) -> Callable[[str], bool]:
 
 def _walk(root: Path, out: Scan) -> Iterator[str]:
     """Everything below a folder that is not under git, as its .gitignore files allow: the deepest that has an opinion decides."""
-    waiting: list[tuple[str, list[tuple[str, GitIgnoreSpec]]]] = [
-        ("", [])
-    ]  # folders, with the rules that apply in them
+    waiting: list[tuple[str, list[tuple[str, Rules]]]] = [("", [])]  # folders, with the rules that apply in them
     base = os.path.join(root, "")
     while waiting:
         here, rules = waiting.pop()
@@ -181,10 +176,10 @@ def _walk(root: Path, out: Scan) -> Iterator[str]:
         waiting += reversed(folders)
 
 
-def _ignored(path: str, rules: list[tuple[str, GitIgnoreSpec]]) -> bool:
+def _ignored(path: str, rules: list[tuple[str, Rules]]) -> bool:
     """The verdict of the deepest rules that have one; `path` ends with a slash for a folder."""
-    for base, spec in rules:
-        verdict = spec.check_file(path[len(base) :]).include
+    for base, own in rules:
+        verdict = own.verdict(path[len(base) :])
         if verdict is not None:
             return verdict
     return False
