@@ -16,14 +16,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from assay.core.golden import GoldenQuery
-from assay.core.hits import Hit, Response
+from assay.core.golden import GoldenQuery, Hit, Response
 from assay.evaluate.golden import load
 from assay.evaluate.judging import judge
 from assay.evaluate.matching import MATCHERS
 from assay.evaluate.metrics.measures import parse
-from assay.retrieve.engine import Engine
-from assay.retrieve.profile import PROFILES, Profile
+from assay.rank.engine import Engine
+from assay.rank.profile import PROFILES, Profile
 from assay.store.index import Index
 from assay.store.layout import Home
 

@@ -17,15 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 import assay
-from assay.answer.confidence import BASE, MATCH, UNSEEN, signs
-from assay.answer.question import understood
+from assay.answer.extractive import BASE, MATCH, UNSEEN, signs, understood
+from assay.config.configuration import AskSettings
 from assay.core.golden import GoldenSet
 from assay.evaluate import golden as golden_sets
 from assay.evaluate.judging import judge
 from assay.evaluate.matching import default_for
 from assay.evaluate.metrics.measures import aggregate, parse
 from assay.evaluate.systems import open_system
-from assay.retrieve.configuration import AskSettings
 
 Floats = NDArray[np.float64]
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.core.hits import Hit, Response
-from assay.retrieve.lexical import query_terms
+from assay.core.golden import Hit, Response
+from assay.rank.signals.lexical import query_terms
 from assay.store.index import Index
 from assay.store.layout import Home
 from assay.store.postings import PATH

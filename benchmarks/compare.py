@@ -26,8 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.core.golden import Expected, GoldenQuery, GoldenSet
-from assay.core.hits import Hit, Response
+from assay.core.golden import Expected, GoldenQuery, GoldenSet, Hit, Response
 from assay.evaluate.judging import judge
 from assay.evaluate.matching import MATCHERS
 from assay.evaluate.metrics.judged import Judged, Level, Marks

@@ -24,10 +24,14 @@ from calibration import BINS, Bin, Floats, Sample, bins, figures, left_out, said
 from figure import BASE, COLOURS, LEFT, RIGHT, TOP, Line, Point, picture, series  # noqa: E402
 from fit_confidence import LIMITS, limits, sample_of  # noqa: E402
 
-from assay.evaluate.report.drawing import label, x_axis, y_axis  # noqa: E402
-from assay.evaluate.report.markup import Markup, element  # noqa: E402
-from assay.evaluate.report.scales import Scale  # noqa: E402
-from assay.retrieve.confidence import shipped_threshold, weights  # noqa: E402
+from assay.html.elements import Markup, element  # noqa: E402
+from assay.html.plots import (  # noqa: E402
+    Scale,
+    label,
+    x_axis,
+    y_axis,
+)
+from assay.rank.confidence import shipped_threshold, weights  # noqa: E402
 
 LEVELS = {"symbol": "definition", "generous": "definition, generously", "file": "file"}
 HEAD = ("tasks", "right", "cases", "came", "said", "AUC", "Brier", "ECE")

@@ -22,13 +22,12 @@ from histories import prepared_as_named
 from time_split import STATE, TASKS
 
 import assay
-from assay.core.golden import GoldenQuery
-from assay.core.hits import Hit
+from assay.api import Repository
+from assay.core.golden import GoldenQuery, Hit
 from assay.errors import AssayError
 from assay.evaluate.golden import load
 from assay.evaluate.matching import MATCHERS
-from assay.repository import Repository
-from assay.retrieve.confidence import FIRST, signs
+from assay.rank.confidence import FIRST, signs
 
 LEVELS = {"symbol": "strict", "generous": "dotted"}  # and the matcher of each
 EVERY, MOST = 4, 25  # of the tasks of another repository: each fourth, so many at most

@@ -20,13 +20,13 @@ from pathlib import Path
 import numpy as np
 
 import assay
-from assay.evaluate.metrics.dicts import evaluate
+from assay.api import Repository
+from assay.config.configuration import SearchSettings
+from assay.evaluate.metrics.measures import evaluate
 from assay.evaluate.statistics import paired
-from assay.repository import Repository
-from assay.retrieve.configuration import SearchSettings
-from assay.retrieve.fusion import Channel, fuse
-from assay.retrieve.question import question_terms
-from assay.searching import prepare
+from assay.rank.candidates import Channel, fuse
+from assay.search.search import question_terms
+from assay.search.service import prepare
 from assay.text.terms import terms
 
 DEPTH = 100

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from assay.evaluate.report.drawing import label, x_axis, y_axis
-from assay.evaluate.report.markup import Child, Markup, element
-from assay.evaluate.report.scales import Scale, round_ticks
+from assay.html.elements import Child, Markup, element
+from assay.html.plots import Scale, label, round_ticks, x_axis, y_axis
 
 WIDTH, TOP, BASE, LEFT, RIGHT = 360, 30, 290, 44, 346
 COLOURS = {"a": ("#0969da", "#4493f8"), "b": ("#bc4c00", "#f0883e"), "c": ("#1a7f37", "#3fb950")}  # on white, on black

@@ -37,7 +37,7 @@ BUDGETS = {
 _RUN = """
 import json, sys, time
 from pathlib import Path
-from assay.ingest.pipeline import index
+from assay.index.pipeline import index
 from assay.store.layout import Home
 started = time.perf_counter()
 report = index(Path(sys.argv[1]), Home(Path(sys.argv[2])))
@@ -48,7 +48,7 @@ print(json.dumps({"seconds": time.perf_counter() - started, "mode": report.mode,
 _STAY = """
 import sys, time
 from pathlib import Path
-from assay.ingest.pipeline import index
+from assay.index.pipeline import index
 from assay.store.layout import Home
 root, home, source = Path(sys.argv[1]), Home(Path(sys.argv[2])), Path(sys.argv[3])
 index(root, home)

@@ -29,8 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from time_split import TASKS, Prepared, prepare, prepared
 
-from assay.core.golden import GoldenQuery
-from assay.core.hits import Hit, Response
+from assay.core.golden import GoldenQuery, Hit, Response
 from assay.errors import AssayError
 from assay.evaluate.statistics import mean_interval, paired
 from assay.evaluate.systems import open_system

@@ -17,8 +17,8 @@ from pathlib import Path
 import yaml
 
 import assay
+from assay.api import Repository
 from assay.errors import AssayError
-from assay.repository import Repository
 
 HERE = Path(__file__).parent.parent
 DEPTH = 10

@@ -32,8 +32,8 @@ from typing import Any, NamedTuple
 from index import DJANGO, django
 
 import assay
+from assay.api import Repository
 from assay.evaluate.golden import load
-from assay.repository import Repository
 
 BUDGETS = {
     "context p50": 50.0,

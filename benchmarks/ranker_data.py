@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from time_split import STATE, TASKS
 
+from assay.api import Repository
 from assay.core.golden import GoldenQuery
 from assay.evaluate.golden import load
-from assay.repository import Repository
-from assay.retrieve.engine import Engine
-from assay.retrieve.profile import Profile
-from assay.retrieve.ranker.features import FEATURES
+from assay.rank.engine import Engine
+from assay.rank.profile import Profile
+from assay.rank.ranker.features import FEATURES
 
 NAMES = tuple(FEATURES)
 BY_HAND = replace(

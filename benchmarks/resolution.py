@@ -17,10 +17,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from assay.core.edges import Edge
-from assay.ingest.pipeline import index
-from assay.ingest.resolve import BY_NAME_OF_FIELD
-from assay.retrieve.status import status
+from assay.core.items import Edge
+from assay.index.pipeline import index
+from assay.index.resolve import BY_NAME_OF_FIELD
+from assay.rank.status import status
 from assay.store.index import Index
 from assay.store.layout import Home
 

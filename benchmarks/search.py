@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 import assay
-from assay.embed.passages import prepare
-from assay.retrieve.search import Search
+from assay.search.embed.passages import prepare
+from assay.search.search import Search
 from assay.store import passages
 from assay.store.passages import Divided, PassageFacts, Passages
 

@@ -15,19 +15,18 @@ from pathlib import Path
 
 import numpy as np
 
-from assay.core.golden import GoldenQuery
-from assay.core.hits import Hit, Response
+from assay.core.golden import GoldenQuery, Hit, Response
 from assay.core.items import Item
 from assay.core.packs import Ranked
 from assay.evaluate.golden import load
 from assay.evaluate.judging import judge
 from assay.evaluate.matching import MATCHERS
 from assay.evaluate.metrics.measures import parse
-from assay.retrieve.engine import Engine
-from assay.retrieve.profile import Profile
+from assay.rank.engine import Engine
+from assay.rank.profile import Profile
 from assay.store.index import Index
 from assay.store.layout import Home
-from assay.store.several import Several
+from assay.store.multi_repo import Several
 
 K = 10
 MEASURES = (("P@10", "dotted"), ("R@10", "strict"), ("RR@10", "dotted"))

@@ -15,9 +15,10 @@ from assay.cli.evaluation.mine import locate
 from assay.core.golden import Expected, GoldenQuery
 from assay.errors import AssayError
 from assay.evaluate.golden import load, save
-from assay.evaluate.mine import Options, message, mine_history
+from assay.evaluate.mine import Options, mine_history
+from assay.evaluate.mine import mined as message
 from assay.git import Git, find_place
-from assay.ingest.pipeline import index
+from assay.index.pipeline import index
 from assay.store.index import Index
 from assay.store.layout import Home
 

@@ -22,8 +22,8 @@ sys.path[:0] = [str(HERE / "benchmarks"), str(HERE / "src")]
 
 from calibration import Floats, Sample, figures, fit, left_out, threshold  # noqa: E402
 
-from assay.retrieve.confidence import VERSION, WEIGHTS  # noqa: E402
-from assay.retrieve.profile import CHANGE, DEFAULT  # noqa: E402
+from assay.rank.confidence import VERSION, WEIGHTS  # noqa: E402
+from assay.rank.profile import CHANGE, DEFAULT  # noqa: E402
 
 FOREIGN = 0.1  # the share of tasks that are about something else
 NOT_HERE = (

@@ -27,8 +27,8 @@ sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "src")]
 from histories import prepared_as_named  # noqa: E402
 from ranker_data import NAMES, Described, described  # noqa: E402
 
-from assay.retrieve.ranker.features import FEATURES  # noqa: E402
-from assay.retrieve.ranker.model import DATA, FORMAT  # noqa: E402
+from assay.rank.ranker.features import FEATURES  # noqa: E402
+from assay.rank.ranker.model import DATA, FORMAT  # noqa: E402
 
 TARGET = ROOT / "src/assay/retrieve/ranker" / DATA
 PARTS = 5

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import laws  # noqa: F401  the profiles of hypothesis; `--hypothesis-profile` may choose another
-from assay.ingest.pipeline import index
-from assay.ingest.report import Report
-from assay.retrieve.engine import Engine
+from assay.core.progress import Report
+from assay.index.pipeline import index
+from assay.rank.engine import Engine
 from assay.store.index import Index
 from assay.store.layout import Home
 from surroundings import settle

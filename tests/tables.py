@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from assay.ingest.resolve import BY_NAME
+from assay.index.resolve import BY_NAME
 from assay.store.index import Index
 
 FIXTURES = Path(__file__).parent / "fixtures"

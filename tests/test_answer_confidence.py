@@ -11,11 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.answer.answering import extract
-from assay.answer.confidence import Signs, confidence, signs
-from assay.answer.excerpts import choose
-from assay.answer.question import Question, Word
-from assay.evaluate.threshold import Judged, advise, at, curve
-from assay.retrieve.found import Found
+from assay.answer.extractive import Question, Signs, Word, choose, confidence, signs
+from assay.evaluate.gate import Judged, advise, at, curve
+from assay.search.search import Found
 from assay.text.terms import terms
 
 

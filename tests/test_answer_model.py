@@ -19,9 +19,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.answer.prompt import messages
-from assay.embed import server as model_client
-from assay.retrieve.found import Found
+from assay.answer.model import messages
+from assay.search.embed import server as model_client
+from assay.search.search import Found
 from command import COMMAND, ENVIRONMENT, assay
 from conftest import Repository
 from model_server import DROP, ModelServer, Reply, Stream, serving

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.answer.units import CODE, ITEM, ROW, SENTENCE, units
-from assay.text.sentences import sentences
+from assay.text.prose import sentences
 
 
 def _told(text: str) -> list[tuple[str, str, int, int]]:

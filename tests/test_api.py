@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import assay as package
-from assay.repository import Repository as Opened
-from assay.retrieve.render import FORMS
+from assay.api import Repository as Opened
+from assay.pack.render import FORMS
 from assay.text.tokens import count
 from command import ENVIRONMENT, assay
 from conftest import Repository

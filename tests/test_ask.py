@@ -14,9 +14,9 @@ import pytest
 
 import assay as package
 import documents
-from assay.answer.question import understood
-from assay.answer.resolving import resolves
-from assay.repository import Repository as Opened
+from assay.answer.answering import resolves
+from assay.answer.extractive import understood
+from assay.api import Repository as Opened
 from command import COMMAND, ENVIRONMENT, assay
 from conftest import Repository
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assay.ingest.parse import parse_files
-from assay.ingest.walk import scan
+from assay.index.parse import parse_files
+from assay.index.scan import scan
 from assay.store import catalogue, columns, edges, postings
 from command import Done, assay
 from conftest import Repository
@@ -195,7 +195,7 @@ def test_a_path_that_the_system_refuses_is_a_problem(repository: Repository) -> 
 
 
 def test_a_file_that_vanishes_between_the_walk_and_the_reading_is_left_out(repository: Repository) -> None:
-    from assay.ingest.cache import ParseCache
+    from assay.index.parse import ParseCache
 
     repository.write("good.py", GOOD)
     repository.write("gone.py", "x = 1\n")

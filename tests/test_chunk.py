@@ -8,14 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.core.passages import passage_id
+from assay.core.items import passage_id
 from assay.errors import AssayError
-from assay.ingest.documents.formats import FORMATS
-from assay.ingest.documents.split import as_text
+from assay.index.documents.formats import FORMATS
+from assay.index.documents.opened import as_text
 from assay.text import tokens
-from assay.text.chunk import CHUNKERS, DEFAULT, Chunker, Part, Text, parse
-from assay.text.chunk.chunker import by_structure, by_symbols, by_tokens
-from assay.text.chunk.divide import windows
+from assay.text.chunk import CHUNKERS, DEFAULT, Chunker, Part, Text, by_structure, by_symbols, by_tokens, parse, windows
 from laws import examples
 
 WORDS = st.sampled_from(

@@ -15,7 +15,7 @@ import pytest
 
 from assay.cli import COMMANDS
 from assay.cli.evaluation import COMMANDS as EVAL_COMMANDS
-from assay.extras import EXTRAS
+from assay.errors import EXTRAS
 from command import COMMAND, ENVIRONMENT, assay
 from conftest import Repository
 

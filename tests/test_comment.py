@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.retrieve.render.comment import MARKER
+from assay.pack.render.comment import MARKER
 from assay.text.tokens import count
 from command import Done, assay
 from comments import Comment

@@ -13,21 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import assay as package
-from assay.core.learned import NOTHING
-from assay.retrieve.confidence import (
-    VERSION,
-    WEIGHTS,
-    Signs,
-    confidence,
-    shipped_threshold,
-    signs,
-    unseen_words,
-    weights,
-)
-from assay.retrieve.configuration import ContextSettings
-from assay.retrieve.engine import Engine
-from assay.retrieve.misspelt import like
-from assay.retrieve.profile import PROFILES, Profile
+from assay.config.configuration import ContextSettings
+from assay.core.packs import NOTHING
+from assay.rank.confidence import VERSION, WEIGHTS, Signs, confidence, shipped_threshold, signs, unseen_words, weights
+from assay.rank.engine import Engine
+from assay.rank.profile import PROFILES, Profile
+from assay.rank.query import like
 from assay.store.index import Index
 from command import Done, assay
 from conftest import Repository

@@ -17,11 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay.config.configuration import BadConfiguration, Configuration, ContextSettings, load
 from assay.errors import AssayError
-from assay.retrieve import settings as profile_settings
-from assay.retrieve.configuration import BadConfiguration, Configuration, ContextSettings, load
-from assay.retrieve.profile import PROFILES, Profile
-from assay.retrieve.settings import flat, from_table, numbers
+from assay.rank import profile as profile_settings
+from assay.rank.profile import PROFILES, Profile, flat, from_table, numbers
 from command import COMMAND, ENVIRONMENT, Done, assay
 from conftest import Repository
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.retrieve.files import for_files
+from assay.rank.impact import for_files
 from assay.text.tokens import count
 from command import assay
 from conftest import Repository

@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.diff import ADDED, CHANGED, DELETED, MOVED, Change, choose_base, read, read_changes
 from assay.errors import AssayError
 from assay.git import Git
-from assay.patches import Hunk, read_hunk
+from assay.git.diff import ADDED, CHANGED, DELETED, MOVED, Change, Hunk, choose_base, read, read_changes, read_hunk
 from assay.text.tokens import count
 from command import COMMAND, ENVIRONMENT, Done, assay
 from conftest import Repository

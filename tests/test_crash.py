@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.ingest.pipeline import index
-from assay.ingest.walk import OWN_FOLDER
+from assay.index.pipeline import index
+from assay.index.scan import OWN_FOLDER
 from assay.store.index import Index
 from assay.store.layout import KEEP, Home
 from command import COMMAND, ENVIRONMENT, assay

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from assay.evaluate.difficulty import LEVELS, Answer, agreement, classify, correlation, gap, places, spread
+from assay.evaluate.diagnose import LEVELS, Answer, agreement, classify, correlation, gap, places, spread
 
 SCORES = st.lists(st.floats(0.01, 100.0), max_size=12).map(lambda values: sorted(values, reverse=True))
 NAMES = st.lists(st.sampled_from("abcdefghijklmnop"), unique=True, max_size=12)

@@ -6,13 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.ingest.documents import split as splitting
-from assay.ingest.documents.facts import decode_document, extract_sections
-from assay.ingest.documents.formats import FORMATS, format_of
-from assay.ingest.documents.mentions import read
-from assay.ingest.documents.opened import lines_of
-from assay.ingest.documents.prose import is_prose
-from assay.ingest.documents.split import split
+from assay.index.documents import opened as splitting
+from assay.index.documents.facts import decode_document, extract_sections, is_prose, read
+from assay.index.documents.formats import FORMATS, format_of
+from assay.index.documents.opened import lines_of, split
 from assay.text.terms import terms
 
 TEXTS = ("markdown", "rst", "asciidoc", "text")  # formats that are read as they are

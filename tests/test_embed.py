@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.embed import embed_all, embedder, lsa, openai, server
-from assay.embed import wordllama as wordllama_module
-from assay.embed.bert import Bert
-from assay.embed.model_files import tensors
-from assay.embed.openai import ServerEmbedder
-from assay.embed.sparse import Sparse
-from assay.embed.wordllama import WordLlama
 from assay.errors import AssayError
+from assay.search.embed import embed_all, embedder, lsa, server
+from assay.search.embed import folder as wordllama_module
+from assay.search.embed import server as openai
+from assay.search.embed.bert import Bert
+from assay.search.embed.folder import WordLlama, tensors
+from assay.search.embed.lsa import Sparse
+from assay.search.embed.server import ServerEmbedder
 from assay.store.vectors import VectorStore
 from laws import examples
 from model_server import CUT, DROP, ModelServer, Reply, serving
@@ -504,7 +504,7 @@ def test_what_is_no_address_is_refused(argument: str) -> None:
 def test_what_was_embedded_before_a_failure_is_kept_and_not_asked_for_again(
     model_server: ModelServer, pauses: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assay.embed.cached.PORTION", 10)
+    monkeypatch.setattr("assay.search.embed.embedders.PORTION", 10)
     store, made = VectorStore(tmp_path / "vectors.db"), client(model_server, pauses)
     texts = [f"text {place}" for place in range(30)]
     assert made.dimensions == 3

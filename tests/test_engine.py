@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay import open as assay_open
-from assay.core.edges import EDGE_TYPES
-from assay.retrieve.engine import Engine
-from assay.retrieve.graph import Graph
-from assay.retrieve.lexical import query_terms, rarity_of
-from assay.retrieve.profile import PROFILES, Profile
+from assay.core.items import EDGE_TYPES
+from assay.rank.engine import Engine
+from assay.rank.graph import Graph
+from assay.rank.profile import PROFILES, Profile
+from assay.rank.signals.lexical import query_terms, rarity_of
 from assay.store.edges import DTYPE, Edges
 from assay.text.terms import terms
 from assay.text.tokens import count

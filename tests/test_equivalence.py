@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.errors import AssayError
-from assay.retrieve.equivalence import (
+from assay.rank.name_table import NameTable
+from assay.rank.signals.classes import (
     CURATED_WEIGHT,
     GRAPH_WEIGHT,
     USER_WEIGHT,
@@ -23,8 +24,7 @@ from assay.retrieve.equivalence import (
     resolve,
     user_classes,
 )
-from assay.retrieve.name_table import NameTable
-from assay.retrieve.thesaurus import PER_WORD, clusters, expand
+from assay.rank.vocabulary import PER_WORD, clusters, expand
 from assay.store.catalogue import Catalogue, FileRow, SymbolRow
 
 IMPACT = EquivalenceClass(

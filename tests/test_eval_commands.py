@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from assay.core.golden import Expected, GoldenQuery
-from assay.core.hits import Hit, Response, Stage
+from assay.core.golden import Expected, GoldenQuery, Hit, Response, Stage
 from assay.evaluate.diagnose import diagnose
 from assay.evaluate.matching import matcher
 from assay.evaluate.statistics import mean_interval

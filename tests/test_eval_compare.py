@@ -13,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.errors import AssayError
-from assay.evaluate.compare import KINDS, NotComparable, as_json, compare_scores, kinds_of
+from assay.evaluate.compare import KINDS, NotComparable, causes, compare_scores, comparison_json, kinds_of
 from assay.evaluate.metrics.measures import parse
-from assay.evaluate.notes import causes
 from assay.evaluate.scores import Scores, read_baseline, write_baseline
 from laws import examples
 from workbench import COULD_NOT_RUN, DONE, Workbench, question
@@ -89,13 +88,13 @@ def test_a_comparison_does_not_depend_on_the_order_of_the_queries(ranks: list[tu
     names = tuple(f"q{n}" for n in reversed(range(len(ranks))))
     turned = compare_scores(scores("a", a), scores("b", b[::-1], queries=names), RR)
     assert turned.counts == straight.counts
-    assert as_json(turned)["per_query"] == as_json(straight)["per_query"]
+    assert comparison_json(turned)["per_query"] == comparison_json(straight)["per_query"]
 
 
 @settings(max_examples=examples(20), deadline=None)
 @given(st.lists(st.integers(0, 10), min_size=1, max_size=40))
 def test_a_run_against_itself_is_all_draw_and_p_is_1(ranks: list[int]) -> None:
-    told = as_json(compare_scores(scores("a", ranks), scores("b", ranks), RR))
+    told = comparison_json(compare_scores(scores("a", ranks), scores("b", ranks), RR))
     assert told["counts"] == {"Win": 0, "Loss": 0, "Draw": len(ranks), "Regression": 0}
     assert told["statistics"]["RR@10"]["p"] == 1.0
     assert told["deltas"]["RR@10"] == 0.0

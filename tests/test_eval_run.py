@@ -19,8 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.core.golden import Expected, GoldenQuery, GoldenSet
-from assay.core.hits import Answer, Citation, Hit, Response, Stage
+from assay.core.golden import Answer, Citation, Expected, GoldenQuery, GoldenSet, Hit, Response, Stage
 from assay.errors import AssayError
 from assay.evaluate.runs import NoSuchRun, RunInfo, RunStore
 from command import COMMAND, ENVIRONMENT

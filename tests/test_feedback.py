@@ -14,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from assay.core.learned import Learned
-from assay.learn import CannotWrite, Unusable, database, forget_everything, learned, learning, returned
-from assay.retrieve.source import WorkingTree
+from assay.core.packs import Learned
+from assay.feedback import CannotWrite, Unusable, forget_everything, learned, learning, returned
+from assay.feedback import store as database
+from assay.pack.source import WorkingTree
 from command import COMMAND, ENVIRONMENT, Done, assay
 from conftest import Repository
 from workbench import timeless
@@ -321,7 +322,7 @@ def test_a_writer_that_does_not_let_go_is_waited_for_and_then_named(
 
 def test_two_at_once_lose_nothing(shop: Repository) -> None:
     code = (
-        "import sys\nfrom pathlib import Path\nfrom assay.learn import learning\nfrom assay.retrieve.source import WorkingTree\n"
+        "import sys\nfrom pathlib import Path\nfrom assay.feedback import learning\nfrom assay.pack.source import WorkingTree\n"
         "from assay.store.index import Index\nfrom assay.store.layout import Home\n"
         f"root = Path({str(shop.root)!r})\nhome = Home.of(root)\nindex = Index.open(root, home)\nitem = index.by_id('shop.py::checkout')\n"
         "for _ in range(25):\n    with learning(index, home, WorkingTree(index)) as told:\n        told.judge([item], True, 'basket')\n"
@@ -334,7 +335,7 @@ def test_two_at_once_lose_nothing(shop: Repository) -> None:
 
 def test_a_killed_writer_leaves_whole_records(shop: Repository) -> None:
     code = (
-        "from pathlib import Path\nfrom assay.learn import learning\nfrom assay.retrieve.source import WorkingTree\n"
+        "from pathlib import Path\nfrom assay.feedback import learning\nfrom assay.pack.source import WorkingTree\n"
         "from assay.store.index import Index\nfrom assay.store.layout import Home\n"
         f"root = Path({str(shop.root)!r})\nhome = Home.of(root)\nindex = Index.open(root, home)\n"
         "items = index.items(\"s.symbol IN ('checkout', 'ship_parcel')\")\n"
@@ -393,7 +394,7 @@ def test_no_run_ever_sees_what_was_learned(shop: Repository) -> None:
 
 
 def test_measuring_our_engine_does_not_even_import_what_learns() -> None:
-    code = "import sys, assay.evaluate.run, assay.evaluate.systems.assay\nprint([m for m in sys.modules if m.startswith('assay.learn')])"
+    code = "import sys, assay.evaluate.run, assay.evaluate.systems.assay\nprint([m for m in sys.modules if m.startswith('assay.feedback')])"
     done = subprocess.run([sys.executable, "-c", code], env=ENVIRONMENT, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import documents
-from assay.ingest.documents.formats import FORMATS, Format
-from assay.ingest.documents.opened import Opened, Unreadable
-from assay.ingest.documents.split import as_text, split
+from assay.index.documents.formats import FORMATS, Format
+from assay.index.documents.opened import Opened, Unreadable, as_text, split
 from assay.text.chunk import DEFAULT, Chunk
 from command import assay
 from conftest import Repository
@@ -299,7 +298,7 @@ def test_a_format_whose_library_is_missing_is_passed_over_and_says_what_to_insta
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository.write("manual.pdf", documents.pdf("Pumps"))
-    monkeypatch.setattr("assay.ingest.documents.formats._installed", lambda module: False)
+    monkeypatch.setattr("assay.index.documents.formats._installed", lambda module: False)
     assert repository.index().skipped == {"manual.pdf": "pdf (pip install pypdfium2 to read it)"}
     monkeypatch.undo()
     assert repository.index().skipped == {}

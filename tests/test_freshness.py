@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from assay.git import Listing
-from assay.ingest import freshness as module
-from assay.ingest.freshness import Look, Watch, freshness
-from assay.ingest.walk import scan
+from assay.index import freshness as module
+from assay.index.freshness import Look, Watch, freshness
+from assay.index.scan import scan
 from conftest import Repository
 
 LONG_AGO = 1_700_000_000  # so that no stat is in doubt

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.retrieve.fusion import Channel, fuse, totals
+from assay.rank.candidates import Channel, fuse, totals
 
 channels = st.dictionaries(
     st.sampled_from("abcde"),

@@ -43,7 +43,7 @@ def test_a_mutation_takes_any_bytes(mutation: object) -> None:
 
 
 def test_every_language_and_format_has_something_to_mutate() -> None:
-    from assay.ingest.languages import LANGUAGES
+    from assay.languages import LANGUAGES
 
     suffixes = {seed.suffix for seed in corpus.sources()}
     assert all(suffixes & set(language.extensions) for language in LANGUAGES)

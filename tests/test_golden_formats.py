@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assay.core.golden import LEVELS, Expected, GoldenQuery
-from assay.evaluate.golden import FORMATS, InvalidGolden, convert, fixtures, load, pairs, queries_yaml, save
+from assay.evaluate.golden import FORMATS, InvalidGolden, convert, fixtures, load, pairs, save
+from assay.evaluate.golden import yaml_queries as queries_yaml
 from laws import examples
 
 
@@ -52,9 +53,12 @@ def test_the_examples_of_the_guide_are_what_they_are_said_to_be(tmp_path: Path, 
     example = section.split("```")[1].partition("\n")[2]
     assert load(_write(tmp_path, {place: example}) / place).format == format
     named = set(re.findall(r"`(\w+)`", section))
-    schema = {"fixtures": fixtures.SCHEMA, "pairs": pairs.SCHEMA, "queries": queries_yaml.SCHEMA, "golden": None}[
-        format
-    ]
+    schema = {
+        "fixtures": fixtures.SCHEMA,
+        "pairs": pairs.SCHEMA,
+        "queries": queries_yaml.QUERIES_SCHEMA,
+        "golden": None,
+    }[format]
     assert schema is None or set(schema.fields) <= named
 
 

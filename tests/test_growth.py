@@ -7,12 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assay.ingest.cache import ParseCache
-from assay.ingest.dependencies import NAME
-from assay.ingest.file import Sym
-from assay.ingest.parse import AHEAD, BATCH_BYTES, parse_files, worker_count
-from assay.ingest.resolve.guesses import Guesses
-from assay.ingest.walk import Source
+from assay.index.file import Sym
+from assay.index.parse import AHEAD, BATCH_BYTES, ParseCache, parse_files, worker_count
+from assay.index.resolve.guesses import Guesses
+from assay.index.scan import Source
+from assay.index.table import NAME
 from conftest import Repository
 
 
@@ -71,7 +70,7 @@ def test_files_are_read_as_they_are_parsed_not_all_at_first(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A large repository is never in memory whole."""
-    import assay.ingest.parse as parse
+    import assay.index.parse as parse
 
     read: list[str] = []
     read_source = parse.read_source

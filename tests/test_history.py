@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assay.git import Git
-from assay.ingest import log
+from assay.index import history as log
 from assay.store import arrays, history
 from assay.store.history import Commit, History, Touch
 from assay.store.index import UnusableIndex
@@ -324,7 +324,7 @@ def test_a_commit_is_read_once_for_all_worktrees(
 
 
 def test_patches_are_read_of_the_newest_commits_only(shop: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("assay.ingest.history.MOST_PATCHES", 1)
+    monkeypatch.setattr("assay.index.history.MOST_PATCHES", 1)
     _edit(shop, "shop/pay.py", "return 1", "return 2", "Pay more")
     assert _symbols(_history(shop)) == {"pay"}
     _edit(shop, "shop/pay.py", "return 2", "return 3", "Pay even more")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from assay.retrieve.impact import affected_tests, impact
-from assay.retrieve.names import require
+from assay.rank.impact import affected_tests, impact
+from assay.rank.symbols import require
 from conftest import Repository
 
 _CODE = """

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assay.ingest.pipeline import index
+from assay.index.pipeline import index
 from assay.store.index import Index
 from assay.store.layout import Home
 from conftest import FIXTURES, Repository
@@ -182,7 +182,7 @@ def test_a_second_worktree_parses_nothing_again(
     repository.index()
     other = tmp_path / "worktree"
     repository.git("worktree", "add", "-q", str(other))
-    import assay.ingest.parse as parse
+    import assay.index.parse as parse
 
     def refuse(*_: object) -> object:
         raise AssertionError("a file was parsed that the cache knows")

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.errors import AssayError
-from assay.mcp.clients import CLIENTS
-from assay.mcp.jsonc import parsed, with_member
+from assay.serve.mcp.clients import CLIENTS, parsed, with_member
 from command import ENVIRONMENT, Done, assay
 from conftest import Repository
 

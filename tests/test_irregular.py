@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assay.retrieve.question import question_terms
-from assay.text.irregular import base_of
+from assay.search.search import question_terms
+from assay.text.terms import base_of
 
 
 @pytest.mark.parametrize(

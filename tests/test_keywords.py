@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.retrieve.keywords import KEPT, LONGEST, Keywords, code_patterns, extract
-from assay.retrieve.pieces import PIECES, Piece
-from assay.retrieve.vocabulary import ABBREVIATIONS, FILLERS, NAMING_VERBS, STOP_WORDS, TASK_VERBS
+from assay.rank.pieces import PIECES, Piece
+from assay.rank.query import KEPT, LONGEST, Keywords, code_patterns, extract
+from assay.rank.vocabulary import ABBREVIATIONS, FILLERS, NAMING_VERBS, STOP_WORDS, TASK_VERBS
 
 
 def pieces(task: str, kind: str) -> list[Piece]:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from assay.ingest.collect import role_of
-from assay.ingest.languages import HERE, Language
-from assay.ingest.languages import LANGUAGES as TABLE
-from assay.ingest.languages.language import captures_of, query_patterns
+from assay.index.extract.collect import role_of
+from assay.languages import HERE, Language
+from assay.languages import LANGUAGES as TABLE
+from assay.languages.language import captures_of, query_patterns
 from conftest import Repository
 from tables import LANGUAGES, edges_of, expected, symbols_of
 

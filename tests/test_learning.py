@@ -15,15 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.core.items import Item
-from assay.core.learned import Learned, weighted
-from assay.learn import Learning, database, forget_everything, learned, learning, returned
-from assay.learn.database import connected
-from assay.learn.feedback import score, signal
-from assay.learn.mentions import mentioned
-from assay.learn.sessions import CAP, FORGOTTEN, KEPT_TIMES, NEGLIGIBLE, boost, nearness
-from assay.learn.vocabulary import KEPT_WORDS, confidence, keywords
-from assay.retrieve.names import require
-from assay.retrieve.source import WorkingTree
+from assay.core.packs import Learned, weighted
+from assay.feedback import Learning, forget_everything, learned, learning, returned
+from assay.feedback import store as database
+from assay.feedback.learning import KEPT_WORDS, confidence, keywords, score, signal
+from assay.feedback.marks import mentioned
+from assay.feedback.store import CAP, FORGOTTEN, KEPT_TIMES, NEGLIGIBLE, boost, connected, nearness
+from assay.pack.source import WorkingTree
+from assay.rank.symbols import require
 from conftest import Repository
 from laws import examples
 
@@ -550,8 +549,8 @@ def test_an_error_leaves_everything_as_it_was(shop: Shop) -> None:
 def test_what_was_useful_outlives_what_was_not_when_there_is_too_much(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assay.learn.store.KEPT_SYMBOLS", 2)
-    monkeypatch.setattr("assay.learn.store.KEPT_ASSOCIATIONS", 3)
+    monkeypatch.setattr("assay.feedback.store.KEPT_SYMBOLS", 2)
+    monkeypatch.setattr("assay.feedback.store.KEPT_ASSOCIATIONS", 3)
     shop.judge("checkout", task=TASK, now=NOW)
     shop.judge("Cart", useful=False, now=NOW + 1)
     shop.judge("ship_parcel", useful=False, now=NOW + 2)

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.core.golden import Expected, GoldenQuery, GoldenSet
-from assay.core.hits import Hit, Response
+from assay.core.golden import Expected, GoldenQuery, GoldenSet, Hit, Response
 from assay.errors import AssayError
 from assay.evaluate.judging import judge, mark
 from assay.evaluate.matching import MATCHERS, Matcher, bare_name, components, default_for, matcher, path_in

@@ -17,14 +17,12 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from agents import Agent, http_server, over_stdio, talk
-from assay.live import Resident
-from assay.live.first_look import FirstLook
-from assay.mcp.conversation import SENT, Conversation
-from assay.mcp.fitting import LEAST, fitted
-from assay.mcp.notes import Notes
-from assay.mcp.offered import TOOLS
-from assay.mcp.tools import Call
-from assay.text.printable import printable
+from assay.serve.mcp.arguments import LEAST, SENT, Conversation, Notes, fitted
+from assay.serve.mcp.offered import TOOLS
+from assay.serve.mcp.tools import Call
+from assay.serve.watch import Resident
+from assay.serve.watch.first_look import FirstLook
+from assay.text.display import printable
 from assay.text.tokens import count
 from command import ENVIRONMENT, assay
 from conftest import Repository
@@ -385,7 +383,7 @@ def test_whatever_is_fitted_fits(head: list[str], pieces: list[str], budget: int
 @settings(max_examples=examples(50))
 @given(st.text(max_size=60), st.integers(LEAST, 600))
 def test_a_first_look_keeps_to_the_budget_whatever_is_asked(call: Call, task: str, budget: int) -> None:
-    from assay.mcp.tools import _first_look
+    from assay.serve.mcp.tools import _first_look
 
     assert 0 < count(_first_look(call, task, budget)) <= budget
 

@@ -13,9 +13,9 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.cli.evaluation.mine import command, locate
+from assay.cli.evaluation.mine import locate, mine_command
 from assay.core.golden import GoldenQuery
-from assay.core.outline import Outline
+from assay.core.items import Outline
 from assay.errors import AssayError
 from assay.evaluate.golden import load
 from assay.evaluate.mine import (
@@ -29,11 +29,11 @@ from assay.evaluate.mine import (
     sample,
     split,
 )
-from assay.evaluate.mine import message as messages
-from assay.evaluate.mine.paths import role, tier
-from assay.evaluate.mine.sections import sections
+from assay.evaluate.mine import mined as messages
+from assay.evaluate.mine.documents import sections
+from assay.evaluate.mine.mined import role, tier
 from assay.git import unquote
-from assay.patches import Hunk
+from assay.git.diff import Hunk
 from conftest import Repository
 
 _CART = """import math
@@ -799,7 +799,7 @@ def test_headings_of_markdown_and_of_restructured_text_are_found() -> None:
 
 
 def _run(*arguments: object) -> Result:
-    return CliRunner().invoke(command, [str(one) for one in arguments])
+    return CliRunner().invoke(mine_command, [str(one) for one in arguments])
 
 
 def test_the_command_prints_why_commits_were_left_out(years: Repository) -> None:
@@ -824,7 +824,7 @@ def test_the_same_command_writes_the_same_bytes_and_they_can_be_read_again(years
     written = []
     for name, zone in (("a.jsonl", "UTC"), ("b.jsonl", "Asia/Tokyo")):
         arguments = ["--root", str(years.root), "--output", str(tmp_path / name), "--sample", "3", "--seed", "7"]
-        done = CliRunner(env={"TZ": zone, "LC_ALL": "C"}).invoke(command, arguments)
+        done = CliRunner(env={"TZ": zone, "LC_ALL": "C"}).invoke(mine_command, arguments)
         assert done.exit_code == 0, done.output
         written.append((tmp_path / name).read_bytes())
     assert written[0] == written[1]

@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 
-from assay.core.golden import Expected, GoldenQuery
-from assay.core.hits import Hit
+from assay.core.golden import Expected, GoldenQuery, Hit
 from assay.errors import AssayError
 from assay.git import Git
-from assay.retrieve.lexical import query_terms
+from assay.rank.signals.lexical import query_terms
 from assay.store.history import History
 from conftest import Repository
 

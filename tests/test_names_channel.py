@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.retrieve.keywords import Keywords, extract
-from assay.retrieve.name_table import NameTable
-from assay.retrieve.names_channel import names
-from assay.retrieve.places import files_of, places
+from assay.rank.name_table import NameTable
+from assay.rank.query import Keywords, extract
+from assay.rank.signals.names import names
+from assay.rank.signals.places import files_of, places
 from assay.store.catalogue import Catalogue, FileRow, SymbolRow
 from assay.store.index import Index
 from conftest import Repository

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assay.core.items import Item
-from assay.retrieve.noise import is_about_tests, reason
+from assay.rank.signals.items import is_about_tests, reason
 
 
 def item(path: str = "src/store.py", symbol: str = "Store.put_edge", kind: str = "method") -> Item:

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from assay.core.golden import GoldenQuery
-from assay.core.hits import Hit
+from assay.core.golden import GoldenQuery, Hit
 from assay.evaluate.golden import load
 from assay.evaluate.matching import MATCHERS
 from assay.evaluate.systems.assay import Assay
-from assay.ingest.pipeline import index
+from assay.index.pipeline import index
 from assay.store.layout import Home
 
 PROJECT = Path(__file__).parents[1]

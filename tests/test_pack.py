@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from assay.core.items import Item
 from assay.core.packs import NAME, RENDERINGS, Heading, Pack, PackedItem, Ranked, Section
-from assay.retrieve.pack import pack, proximity_exponent
-from assay.retrieve.render import FORMS, render
-from assay.retrieve.render.form import printable
-from assay.retrieve.source import CHANGED, MISSING, OUTSIDE, WorkingTree
+from assay.pack.packing import pack, proximity_exponent
+from assay.pack.render import FORMS, render
+from assay.pack.render.form import printable
+from assay.pack.source import CHANGED, MISSING, OUTSIDE, WorkingTree
 from assay.text.tokens import count
 from comments import Comment
 from conftest import Repository
@@ -519,7 +519,7 @@ def test_lines_once_read_are_not_read_again_until_the_file_changes(
     tree, items = _opened(repository, {})
     shown = tree.text(items["second"])
     with monkeypatch.context() as patched:
-        patched.setattr("assay.retrieve.source.read_bytes", lambda *_: pytest.fail("read again"))
+        patched.setattr("assay.pack.source.read_bytes", lambda *_: pytest.fail("read again"))
         assert WorkingTree(repository.open()).text(items["second"]) == shown == "def second():\n    return 2"
     repository.write("a.py", CODE.replace("2", "3"))
     assert WorkingTree(repository.open()).text(items["second"]) == ""

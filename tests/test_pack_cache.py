@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.store import pack_cache
-from assay.store.pack_cache import NAME, Answer, PackCache, key_of
+from assay.store import caches as pack_cache
+from assay.store.caches import NAME, Answer, PackCache, key_of
 from command import COMMAND, ENVIRONMENT, Done, assay
 from conftest import Repository
 
@@ -80,10 +80,10 @@ def imported(shop: Repository, *arguments: str) -> set[str]:
 
 def test_a_remembered_answer_needs_nothing_that_counts_or_parses(shop: Repository) -> None:
     context(shop)
-    assert not imported(shop, TASK) & {"numpy", "msgspec", "tomllib", "tree_sitter", "assay.retrieve.engine"}
+    assert not imported(shop, TASK) & {"numpy", "msgspec", "tomllib", "tree_sitter", "assay.rank.engine"}
     ranking = imported(shop, TASK, "--no-cache")
-    assert {"numpy", "assay.retrieve.engine"} <= ranking, "the others are what takes time and is not needed"
-    assert not ranking & {"numpy.ma", "msgspec", "tomllib", "tree_sitter", "snowballstemmer", "assay.ingest.parse"}
+    assert {"numpy", "assay.rank.engine"} <= ranking, "the others are what takes time and is not needed"
+    assert not ranking & {"numpy.ma", "msgspec", "tomllib", "tree_sitter", "snowballstemmer", "assay.index.parse"}
 
 
 @pytest.mark.parametrize(

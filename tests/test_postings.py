@@ -11,14 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.ingest import facts as F
-from assay.ingest import version
-from assay.ingest.words import count_words, place_words
+from assay.index import facts as F
+from assay.index import version
+from assay.index.extract.words import count_words, place_words
 from assay.store import postings as P
-from assay.store.mapped import hold
+from assay.store.index import hold
 from assay.store.postings import FIELDS, Postings
-from assay.text.identifiers import words
-from assay.text.terms import terms
+from assay.text.terms import terms, words
 from conftest import Repository
 
 law = settings(deadline=None)
@@ -247,7 +246,7 @@ def test_an_update_counts_only_the_changed_file(
         repository.write(f"m{number}.py", f"def function_{number}():\n    return shared\n")
     repository.write("cart.py", CART)
     repository.index()
-    import assay.ingest.extract as extract
+    import assay.index.extract as extract
 
     counted = tmp_path / "counted"  # a file: the counting is done in another process
 

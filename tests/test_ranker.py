@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assay.retrieve.engine import Engine
-from assay.retrieve.explain import explain
-from assay.retrieve.profile import PROFILES, Profile
-from assay.retrieve.ranker.features import FEATURES
-from assay.retrieve.ranker.model import DATA, Ranker, shipped
+from assay.rank.engine import Engine
+from assay.rank.explain import explain
+from assay.rank.profile import PROFILES, Profile
+from assay.rank.ranker.features import FEATURES
+from assay.rank.ranker.model import DATA, Ranker, shipped
 from assay.store.history import History
 from command import assay
 from conftest import Repository
@@ -120,7 +120,7 @@ def test_alone_it_orders_candidates_by_their_worth(shop: Repository) -> None:
 
 def test_what_is_no_candidate_stays_behind_those_that_are(shop: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = _engine(shop).rank(TASK).best(20)
-    monkeypatch.setattr("assay.retrieve.ranker.model.DEPTH", 2)
+    monkeypatch.setattr("assay.rank.ranker.model.DEPTH", 2)
     reordered = _engine(shop, ranker=1.0).rank(TASK).best(20)
     assert sorted(reordered[:2]) == sorted(plain[:2])
     assert reordered[2:] == plain[2:]

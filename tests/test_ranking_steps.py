@@ -10,17 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.core.items import Item
-from assay.core.learned import Association, Learned
-from assay.retrieve import hits, scoring, seeds
-from assay.retrieve.channels import Channels
-from assay.retrieve.engine import Engine
-from assay.retrieve.equivalence import EquivalenceClass
-from assay.retrieve.order import highest, share_of_best
-from assay.retrieve.path_context import path_context, path_terms
-from assay.retrieve.profile import PROFILES, Profile
-from assay.retrieve.reading import read
-from assay.retrieve.scoring import Walked
-from assay.text.limits import LONGEST_TASK
+from assay.core.packs import Association, Learned
+from assay.rank import graph as hits
+from assay.rank import graph as seeds
+from assay.rank import ranking as scoring
+from assay.rank.candidates import Channels
+from assay.rank.engine import Engine
+from assay.rank.profile import PROFILES, Profile
+from assay.rank.query import read
+from assay.rank.ranking import Walked, highest, share_of_best
+from assay.rank.signals.classes import EquivalenceClass
+from assay.rank.signals.places import path_context, path_terms
+from assay.text.tokens import LONGEST_TASK
 from command import assay
 from conftest import Repository
 

@@ -21,9 +21,20 @@ from hypothesis import strategies as st
 
 from assay.errors import AssayError
 from assay.evaluate.report import render
-from assay.evaluate.report.distributions import latency_bins, rank_bins, unit_bins
-from assay.evaluate.report.plots import Change, Effect, Mark, categories, difference_bars, forest, histogram, slopes
-from assay.evaluate.report.scales import Scale, power_ticks, round_ticks
+from assay.evaluate.report.plots import (
+    Change,
+    Effect,
+    Mark,
+    categories,
+    difference_bars,
+    forest,
+    histogram,
+    latency_bins,
+    rank_bins,
+    slopes,
+    unit_bins,
+)
+from assay.html.plots import Scale, power_ticks, round_ticks
 from laws import examples
 
 _VOID = {"meta", "link", "input", "br"}

@@ -11,11 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.embed import Candidate, reranker
-from assay.embed.features import WEIGHTS, Features
-from assay.embed.rerank_server import ServerReranker
-from assay.embed.rerankers import order
 from assay.errors import AssayError
+from assay.search.embed import Candidate, reranker
+from assay.search.embed.rerankers import WEIGHTS, Features, ServerReranker, order
 from model_server import ModelServer, Reply, serving
 
 WORDS = st.lists(st.sampled_from(["ship", "boat", "harbour", "bread", "oven", "the", "of"]), max_size=8).map(" ".join)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.core.edges import Edge
+from assay.core.items import Edge
 from assay.errors import AssayError
-from assay.ingest.scip import merge
+from assay.index.enrich.scip import merge
 from assay.store.layout import Home
 from command import Done, assay
 from conftest import Repository

@@ -16,14 +16,12 @@ import pytest
 
 import assay as package
 import documents
-from assay.embed import Role, Vectors
-from assay.embed.lsa import Lsa
+from assay.api import Repository as Opened
 from assay.errors import AssayError
-from assay.repository import Repository as Opened
-from assay.retrieve.filters import Filters, _matches
-from assay.retrieve.found import Found
-from assay.retrieve.order import Floats, Ints
-from assay.retrieve.question import question_terms
+from assay.rank.ranking import Floats, Ints
+from assay.search.embed import Role, Vectors
+from assay.search.embed.lsa import Lsa
+from assay.search.search import Filters, Found, _matches, question_terms
 from assay.store import passages
 from assay.store.index import NoIndex
 from assay.store.passages import Passages
@@ -385,7 +383,7 @@ def test_a_document_that_did_not_change_is_not_divided_again(
     station.write("docs/other.md", "# Other\n\nPumps.\n")
     station.index()
     divided = tmp_path / "divided"  # a file: documents are divided in another process
-    from assay.ingest import parse
+    from assay.index import parse
 
     original = parse.extract_passages
 

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assay.ingest.documents.formats import Format
-from assay.ingest.freshness import freshness
-from assay.ingest.walk import Source, read_document
-from assay.retrieve.documents import section_scores, symbol_shares
-from assay.retrieve.engine import Engine
-from assay.retrieve.profile import Profile
+from assay.index.documents.formats import Format
+from assay.index.freshness import freshness
+from assay.index.scan import Source, read_document
+from assay.rank.engine import Engine
+from assay.rank.profile import Profile
+from assay.rank.signals.documents import section_scores, symbol_shares
 from assay.store import sections
 from assay.store.index import UnusableIndex
 from assay.store.sections import MOST_NAMESAKES, Section, Sections
@@ -223,8 +223,8 @@ def test_an_unchanged_document_is_not_read_again(shop: Repository, monkeypatch: 
         asked.append(path)
         return read_document(root, path, form)
 
-    monkeypatch.setattr("assay.ingest.parse.read_document", noted)
-    monkeypatch.setattr("assay.ingest.compare.read_document", noted)
+    monkeypatch.setattr("assay.index.parse.read_document", noted)
+    monkeypatch.setattr("assay.index.freshness.read_document", noted)
     shop.index()
     assert asked == []
     shop.write("docs/other.md", "Use `Cart.clear`.\n")
@@ -299,7 +299,7 @@ def test_worktrees_share_what_was_read(shop: Repository, tmp_path: Path, monkeyp
     shop.commit()
     shop.index()
     shop.git("worktree", "add", "-q", str(tmp_path / "second"))
-    monkeypatch.setattr("assay.ingest.parse.extract_sections", lambda *_: pytest.fail("read twice"))
+    monkeypatch.setattr("assay.index.parse.extract_sections", lambda *_: pytest.fail("read twice"))
     assert len(_sections(Repository(tmp_path / "second"))) == 3
 
 

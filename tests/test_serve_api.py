@@ -16,9 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.errors import AssayError
-from assay.serve.api import ENDPOINTS
-from assay.serve.openapi import description
-from assay.serve.parameters import Parameter, from_body, from_query
+from assay.serve.web.api import ENDPOINTS, description
+from assay.serve.web.parameters import Parameter, from_body, from_query
 from assay.store.layout import Home
 from command import assay
 from serving import PATIENCE, Server, serving, written

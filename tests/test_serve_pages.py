@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from assay.evaluate.report.markup import element
-from assay.repository import Repository
-from assay.retrieve.contributions import COMPONENTS, contributions
-from assay.retrieve.neighbourhood import neighbourhood
-from assay.serve.pages.answer import blocks
-from assay.serve.pages.neighbourhood import drawn
-from assay.serve.pages.trends import Line, Reading, trend
-from assay.serve.static import static
+from assay.api import Repository
+from assay.html.elements import element
+from assay.rank.explain import COMPONENTS, contributions
+from assay.rank.impact import neighbourhood
+from assay.serve.web.pages.answer import blocks
+from assay.serve.web.pages.details import drawn
+from assay.serve.web.pages.runs import Line, Reading, trend
+from assay.serve.web.static import static
 from assay.store.layout import Home
 from command import assay
 from serving import Server, serving, written

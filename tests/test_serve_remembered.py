@@ -14,11 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.live import Resident
-from assay.serve import api
-from assay.serve.bench import Bench
-from assay.serve.pages import search
-from assay.serve.remembered import Remembered
+from assay.serve.watch import Resident
+from assay.serve.web import api
+from assay.serve.web.bench import Bench, Remembered
+from assay.serve.web.pages import search
 from command import assay
 from serving import written
 

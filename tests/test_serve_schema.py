@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from assay.serve.openapi import description
+from assay.serve.web.api import description
 from command import assay
 from serving import Server, serving, written
 

@@ -20,10 +20,10 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from assay.errors import AssayError
-from assay.live.access import COOKIE, Access
-from assay.live.polite import CONNECTIONS
-from assay.serve.guard import LARGEST_BODY, Guard
-from assay.serve.workers import Busy, Workers
+from assay.serve.watch.access import COOKIE, Access
+from assay.serve.watch.keeper import CONNECTIONS
+from assay.serve.web.application import Busy, Workers
+from assay.serve.web.guard import LARGEST_BODY, Guard
 from command import ENVIRONMENT, assay
 from serving import PATIENCE, Server, serving, written
 
@@ -345,7 +345,7 @@ def _first_line(link: socket.socket) -> bytes:
 def impatient(root: Path) -> Iterator[Server]:
     """A server that waits only a moment for the head of a request, and not much longer for the rest."""
     code = (
-        "import assay.live.polite as s; s.HEADER_SECONDS = 0.5; from assay.serve.guard import Guard; Guard.__init__.__defaults__ = (1.5,); "
+        "import assay.serve.watch.keeper as s; s.HEADER_SECONDS = 0.5; from assay.serve.web.guard import Guard; Guard.__init__.__defaults__ = (1.5,); "
         "from assay.cli import main; main()"
     )
     with serving(root, command=(sys.executable, "-c", code)) as found:

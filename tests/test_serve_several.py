@@ -12,11 +12,11 @@ from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 import pytest
 
-from assay.live import Residents
-from assay.roots import roots
-from assay.serve import api
-from assay.serve.bench import Bench
-from assay.serve.openapi import description
+from assay.config.roots import roots
+from assay.serve.watch import Residents
+from assay.serve.web import api
+from assay.serve.web.api import description
+from assay.serve.web.bench import Bench
 from command import assay
 from serving import FILES, PATIENCE, Server, serving, written
 from trusting import trust_settings

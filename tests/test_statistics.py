@@ -31,8 +31,7 @@ from assay.evaluate.statistics import (
     summary,
     wilcoxon,
 )
-from assay.evaluate.statistics.student import quantile, two_sided_p
-from assay.evaluate.statistics.units import Floats, units_of
+from assay.evaluate.statistics.intervals import Floats, quantile, two_sided_p, units_of
 from laws import examples
 
 GUIDE = Path(__file__).parent.parent / "docs" / "guides" / "statistics.md"

@@ -7,8 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from snowballstemmer.english_stemmer import EnglishStemmer
 
-from assay.text.identifiers import words
-from assay.text.stems import stem
+from assay.text.terms import stem, words
 from laws import examples
 
 

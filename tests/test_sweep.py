@@ -24,11 +24,9 @@ from hypothesis import strategies as st
 
 from assay.errors import AssayError
 from assay.evaluate.runs import RunStore
-from assay.evaluate.sweep import grid_file
-from assay.evaluate.sweep.grid import MOST, Configuration, Grid
-from assay.evaluate.sweep.measured import Measured, figures
-from assay.evaluate.sweep.naming import names
-from assay.evaluate.sweep.verdict import band, best_shares, front, judge
+from assay.evaluate.sweep import grid as grid_file
+from assay.evaluate.sweep.grid import MOST, Configuration, Grid, names
+from assay.evaluate.sweep.verdict import Measured, band, best_shares, figures, front, judge
 from command import COMMAND, ENVIRONMENT, assay
 from laws import examples
 from model_server import serving

@@ -21,7 +21,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assay.core.hits import Answer, Citation, Hit, Response, Stage
+from assay.core.golden import Answer, Citation, Hit, Response, Stage
 from assay.errors import AssayError
 from assay.evaluate.systems import System, SystemDied, SystemFailed, open_system, shape
 from assay.evaluate.systems.shape import parse, response
@@ -780,7 +780,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], s
         "def f(query, k): return {'hits': [(query, 0.5), {'id': k}]}",
         "class f:\n    def retrieve(self, query, k): return [query, k]",
         "class f:\n    def __call__(self, query, k): return [query, k]",
-        "from assay.core.hits import Hit, Response\ndef f(query, k): return Response((Hit(query), Hit(str(k))))",
+        "from assay.core.golden import Hit, Response\ndef f(query, k): return Response((Hit(query), Hit(str(k))))",
         "from collections import namedtuple\nR = namedtuple('R', 'path score')\ndef f(query, k): return [R(query, 1), R(str(k), 0.5)]",
         "class R:\n    def __init__(self, name): self.metadata = {'id': name}\ndef f(query, k): return [R(query), R(k)]",
     ],

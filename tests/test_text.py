@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from assay.ingest.chains import bare, chain, last
-from assay.text.identifiers import nearest, words
-from assay.text.printable import printable
+from assay.index.chains import bare, chain, last
+from assay.text.display import printable
+from assay.text.terms import nearest, words
 
 law = settings(deadline=None)
 names_of_code = st.text(alphabet="abcdefghijklmnopqrstuvwxyz_", min_size=1, max_size=8)

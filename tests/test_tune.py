@@ -20,19 +20,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay.config.configuration import with_table
 from assay.core.golden import GoldenQuery
 from assay.errors import AssayError
 from assay.evaluate.metrics.judged import Floats
 from assay.evaluate.systems.assay import Assay
 from assay.evaluate.systems.assay import open as open_assay
-from assay.evaluate.tune.crossing import Tuned, cross
-from assay.evaluate.tune.folds import FOLDS, Folds, split
-from assay.evaluate.tune.memory import Memory
-from assay.evaluate.tune.numbers import OF_HISTORY, TUNED, Changes, changed, written
-from assay.evaluate.tune.search import MOST_CHANGES, Figures, search, singles
-from assay.evaluate.tune.verdict import GAIN, LARGEST, LEAST, NO_GAIN, TOO_FEW, judge
-from assay.retrieve.profile import PROFILES, Profile
-from assay.retrieve.toml_text import with_table
+from assay.evaluate.tune.search import (
+    FOLDS,
+    GAIN,
+    LARGEST,
+    LEAST,
+    MOST_CHANGES,
+    NO_GAIN,
+    OF_HISTORY,
+    TOO_FEW,
+    TUNED,
+    Changes,
+    Figures,
+    Folds,
+    Tuned,
+    changed,
+    cross,
+    judge,
+    search,
+    singles,
+    split,
+    written,
+)
+from assay.evaluate.tune.tuning import Memory
+from assay.rank.profile import PROFILES, Profile
 from command import COMMAND, ENVIRONMENT, Done, assay
 from conftest import Repository
 

@@ -15,9 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.embed import Nearest, Role, Vectors, embed_all
-from assay.embed.cached import text_hash
-from assay.embed.vectors import unit
+from assay.search.embed import Nearest, Role, Vectors, embed_all
+from assay.search.embed.embedders import text_hash, unit
 from assay.store import vectors
 from assay.store.vectors import VectorStore
 from command import ENVIRONMENT
@@ -89,7 +88,7 @@ def test_a_vector_of_another_length_or_damaged_is_made_again(store: VectorStore,
 
 
 def test_progress_counts_what_had_to_be_embedded(store: VectorStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("assay.embed.cached.PORTION", 2)
+    monkeypatch.setattr("assay.search.embed.embedders.PORTION", 2)
     seen: list[tuple[int, int]] = []
     embed_all(Counting(), ["a"], store)
     embed_all(Counting(), list("abcdef"), store, progress=lambda done, total: seen.append((done, total)))
@@ -115,7 +114,7 @@ WORKER = """
 import os, signal, sys
 from pathlib import Path
 from test_vectors import Counting
-from assay.embed import cached, embed_all
+from assay.search.embed import cached, embed_all
 from assay.store.vectors import VectorStore
 
 cached.PORTION = 5
@@ -224,8 +223,8 @@ def test_an_approximate_search_finds_nearly_all_and_measures_how_many() -> None:
 
 def test_the_recall_that_is_reported_is_that_of_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     made = clustered(3_000)
-    monkeypatch.setattr("assay.embed.nearest.RESCORED", 1)
-    monkeypatch.setattr("assay.embed.nearest.LEAST_RESCORED", 10)
+    monkeypatch.setattr("assay.search.embed.passages.RESCORED", 1)
+    monkeypatch.setattr("assay.search.embed.passages.LEAST_RESCORED", 10)
     poor = Nearest(made, exact_up_to=100)
     asked = made[np.linspace(0, len(made) - 1, 30).astype(int)]
     shares = [len(set(poor.search(one, 10).rows) & set(Nearest(made).search(one, 10).rows)) / 10 for one in asked]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from assay.config.roots import root_around
 from assay.errors import AssayError
-from assay.ingest.walk import MAX_BYTES, Scan, is_test_path, read_source, scan
-from assay.root import root_around
+from assay.index.scan import MAX_BYTES, Scan, is_test_path, read_source, scan
 from conftest import Repository
 
 CODE = "def f():\n    return 1\n"
@@ -145,7 +145,7 @@ def test_the_index_itself_is_never_indexed(tree: Tree) -> None:
 
 
 def test_an_index_kept_elsewhere_inside_the_tree_is_never_indexed(tree: Tree) -> None:
-    from assay.ingest.pipeline import index
+    from assay.index.pipeline import index
     from assay.store.layout import Home
 
     made = tree("a.py")
@@ -229,7 +229,7 @@ def test_files_in_no_known_language_are_counted_and_not_listed(tree: Tree) -> No
 
 
 def test_a_manifest_is_read_even_when_it_looks_minified(repository: Repository) -> None:
-    from assay.ingest.walk import read_config
+    from assay.index.scan import read_config
 
     repository.write("package.json", '{"name": "shop", "x": "' + "y" * 6000 + '"}')
     assert set(scan(repository.root).configs) == {"package.json"}

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.ingest.pipeline import index
-from assay.live import Resident
-from assay.live.hints import Watching
+from assay.index.pipeline import index
+from assay.serve.watch import Resident
+from assay.serve.watch.first_look import Watching
 from assay.store.index import Index, NoIndex
 from assay.store.layout import Home
 from command import COMMAND, ENVIRONMENT, assay
@@ -238,7 +238,14 @@ def test_whatever_ends_it_ends_the_child_that_indexes_too(
 
 def test_a_child_that_has_nothing_to_say_notices_that_it_works_for_nobody(repository: Repository) -> None:
     repository.write("app.py", "def run(): ...\n")
-    command = [sys.executable, "-m", "assay.live.child", "index", str(repository.root), str(repository.home.folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "assay.serve.watch.keeper",
+        "index",
+        str(repository.root),
+        str(repository.home.folder),
+    ]
     with repository.home.writing():
         child = subprocess.Popen(
             command, env=ENVIRONMENT, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, start_new_session=True
@@ -253,7 +260,7 @@ def test_a_child_that_has_nothing_to_say_notices_that_it_works_for_nobody(reposi
 
 
 def _indexing(repository: Repository) -> list[int]:
-    return running("assay.live.child", "index", str(repository.root))
+    return running("assay.serve.watch.keeper", "index", str(repository.root))
 
 
 def test_without_events_files_are_looked_at_in_intervals(repository: Repository) -> None:
@@ -380,8 +387,8 @@ def test_too_few_watches_are_no_reason_to_stop(repository: Repository, monkeypat
     def none_left(*_: object, **__: object) -> Iterator[set[object]]:
         raise OSError("OS file watch limit reached")
 
-    monkeypatch.setattr("assay.live.hints.watcher", lambda: none_left)
-    monkeypatch.setattr("assay.live.hints.INSTEAD", 0.1)
+    monkeypatch.setattr("assay.serve.watch.first_look.watcher", lambda: none_left)
+    monkeypatch.setattr("assay.serve.watch.first_look.INSTEAD", 0.1)
     said: list[str] = []
     watching = Watching(repository.root, repository.home.folder, complain=said.append)
     hints = watching.hints()

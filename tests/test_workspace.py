@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 
 import assay as package
 from agents import READY, over_stdio
+from assay.api import Workspace, open_all
+from assay.config.roots import roots
 from assay.errors import AssayError
-from assay.live import Residents
-from assay.live.first_look import FirstLook
-from assay.retrieve.render import FORMS
-from assay.roots import roots
+from assay.pack.render import FORMS
+from assay.serve.watch import Residents
+from assay.serve.watch.first_look import FirstLook
 from assay.text.tokens import count
-from assay.workspace import Workspace, open_all
 from command import COMMAND, ENVIRONMENT, assay
 from conftest import Repository
 from laws import examples

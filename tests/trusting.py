@@ -6,7 +6,7 @@ import warnings
 from pathlib import Path
 
 from assay.config import trust
-from assay.retrieve.configuration import NAME, load
+from assay.config.configuration import NAME, load
 
 
 def trust_settings(root: Path) -> None:

@@ -12,36 +12,36 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from assay.api import Repository as Repository
+    from assay.api import Workspace as Workspace
+    from assay.api import open as open
+    from assay.api import open_all as open_all
     from assay.core.items import Item as Item
     from assay.core.packs import PackedItem as PackedItem
     from assay.core.packs import Ranked as Ranked
     from assay.errors import AssayError as AssayError
-    from assay.repository import Repository as Repository
-    from assay.repository import open as open
-    from assay.retrieve.context import Context as Context
-    from assay.retrieve.explain import Explanation as Explanation
-    from assay.retrieve.impact import Affected as Affected
-    from assay.retrieve.names import NoSuchSymbol as NoSuchSymbol
+    from assay.pack.context import Context as Context
+    from assay.rank.explain import Explanation as Explanation
+    from assay.rank.impact import Affected as Affected
+    from assay.rank.symbols import NoSuchSymbol as NoSuchSymbol
     from assay.store.index import NoIndex as NoIndex
     from assay.store.index import UnusableIndex as UnusableIndex
-    from assay.workspace import Workspace as Workspace
-    from assay.workspace import open_all as open_all
 
 _HOMES = {
-    "Affected": "assay.retrieve.impact",
+    "Affected": "assay.rank.impact",
     "AssayError": "assay.errors",
-    "Context": "assay.retrieve.context",
-    "Explanation": "assay.retrieve.explain",
+    "Context": "assay.pack.context",
+    "Explanation": "assay.rank.explain",
     "Item": "assay.core.items",
     "NoIndex": "assay.store.index",
-    "NoSuchSymbol": "assay.retrieve.names",
+    "NoSuchSymbol": "assay.rank.symbols",
     "PackedItem": "assay.core.packs",
     "Ranked": "assay.core.packs",
-    "Repository": "assay.repository",
+    "Repository": "assay.api",
     "UnusableIndex": "assay.store.index",
-    "Workspace": "assay.workspace",
-    "open": "assay.repository",
-    "open_all": "assay.workspace",
+    "Workspace": "assay.api",
+    "open": "assay.api",
+    "open_all": "assay.api",
 }
 
 __all__ = ["__version__", *_HOMES]

@@ -216,7 +216,7 @@ def test_a_bare_repository_in_the_tree_is_never_entered(bare: tuple[Path, Bait],
 
 
 def test_in_a_bare_repository_the_one_around_it_is_meant(bare: tuple[Path, Bait]) -> None:
-    from assay.root import root_around
+    from assay.config.roots import root_around
 
     root, _ = bare
     assert root_around(root / "docs") == root

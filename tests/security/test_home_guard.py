@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import assay as package
-from assay.ingest import pipeline
-from assay.ingest.pipeline import index
+from assay.index import pipeline
+from assay.index.pipeline import index
 from assay.store.layout import Home
-from assay.system.places import TooWide, check_extent
+from assay.system.files import TooWide, check_extent
 from command import COMMAND, ENVIRONMENT, Done, assay
 
 COULD_NOT_RUN = 2

@@ -16,16 +16,15 @@ import assay as package
 from assay.errors import AssayError
 from assay.evaluate import golden
 from assay.evaluate.golden import records
-from assay.evaluate.golden.problems import Unreadable
-from assay.evaluate.golden.topics import topics
-from assay.evaluate.golden.yaml_lines import parse
+from assay.evaluate.golden.nodes import Unreadable, parse
+from assay.evaluate.golden.trec import topics
 from assay.evaluate.scores import read_baseline
 from assay.evaluate.systems.trec import RunFile
-from assay.ingest.protobuf import packed
+from assay.index.enrich.scip import packed
 from assay.system import inputs
 from assay.system.files import TooLarge
-from assay.text.identifiers import nearest
-from assay.text.limits import LONGEST_TASK
+from assay.text.terms import nearest
+from assay.text.tokens import LONGEST_TASK
 from command import ENVIRONMENT, assay
 from conftest import Repository
 
@@ -408,7 +407,7 @@ def test_what_is_not_read_of_a_long_task_is_said_in_a_line(library: package.Repo
 
 
 def test_a_sweep_report_of_a_stranger_is_left_out(tmp_path: Path) -> None:
-    from assay.serve.bench import Bench
+    from assay.serve.web.bench import Bench
 
     folder = tmp_path / "sweeps"
     for name, content in (("deep", b"[" * 500_000), ("wide", b"[" + b"0," * 7_000_000 + b"0]"), ("text", b"\xff")):
@@ -422,7 +421,7 @@ def test_a_sweep_report_of_a_stranger_is_left_out(tmp_path: Path) -> None:
 
 
 def test_figures_of_a_tuning_that_cannot_be_read_are_said(tmp_path: Path) -> None:
-    from assay.evaluate.tune.memory import Memory
+    from assay.evaluate.tune.tuning import Memory
 
     (tmp_path / "state.jsonl").write_bytes(b"[" * 200_000 + b'\n["a", {"q": 1}]\n')
     assert Memory(tmp_path, "state").known == {"a": {"q": 1.0}}

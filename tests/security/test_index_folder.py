@@ -18,17 +18,18 @@ import pytest
 import assay as package
 from assay.errors import AssayError
 from assay.evaluate.runs import RunStore
-from assay.ingest.cache import ParseCache
-from assay.ingest.facts import Extracted
-from assay.learn import forget_everything
-from assay.store import arrays, catalogue, edges, history, mapped, sections
-from assay.store.disk_cache import DiskCache
+from assay.feedback import forget_everything
+from assay.index.facts import Extracted
+from assay.index.parse import ParseCache
+from assay.store import arrays, catalogue, edges, history, sections
+from assay.store import index as mapped
+from assay.store.caches import DiskCache
 from assay.store.index import UnusableIndex
 from assay.store.layout import Home
 from assay.store.seal import code
 from assay.store.vectors import VectorStore
 from assay.system import database
-from assay.system.owned import UnsafeFolder
+from assay.system.files import UnsafeFolder
 from command import COMMAND, ENVIRONMENT, Done, assay
 from conftest import Repository
 
@@ -238,7 +239,7 @@ def test_watching_says_so_and_touches_nothing(shop: Repository, photos: Path) ->
 
 def test_reports_of_runs_are_written_through_no_link(shop: Repository, photos: Path) -> None:
     """The folder of a run has a name that can be guessed."""
-    from assay.system.owned import place_in
+    from assay.system.files import place_in
 
     (shop.home.folder / "runs" / "r").mkdir(parents=True)
     (shop.home.folder / "runs" / "r" / "report.md").symlink_to(photos / ".bashrc")

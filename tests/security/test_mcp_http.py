@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from agents import http_server
-from assay.live.access import Access
-from assay.mcp.running import LARGEST_BODY, SESSIONS, Guard
-from assay.serve.guard import Guard as WebGuard
+from assay.serve.mcp.running import LARGEST_BODY, SESSIONS, Guard
+from assay.serve.watch.access import Access
+from assay.serve.web.guard import Guard as WebGuard
 
 PORT = 7070
 OURS = ["localhost", "localhost:7070", "127.0.0.1:7070", "[::1]:7070", "LOCALHOST:7070"]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.ingest.cache import ParseCache, cache_path
-from assay.ingest.facts import Extracted
+from assay.index.facts import Extracted
+from assay.index.parse import ParseCache, cache_path
 from conftest import Repository
 
 _KEY = b"k" * 16

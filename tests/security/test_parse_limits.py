@@ -15,19 +15,19 @@ from pathlib import Path
 
 import pytest
 
-import assay.ingest.parse as parse
+import assay.index.parse as parse
 import assay.system.pool as pool
-from assay.ingest.cache import ParseCache
-from assay.ingest.documents import docx
-from assay.ingest.documents.formats import FORMATS, format_of
-from assay.ingest.documents.opened import Unreadable
-from assay.ingest.facts import Extracted
-from assay.ingest.languages import Language
-from assay.ingest.modules import _json
-from assay.ingest.outline import outline
-from assay.ingest.report import Report
-from assay.ingest.walk import scan
-from assay.live.work import Work
+from assay.core.progress import Report
+from assay.index.documents import docx
+from assay.index.documents.formats import FORMATS, format_of
+from assay.index.documents.opened import Unreadable
+from assay.index.facts import Extracted
+from assay.index.modules import _json
+from assay.index.outline import outline
+from assay.index.parse import ParseCache
+from assay.index.scan import scan
+from assay.languages import Language
+from assay.serve.watch.access import Work
 from command import ENVIRONMENT, assay
 from conftest import Repository
 from processes import children
@@ -177,7 +177,7 @@ def test_an_error_in_an_extractor_costs_that_file(repository: Repository, monkey
 def test_a_crash_says_nothing_on_the_terminal(repository: Repository) -> None:
     repository.write("harm.py", "harm = 1\n")
     code = (
-        "import os, sys\nimport assay.ingest.parse as parse\nfrom pathlib import Path\nfrom assay.ingest.cache import ParseCache\n"
+        "import os, sys\nimport assay.index.parse as parse\nfrom pathlib import Path\nfrom assay.index.parse import ParseCache\n"
         "def die(source, language):\n    os.write(2, b'malloc failed')\n    print('dying', flush=True)\n    os.abort()\n"
         "parse.extract = die\n"
         "print([p.problem for p in parse.parse_files(Path('.'), ['harm.py'], ParseCache(None), lambda _: None)])\n"
@@ -258,7 +258,7 @@ def test_nothing_is_left_behind_when_parsing_ends_early_or_by_an_error(
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs /proc")
 def test_a_worker_that_hangs_ends_although_its_owner_was_killed(repository: Repository) -> None:
     repository.write("hang.kt", HANG)
-    code = "import assay.ingest.parse as parse\nfrom assay.cli import main\nparse.SECONDS = 0.5\nmain()\n"
+    code = "import assay.index.parse as parse\nfrom assay.cli import main\nparse.SECONDS = 0.5\nmain()\n"
     process = subprocess.Popen([sys.executable, "-c", code, "index"], cwd=repository.root, env=ENVIRONMENT)
     workers: list[int] = []
     while process.poll() is None and not workers:

@@ -12,15 +12,16 @@ from pathlib import Path
 
 import pytest
 
-from assay.ingest import facts as F
-from assay.ingest import resolve_all, table
-from assay.ingest.extract import extract
-from assay.ingest.file import File
-from assay.ingest.languages import language_of
-from assay.ingest.resolve import Resolver
-from assay.ingest.resolve.base import CallCounts, Edges
-from assay.ingest.resolve.guard import RAISE
-from assay.ingest.table import FullTable
+from assay.index import facts as F
+from assay.index import table
+from assay.index.extract import extract
+from assay.index.file import File
+from assay.index.resolve import Resolver
+from assay.index.resolve import parallel as resolve_all
+from assay.index.resolve.base import CallCounts, Edges
+from assay.index.resolve.guard import RAISE
+from assay.index.table import FullTable
+from assay.languages import language_of
 from conftest import Repository
 from test_incremental import _same_as_full as same_as_full
 
@@ -251,7 +252,7 @@ def _small(repository: Repository) -> None:
 def unlucky(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(RAISE)
     monkeypatch.setattr(resolve_all, "Resolver", _Unlucky)
-    monkeypatch.setattr("assay.ingest.update.Resolver", _Unlucky)
+    monkeypatch.setattr("assay.index.update.Resolver", _Unlucky)
 
 
 @pytest.mark.usefixtures("unlucky")
@@ -274,7 +275,7 @@ def test_the_report_stays_until_the_file_can_be_resolved(
     repository.write("other1.py", "def another(): pass\n")
     assert list(repository.index().problems) == ["bad.py"]
     assert list(repository.index().problems) == ["bad.py"]  # nothing changed
-    monkeypatch.setattr("assay.ingest.update.Resolver", Resolver)
+    monkeypatch.setattr("assay.index.update.Resolver", Resolver)
     repository.write("bad.py", "from good import helper\n\ndef bad():\n    return helper()\n")
     assert repository.index().problems == {}
     assert ("bad.py::bad", "good.py::helper") in repository.edges("calls")

@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
-from assay.answer.chat import chat
+from assay.answer.model import chat
 from assay.config import servers, user
+from assay.config.configuration import AskSettings, BadConfiguration, SearchSettings, load
 from assay.config.servers import is_loopback, origin_of
-from assay.embed.openai import ServerEmbedder
-from assay.embed.rerank_server import ServerReranker
-from assay.embed.server import ServerFailed, server
 from assay.errors import AssayError
-from assay.retrieve.configuration import AskSettings, BadConfiguration, SearchSettings, load
+from assay.search.embed.rerankers import ServerReranker
+from assay.search.embed.server import ServerEmbedder, ServerFailed, server
 from command import ENVIRONMENT, assay
 from model_server import ModelServer, Reply, serving
 from trusting import trust_settings

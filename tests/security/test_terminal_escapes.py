@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import assay as package
-from assay.retrieve.render import FORMS
-from assay.text.printable import escaped_in_json, printable
+from assay.pack.render import FORMS
+from assay.text.display import escaped_in_json, printable
 from command import COMMAND, ENVIRONMENT, assay
 from conftest import Repository
 

@@ -17,10 +17,10 @@ import pytest
 
 import assay as package
 from agents import over_stdio
+from assay.config import configuration as settled
 from assay.config import trust, user
+from assay.config.configuration import AskSettings, ContextSettings, SearchSettings, WorkspaceSettings, load
 from assay.config.trust import UntrustedSettings
-from assay.retrieve import configuration as settled
-from assay.retrieve.configuration import AskSettings, ContextSettings, SearchSettings, WorkspaceSettings, load
 from command import COMMAND, ENVIRONMENT, assay
 from conftest import Repository
 from model_server import ModelServer, Stream

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
 
 from assay.answer import extractive
-from assay.answer.chat import Chat, chat
 from assay.answer.citations import Citations
-from assay.answer.confidence import confidence
-from assay.answer.excerpts import choose
-from assay.answer.prompt import REFUSED, messages
-from assay.answer.question import Question, understood
-from assay.answer.refusal import refusal
-from assay.answer.reply import Reply, Searched, source
-from assay.retrieve.configuration import AskSettings
-from assay.retrieve.found import Found
-from assay.retrieve.search import Search
-from assay.text.printable import printable
+from assay.answer.extractive import Question, choose, confidence, understood
+from assay.answer.model import REFUSED, Chat, chat, messages
+from assay.answer.reply import Reply, Searched, Source, refusal, source
+from assay.config.configuration import AskSettings
+from assay.search.search import Found, Search
+from assay.store.layout import decode, read_bytes
+from assay.store.passages import Passages
+from assay.text.display import printable
 
 PASSAGES = 10  # that are looked at for an answer
 _READ = 6  # of them that a model is given
@@ -98,3 +98,28 @@ def _heard(bits: Iterator[str], citations: Citations, show: Callable[[str], None
 
 def _declines(text: str) -> bool:
     return text.strip(" \n.!*") == REFUSED
+
+
+# Whether a citation resolves: its span is in the document and says what is quoted.
+
+_MADE = frozenset({"html", "pdf", "docx", "notebook"})  # formats whose text is made of the file: their passages have it
+_LIMIT = 64 << 20  # bytes that are read of a file
+
+
+def resolves(source: Source, root: Path, passages: Passages) -> bool:
+    """Reads the lines of the file; of a format whose text is made of it, the passage that is cited."""
+    if source.language in _MADE:
+        return _in_passages(source, passages)
+    try:
+        lines = decode(read_bytes(root, source.path, _LIMIT)).data.decode("utf-8", "replace").splitlines()
+    except OSError:
+        return False
+    cited = [line.rstrip() for line in lines[source.start - 1 : source.end]]
+    return bool(cited) and cited == [line.rstrip() for line in source.text.split("\n")]
+
+
+def _in_passages(source: Source, passages: Passages) -> bool:
+    if source.path not in passages.paths:
+        return False
+    numbers = np.flatnonzero(passages.documents == passages.paths.index(source.path)).tolist()
+    return any(passages[number].id == source.id and source.text in passages[number].text for number in numbers)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
-from assay.text.sentences import sentences
+from assay.text.prose import sentences
 
 SENTENCE, ITEM, ROW, CODE = "sentence", "item", "row", "code"
 _LONGEST_CODE = 10  # lines of a block that are said at once; longer ones are divided

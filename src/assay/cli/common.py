@@ -6,16 +6,19 @@ Names, messages and texts come from repositories, which may be hostile. `echo` p
 from __future__ import annotations
 
 import io
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from assay.config.roots import root_around, workspace_around
+from assay.core.progress import Progress
 from assay.errors import AssayError
-from assay.root import root_around, workspace_around
 from assay.store.layout import Home
-from assay.text.printable import escaped_in_json, printable
+from assay.text.display import escaped_in_json, printable
 
 F = TypeVar("F", bound=Callable[..., Any])
 Part = str | tuple[str, dict[str, Any]]  # of a line: text, perhaps with what `click.style` takes
@@ -73,7 +76,7 @@ def find_one(given: Path | None) -> Path:
     """The same for what is about one repository: a workspace is none."""
     folder = workspace_around((given or Path.cwd()).resolve())
     if folder is not None and (given is None or folder == given.resolve()):
-        from assay.workspace import Workspace
+        from assay.api import Workspace
 
         Workspace.at(folder).only("this")
     return find_root(given)
@@ -127,3 +130,45 @@ def show_usage_error(error: click.ClickException) -> None:
     told = io.StringIO()
     error.show(told)
     echo(told.getvalue(), err=True, nl=False)
+
+
+# A progress bar on stderr: one line that rewrites itself, and nothing at all when stderr is not a terminal.
+
+_WIDTH = 30
+_EVERY = 0.1  # seconds between two drawings
+
+
+class Bar(Progress):
+    """Shows the stage, a bar, counts and the time left."""
+
+    def __init__(self) -> None:
+        self._shown = sys.stderr.isatty()
+        self._stage, self._total, self._done = "", 0, 0
+        self._started = self._drawn = 0.0
+
+    def start(self, stage: str, total: int) -> None:
+        self._stage, self._total, self._done = stage, total, 0
+        self._started = time.monotonic()
+        self._draw()
+
+    def advance(self, count: int = 1) -> None:
+        self._done += count
+        if time.monotonic() - self._drawn > _EVERY:
+            self._draw()
+
+    def waiting(self) -> None:
+        print("another assay is indexing this repository; waiting for it", file=sys.stderr)
+
+    def close(self) -> None:
+        if self._shown:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+    def _draw(self) -> None:
+        if not self._shown or not self._total:
+            return
+        self._drawn = time.monotonic()
+        share = min(1.0, self._done / self._total)
+        spent = self._drawn - self._started
+        left = f" {spent / share * (1 - share):.0f}s left" if share > 0.05 else ""
+        bar = "█" * round(_WIDTH * share) + "░" * (_WIDTH - round(_WIDTH * share))
+        print(f"\r\033[K{self._stage:<10} {bar} {self._done}/{self._total}{left}", end="", file=sys.stderr, flush=True)

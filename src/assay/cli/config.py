@@ -1,7 +1,9 @@
-"""`assay config`."""
+"""Commands about settings: config, trust."""
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
@@ -9,12 +11,12 @@ from pathlib import Path
 import click
 
 from assay.cli.common import echo, find_root, format_option, print_json
-from assay.config import user
+from assay.config import trust, user
+from assay.config.configuration import NAME, BadConfiguration, Configuration, Setting, key, load, settings, value
+from assay.config.roots import roots_of, workspace_around
+from assay.config.trust import Risk, UntrustedSettings
 from assay.errors import AssayError
-from assay.retrieve.configuration import NAME, BadConfiguration, Configuration, Setting, load, settings
-from assay.retrieve.toml_text import key, value
-from assay.root import workspace_around
-from assay.roots import roots_of
+from assay.text.display import counted
 
 
 @click.command("config")
@@ -26,7 +28,7 @@ from assay.roots import roots_of
     help="The repository. Default: the one around the current folder.",
 )
 @format_option
-def command(action: str | None, root: Path | None, form: str) -> None:
+def config_command(action: str | None, root: Path | None, form: str) -> None:
     """Every setting, its value, and where it comes from: assay.toml at the root, your user configuration, the default, or the base of a
     profile. Settings that are ignored until you trust them (assay trust) stand at the end.
 
@@ -87,3 +89,84 @@ def _toml(rows: list[Setting]) -> Iterator[str]:
         for row in group:
             line = f"{'.'.join(map(key, row.name.split('.')))} = {value(row.value)}"
             yield f"{mark}{line:<40} # {row.origin}"
+
+
+# `assay trust`.
+
+_DONE, _OPEN = 0, 1  # exit codes: nothing is left to decide; something is
+
+
+@click.command("trust")
+@click.option(
+    "--root",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="The repository, or the folder of a workspace. Default: the one around the current folder.",
+)
+@click.option("--show", is_flag=True, help="Only show the settings and whether they are trusted.")
+@click.option("--revoke", is_flag=True, help="End the trust in this repository.")
+@click.option("--yes", is_flag=True, help="Do not ask; for scripts, which know what they trust.")
+@format_option
+def trust_command(root: Path | None, show: bool, revoke: bool, yes: bool, form: str) -> None:
+    """Decide about the settings of assay.toml that reach out of the repository: servers, keys, other folders, models.
+
+    Until you trust them they are ignored. The decision is yours alone, is kept in your user configuration, and ends when one of these
+    settings changes. Exit codes: 0 trusted, revoked, or nothing to decide; 1 not trusted (--show, or you said no), or nothing to revoke
+    (--revoke); 2 could not.
+    """
+    if show and revoke:
+        raise AssayError("--show and --revoke: give one of them")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UntrustedSettings)
+        where = root.resolve() if root else workspace_around(Path.cwd()) or find_root(None)
+        if revoke:
+            raise click.exceptions.Exit(_revoke(where / NAME, form))
+        configuration = load(where)
+    if form == "json" or show or not configuration.ignored:
+        _show(configuration, where, form)
+        if show or not configuration.ignored:
+            raise click.exceptions.Exit(_OPEN if configuration.ignored else _DONE)
+    else:
+        _print_risks(configuration.risks, where / NAME)
+    if not yes and not _is_wanted():
+        echo("not trusted: these settings stay ignored", err=True)
+        raise click.exceptions.Exit(_OPEN)
+    trust.grant(where / NAME, configuration.risks)
+    echo("trusted until one of these settings changes (assay trust --revoke ends it)", err=True)
+
+
+def _revoke(file: Path, form: str) -> int:
+    ended = trust.revoke(file)
+    if form == "json":
+        print_json({"file": str(file), "revoked": ended})
+    else:
+        echo(f"{file}: no longer trusted" if ended else f"{file}: was not trusted")
+    return _DONE if ended else _OPEN
+
+
+def _show(configuration: Configuration, where: Path, form: str) -> None:
+    file = where / NAME
+    if form == "json":
+        settings = [
+            {"name": f"{risk.section}.{risk.name}", "value": risk.value, "effect": risk.effect}
+            for risk in configuration.risks
+        ]
+        print_json({"file": str(file), "trusted": not configuration.ignored, "settings": settings})
+    elif not configuration.risks:
+        echo(f"{file}: nothing in it needs trust" if configuration.file else f"no {NAME} in {where}")
+    else:
+        _print_risks(configuration.risks, file)
+        echo("not trusted: these settings are ignored" if configuration.ignored else "trusted")
+
+
+def _print_risks(risks: tuple[Risk, ...], file: Path) -> None:
+    echo(f"{file}: {counted(len(risks), 'setting')} with an effect outside of the repository:")
+    for risk in risks:
+        echo(f"  {risk.title} = {risk.shown}\n      {risk.effect}")
+
+
+def _is_wanted() -> bool:
+    """Ask a person at a terminal; nobody else can answer."""
+    if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)):
+        raise AssayError("nobody can be asked without a terminal: assay trust --yes trusts what is shown above")
+    return click.confirm("Trust these settings?", default=False, err=True)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import click
 
+from assay.api import Repository
 from assay.cli.common import echo_pack
 from assay.cli.opening import repository_options
-from assay.cli.ranking import profile_option, session_option
-from assay.cli.several import SeveralValues
+from assay.cli.options import SeveralValues, profile_option, session_option
 from assay.errors import AssayError
-from assay.questions import COMMENT_BUDGET, REVIEW_BUDGET, Files, Question, Review, Task
-from assay.repository import Repository
-from assay.retrieve.render import FORMS
-from assay.store.pack_cache import Answer, PackCache, key_of
+from assay.pack.questions import COMMENT_BUDGET, REVIEW_BUDGET, Files, Question, Review, Task
+from assay.pack.render import FORMS
+from assay.store.caches import Answer, PackCache, key_of
 
 
 @click.command("context", cls=SeveralValues, several=("--files",))
@@ -57,7 +56,7 @@ from assay.store.pack_cache import Answer, PackCache, key_of
 )
 @session_option
 @click.option("--no-cache", is_flag=True, help="Neither use nor keep answers to the same question.")
-def command(
+def context_command(
     task: str,
     files: tuple[str, ...],
     base: str | None,

@@ -10,16 +10,15 @@ import click
 
 from assay.cli.common import F, echo, find_one, format_option, home_of, print_json, root_options
 from assay.core.items import Item
-from assay.core.learned import weighted
+from assay.core.packs import weighted
 from assay.errors import AssayError
-from assay.learn import Known, forget_everything, learning
-from assay.learn.feedback import score, signal
-from assay.retrieve.names import require_one
-from assay.retrieve.source import WorkingTree
-from assay.store.files import decode, read_bytes
+from assay.feedback import Known, forget_everything, learning
+from assay.feedback.learning import score, signal
+from assay.pack.source import WorkingTree
+from assay.rank.symbols import require_one
 from assay.store.index import Index
-from assay.store.layout import Home
-from assay.text.counting import counted
+from assay.store.layout import Home, decode, read_bytes
+from assay.text.display import counted
 
 _WORDS = 5  # of a symbol, in the list for people
 _LARGEST = 10_000_000  # bytes read of a file that was used
@@ -27,7 +26,7 @@ _PLACE = re.compile(r"(?P<path>.+?)(?::(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?
 
 
 @click.group("feedback")
-def command() -> None:
+def feedback_command() -> None:
     """Say which symbols were useful and which were not, and see what was learned.
 
     What is learned moves a symbol up a little in later answers, or down by less. It holds for the code as it is: when a symbol's text changes,
@@ -42,7 +41,7 @@ def _symbols_and_task(function: F) -> F:
     return click.argument("symbols", nargs=-1, required=True)(function)
 
 
-@command.command("useful")
+@feedback_command.command("useful")
 @_symbols_and_task
 @root_options
 @format_option
@@ -51,7 +50,7 @@ def useful(symbols: tuple[str, ...], task: str, root: Path | None, index_dir: Pa
     _judge(symbols, True, task, root, index_dir, form)
 
 
-@command.command("not-useful")
+@feedback_command.command("not-useful")
 @_symbols_and_task
 @root_options
 @format_option
@@ -60,7 +59,7 @@ def not_useful(symbols: tuple[str, ...], task: str, root: Path | None, index_dir
     _judge(symbols, False, task, root, index_dir, form)
 
 
-@command.command("used")
+@feedback_command.command("used")
 @click.option(
     "--session", required=True, metavar="NAME", help="Whose reading or writing it was: as in context --session."
 )
@@ -84,7 +83,7 @@ def used(session: str, place: str | None, root: Path | None, index_dir: Path | N
         echo(f"nothing that session '{session}' was given last is named or defined there")
 
 
-@command.command("list")
+@feedback_command.command("list")
 @root_options
 @format_option
 def listing(root: Path | None, index_dir: Path | None, form: str) -> None:
@@ -104,7 +103,7 @@ def listing(root: Path | None, index_dir: Path | None, form: str) -> None:
         echo(f"not counted, as the code changed since: {counted(expired, 'symbol')}")
 
 
-@command.command("forget")
+@feedback_command.command("forget")
 @click.argument("symbols", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Everything that was learned, also of a damaged file.")
 @root_options

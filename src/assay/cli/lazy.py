@@ -44,7 +44,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0] if args else ""
         if name not in self.table and not name.startswith("-"):
-            from assay.text.identifiers import nearest
+            from assay.text.terms import nearest
 
             near = nearest(name, self.table, 1)
             hint = f" Did you mean '{near[0]}'?" if near else ""

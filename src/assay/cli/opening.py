@@ -10,13 +10,13 @@ from typing import Any
 
 import click
 
+from assay.api import Repository
 from assay.cli.common import confirm, echo, find_root, roots_options
+from assay.config.roots import workspace_around
 from assay.errors import AssayError
-from assay.ingest.walk import check_root
-from assay.repository import Repository
-from assay.root import workspace_around
-from assay.system.places import TooWide, check_extent
-from assay.text.counting import counted
+from assay.index.scan import check_root
+from assay.system.files import TooWide, check_extent
+from assay.text.display import counted
 
 
 def repository_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -49,8 +49,8 @@ def repository_at(
         return Repository(find(named[0] if named else None), index_dir)
     if index_dir:
         raise AssayError("--index-dir is about one repository: each of several keeps its index in its own .assay/")
-    from assay.roots import roots
-    from assay.workspace import Workspace
+    from assay.api import Workspace
+    from assay.config.roots import roots
 
     return Workspace.at(workspace) if workspace else Workspace(roots(given))
 
@@ -84,7 +84,7 @@ def _is_terminal() -> bool:
 
 
 def _build(repo: Repository, whose: str, anywhere: bool) -> None:
-    from assay.cli.progress import Bar
+    from assay.cli.common import Bar
 
     bar = Bar()
     try:

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from assay.config import user
-from assay.config.toml_file import BadConfiguration
+from assay.config.user import BadConfiguration
 from assay.errors import AssayError
 
 _PORTS = {"http": 80, "https": 443}

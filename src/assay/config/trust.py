@@ -23,7 +23,7 @@ from typing import Any
 from assay.config import user
 from assay.errors import AssayError
 from assay.system.files import atomic_write, read_regular
-from assay.text.printable import printable
+from assay.text.display import printable
 
 # embedders and rerankers that stay in this process
 HARMLESS_SPECS = frozenset({"", "none", "lsa", "wordllama", "features"})

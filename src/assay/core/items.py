@@ -1,8 +1,15 @@
-"""Items: what can be retrieved. Their ids are names that people and agents already hold."""
+"""Items (symbols and passages), the edges between them, and the definitions that lines belong to.
+
+Plain values without I/O. Ids are readable and stable: `src/app.py::Flask.run`.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 # Kinds, grouped by the role they play when names are resolved. docs/graph.md defines each.
 TYPE_KINDS = frozenset({"class", "struct", "interface", "trait", "enum", "type"})
@@ -35,3 +42,163 @@ def item_id(path: str, symbol: str, nth: int = 1) -> str:
     if not symbol:
         return path
     return f"{path}::{symbol}" if nth == 1 else f"{path}::{symbol}~{nth}"
+
+
+# Edges: typed, directed relations between items, each with its provenance and confidence.
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeType:
+    """One row of the table of edge types. `code` is what the index stores: append, never renumber."""
+
+    code: int
+    name: str
+    reverse: str = ""
+
+
+_TYPES = (
+    EdgeType(0, "contains", "member_of"),
+    EdgeType(1, "imports", "imported_by"),
+    EdgeType(2, "calls", "called_by"),
+    EdgeType(3, "references", "referenced_by"),
+    EdgeType(4, "accesses_field", "accessed_by"),
+    EdgeType(5, "type_hint_of", "hinted_by"),
+    EdgeType(6, "extends", "extended_by"),
+    EdgeType(7, "implements", "implemented_by"),
+    EdgeType(8, "overrides", "overridden_by"),
+    EdgeType(9, "inherits", "inherited_by"),
+    EdgeType(10, "decorates", "decorated_by"),
+    EdgeType(11, "throws", "thrown_by"),
+    EdgeType(12, "tests", "tested_by"),
+    EdgeType(13, "co_tested_with", "co_tested_with"),
+    EdgeType(14, "handles_route", "handled_by"),
+    EdgeType(15, "reads_env", "read_by"),
+    EdgeType(16, "executes_process", "executed_by"),
+    EdgeType(17, "similar_to", "similar_to"),
+    # planned: filled by the document and history issues
+    EdgeType(18, "documents", "documented_by"),
+    EdgeType(19, "mentions", "mentioned_by"),
+    EdgeType(20, "co_changed", "co_changed"),
+)
+EDGE_TYPES: dict[str, EdgeType] = {row.name: row for row in _TYPES}
+EDGE_NAMES: tuple[str, ...] = tuple(row.name for row in _TYPES)
+
+# How an edge is known, weakest first; the position is what the index stores.
+PROVENANCES = ("inferred", "resolved", "parsed", "lsp", "scip", "runtime")
+
+EXTERNAL = "external:"  # prefix of targets outside the repository
+
+
+class Edge(NamedTuple):
+    """One edge between two items, by their ids, or from an item to an external name."""
+
+    source: str
+    target: str
+    type: str
+    provenance: str
+    confidence: float
+    line: int
+
+
+# Passages: spans of documents that can be retrieved, read and cited by themselves.
+
+_NOT_IN_SLUG = re.compile(r"[^\w]+")
+_PASSAGE_ID = re.compile(r"#[^#]*:[0-9a-f]{8}(?:~\d+)?$")
+_LONGEST_SLUG = 40  # characters of a heading in an id
+_CELLS = frozenset({"notebook"})  # formats whose pages are cells
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A passage as the index holds it. Lines count from 1, characters of the document's text from 0."""
+
+    number: int
+    id: str
+    path: str
+    language: str  # the format of its document
+    headings: tuple[str, ...]
+    first: int
+    last: int
+    start: int
+    end: int
+    page: int  # 0: its document has no pages
+    text: str
+    repository: str = ""  # its label, where several are asked as one
+
+    @property
+    def place(self) -> str:
+        """Where to look: `docs/config.md:120-164`, or `manual.pdf, page 12`."""
+        if self.page:
+            return f"{self.path}, {'cell' if self.language in _CELLS else 'page'} {self.page}"
+        return f"{self.path}:{self.first}-{self.last}"
+
+
+def passage_id(path: str, headings: tuple[str, ...], text: str, chunker: str, nth: int = 1) -> str:
+    """`docs/config.md#loading/from-a-file:3f2a91c4`: its place, and a hash of what it says and of the chunker. Other parts of the file do not matter.
+
+    `nth` tells those apart that say the same under the same headings.
+    """
+    place = "/".join(_NOT_IN_SLUG.sub("-", heading.lower()).strip("-")[:_LONGEST_SLUG] for heading in headings)
+    digest = blake2b(f"{chunker}\n{text}".encode("utf-8", "replace"), digest_size=4).hexdigest()
+    return f"{path}#{place}:{digest}" + (f"~{nth}" if nth > 1 else "")
+
+
+def is_passage_id(id: str) -> bool:
+    """Whether an id is one of a passage, not of an item."""
+    return _PASSAGE_ID.search(id) is not None
+
+
+# Which definitions the lines of a text lie in.
+
+_SURROUNDINGS = frozenset({"file", "namespace"})  # around everything, about nothing
+_NONE = -1
+
+
+class Spanned(Protocol):
+    """A definition with its lines, counted from 1, both included."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+
+
+Definition = TypeVar("Definition", bound=Spanned)
+
+
+class Outline(Generic[Definition]):
+    """The definitions of one text, nested: every line has an innermost one, or none."""
+
+    def __init__(self, definitions: Iterable[Definition]) -> None:
+        self._definitions: list[Definition] = []
+        self._parents: list[int] = []
+        self._owners: list[int] = []  # by line: the innermost definition
+        for definition in sorted(definitions, key=lambda d: (d.start, -d.end)):
+            if definition.kind not in _SURROUNDINGS:
+                self._add(definition)
+
+    def __bool__(self) -> bool:
+        return bool(self._definitions)
+
+    def _add(self, definition: Definition) -> None:
+        parent = self._innermost(definition.start, definition.end)
+        if parent != _NONE and definition.kind in DATA_KINDS and self._definitions[parent].kind in CALLABLE_KINDS:
+            return  # what a function assigns is a part of the function
+        number = len(self._definitions)
+        self._definitions.append(definition)
+        self._parents.append(parent)
+        self._owners += [_NONE] * (definition.end + 1 - len(self._owners))
+        self._owners[definition.start : definition.end + 1] = [number] * (definition.end + 1 - definition.start)
+
+    def _innermost(self, first: int, last: int) -> int:
+        number = self._owners[first] if first < len(self._owners) else _NONE
+        while number != _NONE and self._definitions[number].end < last:
+            number = self._parents[number]
+        return number
+
+    def touched(self, places: Iterable[tuple[int, int]]) -> list[Definition]:
+        """The innermost definitions around ranges of lines, in the order of the text."""
+        found = {self._innermost(first, last) for first, last in places} - {_NONE}
+        return [self._definitions[number] for number in sorted(found)]

@@ -1,15 +1,10 @@
-"""Two runs side by side: per metric with statistics, per query as Win, Loss, Draw or Regression.
-
-Win         b finds something relevant in its first k and a does not, or b finds it higher
-Loss        both find something, b lower
-Regression  a finds something, b nothing: the hard kind of loss
-Draw        the same rank, or neither finds anything
-"""
+"""Comparison of two runs: per metric with statistics, per query as Win, Loss, Draw or Regression."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,13 +12,61 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import AssayError
+from assay.evaluate.matching import MATCHERS, matcher
 from assay.evaluate.metrics.measures import Measure, defaults, parse
-from assay.evaluate.notes import Found, causes, lookup
-from assay.evaluate.runs import RunInfo, RunStore
+from assay.evaluate.runs import BySpan, RunInfo, RunStore, answered, by_span
 from assay.evaluate.scores import Scores, of_run
-from assay.evaluate.spans import BySpan, by_span
 from assay.evaluate.statistics import Paired, holm, paired
-from assay.evaluate.summary import main_measures
+from assay.evaluate.summary import found_ranks, main_measures
+
+_HASH = 12  # characters of a hash that are shown
+
+
+def causes(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
+    """What the two systems say differs between them: `chunker_version 1 → 2`. Of two different systems, only that."""
+    if a.get("spec") != b.get("spec"):
+        return [f"{a.get('spec', '?')} → {b.get('spec', '?')}"]
+    a, b = _flat(a), _flat(b)
+    return [
+        f"{key} {_short(a.get(key, '–'))} → {_short(b.get(key, '–'))}"
+        for key in sorted({*a, *b})
+        if a.get(key) != b.get(key)
+    ]
+
+
+def _flat(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts of a system, its own settings (`config`) among them."""
+    own = config.get("config")
+    return {key: value for key, value in config.items() if key != "config"} | (
+        own if isinstance(own, dict) else {"config": own}
+    )
+
+
+def _short(value: object) -> str:
+    """A value as it is read by people: of a hash its beginning."""
+    text = str(value)
+    return text[:_HASH] if re.fullmatch(r"[0-9a-f]{16,}", text) else text
+
+
+# positions of queries and k → which expectations were found within the first k, and at which rank
+Found = Callable[[Sequence[int], int], list[dict[str, int]]]
+
+
+def lookup(store: RunStore, run: RunInfo, side: BySpan | None) -> Found:
+    """How to look up what a run found."""
+
+    def found(positions: Sequence[int], k: int) -> list[dict[str, int]]:
+        if side:
+            pairs, by, level = answered(side, positions), MATCHERS["span"], "span"
+        else:
+            pairs = list(zip(store.queries(run, positions), store.responses_at(run.run_id, positions), strict=True))
+            by, level = matcher(run.matching), run.level
+        return [found_ranks(query, response.hits[:k], by, level) for query, response in pairs]
+
+    return found
+
+
+# Two runs side by side: per metric with statistics, per query as Win, Loss, Draw or Regression.
 
 KINDS = ("Win", "Loss", "Draw", "Regression")
 _NOTED = 2_000  # changed queries whose lost and gained expectations are looked up
@@ -227,7 +270,7 @@ def _notes(found: Comparison, found_by_a: Found, found_by_b: Found) -> dict[str,
 # as data
 
 
-def as_json(comparison: Comparison, texts: dict[str, str] | None = None) -> dict[str, Any]:
+def comparison_json(comparison: Comparison, texts: dict[str, str] | None = None) -> dict[str, Any]:
     """The comparison as printed with --format json and as reports read it."""
     a, b = comparison.a, comparison.b
     k = min(a.k, b.k)

@@ -10,10 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from assay.core.golden import Expected, GoldenSet
-from assay.core.hits import Hit
+from assay.core.golden import Expected, GoldenSet, Hit
 from assay.errors import AssayError
-from assay.text.identifiers import nearest
+from assay.text.terms import nearest
 
 _OVERLAP = 0.5  # of the shorter span: seed 001's rule for chunks of different chunkers
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import msgspec
 
-from assay.core.golden import Expected, GoldenQuery
-from assay.core.hits import Hit, Response
+from assay.core.golden import Expected, GoldenQuery, Hit, Response
 
 # columns of `eval_query_results` as `response_row` fills and `response` reads them
 ANSWER = ("hits", "answer", "trace", "config", "tokens", "latency_ms", "error")

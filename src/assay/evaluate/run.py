@@ -21,8 +21,7 @@ import msgspec
 import numpy as np
 
 from assay import __version__
-from assay.core.golden import GoldenQuery, GoldenSet
-from assay.core.hits import Hit, Response
+from assay.core.golden import GoldenQuery, GoldenSet, Hit, Response
 from assay.errors import AssayError
 from assay.evaluate.judging import judge
 from assay.evaluate.matching import Matcher, matcher

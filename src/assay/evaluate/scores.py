@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.core.golden import GoldenQuery
 from assay.errors import AssayError
 from assay.evaluate.files import write_text
 from assay.evaluate.metrics.judged import Floats, Judged
-from assay.evaluate.metrics.kernel import first_rank
-from assay.evaluate.metrics.measures import Measure, UnknownMeasure, defaults, mean, parse
+from assay.evaluate.metrics.measures import Measure, UnknownMeasure, defaults, first_rank, mean, parse
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.system.inputs import read_json
 
@@ -151,3 +151,48 @@ def read_baseline(path: Path) -> Scores:
 def _stored(value: float) -> float | None:
     """Every digit: a rounded third is not a third, and a run would differ from its own baseline."""
     return float(value) if math.isfinite(value) else None
+
+
+# Groups of queries that are reported apart: tier, category, tag, repository, file type, language.
+
+_LANGUAGES = {
+    ".py": "Python", ".pyi": "Python", ".go": "Go", ".ts": "TypeScript", ".tsx": "TypeScript", ".js": "JavaScript", ".jsx": "JavaScript",
+    ".mjs": "JavaScript", ".rs": "Rust", ".java": "Java", ".cs": "C#", ".rb": "Ruby", ".c": "C", ".h": "C", ".cc": "C++", ".cpp": "C++",
+    ".hpp": "C++", ".php": "PHP", ".kt": "Kotlin", ".swift": "Swift", ".scala": "Scala", ".sh": "Bash", ".bash": "Bash", ".lua": "Lua",
+    ".md": "Markdown", ".rst": "reStructuredText", ".adoc": "AsciiDoc", ".txt": "Text", ".html": "HTML", ".pdf": "PDF", ".docx": "DOCX",
+    ".ipynb": "Notebook", ".sql": "SQL", ".yaml": "YAML", ".yml": "YAML", ".toml": "TOML", ".json": "JSON",
+}  # fmt: skip
+
+
+def _file_types(query: GoldenQuery) -> set[str]:
+    """The suffixes of the expected files; of documents and `path::symbol` names too where they look like paths."""
+    found = set()
+    for expected in query.expected:
+        path = expected.doc or expected.name.partition("::")[0]
+        stem, dot, suffix = path.rpartition("/")[2].rpartition(".")
+        if dot and stem and f".{suffix.lower()}" in _LANGUAGES:
+            found.add(f".{suffix.lower()}")
+    return found
+
+
+# name in the report → the groups a query is in
+SLICES: dict[str, Callable[[GoldenQuery], Iterable[str]]] = {
+    "tiers": lambda query: [query.tier] if query.tier else [],
+    "categories": lambda query: [query.category] if query.category else [],
+    "tags": lambda query: query.tags,
+    "repositories": lambda query: [query.repository] if query.repository else [],
+    "file_types": _file_types,
+    "languages": lambda query: {_LANGUAGES[suffix] for suffix in _file_types(query)},
+}
+
+_KNOWN_ORDER = ("easy", "medium", "hard", "exact", "concept", "multi_hop")
+
+
+def members(queries: Sequence[GoldenQuery], slice_name: str) -> dict[str, list[int]]:
+    """The numbers of the queries in each group: tiers in their order, everything else by name."""
+    groups: dict[str, list[int]] = {}
+    for number, query in enumerate(queries):
+        for group in set(SLICES[slice_name](query)):
+            groups.setdefault(group, []).append(number)
+    known = {name: place for place, name in enumerate(_KNOWN_ORDER)}
+    return dict(sorted(groups.items(), key=lambda pair: (known.get(pair[0], len(known)), pair[0])))

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from assay.core.golden import GoldenQuery, GoldenSet
-from assay.core.hits import Hit, Response
+from assay.core.golden import GoldenQuery, GoldenSet, Hit, Response
 from assay.evaluate.judging import mark
-from assay.evaluate.matching import Matcher, matcher
+from assay.evaluate.matching import Matcher, matcher, matcher_for
 from assay.evaluate.metrics.judged import Floats, Judged
-from assay.evaluate.metrics.kernel import first_rank
-from assay.evaluate.metrics.measures import Measure, defaults, mean
-from assay.evaluate.runs import RunInfo
-from assay.evaluate.slices import SLICES, members
+from assay.evaluate.metrics.measures import Measure, defaults, first_rank, mean
+from assay.evaluate.runs import RunInfo, RunStore
+from assay.evaluate.scores import SLICES, members
 from assay.evaluate.statistics import detectable_before, latency, mean_interval, summary
 
 _MAIN = ("P", "R", "RR", "nDCG")  # what tables show unless asked for more
@@ -154,3 +153,37 @@ def found_ranks(query: GoldenQuery, hits: Sequence[Hit], by: Matcher, level: str
 
 def _finite(value: float) -> float | None:
     return round(float(value), 4) + 0.0 if math.isfinite(value) else None
+
+
+# Stored runs as JSON: the list of them, and one as a whole.
+
+
+def listed(store: RunStore) -> list[dict[str, Any]]:
+    """Every run with its main figures, oldest first."""
+    return [_listed(run, store.golden_path(run)) for run in store.runs()]
+
+
+def _listed(run: RunInfo, golden: str) -> dict[str, Any]:
+    return {
+        "run_id": run.run_id, "created": run.created, "status": run.status, "label": run.label, "system": run.system, "golden": golden,
+        "golden_hash": run.golden_hash, "matching": run.matching, "k": run.k, "queries": run.aggregate_json.get("counts", {}).get("queries", 0),
+        "metrics": run.aggregate_json.get("metrics", {}),
+    }  # fmt: skip
+
+
+def told(
+    store: RunStore,
+    info: RunInfo,
+    measures: Sequence[Measure] | None,
+    matching: str = "",
+    summary: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The whole run as JSON: the aggregate (`summary`, where it is known already), and every query."""
+    golden = store.golden(info)
+    judged = store.judged(info, matching)
+    if matching:
+        info = replace(info, matching=matching, level=matcher_for(golden, matching).level_for(golden))
+    run = summary or summarise(info, golden, judged, measures)
+    responses = store.responses(info.run_id, len(golden.queries))
+    run["queries"] = describe_queries(info, golden, judged, responses, measures)
+    return run

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from assay.core.golden import Expected, GoldenQuery
-from assay.core.hits import Hit
+from assay.core.golden import Expected, GoldenQuery, Hit
 from assay.evaluate.matching import MATCHERS, Matcher, components
-from assay.text.identifiers import nearest
+from assay.text.terms import nearest
 
 _SUGGESTED = 3
 _TASK = 40  # characters of a task shown
@@ -85,3 +85,156 @@ def verify(
             if not inventory.has(expected, matcher):
                 missing.append(Missing(query, expected, inventory.nearest(expected)))
     return missing, checked, skipped
+
+
+# Reports in Markdown: FINDINGS.md of a run, CROSS_REPO_FINDINGS.md of one over several repositories, report.md of a
+# comparison.
+
+_FINDING_TASK = 60  # characters of a task in a table
+
+
+def findings(run: Mapping[str, Any]) -> str:
+    """Per-fixture and per-tier metrics of a run (the JSON of `eval run`)."""
+    names = _measured(run, ("P", "R", "RR", "nDCG"))
+    parts = ["# Findings", "", *_about(run), "", "## Overall", "", _overall(run), ""]
+    for title, key in (("Per tier", "tiers"), ("Per category", "categories"), ("Per language", "languages")):
+        if run.get(key):
+            parts += [f"## {title}", "", _groups(run[key], names), ""]
+    parts += ["## Per query", "", _queries(run["queries"], names), ""]
+    failed = [q for q in run["queries"] if q["first_rank"] is None and q["expected"]]
+    if failed:
+        parts += [f"## Nothing found ({len(failed)})", ""]
+        for query in failed:
+            parts += [
+                f"- **{_cell(query['id'])}** {_cell(query['text'], 200)}",
+                f"  - expected: {_names(query['expected'])}",
+            ]
+            parts += [f"  - retrieved: {_names(query['retrieved']) or query['error'] or 'nothing'}"]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def cross_repo_findings(run: Mapping[str, Any]) -> str:
+    """A run over several repositories: any-hit recall and the main figures per tier and per repository."""
+    k = run["k"]
+    names = _measured(run, ("Success", "P", "R", "RR"))
+    titles = [f"any-hit R@{k}" if name == f"Success@{k}" else name for name in names]
+    parts = ["# Cross-repository findings", "", *_about(run), ""]
+    parts += ["## Per tier", "", _groups(run["tiers"], names, titles, overall=run), ""]
+    parts += ["## Per repository", "", _groups(run["repositories"], names, titles), ""]
+    missed = [q for q in run["queries"] if q["first_rank"] is None and q["expected"]]
+    if missed:
+        rows = [
+            [q["repository"], q["tier"], _cell(q["text"], _FINDING_TASK), _names(q["expected"][:3])] for q in missed
+        ]
+        parts += [f"## Nothing found ({len(missed)})", "", table(["repository", "tier", "task", "expected"], rows), ""]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def report(comparison: Mapping[str, Any]) -> str:
+    """A comparison for people: aggregate deltas, then the queries that changed."""
+    a, b = comparison["run_a"], comparison["run_b"]
+    counts = comparison["counts"]
+    parts = [f"# {a} → {b}", ""]
+    parts += [f"> **{warning}**" for warning in comparison["warnings"]]
+    parts += ["", "Known differences: " + "; ".join(comparison["causes"]), ""] if comparison["causes"] else [""]
+    rows = [
+        [name, _figure(s["a"]), _figure(s["b"]), _signed(s["delta"]), f"{_signed(s['low'])} … {_signed(s['high'])}", _figure(s["p_holm"]),
+         _figure(s["effect"]), f"{s['wins']}/{s['losses']}/{s['ties']}", _figure(s["detectable"])]
+        for name, s in comparison["statistics"].items()
+    ]  # fmt: skip
+    parts += [
+        "## Metrics",
+        "",
+        table(["metric", "a", "b", "Δ", "95 % interval", "p (Holm)", "effect d", "+/−/=", "detectable"], rows),
+        "",
+    ]
+    parts += [f"Chunks matched: {comparison['deltas']['chunker_version_match']}.", ""]
+    parts += ["## Queries", "", ", ".join(f"{count} {kind}" for kind, count in counts.items()), ""]
+    for kind, title in (("Regression", "Regressions"), ("Loss", "Losses"), ("Win", "Wins")):
+        changed = [row for row in comparison["per_query"] if row["kind"] == kind]
+        if changed:
+            rows = [
+                [_cell(r["query_id"]), _rank(r["a_hit_rank"]), _rank(r["b_hit_rank"]), _cell(r["note"] or "")]
+                for r in changed
+            ]
+            parts += [f"### {title} ({len(changed)})", "", table(["query", "rank a", "rank b", "note"], rows), ""]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _measured(run: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """These measures at k; where the run was made for other ones, those."""
+    usual = [f"{name}@{run['k']}" for name in names]
+    return [name for name in usual if name in run["metrics"]] or list(run["metrics"])
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows])
+
+
+def _about(run: Mapping[str, Any]) -> list[str]:
+    lines = [
+        f"Run `{run['run_id']}` of `{run['system']}` on `{run['golden']['path']}` ({run['golden']['queries']} queries, "
+        f"golden `{run['golden']['digest'][:12]}`), matching `{run['matching']}`, k = {run['k']}. Written by `assay eval run`; do not edit."
+    ]
+    return [*lines, *(f"\n> {warning}" for warning in run["warnings"])]
+
+
+def _overall(run: Mapping[str, Any]) -> str:
+    spread = run["spread"]
+    rows = [
+        [name, _figure(value), *(_figure(spread.get(name, {}).get(part)) for part in ("sd", "low", "high"))]
+        for name, value in run["metrics"].items()
+    ]
+    return table(["metric", "mean", "sd", "95 % low", "high"], rows)
+
+
+def _groups(
+    groups: Mapping[str, Any],
+    names: Sequence[str],
+    titles: Sequence[str] | None = None,
+    overall: Mapping[str, Any] | None = None,
+) -> str:
+    rows = [
+        [group, *(_figure(told["metrics"].get(name)) for name in names), told["count"]]
+        for group, told in groups.items()
+    ]
+    if overall is not None:
+        rows.append(
+            ["**overall**", *(_figure(overall["metrics"].get(name)) for name in names), overall["counts"]["queries"]]
+        )
+    return table(["", *(titles or names), "N"], rows)
+
+
+def _queries(queries: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
+    rows = [
+        [
+            _cell(q["text"], _FINDING_TASK),
+            *(_figure(q["metrics"].get(name)) for name in names),
+            _rank(q["first_rank"]),
+            q["tier"],
+        ]
+        for q in queries
+    ]
+    return table(["task", *names, "first", "tier"], rows)
+
+
+def _cell(text: str, limit: int = 0) -> str:
+    flat = " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+    return flat[: limit - 1].rstrip() + "…" if limit and len(flat) > limit else flat
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"
+
+
+def _signed(value: float | None) -> str:
+    return "–" if value is None else f"{value:+.4f}"
+
+
+def _rank(rank: int | None) -> str:
+    return "–" if rank is None else str(rank)

@@ -3,7 +3,7 @@
 `.git/config` and `.gitattributes` can name programs for many occasions (file system monitors, filters, hooks, differs, pagers,
 helpers that fetch), and every version of git adds some. So git is not given the repository's configuration at all: it works with a
 *view* of the git directory, a temporary folder with links to objects and references, a configuration that holds nothing but the
-settings of `assay.git.configuration`, and attributes that switch filters off. Git itself still decides, as it looks for the repository,
+settings of `assay.git.place`, and attributes that switch filters off. Git itself still decides, as it looks for the repository,
 whether the user trusts its owner. What the user's own configuration could start is switched off by options, and git's environment
 variables are dropped. Every call has a time limit.
 """
@@ -24,8 +24,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from assay.errors import AssayError
-from assay.git.configuration import harmless
-from assay.git.place import Place
+from assay.git.place import Place, harmless
 
 _LONGEST = 1800.0  # seconds that a stream may keep us waiting, all in all
 

@@ -15,9 +15,8 @@ from typing import IO
 
 from assay.errors import AssayError
 from assay.git import launcher
-from assay.git.configuration import is_partial
-from assay.git.place import Place, find_place
-from assay.system.owned import UnsafeFolder
+from assay.git.place import Place, find_place, is_partial
+from assay.system.files import UnsafeFolder
 
 _REGULAR = ("100644", "100755")  # not links, not submodules
 _QUOTED = re.compile(rb'"((?:[^"\\]|\\.)*)"')

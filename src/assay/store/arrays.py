@@ -18,9 +18,8 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from assay.store.index import UnusableIndex
+from assay.store.index import UnusableIndex, array_in
 from assay.store.layout import cannot_write
-from assay.store.mapped import array_in
 from assay.system.files import atomic_write, open_regular
 
 Array = npt.NDArray[Any]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from assay.core.items import KINDS
 from assay.store.catalogue import SymbolRow
-from assay.store.mapped import Held, array_of
+from assay.store.index import Held, array_of
 
 NAME = "columns.npy"
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from assay.core.edges import EDGE_NAMES, PROVENANCES
-from assay.store.mapped import Held, array_of
+from assay.core.items import EDGE_NAMES, PROVENANCES
+from assay.store.index import Held, array_of
 
 NAME, ORDER_NAME = "edges.npy", "edges_by_target.npy"
 

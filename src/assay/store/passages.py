@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from assay.core.passages import Passage, passage_id
+from assay.core.items import Passage, passage_id
 from assay.store import arrays
 from assay.store.arrays import Array, Strings
 from assay.store.index import UnusableIndex

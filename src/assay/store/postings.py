@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from assay.store.mapped import Held, array_of
+from assay.store.index import Held, array_of
 
 FIELDS = ("name", "qualifier", "path", "signature", "doc", "identifiers", "literals")
 NAME, QUALIFIER, PATH, SIGNATURE, DOC, IDENTIFIERS, LITERALS = range(len(FIELDS))

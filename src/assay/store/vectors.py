@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.store.disk_cache import DiskCache
+from assay.store.caches import DiskCache
 
 NAME = "vectors.db"
 MOST_BYTES = 4_000_000_000  # of all vectors; beyond it those not asked for the longest go

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from assay.system.owned import check_file
+from assay.system.files import check_file
 
 SIBLINGS = ("-wal", "-shm", "-journal")  # files that SQLite keeps next to a database
 

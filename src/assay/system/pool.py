@@ -14,9 +14,11 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import multiprocessing
+import multiprocessing.connection
 import os
 import signal
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -24,7 +26,21 @@ from multiprocessing.connection import Connection, wait
 from types import TracebackType
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
-from assay.system.workers import begin_worker
+
+def begin_worker() -> None:
+    """Workers leave Ctrl-C to the process that started them, and end when it is gone: they share what it holds, a writer's lock for example."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_with(sentinel: int) -> None:
+    multiprocessing.connection.wait([sentinel])
+    os._exit(1)
+
+
+# Worker processes for tasks that may hang, crash or fill memory: such a task costs itself and nothing else.
 
 WORKER_BYTES = 500_000_000  # of memory beyond what a worker reserves at its start: with that it stays below 1 GB
 _OUT_OF_MEMORY = 77  # exit code of a worker that was refused memory

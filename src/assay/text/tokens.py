@@ -1,10 +1,4 @@
-"""How many tokens a text costs a language model: an estimate on the safe side, without a model's table.
-
-Calibrated with `benchmarks/tokens.py` against five byte-pair tokenizers (cl100k, o200k, qwen, tekken, claude), each excerpt compared with the
-highest of the five. docs/packs.md has the figures and the margin.
-
-The law everything that packs relies on: no token crosses the end of a line, so `count(a + b) == count(a) + count(b)` when `a` ends with one.
-"""
+"""Token counts, and the longest texts that are read."""
 
 from __future__ import annotations
 
@@ -61,3 +55,20 @@ def ends(text: str) -> Iterator[tuple[int, int]]:
     """Where each token ends, and what it costs: cut there, the parts of a text cost together what the whole does."""
     for found in _TOKEN.finditer(text):
         yield found.end(), 1 if found[0].isascii() else count(found[0])
+
+
+# Lengths up to which texts from outside are read, shared by the command line, Python, MCP and HTTP.
+
+LONGEST_TASK = (
+    20_000  # characters: a long stack trace with what was said about it; what follows in a log says nothing new
+)
+LONGEST_QUERY = 2_000  # characters of what is searched for or asked: a question, not a document
+LONGEST_NAME = 1_000  # characters of a symbol, path or pattern
+MOST_TERMS = 500  # different words of a task or query: more than the text of an issue has, far fewer than a pasted dump
+
+
+def beyond(what: str, text: str, longest: int) -> str:
+    """Return a line that says how much of a text is read; empty when that is all of it."""
+    if len(text) <= longest:
+        return ""
+    return f"the {what} has {len(text):,} characters; only the first {longest:,} are read"

@@ -12,7 +12,7 @@ import click
 from assay.cli.common import echo, find_root
 from assay.evaluate.metrics.measures import Measure, parse
 from assay.evaluate.runs import RunStore
-from assay.system.owned import FOLDER, place_in
+from assay.system.files import FOLDER, place_in
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from assay.cli.common import echo, format_option, print_json
+from assay.cli.common import echo, find_root, format_option, print_json
 from assay.cli.evaluation.common import (
     columns,
     echo_warnings,
@@ -19,19 +19,23 @@ from assay.cli.evaluation.common import (
     run_store,
     runs_option,
 )
+from assay.core.golden import Expected
 from assay.errors import AssayError
 from assay.evaluate.compare import (
     KINDS,
     Comparison,
-    as_json,
     better,
+    causes,
     compare_runs,
     compare_with_baseline,
+    comparison_json,
     statistics_json,
 )
-from assay.evaluate.findings import report
-from assay.evaluate.notes import causes
+from assay.evaluate.diagnose import Exists, diagnose, diagnosis_json
+from assay.evaluate.matching import MATCHERS, matcher
+from assay.evaluate.runs import RunInfo
 from assay.evaluate.scores import read_baseline
+from assay.evaluate.verify import Inventory, report
 
 _SHOWN = 10  # changed queries of a kind printed without --verbose
 _REPORTED = 10_000  # queries up to which report.md is written
@@ -62,7 +66,7 @@ _REPORTED = 10_000  # queries up to which report.md is written
 @root_option
 @runs_option
 @format_option
-def command(
+def compare_command(
     a: str | None,
     b: str | None,
     baseline: Path | None,
@@ -93,7 +97,7 @@ def command(
         if len(comparison.queries) <= _REPORTED:
             texts = {query.id: query.text for query in store.golden(run_b).queries}
     wanted = len(comparison.queries) <= _REPORTED or output is not None
-    full = as_json(comparison, texts or None) if wanted or form == "json" else {}
+    full = comparison_json(comparison, texts or None) if wanted or form == "json" else {}
     written = None
     if wanted:
         path = output or kept_at(root, runs_file, "runs", run_b.run_id) / "report.md"
@@ -145,3 +149,75 @@ def print_comparison(comparison: Comparison, verbose: bool) -> None:
             echo(f"  {kind:10} {query}: rank {before} → {after}" + (f"  ({note})" if note else ""))
         if len(numbers) > _SHOWN and not verbose:
             echo(f"  {kind:10} … and {len(numbers) - _SHOWN:,} more; --verbose lists them")
+
+
+# `assay eval diagnose`.
+
+_SHOWN_DIAGNOSES = 30
+
+
+@click.command("diagnose")
+@click.argument("run", default="latest")
+@click.option(
+    "--corpus",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="The corpus of the run, if it had one.",
+)
+@click.option("--verbose", "-v", is_flag=True, help="List every missed expectation.")
+@root_option
+@runs_option
+@format_option
+def diagnose_command(
+    run: str, corpus: Path | None, verbose: bool, root: Path | None, runs_file: Path | None, form: str
+) -> None:
+    """Where each missed expectation of RUN (default: the last) was lost: the stage, aggregated, so that it is clear where to work next.
+
+    Stages come from the trace a system returns; without one only "ranked low" (see --depth of eval run), "not returned" and "empty
+    result" can be told.
+    """
+    with run_store(root, runs_file) as store:
+        info = store.find(run)
+        golden = store.golden(info)
+        responses = store.responses(info.run_id, len(golden.queries))
+    exists = _existence(info, find_root(root), corpus)
+    lost = diagnose(golden.queries, responses, matcher(info.matching), info.level, info.k, exists)
+    told = diagnosis_json(lost, len(golden.queries))
+    if form == "json":
+        print_json({"run_id": info.run_id, **told})
+        return
+    expected = sum(len(query.at(info.level)) for query in golden.queries)
+    echo(f"run {info.run_id}: {len(lost)} of {expected} expectations missed in the first {info.k}\n")
+    for line in columns(
+        ["lost at", "missed", "share"], [[s, n, f"{n / max(len(lost), 1):.0%}"] for s, n in told["stages"].items()]
+    ):
+        echo(line)
+    echo("")
+    for one in lost[: None if verbose else _SHOWN_DIAGNOSES]:
+        echo(f"  {one.query}: {one.expected}: {one.stage} ({one.detail})")
+    if len(lost) > _SHOWN_DIAGNOSES and not verbose:
+        echo(f"  … and {len(lost) - _SHOWN_DIAGNOSES} more; --verbose lists them")
+
+
+def _existence(info: RunInfo, root: Path, corpus: Path | None) -> Exists:
+    """For our own system the index says whether an expectation exists at all; of others nobody knows."""
+    if not info.system.startswith("assay"):
+        return lambda expected, repository: None
+    from assay.errors import AssayError
+    from assay.evaluate.systems.assay import Assay
+
+    system = Assay(root, corpus)
+    known: dict[str, Inventory | None] = {}
+
+    def exists(expected: Expected, repository: str) -> bool | None:
+        if repository not in known:
+            try:
+                known[repository] = system.inventory(repository)
+            except AssayError:
+                known[repository] = None
+        inventory = known[repository]
+        if inventory is None or expected.level not in inventory.levels:
+            return None
+        return inventory.has(expected, MATCHERS["strict"])
+
+    return exists

@@ -1,17 +1,23 @@
-"""`assay eval report`."""
+"""Commands that show runs: report, show, experiment."""
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 import click
 
-from assay.cli.common import echo, format_option, print_json
-from assay.cli.evaluation.common import kept_at, root_option, run_store, runs_option
+from assay.cli.common import echo, find_root, format_option, print_json
+from assay.cli.evaluation.common import kept_at, measures_option, parsed, root_option, run_store, runs_option
+from assay.cli.evaluation.run import print_run
 from assay.errors import AssayError
-from assay.evaluate.compare import as_json, compare_runs
+from assay.evaluate.compare import compare_runs, comparison_json
+from assay.evaluate.experiment import begin, conclude, open_entry
+from assay.evaluate.files import file_of
 from assay.evaluate.report import render
-from assay.evaluate.stored import told
+from assay.evaluate.summary import main_measures, told
+from assay.text.terms import nearest
 
 
 @click.command("report")
@@ -28,7 +34,7 @@ from assay.evaluate.stored import told
 @root_option
 @runs_option
 @format_option
-def command(
+def report_command(
     run: str,
     against: str | None,
     output: Path | None,
@@ -47,7 +53,7 @@ def command(
         comparison = None
         if against:
             texts = {query.id: query.text for query in store.golden(info).queries}
-            comparison = as_json(compare_runs(store, store.find(against), info, force=force), texts)
+            comparison = comparison_json(compare_runs(store, store.find(against), info, force=force), texts)
     path = output or kept_at(root, runs_file, "runs", info.run_id) / "report.html"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -58,3 +64,146 @@ def command(
         print_json({"run_id": info.run_id, "file": str(path)})
     else:
         echo(str(path))
+
+
+# `assay eval show`.
+
+
+@click.command("show")
+@click.argument("run", default="latest")
+@click.option("--query", "query_id", metavar="ID", help="One query: what was expected, what came, at which rank.")
+@click.option("--matching", metavar="NAME", help="Judge the stored results by another matcher.")
+@measures_option
+@root_option
+@runs_option
+@format_option
+def show_command(
+    run: str,
+    query_id: str | None,
+    matching: str | None,
+    measures: tuple[str, ...],
+    root: Path | None,
+    runs_file: Path | None,
+    form: str,
+) -> None:
+    """A stored run again (RUN is its id, a beginning of it, its label, `latest` or `latest~1`).
+
+    Everything is computed from the stored answers, so a measure or matcher that did not exist then can be applied now.
+    """
+    chosen = parsed(measures)
+    with run_store(root, runs_file) as store:
+        shown = told(store, store.find(run), chosen, matching or "")
+    if query_id is not None:
+        query = _one(shown["queries"], query_id)
+        print_json(query) if form == "json" else _print_query(query)
+    elif form == "json":
+        print_json(shown)
+    else:
+        print_run(shown, chosen or main_measures(shown["k"]))
+
+
+def _one(queries: list[dict[str, Any]], wanted: str) -> dict[str, Any]:
+    for query in queries:
+        if query["id"] == wanted:
+            return query
+    near = nearest(wanted, [query["id"] for query in queries], 3)
+    raise AssayError(f"no query '{wanted}' in this run." + (f" Nearest: {', '.join(near)}" if near else ""))
+
+
+def _print_query(query: dict[str, Any]) -> None:
+    echo(f"{query['id']}  {query['tier']}\n{query['text']}\n")
+    for name in query["expected"]:
+        rank = query["found"].get(name)
+        echo(f"  expected  {name}  " + (f"found at {rank}" if rank else "not found"))
+    if query["refuse"]:
+        echo(f"  should be refused; was {'' if query['refused'] else 'not '}refused")
+    ranks = {rank: name for name, rank in query["found"].items()}
+    echo("")
+    for rank, name in enumerate(query["retrieved"], 1):
+        echo(f"  {rank:3}  {name}" + (f"   ← {ranks[rank]}" if rank in ranks else ""))
+    if query["error"]:
+        echo(f"  failed: {query['error']}")
+
+
+# `assay eval experiment`.
+
+_LOG = "EXPERIMENTS.md"
+
+
+def _log_option(function: click.decorators.FC) -> click.decorators.FC:
+    return click.option(
+        "--log",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help=f"The log. Default: {_LOG} at the root.",
+    )(function)
+
+
+@click.group("experiment")
+def experiment_command() -> None:
+    """Log a hypothesis before a change, and its outcome after it, from two stored runs."""
+
+
+@experiment_command.command("new")
+@click.argument("title")
+@click.option("--hypothesis", required=True, help="What you expect and why.")
+@click.option("--what", required=True, help="What is going to be changed.")
+@click.option("--before", default="latest", show_default=True, metavar="RUN", help="The run to start from.")
+@_log_option
+@root_option
+@runs_option
+@format_option
+def new(
+    title: str,
+    hypothesis: str,
+    what: str,
+    before: str,
+    log: Path | None,
+    root: Path | None,
+    runs_file: Path | None,
+    form: str,
+) -> None:
+    """Open an experiment called TITLE."""
+    where = log or file_of(find_root(root), _LOG)
+    with run_store(root, runs_file) as store:
+        run_id = store.find(before).run_id
+    number = begin(where, title, hypothesis, what, run_id, date.today())
+    if form == "json":
+        print_json({"number": number, "before": run_id, "log": str(where)})
+    else:
+        echo(
+            f"experiment {number} is open in {where}; after the change: assay eval run …, then assay eval experiment conclude"
+        )
+
+
+@experiment_command.command("conclude")
+@click.option("--number", type=click.IntRange(min=1), help="Which experiment. Default: the open one.")
+@click.option("--after", default="latest", show_default=True, metavar="RUN", help="The run after the change.")
+@click.option("--conclusion", required=True, help="Did it work? Why or why not? Keep or revert?")
+@click.option("--force", is_flag=True, help="Conclude although golden set or settings differ between the runs.")
+@_log_option
+@root_option
+@runs_option
+@format_option
+def conclude_(
+    number: int | None,
+    after: str,
+    conclusion: str,
+    force: bool,
+    log: Path | None,
+    root: Path | None,
+    runs_file: Path | None,
+    form: str,
+) -> None:
+    """Fill in result and conclusion of the open experiment from the runs before and after."""
+    where = log or file_of(find_root(root), _LOG)
+    entry = open_entry(where, number)
+    with run_store(root, runs_file) as store:
+        a, b = store.find(entry.before), store.find(after)
+        comparison = comparison_json(compare_runs(store, a, b, force=force))
+        before_run, after_run = told(store, a, None), told(store, b, None)
+    written = conclude(where, entry, before_run, after_run, comparison, conclusion)
+    if form == "json":
+        print_json({"number": entry.number, "before": a.run_id, "after": b.run_id, "log": str(where)})
+    else:
+        echo(written)

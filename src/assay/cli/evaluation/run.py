@@ -12,7 +12,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from assay.cli.common import echo, find_root, format_option, print_json
+from assay.cli.common import Bar, echo, find_root, format_option, print_json
 from assay.cli.evaluation.common import (
     columns,
     corpus_option,
@@ -29,19 +29,17 @@ from assay.cli.evaluation.common import (
     system_option,
     timeout_option,
 )
-from assay.cli.progress import Bar
 from assay.core.golden import GoldenSet
 from assay.errors import AssayError
 from assay.evaluate import golden as golden_sets
-from assay.evaluate.findings import cross_repo_findings, findings
 from assay.evaluate.matching import matcher_for
 from assay.evaluate.metrics.measures import Measure, parse
 from assay.evaluate.run import Outcome, Plan, execute, resume
 from assay.evaluate.runs import RunInfo, RunStore
-from assay.evaluate.stored import told
-from assay.evaluate.summary import main_measures
+from assay.evaluate.summary import listed, main_measures, told
 from assay.evaluate.systems import System, open_system, reaches_out
-from assay.text.printable import printable
+from assay.evaluate.verify import cross_repo_findings, findings
+from assay.text.display import printable
 
 _TASK = 50  # characters of a task in the table
 _FAILED_SHOWN = 5
@@ -118,7 +116,7 @@ _UNSTABLE_SHOWN = 5
 @root_option
 @runs_option
 @format_option
-def command(
+def run_command(
     golden_path: Path | None,
     spec: str,
     matching: str | None,
@@ -317,3 +315,32 @@ def _print_failed(run: dict[str, Any]) -> None:
         echo(f"    retrieved: {shortened(query['error'] or ', '.join(query['retrieved']) or 'nothing', 110)}")
     if len(failed) > _FAILED_SHOWN:
         echo(f"  … and {len(failed) - _FAILED_SHOWN} more in FINDINGS.md")
+
+
+# `assay eval list`.
+
+
+@click.command("list")
+@click.option("--system", metavar="TEXT", help="Only runs of systems that contain TEXT.")
+@click.option("--golden", metavar="TEXT", help="Only runs on golden sets whose path contains TEXT.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most the last N.")
+@root_option
+@runs_option
+@format_option
+def list_command(
+    system: str | None, golden: str | None, limit: int, root: Path | None, runs_file: Path | None, form: str
+) -> None:
+    """The runs there are, oldest first."""
+    with run_store(root, runs_file) as store:
+        told = listed(store)
+    chosen = [run for run in told if (system or "") in run["system"] and (golden or "") in run["golden"]][-limit:]
+    if form == "json":
+        print_json({"runs": chosen})
+        return
+    rows = [
+        [r["run_id"], r["status"], *(figure(r["metrics"].get(f"{name}@{r['k']}")) for name in ("P", "R", "RR", "nDCG")), r["queries"],
+         r["label"], shortened(r["system"], 40), shortened(r["golden"], 40)]
+        for r in chosen
+    ]  # fmt: skip
+    for line in columns(["run", "status", "P@k", "R@k", "RR@k", "nDCG@k", "N", "label", "system", "golden"], rows):
+        echo(line)

@@ -8,24 +8,84 @@ from typing import Any
 
 import click
 
-from assay.cli.common import find_root, format_option, print_json
-from assay.cli.evaluation.common import corpus_option, echo_warnings, kept_at, root_option
-from assay.cli.evaluation.tune_text import print_tuning
-from assay.cli.progress import Bar
+from assay.cli.common import Bar, echo, find_root, format_option, print_json
+from assay.cli.evaluation.common import columns, corpus_option, echo_warnings, figure, kept_at, root_option
+from assay.config.configuration import NAME, Configuration, load, table_text, with_table
 from assay.errors import AssayError
 from assay.evaluate import golden as golden_sets
 from assay.evaluate.files import write_text
 from assay.evaluate.matching import matcher_for
 from assay.evaluate.metrics.measures import Measure, parse
-from assay.evaluate.tune.asking import Asking
-from assay.evaluate.tune.shapes import report
-from assay.evaluate.tune.tuning import tune
-from assay.evaluate.tune.verdict import GAIN, NO_GAIN, TOO_FEW
-from assay.retrieve.configuration import NAME, Configuration, load
-from assay.retrieve.profile import DEFAULT, PROFILES
-from assay.retrieve.settings import BASE
-from assay.retrieve.toml_text import table_text, with_table
+from assay.evaluate.tune.search import GAIN, NO_GAIN, TOO_FEW
+from assay.evaluate.tune.tuning import Asking, report, tune
+from assay.html.elements import probability
+from assay.rank.profile import BASE, DEFAULT, PROFILES
 from assay.system.inputs import read_bytes
+from assay.text.display import counted
+
+
+def print_tuning(told: dict[str, Any], profile: str, file: str) -> None:
+    """Everything there is to say on one screen."""
+    golden, folds = told["golden"], told["folds"]
+    echo(
+        f"{told['base']} tuned on {golden['path']}: {counted(golden['judged'], 'query', 'queries')} judged, {told['measure']}, "
+        f"matching {told['matching']}, {counted(len(folds['each']), 'fold')} by {folds['by']}\n"
+    )
+    _print_held_out(told)
+    _print_folds(told)
+    if told["changes"]:
+        _print_changes(told)
+    echo(f"\n{told['said'][0].upper()}{told['said'][1:]}" + ("." if told["outcome"] == GAIN else ": nothing written."))
+    if profile:
+        written = told["written"]
+        echo(f"\n{f'Added to {written}' if written else f'For {file} (--write NAME adds it)'}:\n\n{profile}".rstrip())
+    work = told["work"]
+    before = f", {work['answered_before']:,} answered before" if work["answered_before"] else ""
+    echo(f"\nasked: {counted(work['asked'], 'query', 'queries')} over all settings{before}")
+
+
+def _print_held_out(told: dict[str, Any]) -> None:
+    pair, seen = told["held_out"], told["in_sample"]
+    echo(
+        f"On queries it was not tuned on: {figure(pair['base'])} → {figure(pair['tuned'])}  ({figure(pair['delta'], signed=True)}, "
+        f"95 % {figure(pair['low'], signed=True)} … {figure(pair['high'], signed=True)}, p {probability(pair['p'])}; "
+        f"{pair['wins']} better, {pair['losses']} worse, {pair['ties']} alike)"
+    )
+    echo(f"On those it was tuned on (too good to believe): {figure(seen['base'])} → {figure(seen['tuned'])}")
+
+
+def _print_folds(told: dict[str, Any]) -> None:
+    rows = [
+        [number, one["queries"], figure(one["base"]), figure(one["tuned"]), _listed(one["changes"])]
+        for number, one in enumerate(told["folds"]["each"], 1)
+    ]
+    echo("")
+    for line in columns(["fold", "queries", told["base"], "tuned", "chosen without it"], rows):
+        echo(line)
+
+
+def _print_changes(told: dict[str, Any]) -> None:
+    folds = len(told["folds"]["each"])
+    rows = [
+        [
+            one["name"],
+            f"{one['from']:g}",
+            f"{one['to']:g}",
+            figure(one["brings"], signed=True),
+            f"{one['same_direction']}/{folds}",
+        ]
+        for one in told["changes"]
+    ]
+    echo("")
+    for line in columns(["number", told["base"], "tuned", "brings", "folds that agree"], rows):
+        echo(line)
+
+
+def _listed(changes: dict[str, float]) -> str:
+    return ", ".join(f"{name} {value:g}" for name, value in changes.items()) or "nothing"
+
+
+# `assay eval tune`.
 
 _LARGEST = 1_000_000  # bytes of an assay.toml
 
@@ -57,7 +117,7 @@ _CODES = {GAIN: 0, NO_GAIN: 1, TOO_FEW: 2}
 @corpus_option
 @root_option
 @format_option
-def command(
+def tune_command(
     golden_path: Path,
     measure: str,
     matching: str | None,

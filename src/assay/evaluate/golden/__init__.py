@@ -8,9 +8,7 @@ and writes all four from a table. TREC and BEIR are queries and judgements in fi
 """
 
 from assay.evaluate.golden.format import Format
-from assay.evaluate.golden.formats import FORMATS
-from assay.evaluate.golden.loading import detect, digest, load
-from assay.evaluate.golden.problems import InvalidGolden
-from assay.evaluate.golden.saving import append, convert, save
+from assay.evaluate.golden.formats import FORMATS, append, convert, detect, digest, load, save
+from assay.evaluate.golden.nodes import InvalidGolden
 
 __all__ = ["FORMATS", "Format", "InvalidGolden", "append", "convert", "detect", "digest", "load", "save"]

@@ -9,12 +9,9 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from assay.core.golden import GoldenQuery
-from assay.evaluate.golden import yaml_lines
-from assay.evaluate.golden.files import read_head, read_text
-from assay.evaluate.golden.fitting import fit
-from assay.evaluate.golden.format import Format, Rendered
-from assay.evaluate.golden.nodes import Fields
-from assay.evaluate.golden.problems import Problems, Unreadable
+from assay.evaluate.golden import nodes as yaml_lines
+from assay.evaluate.golden.format import Format, Rendered, fit
+from assay.evaluate.golden.nodes import Fields, Problems, Unreadable, read_head, read_text
 from assay.evaluate.golden.records import Schema, read_query, record
 
 TIERS = ("easy", "medium", "hard", "exact", "concept", "multi_hop")

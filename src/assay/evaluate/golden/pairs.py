@@ -7,11 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from assay.core.golden import GoldenQuery
-from assay.evaluate.golden import json_lines
-from assay.evaluate.golden.files import read_lines, read_text, without_gz
-from assay.evaluate.golden.fitting import fit
-from assay.evaluate.golden.format import Format, Rendered
-from assay.evaluate.golden.problems import Problems, Unreadable
+from assay.evaluate.golden import nodes as json_lines
+from assay.evaluate.golden.format import Format, Rendered, fit
+from assay.evaluate.golden.nodes import Problems, Unreadable, read_lines, read_text, without_gz
 from assay.evaluate.golden.records import Schema, check_size, read_query, record
 
 SCHEMA = Schema(
@@ -47,7 +45,7 @@ def _read(path: Path, problems: Problems) -> list[GoldenQuery]:
     queries: list[GoldenQuery] = []
     for number, line in read_lines(path):
         try:
-            query = read_query(SCHEMA, json_lines.parse(line, number), path, problems)
+            query = read_query(SCHEMA, json_lines.parse_json(line, number), path, problems)
         except Unreadable as reason:
             problems.unreadable(path, reason)
         else:

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from assay.core.golden import LEVELS, Expected, GoldenQuery
-from assay.evaluate.golden.nodes import Fields, Items, Node, Scalar, spoken
-from assay.evaluate.golden.problems import Problems, Unreadable
-from assay.text.identifiers import nearest
+from assay.evaluate.golden.nodes import Fields, Items, Node, Problems, Scalar, Unreadable, spoken
+from assay.text.terms import nearest
 
 MOST_QUERIES = 200_000  # of a set in JSON lines: read in ten seconds and 200 MB; asking them takes hours
 MAX_GRADE = 100  # far above any scale in use, and 2 ** grade is still a number

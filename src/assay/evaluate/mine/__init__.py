@@ -9,12 +9,9 @@ Reading source is the caller's: a `Locator` says which definitions a text holds.
 
 from __future__ import annotations
 
-from assay.evaluate.mine.definitions import Definition, Locator
-from assay.evaluate.mine.docstrings import HELD_OUT, mine_docstrings
-from assay.evaluate.mine.documents import mine_documents
+from assay.evaluate.mine.documents import HELD_OUT, mine_docstrings, mine_documents
 from assay.evaluate.mine.history import mine_history
-from assay.evaluate.mine.mined import Mined, Options, Progress
-from assay.evaluate.mine.select import cut, sample, split
+from assay.evaluate.mine.mined import Definition, Locator, Mined, Options, Progress, cut, sample, split
 
 __all__ = [
     "HELD_OUT",

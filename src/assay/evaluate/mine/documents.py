@@ -1,20 +1,129 @@
-"""Queries from documents: a section's opening asks, the symbols the section names in backticks answer."""
+"""Golden queries from documents and doc comments of the last commit."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from assay.core.golden import Expected, GoldenQuery
-from assay.evaluate.mine import message
-from assay.evaluate.mine.definitions import Definition, Locator
-from assay.evaluate.mine.mined import LeftOut, Mined, Options, Progress
-from assay.evaluate.mine.paths import tier
-from assay.evaluate.mine.sections import Section, sections
-from assay.evaluate.mine.snapshot import Snapshot
-from assay.text.identifiers import words
+from assay.core.items import item_id
+from assay.evaluate.mine import mined as message
+from assay.evaluate.mine.mined import Definition, LeftOut, Locator, Mined, Options, Progress, role, tier
+from assay.evaluate.mine.mined import repository as repository_at
+from assay.git import Blob, Blobs
+from assay.text.terms import words
+
+_ATX = re.compile(r"#{1,6}\s+(.+?)\s*#*\s*$")
+_UNDERLINE = re.compile(r"""([=\-~^"'`+#*:.<>_])\1{2,}\s*$""")
+_FENCE = re.compile(r"\s*(```|~~~)")
+_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.S)
+# lines that are not prose: directives, fields, tables, images, badges, comments, indented code
+_NOT_PROSE = re.compile(r"\.\.(\s|$)|:[\w-]+:(\s|$)|[|!<]|\[!\[|\s{2,}\S|>>>|\$ ")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The text between two headings, without code blocks."""
+
+    heading: str
+    line: int  # of the heading, 1-based
+    text: str
+
+    @property
+    def opening(self) -> str:
+        """Its first paragraph of prose, on one line."""
+        for paragraph in re.split(r"\n\s*\n", self.text):
+            lines = [line for line in paragraph.split("\n") if line.strip()]
+            if lines and not _NOT_PROSE.match(lines[0]):
+                return " ".join(" ".join(lines).split())
+        return ""
+
+
+def sections(text: str) -> Iterator[Section]:
+    """The sections of a document that have a heading, in its order."""
+    text = text.replace("\r\n", "\n")
+    front = _FRONT_MATTER.match(text)
+    if front:
+        text = "\n" * front.group().count("\n") + text[front.end() :]
+    lines = text.split("\n")
+    code = _fenced(lines)
+    starts = [number for number in range(len(lines)) if number not in code and _heading(lines, number)]
+    for start, end in pairwise([*starts, len(lines)]):
+        body = [line for number, line in enumerate(lines[start + 1 : end], start + 1) if number not in code]
+        if body and _UNDERLINE.match(body[0]):
+            body = body[1:]
+        yield Section(_heading(lines, start), start + 1, "\n".join(body))
+
+
+def _heading(lines: list[str], number: int) -> str:
+    """The heading that a line is; empty for other lines."""
+    line = lines[number]
+    atx = _ATX.match(line)
+    if atx:
+        return atx.group(1)
+    under = lines[number + 1] if number + 1 < len(lines) else ""
+    if line.strip() and not _NOT_PROSE.match(line) and _UNDERLINE.match(under) and not _UNDERLINE.match(line):
+        return line.strip()
+    return ""
+
+
+def _fenced(lines: list[str]) -> set[int]:
+    """The lines of fenced code blocks, fences included."""
+    out: set[int] = set()
+    fence = ""
+    for number, line in enumerate(lines):
+        found = _FENCE.match(line)
+        if fence or found:
+            out.add(number)
+        if found and not fence:
+            fence = found.group(1)
+        elif found and found.group(1) == fence:
+            fence = ""
+    return out
+
+
+# The repository as its last commit has it: which definitions each source file holds.
+
+
+class Snapshot:
+    """The files of HEAD by role, and their texts."""
+
+    def __init__(self, files: list[Blob], blobs: Blobs) -> None:
+        self._files, self._blobs = files, blobs
+
+    @classmethod
+    @contextmanager
+    def open(cls, repository: Path) -> Iterator[Snapshot]:
+        git = repository_at(repository)
+        with git.blobs() as blobs:
+            yield cls(git.tree(), blobs)
+
+    def texts(self, wanted: str) -> Iterator[tuple[str, str]]:
+        """Path and text of every file in a role, by path."""
+        for file in self._files:
+            if role(file.path) == wanted:
+                yield file.path, self._blobs.text(file.id)
+
+    def definitions(
+        self, locate: Locator, options: Options, progress: Progress | None
+    ) -> Iterator[tuple[str, Definition]]:
+        """Path and definition of everything in source files, by path and line; of tests only when they are included."""
+        if progress:
+            progress.start("reading", sum(role(file.path) == "source" for file in self._files))
+        for path, text in self.texts("source"):
+            if progress:
+                progress.advance()
+            for found in sorted(locate(path, text), key=lambda d: (d.start, -d.end)):
+                if options.include_tests or not found.test:
+                    yield path, found
+
+
+# Queries from documents: a section's opening asks, the symbols the section names in backticks answer.
 
 MAX_NAMES = 8  # a section that names more is a reference or a list
 _PROSE = re.compile(r"\.(md|mdx|markdown|rst|txt)$", re.I)
@@ -108,4 +217,60 @@ def _query(path: str, section: Section, names: Names, options: Options) -> Golde
         category="document",
         tags=tuple(sorted({found.language for _, found in gold.values() if found.language})),
         notes=f"{path}:{section.line}",
+    )
+
+
+# Queries from doc comments: the first paragraph asks, the symbol it describes answers.
+
+HELD_OUT = "held-out"
+_TAG = re.compile(r"[@:\\]\w|<\w+|TODO|FIXME|XXX|\.\. |Copyright|Licen[sc]e|SPDX", re.I)
+_MARK = re.compile(r"^:(?:[ \t]|$)", re.M)  # what Sphinx's `#:` comments leave at the start of each line
+_PARAGRAPH = re.compile(r"\n\s*\n")
+
+
+def mine_docstrings(
+    repository: Path, locate: Locator, options: Options | None = None, progress: Progress | None = None
+) -> Mined:
+    """One query per documented symbol of HEAD, by path and line, and why the other documented symbols make none."""
+    options = options or Options()
+    counts: Counter[str] = Counter()
+    asked: dict[str, list[GoldenQuery]] = defaultdict(list)
+    with Snapshot.open(repository) as snapshot:
+        for path, found in snapshot.definitions(locate, options, progress):
+            if not found.doc.strip():
+                continue
+            try:
+                query = _docstring_query(path, found, options)
+            except LeftOut as reason:
+                counts[str(reason)] += 1
+                continue
+            asked[message.fingerprint(query.text)].append(query)
+    queries: dict[str, GoldenQuery] = {}  # one for a getter and its setter, and for other definitions of the same name
+    for same in asked.values():
+        # the same words about several symbols ask for none of them
+        if len({query.id for query in same}) == 1:
+            queries.setdefault(same[0].id, same[0])
+        else:
+            counts["duplicate text"] += len(same)
+    return Mined(list(queries.values())[: options.limit or None], dict(sorted(counts.items())))
+
+
+def _docstring_query(path: str, found: Definition, options: Options) -> GoldenQuery:
+    """The query a documented symbol makes."""
+    paragraph = _PARAGRAPH.split(_MARK.sub("", found.doc).strip(), maxsplit=1)[0]
+    text = message.tidy(" ".join(paragraph.split()))
+    if _TAG.match(text):
+        raise LeftOut("starts with a tag")
+    if options.strip_names:
+        text = message.without_names(text, [found.symbol], [path])
+    message.require_words(text, options.min_words)
+    where = item_id(path, found.symbol)
+    return GoldenQuery(
+        id=where,
+        text=text,
+        expected=(Expected(found.symbol), Expected(path, "file")),
+        tier="easy",
+        category="docstring",
+        tags=(found.language, HELD_OUT) if options.held_out else (found.language,),
+        notes=f"hide the doc comment of {where} from the index" if options.held_out else f"{path}:{found.start}",
     )

@@ -5,12 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from assay.evaluate.report.data import Comparison, Metrics, Pair, Statistic, lower_is_better, measured, primary_metric
-from assay.evaluate.report.markup import Child, Markup, element, join
 from assay.evaluate.report.overview import definitions, figure, warning_list
 from assay.evaluate.report.plots import Change, Effect, difference_bars, forest, slopes, verdict
-from assay.evaluate.report.tables import Column, bounded_rows, filters, framed_table, number_column, table
-from assay.evaluate.report.wording import decimal, exact, known, probability, shortened, signed, whole
-from assay.text.counting import counted
+from assay.html.elements import (
+    Child,
+    Column,
+    Markup,
+    bounded_rows,
+    decimal,
+    element,
+    exact,
+    filters,
+    framed_table,
+    join,
+    known,
+    number_column,
+    probability,
+    shortened,
+    signed,
+    table,
+    whole,
+)
+from assay.text.display import counted
 
 _KINDS = ("Regression", "Loss", "Win", "Draw")  # in the order of attention
 _SIGNIFICANT = 0.05

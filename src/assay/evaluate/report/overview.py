@@ -5,12 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from assay.evaluate.report.data import Group, Spread, Summary, cut_off, family, main_metrics, measured
-from assay.evaluate.report.distributions import latency_bins, rank_bins, unit_bins
-from assay.evaluate.report.markup import Child, Markup, element
-from assay.evaluate.report.plots import Mark, categories, histogram, interval
-from assay.evaluate.report.tables import Column, meter, number_column, table, within
-from assay.evaluate.report.wording import decimal, exact, known, milliseconds, moment, shortened, whole
-from assay.text.counting import counted
+from assay.evaluate.report.plots import Mark, categories, histogram, interval, latency_bins, rank_bins, unit_bins
+from assay.html.elements import (
+    Child,
+    Column,
+    Markup,
+    decimal,
+    element,
+    exact,
+    known,
+    meter,
+    milliseconds,
+    moment,
+    number_column,
+    shortened,
+    table,
+    whole,
+    within,
+)
+from assay.text.display import counted
 
 _MEANING = {
     "P": "share of the first {k} results that was expected",

@@ -6,17 +6,10 @@ from typing import Any
 
 from assay.evaluate.report.comparison import comparison_section
 from assay.evaluate.report.data import Comparison, Summary, read
-from assay.evaluate.report.document import Drawn, contents, page
-from assay.evaluate.report.markup import Markup, element, join
-from assay.evaluate.report.outcomes import judged_queries
-from assay.evaluate.report.overview import (
-    breakdown_section,
-    distribution_section,
-    header,
-    notices,
-    summary_section,
-)
-from assay.evaluate.report.queries import failure_section, query_section
+from assay.evaluate.report.overview import breakdown_section, distribution_section, header, notices, summary_section
+from assay.evaluate.report.queries import failure_section, judged_queries, query_section
+from assay.html.document import Drawn, contents, page
+from assay.html.elements import Markup, element, join
 
 _TITLES = {
     "summary": "Summary",

@@ -7,11 +7,20 @@ Pure functions of float arrays. NaN is "not measured", left out (pairwise) and c
 The same input gives the same output, whatever the order of the queries. docs/guides/statistics.md says how to read the numbers.
 """
 
-from assay.evaluate.statistics.bootstrap import RESAMPLES, Interval, mean_interval
-from assay.evaluate.statistics.describe import Latency, Summary, latency, summary
-from assay.evaluate.statistics.pairing import Paired, paired
-from assay.evaluate.statistics.power import ASSUMED_SD, detectable, detectable_before, queries_needed
-from assay.evaluate.statistics.significance import holm, randomisation, student_t, wilcoxon
+from assay.evaluate.statistics.intervals import (
+    ASSUMED_SD,
+    RESAMPLES,
+    Interval,
+    Latency,
+    Summary,
+    detectable,
+    detectable_before,
+    latency,
+    mean_interval,
+    queries_needed,
+    summary,
+)
+from assay.evaluate.statistics.tests import Paired, holm, paired, randomisation, student_t, wilcoxon
 
 __all__ = [
     "ASSUMED_SD",

@@ -15,7 +15,7 @@ from pathlib import Path
 from assay.config import trust
 from assay.errors import AssayError
 from assay.evaluate.systems.protocol import Base, System, SystemDied, SystemFailed, folder_of
-from assay.text.identifiers import nearest
+from assay.text.terms import nearest
 
 __all__ = ["KINDS", "Base", "System", "SystemDied", "SystemFailed", "folder_of", "open_system", "reaches_out"]
 

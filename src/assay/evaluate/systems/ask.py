@@ -10,14 +10,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from assay.answer.answering import PASSAGES, answered
-from assay.answer.resolving import resolves
-from assay.core.hits import Answer, Citation, Response
+from assay.answer.answering import PASSAGES, answered, resolves
+from assay.config.configuration import AskSettings, SearchSettings, ask_settings, load
+from assay.core.golden import Answer, Citation, Response
 from assay.errors import AssayError
 from assay.evaluate.systems.assay import reading
 from assay.evaluate.systems.protocol import SystemFailed, finished, folder_of
 from assay.evaluate.systems.search import SearchSystem, hit, said
-from assay.retrieve.configuration import AskSettings, SearchSettings, ask_settings, load
 
 
 class AskSystem(SearchSystem):

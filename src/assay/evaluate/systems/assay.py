@@ -19,21 +19,19 @@ from pathlib import Path
 from typing import Any
 
 from assay import __version__
-from assay.core.hits import Hit, Response, Stage
+from assay.config.configuration import Configuration, load
+from assay.core.golden import Hit, Response, Stage
 from assay.errors import AssayError
 from assay.evaluate.systems.protocol import Base, SystemDied, finished, folder_of
 from assay.evaluate.verify import Inventory
-from assay.retrieve.configuration import Configuration, load
-from assay.retrieve.engine import Engine
-from assay.retrieve.equivalence import EquivalenceClass
-from assay.retrieve.order import highest
-from assay.retrieve.profile import DEFAULT, PROFILES, Profile
-from assay.retrieve.ranking import Ranking
-from assay.retrieve.settings import changed, flat, numbers
+from assay.rank.engine import Engine
+from assay.rank.profile import DEFAULT, PROFILES, Profile, changed, flat, numbers
+from assay.rank.ranking import Ranking, highest
+from assay.rank.signals.classes import EquivalenceClass
+from assay.store.caches import key_of
 from assay.store.history import History
 from assay.store.index import Index, NoIndex, UnusableIndex
 from assay.store.layout import Home
-from assay.store.pack_cache import key_of
 
 _TRACE = 300  # results of a stage kept for `eval diagnose`
 

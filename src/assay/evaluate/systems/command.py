@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from assay.core.hits import Response
+from assay.core.golden import Response
 from assay.errors import AssayError
 from assay.evaluate.systems.protocol import (
     OUTPUT_LIMIT,

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 from urllib.request import OpenerDirector, ProxyHandler, Request, build_opener
 
 from assay.config.servers import is_loopback
-from assay.core.hits import Response
+from assay.core.golden import Response
 from assay.errors import AssayError
 from assay.evaluate.systems.protocol import (
     OUTPUT_LIMIT,

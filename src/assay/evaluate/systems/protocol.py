@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from assay.core.hits import Response
+from assay.core.golden import Response
 from assay.errors import AssayError
 
 OUTPUT_LIMIT = 64 << 20  # bytes of one answer; a retriever that prints more is broken

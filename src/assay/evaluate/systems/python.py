@@ -17,11 +17,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from assay.core.hits import Response
+from assay.core.golden import Response
 from assay.errors import AssayError
 from assay.evaluate.systems.protocol import Base, SystemDied, SystemFailed, finished, one_line
 from assay.evaluate.systems.shape import response
-from assay.text.identifiers import nearest
+from assay.text.terms import nearest
 
 # What callables name the number of results they are asked for; a second parameter without a default is taken for it too.
 _COUNTS = ("k", "top_k", "topk", "n", "limit", "size", "num_results", "max_results")

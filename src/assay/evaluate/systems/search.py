@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from assay import __version__
-from assay.core.hits import Hit, Response
+from assay.config.configuration import AskSettings, SearchSettings, load, search_settings
+from assay.core.golden import Hit, Response
 from assay.core.progress import Progress
 from assay.errors import AssayError
 from assay.evaluate.systems.assay import digest, fingerprint, reading
 from assay.evaluate.systems.protocol import Base, SystemDied, SystemFailed, finished, folder_of
-from assay.retrieve.configuration import AskSettings, SearchSettings, load, search_settings
-from assay.retrieve.found import Found
-from assay.searching import Searcher, prepare
+from assay.search.search import Found
+from assay.search.service import Searcher, prepare
 from assay.store.index import Index
 from assay.store.layout import Home
 from assay.text.chunk import parse

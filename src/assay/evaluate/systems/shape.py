@@ -11,7 +11,7 @@ from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
-from assay.core.hits import Answer, Citation, Hit, Response, Stage
+from assay.core.golden import Answer, Citation, Hit, Response, Stage
 from assay.evaluate.systems.protocol import SystemFailed, one_line
 
 # Where the list of results is, and what each fact of a result may be called; the first name that is there counts.

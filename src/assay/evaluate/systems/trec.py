@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from assay.core.hits import Response
+from assay.core.golden import Response
 from assay.errors import AssayError
 from assay.evaluate.systems.protocol import Base
 from assay.evaluate.systems.shape import named

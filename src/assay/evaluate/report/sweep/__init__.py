@@ -3,6 +3,6 @@
 Drawn from the comparison report that `eval sweep` writes, with the tables, scales and style of the report of a run.
 """
 
-from assay.evaluate.report.sweep.page import render
+from assay.evaluate.report.sweep.tables import render
 
 __all__ = ["render"]

@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from assay.evaluate.report.drawing import CHARACTER, WIDTH, label, svg, x_axis, y_axis
-from assay.evaluate.report.markup import Markup, element
-from assay.evaluate.report.scales import Scale, power_ticks, round_ticks
-from assay.evaluate.report.wording import decimal, known, shortened
+from assay.html.elements import Markup, decimal, element, known, shortened
+from assay.html.plots import CHARACTER, WIDTH, Scale, label, power_ticks, round_ticks, svg, x_axis, y_axis
 
 WIDE = 860  # of the plot that is looked at first
 _LEFT = 44

@@ -1,0 +1,319 @@
+"""Commands that write and check golden sets: create, convert, verify."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import click
+
+from assay.cli.common import echo, find_root, format_option, print_json
+from assay.cli.evaluation.common import echo_warnings, root_option
+from assay.cli.evaluation.mine import inventories
+from assay.core.golden import Expected, GoldenQuery, Hit
+from assay.errors import AssayError
+from assay.evaluate.golden import FORMATS, append, convert, load
+from assay.evaluate.matching import matcher_for
+from assay.evaluate.systems import System, SystemFailed, open_system
+from assay.evaluate.verify import verify
+
+_RESULTS = 10
+
+
+@click.command("create")
+@click.option(
+    "--golden",
+    "path",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="The golden set to add to; made if it does not exist.",
+)
+@click.option(
+    "--set-format",
+    type=click.Choice(list(FORMATS)),
+    help="The format of a new set. Default: by the path and what is expected.",
+)
+@click.option("--question", metavar="TEXT", help="The question. With it nothing is asked interactively.")
+@click.option("--expect-symbol", multiple=True, metavar="NAME", help="An expected symbol; may be given several times.")
+@click.option("--expect-file", multiple=True, metavar="PATH", help="An expected file; may be given several times.")
+@click.option("--expect-doc", multiple=True, metavar="ID", help="An expected document; may be given several times.")
+@click.option("--expect-chunk", multiple=True, metavar="ID", help="An expected chunk; may be given several times.")
+@click.option("--negative", is_flag=True, help="Nothing answers it: the right answer is a refusal.")
+@click.option("--id", "identity", metavar="ID", help="Default: made from the question.")
+@click.option("--tier", default="", help="easy, medium or hard.")
+@click.option("--category", default="", help="What kind of question it is.")
+@click.option(
+    "--tag",
+    "tags",
+    multiple=True,
+    help="A tag; may be given several times. `critical` makes a gate fail when the query breaks.",
+)
+@click.option("--notes", default="", help="Why this query was made.")
+@click.option("--answer", default="", help="An expected answer, for people.")
+@click.option(
+    "--system", "spec", default="assay", show_default=True, metavar="SPEC", help="Where to search while you write."
+)
+@root_option
+@format_option
+def create_command(
+    path: Path,
+    set_format: str | None,
+    question: str | None,
+    expect_symbol: tuple[str, ...],
+    expect_file: tuple[str, ...],
+    expect_doc: tuple[str, ...],
+    expect_chunk: tuple[str, ...],
+    negative: bool,
+    identity: str | None,
+    tier: str,
+    category: str,
+    tags: tuple[str, ...],
+    notes: str,
+    answer: str,
+    spec: str,
+    root: Path | None,
+    form: str,
+) -> None:
+    """Add a query to a golden set: type a question, see what a search finds, pick what is expected.
+
+    With --question and --expect-… everything is taken from the options. The set is validated before it is replaced, in one step.
+    """
+    where = find_root(root)
+    if question is not None:
+        given = {"symbol": expect_symbol, "file": expect_file, "doc": expect_doc, "chunk": expect_chunk}
+        expected = tuple(Expected(name, level) for level, names in given.items() for name in names)
+        if negative == bool(expected):
+            raise AssayError(
+                "give either what is expected (--expect-symbol, --expect-file, --expect-doc, --expect-chunk) or --negative"
+            )
+        query = GoldenQuery(
+            identity or new_id(question, _ids(path)), question, expected, negative, tier, category, tags, notes, answer
+        )
+        _add(query, path, set_format, form)
+        return
+    system = _searcher(spec, where)
+    try:
+        while True:
+            asked = _interview(system, path)
+            if asked is None:
+                return
+            _add(asked, path, set_format, form)
+            if not click.confirm("another?", default=True):
+                return
+    finally:
+        if system is not None:
+            system.close()  # fmt: skip
+
+
+def _add(query: GoldenQuery, path: Path, set_format: str | None, form: str) -> None:
+    lost = append(query, path, set_format)
+    if form == "json":
+        print_json({"id": query.id, "golden": str(path), "lost": lost})
+        return
+    echo(f"added {query.id} to {path}")
+    for line in lost:
+        echo(f"lost: {line}", err=True)
+
+
+def _searcher(spec: str, root: Path) -> System | None:
+    """The system to search with; without it names are typed."""
+    try:
+        system = open_system(spec, root=root)
+        system.describe()
+        return system
+    except AssayError as error:
+        echo(f"no search while you write: {error}", err=True)
+        return None
+
+
+def _interview(system: System | None, path: Path) -> GoldenQuery | None:
+    """Asks for one query; None when the person has had enough."""
+    question = click.prompt("question (empty to stop)", default="", show_default=False).strip()
+    if not question:
+        return None
+    expected = _pick(system, question)
+    identity = click.prompt("id", default=new_id(question, _ids(path)))
+    tier = click.prompt(
+        "tier", default="easy" if len(expected) < 2 else "medium", type=click.Choice(["easy", "medium", "hard"])
+    )
+    category = click.prompt("category", default="", show_default=False)
+    notes = click.prompt("notes: why this query", default="", show_default=False)
+    return GoldenQuery(identity, question, tuple(expected), not expected, tier, category, notes=notes)
+
+
+def _pick(system: System | None, question: str) -> list[Expected]:
+    """Search results to choose from, again and again, until what is expected is named; nothing means it should be refused."""
+    picked: list[Expected] = []
+    shown = _search(system, question)
+    while True:
+        typed = click.prompt(
+            "expected: numbers, names (file:PATH, doc:ID, chunk:ID), /other words to search, - if nothing answers it, empty when done",
+            default="",
+            show_default=False,
+        ).strip()
+        if typed.startswith("/"):
+            shown = _search(system, typed[1:])
+        elif typed == "-":
+            return []
+        elif typed:
+            for one in _chosen(typed.replace(",", " ").split(), shown):
+                if one not in picked:
+                    picked.append(one)
+            echo("  so far: " + (", ".join(one.name for one in picked) or "nothing"))
+        elif picked:
+            return picked
+        else:
+            echo("  nothing is expected yet; type - if the right answer is a refusal")
+
+
+def _search(system: System | None, text: str) -> Sequence[Hit]:
+    if system is None:
+        return ()
+    try:
+        hits = system.retrieve(text, _RESULTS).hits
+    except SystemFailed as error:
+        echo(f"  the search failed: {error}", err=True)
+        return ()
+    for number, hit in enumerate(hits, 1):
+        place = f"  {hit.path}:{hit.start}" if hit.path and hit.start else f"  {hit.path}"
+        echo(f"  {number:2}  {hit.symbol or hit.id}{place if hit.path else ''}")
+    if not hits:
+        echo("  nothing found")
+    return hits
+
+
+def _chosen(typed: Iterable[str], shown: Sequence[Hit]) -> list[Expected]:
+    found = []
+    for one in typed:
+        if one.isdigit():
+            if not 1 <= int(one) <= len(shown):
+                echo(f"  there is no result {one}")
+                continue
+            hit = shown[int(one) - 1]
+            level = "symbol" if hit.symbol else "file" if hit.path == hit.id else "chunk"
+            found.append(Expected(hit.symbol or hit.id, level))
+        else:
+            level, colon, name = one.partition(":")
+            named = colon and level in ("file", "doc", "chunk") and name
+            found.append(Expected(name, level) if named else Expected(one))
+    return found
+
+
+def new_id(question: str, taken: set[str]) -> str:
+    """An id from the first words of the question, unlike any there is."""
+    base = "-".join(re.findall(r"[a-z0-9]+", question.lower())[:6]) or "query"
+    identity, number = base, 1
+    while identity in taken:
+        number += 1
+        identity = f"{base}-{number}"
+    return identity
+
+
+def _ids(path: Path) -> set[str]:
+    if not path.exists() or (path.is_file() and not path.stat().st_size):
+        return set()
+    try:
+        return {query.id for query in load(path).queries}
+    except AssayError:
+        return set()  # adding to it will say what is wrong
+
+
+# `assay eval convert`.
+
+
+@click.command("convert")
+@click.argument("source", type=click.Path(path_type=Path))
+@click.argument("target", type=click.Path(path_type=Path))
+@click.option("--to", "to", type=click.Choice(list(FORMATS)), required=True, help="The format to write.")
+@click.option(
+    "--from", "given", type=click.Choice(list(FORMATS)), help="The format of SOURCE, where it should not be detected."
+)
+@format_option
+def convert_command(source: Path, target: Path, to: str, given: str | None, form: str) -> None:
+    """Write the golden set SOURCE to TARGET in another format, and say what that format cannot hold."""
+    lost = convert(source, target, to, given)
+    if form == "json":
+        print_json({"source": str(source), "target": str(target), "format": to, "lost": lost})
+        return
+    echo(f"wrote {target} ({to})")
+    for line in lost:
+        echo(f"lost: {line}", err=True)
+
+
+# `assay eval verify`.
+
+
+@click.command("verify")
+@click.option(
+    "--golden",
+    "golden_path",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="The golden set: a file or a folder, any format.",
+)
+@click.option("--matching", metavar="NAME", help="The matcher the set is meant for. Default: by the set.")
+@click.option(
+    "--corpus",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    metavar="DIR",
+    help="A folder with one indexed repository in each sub-folder, for sets over several.",
+)
+@click.option(
+    "--items",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Everything that can be retrieved, where that is not our index: one id per line, or JSON objects as systems return them.",
+)
+@root_option
+@format_option
+def verify_command(
+    golden_path: Path, matching: str | None, corpus: Path | None, items: Path | None, root: Path | None, form: str
+) -> None:
+    """Does everything a golden set expects exist? What does not can never be found, and looks like a loss of the ranking.
+
+    Symbols are looked up in the index, files in the folder, documents of a BEIR set in its corpus. Exit code 1 when something is missing.
+    """
+    golden = load(golden_path)
+    chosen = matcher_for(golden, matching)
+    known = inventories(golden, find_root(root), corpus, items)
+    missing, checked, skipped = verify(golden.queries, known, chosen)
+    if not checked and skipped:
+        raise AssayError(
+            f"{golden_path}: nothing here says what exists at level {', '.join(golden.levels)}. "
+            "Make an index with `assay index`, or give --items FILE with all that can be retrieved."
+        )
+    if form == "json":
+        print_json(
+            {
+                "golden": str(golden_path),
+                "format": golden.format,
+                "queries": len(golden.queries),
+                "checked": checked,
+                "not_checkable": skipped,
+                "missing": [
+                    {
+                        "query": m.query.id,
+                        "tier": m.query.tier,
+                        "text": m.query.text,
+                        "expected": m.expected.name,
+                        "level": m.expected.level,
+                        "where": m.query.where,
+                        "nearest": list(m.near),
+                    }
+                    for m in missing
+                ],
+                "warnings": list(golden.warnings),
+            }
+        )
+    else:
+        for one in missing:
+            echo(str(one))
+        note = f" ({skipped} more cannot be checked here)" if skipped else ""
+        echo(
+            f"{golden.format}: {len(golden.queries)} queries, {checked} expectations checked, {len(missing)} missing{note}"
+        )
+        echo_warnings(golden.warnings)
+    raise click.exceptions.Exit(1 if missing else 0)  # fmt: skip

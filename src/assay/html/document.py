@@ -1,0 +1,58 @@
+"""The document around a report: everything it needs is in it, and nothing else can run or be fetched."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+
+from assay.html.elements import Markup, element, join
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """A report without the document around it."""
+
+    title: str
+    header: Markup
+    contents: Markup | None
+    main: Markup
+
+
+def page(drawn: Drawn) -> str:
+    """A report as a document of its own."""
+    return document(
+        drawn.title,
+        element("a", "Skip to the results", href="#results", class_="skip"),
+        drawn.header,
+        drawn.contents,
+        element("main", drawn.main, id="results"),
+        element("footer", "Written by assay. Hover over a mark of a plot for its value."),
+    )
+
+
+def contents(titles: Mapping[str, str]) -> Markup | None:
+    """Links to the sections of these ids, where there are several."""
+    links = [element("a", title, href=f"#{name}") for name, title in titles.items()]
+    return element("nav", links, aria_label="Sections") if len(links) > 1 else None
+
+
+def document(title: str, *body: Markup | None) -> str:
+    """The document around the body, with its style, its script and the policy that allows no other."""
+    style, script = (Markup(files(__package__).joinpath(name).read_text("utf-8")) for name in ("page.css", "page.js"))
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:"
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("link", rel="icon", href="data:,"),
+        element("title", title),
+        element("style", style),
+    )
+    page = element("html", head, element("body", *body, element("script", script)), lang="en")
+    return join([Markup("<!doctype html>\n"), page, Markup("\n")])

@@ -1,0 +1,127 @@
+"""Full index: parse every file, resolve all references, write a new generation."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from pathlib import Path
+
+import numpy as np
+
+from assay.core.items import EDGE_TYPES, PROVENANCES
+from assay.core.progress import Progress, Report
+from assay.index import facts as F
+from assay.index.file import File
+from assay.index.parse import ParseCache, Parsed, parse_files
+from assay.index.resolve.parallel import resolve_all
+from assay.index.rows import accept, add_items, file_row, finish, read_configs, symbol_rows, with_counts
+from assay.index.scan import Scan, is_test_path
+from assay.index.table import FullTable
+from assay.store import catalogue as C
+from assay.store import columns as K
+from assay.store import edges as E
+from assay.store import postings as P
+from assay.store.index import Index
+from assay.store.layout import Home
+
+_PROVENANCE = {name: code for code, name in enumerate(PROVENANCES)}
+
+
+ImportedRow = tuple[str, str, str, str, float, int, str, bytes]
+
+
+def known_imports(previous: Index | None) -> list[ImportedRow]:
+    """What was merged into the last index: it outlives a rebuild, but not damage."""
+    try:
+        return imported_rows(previous.catalogue) if previous is not None else []
+    except sqlite3.DatabaseError:
+        return []
+
+
+def imported_rows(catalogue: C.Catalogue) -> list[ImportedRow]:
+    return catalogue.connection.execute("SELECT * FROM imported").fetchall()
+
+
+def imported_edges(rows: list[ImportedRow], numbers: dict[str, int], files: dict[str, C.FileRow]) -> E.Array:
+    out = []
+    for source, target, kind, provenance, confidence, line, path, digest in rows:
+        file = files.get(path)
+        if file and file.hash == digest and source in numbers and target in numbers:
+            out.append(
+                (
+                    numbers[source],
+                    numbers[target],
+                    EDGE_TYPES[kind].code,
+                    _PROVENANCE[provenance],
+                    confidence,
+                    line,
+                    -file.number,
+                )
+            )
+    return E.from_rows(out)
+
+
+# Indexing from scratch.
+
+
+def build(
+    root: Path, home: Home, found: Scan, cache: ParseCache, progress: Progress, imported: list[ImportedRow]
+) -> tuple[Report, list[Parsed]]:
+    """Parses (or recalls) every file, resolves all of them, writes a new generation. Documents are read along and given back."""
+    report = Report("full", skipped=dict(found.skipped), problems=dict(found.problems))
+    indexed_at = time.time_ns()
+    started = time.monotonic()
+    configs = read_configs(root, found)
+    with home.new_generation() as folder:
+        catalogue = C.Catalogue.create(folder / C.NAME)
+        files: dict[str, File] = {}
+        rows: dict[str, C.FileRow] = {}
+        numbers: dict[str, int] = {}
+        words: list[P.Words] = []
+        columns: list[K.Array] = []
+        documents: list[Parsed] = []
+        everything = {**found.files, **found.documents}
+        progress.start("parsing", len(everything))
+        largest_first = sorted(everything, key=lambda path: (-everything[path].size, path))
+        for parsed in parse_files(root, largest_first, cache, progress.advance):
+            if parsed.path in found.documents:
+                documents.append(parsed)
+                continue
+            if not accept(parsed, report) or parsed.extracted is None:
+                continue
+            file = File(parsed.path, F.decode_facts(parsed.extracted.facts), is_test_path(parsed.path))
+            files[parsed.path] = file
+            rows[parsed.path] = file_row(len(rows) + 1, parsed, file, found)
+            fresh = symbol_rows(file, rows[parsed.path].number, numbers, len(numbers) + 1)
+            words += add_items(catalogue, fresh, parsed.path, parsed.extracted)
+            columns.append(K.described(fresh))
+        digests: dict[str, str] = {}
+
+        def write_what_needs_no_edges() -> None:
+            digests.update(words=P.joined(words).write(folder), columns=K.Columns.of(columns).write(folder))
+            words.clear()
+            catalogue.add_indexes()
+            cache.prune()
+
+        progress.start("resolving", len(files))
+        table = FullTable(files, configs)
+        done = resolve_all(
+            table,
+            sorted(files),
+            numbers,
+            {path: row.number for path, row in rows.items()},
+            progress.advance,
+            write_what_needs_no_edges,
+        )
+        done.dependencies.save(folder)
+        report.problems |= done.problems
+        report.files = report.parsed = report.resolved = len(files)
+        catalogue.add_files(with_counts(row, done.calls[path]) for path, row in rows.items())
+        catalogue.add_externals(enumerate(done.externals, 1))
+        carried = [
+            row for row in imported if row[6] in rows and rows[row[6]].hash == row[7]
+        ]  # as long as their file is unchanged
+        catalogue.add_imported(carried)
+        edges = np.concatenate([done.edges, imported_edges(carried, numbers, rows)])
+        finish(folder, catalogue, edges, digests, found, configs, report, indexed_at, started)
+    return report, documents

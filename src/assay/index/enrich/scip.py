@@ -1,0 +1,331 @@
+"""Merging a SCIP index: what a compiler knows about references becomes edges of provenance `scip`.
+
+SCIP names symbols its own way; ours are found by where they are defined. An edge lives as long as the file it was read from is unchanged.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from assay.core.items import CALLABLE_KINDS
+from assay.errors import AssayError
+from assay.index.build import ImportedRow, imported_edges, imported_rows
+from assay.index.rows import seal
+from assay.store import catalogue as C
+from assay.store import edges as E
+from assay.store.index import Index
+from assay.store.layout import Home
+from assay.system.files import read_regular
+
+
+class Malformed(ValueError):
+    """The bytes are not a protobuf message."""
+
+
+def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Each field of a message in order: varints and fixed widths as int, everything with a length as bytes."""
+    at, end = 0, len(data)
+    while at < end:
+        tag, at = _varint(data, at)
+        number, wire = tag >> 3, tag & 7
+        if number == 0:
+            raise Malformed("field number 0")
+        if wire == 0:
+            value, at = _varint(data, at)
+            yield number, value
+        elif wire == 2:
+            length, at = _varint(data, at)
+            if at + length > end:
+                raise Malformed("a field runs past the end")
+            yield number, data[at : at + length]
+            at += length
+        elif wire in (1, 5):
+            width = 8 if wire == 1 else 4
+            if at + width > end:
+                raise Malformed("a field runs past the end")
+            yield number, int.from_bytes(data[at : at + width], "little")
+            at += width
+        else:
+            raise Malformed(f"unknown wire type {wire}")
+
+
+def packed(data: int | bytes, most: int) -> list[int]:
+    """The first values, at most `most`, of a repeated integer field, packed or a single value."""
+    if isinstance(data, int):
+        return [data][:most]
+    out: list[int] = []
+    at = 0
+    while at < len(data) and len(out) < most:
+        value, at = _varint(data, at)
+        out.append(value)
+    return out
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        if at >= len(data) or shift > 63:
+            raise Malformed("a number runs past the end")
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+
+
+# Merging a SCIP index: what a compiler knows about references becomes edges of provenance `scip`.
+
+# field numbers of scip.proto
+_INDEX_DOCUMENTS, _DOCUMENT_PATH, _DOCUMENT_OCCURRENCES, _DOCUMENT_SYMBOLS = 2, 1, 2, 3
+_OCCURRENCE_RANGE, _OCCURRENCE_SYMBOL, _OCCURRENCE_ROLES = 1, 2, 3
+_SYMBOL_NAME, _SYMBOL_RELATIONSHIPS = 1, 4
+_RELATIONSHIP_SYMBOL, _RELATIONSHIP_IMPLEMENTATION = 1, 3
+_ROLE_DEFINITION, _ROLE_IMPORT = 1, 2
+
+CONFIDENCE = 1.0
+_LARGEST = 512_000_000  # bytes of a SCIP file
+_MOST_OCCURRENCES = 5_000_000  # of all documents: 600 MB at worst
+_LONGEST_SYMBOL = 2_000  # characters; SCIP's own are a few hundred
+_LAST_LINE, _LAST_ROLE = 2**31 - 2, 2**31 - 1  # what scip.proto holds in an int32
+_RANGE = 4  # numbers that say where an occurrence is
+# begins where a name begins, so that a search takes linear time
+_DESCRIPTOR = re.compile(r"((?<![\w$+-])[\w$+-]+|`[^`]*`)(?:\(\w*\)\.|[#./:!])?$|(?<![\w$+-])([\w$+-]+)\(\w*\)\.$")
+
+
+@dataclass(slots=True)
+class Merged:
+    """What came of a SCIP file."""
+
+    documents: int = 0
+    edges: int = 0
+    new_edges: int = 0  # pairs no other provenance had found
+    missing: list[str] = field(default_factory=list)  # documents that are not in the index
+
+
+@dataclass(slots=True)
+class _Document:
+    path: str
+    occurrences: list[tuple[int, str, int]]  # line, symbol, roles
+    implementations: list[tuple[str, str]]
+
+
+def merge(root: Path, home: Home, file: Path) -> Merged:
+    """Adds the edges of a SCIP file to a new generation of the index, in place of what was merged for its documents before."""
+    documents = _read(file)
+    Index.open(root, home).close()  # nothing is made where there is no index
+    with home.writing():
+        index = Index.open(root, home)
+        try:
+            return _merge(home, index, documents)
+        finally:
+            index.close()
+
+
+def _merge(home: Home, index: Index, documents: list[_Document]) -> Merged:
+    merged = Merged(documents=len(documents), missing=[d.path for d in documents if d.path not in index.files])
+    rows = _edges(index, [d for d in documents if d.path in index.files])
+    merged.edges = len(rows)
+    connection = index.catalogue.connection
+    numbers = dict(connection.execute("SELECT id, number FROM symbols").fetchall())
+    known = {(int(e["source"]), int(e["target"])) for e in index.edges.all if e["file"] > 0}
+    merged.new_edges = sum((numbers[row[0]], numbers[row[1]]) not in known for row in rows)
+    with home.new_generation() as folder:
+        for path in index.folder.iterdir():
+            shutil.copyfile(path, folder / path.name)
+        catalogue = C.Catalogue.edit(folder / C.NAME)
+        catalogue.connection.executemany(
+            "DELETE FROM imported WHERE provenance = 'scip' AND path = ?", [(d.path,) for d in documents]
+        )
+        catalogue.add_imported(rows)
+        imported = imported_edges(imported_rows(catalogue), numbers, index.files)
+        edges = np.concatenate([index.edges.all[index.edges.all["file"] > 0], imported])
+        catalogue.set_meta({"edges": E.write(folder, edges)})
+        catalogue.finish()
+        seal(folder / C.NAME)
+    return merged
+
+
+def _read(file: Path) -> list[_Document]:
+    try:
+        data = read_regular(file, _LARGEST)
+    except OSError as error:
+        raise AssayError(f"{file}: cannot be read ({error.strerror or error})") from None
+    documents: list[_Document] = []
+    symbols: dict[str, str] = {}  # each is named often and kept once
+    occurrences = 0
+    try:
+        for number, value in fields(data):
+            if number == _INDEX_DOCUMENTS and isinstance(value, bytes):
+                documents.append(_document(value, symbols))
+                occurrences += len(documents[-1].occurrences) + len(documents[-1].implementations) + 1
+                if occurrences > _MOST_OCCURRENCES:
+                    raise AssayError(
+                        f"{file}: more than {_MOST_OCCURRENCES:,} occurrences, which is the most that is read; "
+                        "make an index of each part of the repository and merge them one by one"
+                    )
+    except (Malformed, UnicodeDecodeError) as error:
+        raise AssayError(
+            f"{file}: not a SCIP index ({error}). Make one with a SCIP indexer such as scip-python or scip-typescript"
+        ) from None
+    if not documents:
+        raise AssayError(f"{file}: holds no documents; is it a SCIP index?")
+    return documents
+
+
+def _document(data: bytes, symbols: dict[str, str]) -> _Document:
+    out = _Document("", [], [])
+    for number, value in fields(data):
+        if not isinstance(value, bytes):
+            continue
+        if number == _DOCUMENT_PATH:
+            out.path = value.decode()
+        elif number == _DOCUMENT_OCCURRENCES:
+            place: list[int] = []
+            symbol, roles = "", 0
+            for inner, content in fields(value):
+                if inner == _OCCURRENCE_RANGE:
+                    place += packed(content, _RANGE - len(place))
+                elif inner == _OCCURRENCE_SYMBOL and isinstance(content, bytes):
+                    symbol = content.decode()
+                elif inner == _OCCURRENCE_ROLES and isinstance(content, int):
+                    roles = content
+            if symbol and place and len(symbol) <= _LONGEST_SYMBOL:
+                if place[0] > _LAST_LINE or roles > _LAST_ROLE:
+                    raise Malformed("a number is too large")
+                if len(out.occurrences) > _MOST_OCCURRENCES:
+                    raise Malformed(f"more than {_MOST_OCCURRENCES:,} occurrences in a document")
+                out.occurrences.append((place[0] + 1, symbols.setdefault(symbol, symbol), roles))
+        elif number == _DOCUMENT_SYMBOLS:
+            out.implementations += _implementations(value)
+    return out
+
+
+def _implementations(data: bytes) -> list[tuple[str, str]]:
+    name, related = "", []
+    for number, value in fields(data):
+        if number == _SYMBOL_NAME and isinstance(value, bytes):
+            name = value.decode()
+        elif number == _SYMBOL_RELATIONSHIPS and isinstance(value, bytes):
+            parts = dict(fields(value))
+            target = parts.get(_RELATIONSHIP_SYMBOL)
+            if parts.get(_RELATIONSHIP_IMPLEMENTATION) and isinstance(target, bytes):
+                related.append(target.decode())
+    return [(name, target) for target in related]
+
+
+def _edges(index: Index, documents: list[_Document]) -> list[ImportedRow]:
+    """Definitions first, to know which item each SCIP symbol is; then every other occurrence is an edge from the item around it."""
+    spans = _Spans(index)
+    items: dict[str, C.SymbolRow] = {}
+    for document in documents:
+        for line, symbol, roles in document.occurrences:
+            if roles & _ROLE_DEFINITION and not symbol.startswith("local "):
+                item = spans.defined(document.path, line, _last_name(symbol))
+                if item is not None:
+                    items[_key(symbol, document)] = item
+    out: dict[tuple[str, str, str], ImportedRow] = {}
+    for document in documents:
+        digest = index.files[document.path].hash
+
+        def add(
+            source: C.SymbolRow,
+            target: C.SymbolRow,
+            kind: str,
+            line: int,
+            path: str = document.path,
+            digest: bytes = digest,
+        ) -> None:
+            if source.id != target.id:
+                out.setdefault(
+                    (kind, source.id, target.id), (source.id, target.id, kind, "scip", CONFIDENCE, line, path, digest)
+                )
+
+        for line, symbol, roles in document.occurrences:
+            target = items.get(_key(symbol, document))
+            if target is None or roles & _ROLE_DEFINITION:
+                continue
+            source = spans.around(document.path, line)
+            if source is not None:
+                add(source, target, "imports" if roles & _ROLE_IMPORT else _kind(target), line)
+        for name, base in document.implementations:
+            source, target = items.get(_key(name, document)), items.get(_key(base, document))
+            if source is not None and target is not None:
+                kind = (
+                    "overrides"
+                    if source.kind in CALLABLE_KINDS
+                    else "implements"
+                    if target.kind in ("interface", "trait")
+                    else "extends"
+                )
+                add(source, target, kind, source.start)
+    return [out[key] for key in sorted(out)]
+
+
+def _key(symbol: str, document: _Document) -> str:
+    return f"{document.path}\0{symbol}" if symbol.startswith("local ") else symbol
+
+
+def _kind(target: C.SymbolRow) -> str:
+    if target.kind in CALLABLE_KINDS:
+        return "calls"
+    if target.kind in ("field", "property"):
+        return "accesses_field"
+    return "references"
+
+
+def _last_name(symbol: str) -> str:
+    """`scip-python python pkg 0.1 `shop.cart`/Cart#total().` → total."""
+    match = _DESCRIPTOR.search(symbol)
+    return (match.group(1) or match.group(2) or "").strip("`") if match else ""
+
+
+class _Spans:
+    """Items by place."""
+
+    def __init__(self, index: Index) -> None:
+        paths = {row.number: row.path for row in index.files.values()}
+        self._by_path: dict[str, list[C.SymbolRow]] = defaultdict(list)
+        for row in index.catalogue.symbols():
+            self._by_path[paths[row.file]].append(row)
+        for rows in self._by_path.values():
+            rows.sort(key=lambda r: (r.start, -r.end))
+        self._starts = {path: [row.start for row in rows] for path, rows in self._by_path.items()}
+        self._ends = {path: max(row.end for row in rows) for path, rows in self._by_path.items()}
+        self._named: dict[tuple[str, str], list[C.SymbolRow]] = defaultdict(list)
+        for path, rows in self._by_path.items():
+            for row in rows:
+                self._named[path, row.name].append(row)
+        self._around: dict[tuple[str, int], C.SymbolRow | None] = {}
+
+    def around(self, path: str, line: int) -> C.SymbolRow | None:
+        """The innermost item on whose lines this one is."""
+        place = (
+            path,
+            min(line, self._ends.get(path, 0) + 1),
+        )  # lines have many occurrences, and all behind the end are alike
+        if place not in self._around:
+            self._around[place] = self._find_around(*place)
+        return self._around[place]
+
+    def _find_around(self, path: str, line: int) -> C.SymbolRow | None:
+        rows = self._by_path.get(path, [])
+        for at in range(bisect_right(self._starts.get(path, []), line) - 1, -1, -1):
+            if rows[at].end >= line or rows[at].ordinal < 0:
+                return rows[at]
+        return None
+
+    def defined(self, path: str, line: int, name: str) -> C.SymbolRow | None:
+        """The item called `name` whose definition includes the line, innermost first."""
+        for row in reversed(self._named.get((path, name), [])):
+            if row.start <= line <= row.end:
+                return row
+        return None

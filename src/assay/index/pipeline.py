@@ -1,0 +1,123 @@
+"""Indexing, from a folder to a new generation on disk. `index` is the whole story; each step is one call below it."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from assay.core.progress import Progress, Report
+from assay.index.build import build, known_imports
+from assay.index.freshness import compare
+from assay.index.history import remember
+from assay.index.parse import ParseCache, Parsed, cache_path
+from assay.index.scan import Scan, check_root, scan
+from assay.index.sections import collect
+from assay.index.stored import StartAfresh
+from assay.index.update import REBUILD_SHARE, keep_passed, update
+from assay.index.version import index_version
+from assay.store.index import Index, NoIndex, UnusableIndex
+from assay.store.layout import Home
+from assay.store.seal import seal
+from assay.system.files import check_extent
+
+
+def index(
+    root: Path, home: Home, rebuild: bool = False, progress: Progress | None = None, anywhere: bool = False
+) -> Report:
+    """Brings the index of `root` up to date and says what was done.
+
+    Raises TooWide for the first index of a home directory or a file system's root, unless `anywhere` is given.
+    """
+    progress = progress or Progress()
+    started, since = time.monotonic(), time.time_ns()
+    check_root(root)
+    first = home.named() is None
+    if first and not anywhere:
+        check_extent(root)
+    with _no_collection(), home.writing(progress.waiting):
+        found = scan(root)
+        previous, reason = _previous(root, home)
+        parses = cache_path(root, home.folder)
+        kept = parses.exists()
+        cache = ParseCache(parses)
+        try:
+            report, documents = None, list[Parsed]()
+            if previous is not None and not reason and not rebuild:
+                try:
+                    report = _continue(root, home, found, previous, cache, progress)
+                except StartAfresh as why:
+                    reason = str(why)
+                except sqlite3.DatabaseError as error:
+                    reason = f"{previous.folder}: the index is damaged ({error})"
+            if report is None:
+                report, documents = build(root, home, found, cache, progress, known_imports(previous))
+                report.reason = "a rebuild was asked for" if rebuild else reason
+            elif report.mode == "fresh" and previous is not None and not previous.sealed:
+                seal(previous.folder)  # it came from elsewhere, and was looked at in full
+            report.skipped |= collect(root, home, found, cache, progress, documents, since)
+            report.warnings = list(dict.fromkeys([*found.warnings, *remember(root, home, progress)]))
+        except Exception:
+            if first and not kept and home.named() is None:
+                _discard(cache, parses)
+            raise
+        finally:
+            cache.close()
+            if previous is not None:
+                previous.close()
+    report.documents = len(found.documents)
+    report.seconds = time.monotonic() - started
+    return report
+
+
+def _discard(cache: ParseCache, path: Path) -> None:
+    """Remove the parses of a first index that failed: there is nothing they would be a shortcut to. An interrupted one keeps them."""
+    cache.close()
+    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+        with contextlib.suppress(OSError):
+            path.with_name(name).unlink()
+
+
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    """Indexing makes millions of objects and no cycles; looking for them would take a fifth of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _previous(root: Path, home: Home) -> tuple[Index | None, str]:
+    """The index there is, and why it cannot be built on."""
+    try:
+        previous = Index.open(root, home)
+    except NoIndex:
+        return None, ""
+    except UnusableIndex as error:
+        return None, str(error).partition(". Rebuild")[0]
+    if damage := previous.damage():
+        previous.close()
+        return None, f"{previous.folder}: the index is damaged ({damage})"
+    if previous.meta.get("version") != index_version():
+        return previous, "the index was made by another version of assay"
+    return previous, ""
+
+
+def _continue(
+    root: Path, home: Home, found: Scan, previous: Index, cache: ParseCache, progress: Progress
+) -> Report | None:
+    """Updates an index, or leaves it when nothing changed; None when so much did that starting afresh is faster."""
+    changes = compare(root, found, previous)
+    if not changes:
+        report = Report("fresh", files=len(previous.files), skipped=dict(found.skipped), problems=dict(found.problems))
+        keep_passed(previous, found, {}, report)
+        return report
+    if changes.configs or len(changes.changed) > REBUILD_SHARE * len(found.files) + 5:
+        return None
+    return update(root, home, found, changes, previous, cache, progress)

@@ -1,0 +1,61 @@
+"""One file's references → edges. Everything asked about other files goes through the table, so every answer's origin is on record.
+
+A call ends in one of four ways (docs/graph.md): one item, a few candidates, outside the repository, or unresolved. The first two give
+edges to items, the third one to an external name, the last is counted.
+"""
+
+from __future__ import annotations
+
+from assay.index import facts as F
+from assay.index.expressions import TYPE_LIKE, type_names
+from assay.index.resolve.base import BY_NAME, BY_NAME_OF_FIELD, RESOLVED, CallCounts, Resolved
+from assay.index.resolve.calls import Calls
+from assay.index.resolve.guard import deep_recursion, outline, reason
+from assay.index.resolve.guesses import Guesses
+from assay.index.resolve.relations import Relations
+from assay.index.resolve.uses import Imports, Uses
+
+__all__ = ["BY_NAME", "BY_NAME_OF_FIELD", "CallCounts", "Resolved", "Resolver"]
+
+
+class Resolver(Imports, Calls, Guesses, Uses, Relations):
+    """Resolves files one at a time against a table of names."""
+
+    def resolve(self, path: str) -> Resolved:
+        """Everything one file says about itself and others; of a file that cannot be resolved, its outline and why."""
+        try:
+            with deep_recursion():
+                return self._resolve(path)
+        except Exception as error:  # one bad file costs that file
+            return outline(self.table, path, reason(error))
+
+    def _resolve(self, path: str) -> Resolved:
+        file = self.table.file(path)
+        assert file is not None
+        self._start(file)
+        self._imports()
+        for row in file.references():
+            self._try(self._reference, row)
+        self._types()
+        self._tests()
+        self._similar()
+        return Resolved(self.edges, self.table.reads, CallCounts(*self.counts))
+
+    def _reference(self, row: F.Reference) -> None:
+        source = self.file.sym(row.source)
+        if row.role in (F.CALL, F.NEW):
+            self._call(row, source)
+        elif row.role == F.ACCESS:
+            self._access(row, source)
+        elif row.role == F.MENTION:
+            self._mention(row.chain, source, row)
+            self._conventions(row, source)
+        elif row.role == F.HINT:
+            for name in type_names(row.chain):
+                value = self.values.type_named(name, self.file, row.source, row.line)
+                if value and value.kind == "item" and value.sym and value.sym.kind in TYPE_LIKE:
+                    self._add(source, value.sym, "type_hint_of", RESOLVED, "resolved", row.line)
+        elif row.role == F.THROW:
+            self._throw(row, source)
+        elif row.role == F.DECORATE:
+            self._decorate(row, source)

@@ -1,0 +1,125 @@
+"""What a call may reach by its name alone, when nothing else tells."""
+
+from __future__ import annotations
+
+from assay.core.items import CALLABLE_KINDS, TYPE_KINDS
+from assay.index import facts as F
+from assay.index.file import Sym
+from assay.index.resolve.base import (
+    BY_NAME,
+    BY_NAME_AND_HINT,
+    BY_NAME_OF_FIELD,
+    MAX_CANDIDATES,
+    MAX_NAMESAKES,
+    MEMBERS,
+    PLAIN_DATA,
+    Outcome,
+    ResolverBase,
+    named_like,
+    one,
+)
+
+
+class Guesses(ResolverBase):
+    """What a call may reach by its name alone, when nothing else tells."""
+
+    def _by_name(self, name: str, receiver: str, source: Sym, strict: bool = False) -> Outcome:
+        """A method of an object of unknown type: by its name alone, when the name says enough."""
+        file = self.file
+        if name in file.language.common:
+            return Outcome(external="." + name, everyday=self._defines(name))
+        namesakes = self._members_named(name, source.test)
+        itself = source if source.name == name else None
+        if receiver and itself:  # a method that calls its own name on something else passes the call on
+            namesakes = [s for s in namesakes if s != source]
+        if not namesakes:
+            return Outcome(external="." + name)
+        if len(namesakes) > MAX_NAMESAKES:
+            return Outcome(unresolved=True)
+        roots = self.table.remembered(
+            f"roots:{file.language.kin}:{name}:{source.test}:{itself.id if itself else ''}",
+            lambda: self._without_overrides(namesakes),
+        )
+        hinted = [s for s in roots if named_like(receiver, s)]
+        if len(hinted) == 1:
+            return one(hinted[0], BY_NAME_AND_HINT if hinted[0].kind != "field" else BY_NAME_OF_FIELD, "inferred")
+        roots = hinted or roots
+        if len(roots) == 1 and roots[0].kind == "field":
+            return one(roots[0], BY_NAME_OF_FIELD, "inferred")
+        if len(roots) > MAX_CANDIDATES:
+            return Outcome(unresolved=True)
+        share = BY_NAME / len(roots)
+        return Outcome(items=tuple((s, share, "inferred") for s in roots))
+
+    def _members_named(self, name: str, in_test: bool) -> list[Sym]:
+        """What may be called through an object by this name, tests only by tests."""
+        kin = self.file.language.kin
+        named = self.table.named(name, kin)
+        key = (name, kin, in_test)
+        if key not in self._callable_members:  # looked through once: thousands may share a name
+            self._callable_members[key] = [
+                s
+                for s in named
+                if (s.kind in MEMBERS or (s.kind == "function" and s.owner) or (s.kind == "field" and self._holds_function(s)))
+                and (in_test or not s.test)
+                and self._through_object(s)
+            ]  # fmt: skip
+        return self._callable_members[key]
+
+    def _defines(self, name: str) -> bool:
+        """Whether the repository has a method of this name, outside tests unless a test asks."""
+        named = self.table.named(name, self.file.language.kin)
+        return any(s.kind in MEMBERS and (self.file.test or not s.test) for s in named)
+
+    def _holds_function(self, sym: Sym) -> bool:
+        """A field that may be called, by its declared type: anything but plain data."""
+        file = self.table.file(sym.path)
+        if file is None or not file.language.callable_fields:
+            return False
+        declared = file.facts.symbols[sym.index].type.lstrip(": ")
+        return bool(declared) and not PLAIN_DATA.match(declared)
+
+    def _through_object(self, sym: Sym) -> bool:
+        """Static methods are not called through objects, unless they extend a type."""
+        file = self.table.file(sym.path)
+        return file is None or not file.facts.symbols[sym.index].static or "<this>" in file.bindings.get(sym.index, ())
+
+    def _without_overrides(self, syms: list[Sym]) -> list[Sym]:
+        """Leaves out methods that override another of the list: a call through the base reaches them all."""
+        owners: dict[str, Sym] = {}
+        for sym in syms:
+            owner = self._owner(sym)
+            if owner:
+                owners[sym.id] = owner
+        out = []
+        for sym in syms:
+            owner = owners.get(sym.id)
+            above = (*self.values.ancestry(owner).types[1:], *self.values.satisfied(owner)) if owner else ()
+            if not any(other in above for key, other in owners.items() if key != sym.id):
+                out.append(sym)
+        return out or syms
+
+    def _owner(self, sym: Sym) -> Sym | None:
+        file = self.table.file(sym.path)
+        owner = self.values.enclosing_type(file, sym.index) if file and sym.index != F.FILE else None
+        return self.values.primary(owner) if owner else None
+
+    def _global(self, name: str) -> Outcome:
+        """A bare call in a language where every function is visible everywhere."""
+        found = [s for s in self.table.named(name, self.file.language.kin) if s.kind in CALLABLE_KINDS | TYPE_KINDS]
+        if not self.file.test:
+            found = [s for s in found if not s.test]
+        free = [s for s in found if not s.owner]
+        if not free:
+            return Outcome(external=name)
+        if len(free) > MAX_CANDIDATES:
+            return Outcome(unresolved=True)
+        share = BY_NAME / len(free)
+        return Outcome(items=tuple((s, share, "inferred") for s in free))
+
+    def _unknown(self, name: str) -> Outcome:
+        """A name missing where it was looked for: unresolved if the repository has a callable of that name."""
+        named = self.table.named(name, self.file.language.kin)
+        if name not in self.file.language.common and any(s.kind in CALLABLE_KINDS for s in named):
+            return Outcome(unresolved=True)
+        return Outcome(external="." + name)

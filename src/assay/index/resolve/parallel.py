@@ -1,0 +1,166 @@
+"""Resolving every file of a repository on all cores.
+
+Resolution of one file depends on nothing but its recorded questions, so files can be resolved in any order and in any process. The
+table is built once; forked workers see it without a copy and send back arrays of numbers. A worker that ends before its work is done (killed
+for its memory, say) costs the file it was at: that is found by halving what was not finished, each half in a process of its own.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.context import ForkContext
+from typing import NamedTuple
+
+import numpy as np
+
+from assay.core.items import EDGE_TYPES, EXTERNAL, PROVENANCES
+from assay.index.parse import worker_count
+from assay.index.resolve import CallCounts, Resolved, Resolver
+from assay.index.resolve.guard import outline
+from assay.index.table import Dependencies, Table, file_token
+from assay.store import edges as E
+from assay.system.pool import begin_worker
+
+ALONE = 150  # files; fewer are resolved faster than workers start
+SLICE = 40  # files per piece of work
+
+_PROVENANCE = {name: code for code, name in enumerate(PROVENANCES)}
+_TYPE = {name: row.code for name, row in EDGE_TYPES.items()}
+
+
+class ResolvedFiles(NamedTuple):
+    """What came of a set of files: edges by number, with external targets as -1 - position in `externals`."""
+
+    edges: E.Array
+    externals: list[str]
+    calls: dict[str, CallCounts]
+    dependencies: Dependencies
+    problems: dict[str, str]  # of files that could not be resolved
+
+
+class EdgeRows:
+    """Collects edges between ids as rows between numbers; external names are numbered as they appear."""
+
+    def __init__(self, numbers: dict[str, int], files: dict[str, int]) -> None:
+        self.externals: dict[str, int] = {}
+        self._rows: list[tuple[int, int, int, int, float, int, int]] = []
+        self._numbers, self._files = numbers, files
+
+    def add(self, path: str, resolved: Resolved) -> None:
+        numbers, file = self._numbers, self._files[path]
+        for (kind, source, target), (provenance, confidence, line) in resolved.edges.items():
+            if target.startswith(EXTERNAL):
+                number = -1 - self.externals.setdefault(target[len(EXTERNAL) :], len(self.externals))
+            else:
+                number = numbers[target]
+            self._rows.append((numbers[source], number, _TYPE[kind], _PROVENANCE[provenance], confidence, line, file))
+
+    def array(self) -> E.Array:
+        return E.from_rows(self._rows)
+
+
+class _Work(NamedTuple):
+    resolver: Resolver
+    numbers: dict[str, int]
+    files: dict[str, int]
+
+
+_work: _Work | None = None  # set before forking, so that workers inherit it
+
+
+def resolve_all(
+    table: Table,
+    paths: list[str],
+    numbers: dict[str, int],
+    files: dict[str, int],
+    tick: Callable[[int], None],
+    meanwhile: Callable[[], None] = lambda: None,
+) -> ResolvedFiles:
+    """Resolves `paths`. `numbers` are those of all ids, `files` those of all paths; `meanwhile` is done here while others resolve."""
+    global _work
+    _work = _Work(Resolver(table), numbers, files)
+    try:
+        workers = worker_count()
+        if len(paths) < ALONE or workers == 1 or "fork" not in multiprocessing.get_all_start_methods():
+            meanwhile()
+            return _collect([_resolve_slice(paths, tick)])
+        slices = [paths[at : at + SLICE] for at in range(0, len(paths), SLICE)]
+        fork = multiprocessing.get_context("fork")
+        done: list[ResolvedFiles] = []
+        with ProcessPoolExecutor(workers, mp_context=fork, initializer=begin_worker) as pool:
+            begun = [pool.submit(_resolve_slice, piece) for piece in slices]
+            meanwhile()
+            for piece, future in zip(slices, begun, strict=True):
+                try:
+                    done.append(future.result())
+                except BrokenProcessPool:
+                    done += _resolve_isolated(piece, fork)
+                tick(len(piece))
+        return _collect(done)
+    finally:
+        _work = None
+
+
+def _resolve_isolated(paths: list[str], fork: ForkContext) -> list[ResolvedFiles]:
+    """Resolves files in a process of their own, and in ever smaller groups where that ends, until the file that ends it is alone."""
+    try:
+        with ProcessPoolExecutor(1, mp_context=fork, initializer=begin_worker) as pool:
+            return [pool.submit(_resolve_slice, paths).result()]
+    except BrokenProcessPool:
+        if len(paths) == 1:
+            return [_resolve_slice(paths, resolve=_give_up)]
+        half = len(paths) // 2
+        return _resolve_isolated(paths[:half], fork) + _resolve_isolated(paths[half:], fork)
+
+
+def _resolve(path: str) -> Resolved:
+    assert _work is not None
+    return _work.resolver.resolve(path)
+
+
+def _give_up(path: str) -> Resolved:
+    assert _work is not None
+    _work.resolver.table.begin_file()
+    return outline(_work.resolver.table, path, "its process ended, perhaps for lack of memory")
+
+
+def _resolve_slice(
+    paths: list[str], tick: Callable[[int], None] = lambda _: None, resolve: Callable[[str], Resolved] = _resolve
+) -> ResolvedFiles:
+    assert _work is not None
+    table = _work.resolver.table
+    table.behind = {}  # what was remembered before is reported by the slice that worked it out
+    rows = EdgeRows(_work.numbers, _work.files)
+    asked: dict[str, set[str]] = {}
+    calls, problems = {}, {}
+    for path in paths:
+        resolved = resolve(path)
+        rows.add(path, resolved)
+        asked[file_token(path)] = resolved.reads
+        calls[path] = resolved.calls
+        if resolved.problem:
+            problems[path] = resolved.problem
+        tick(1)
+    return ResolvedFiles(rows.array(), list(rows.externals), calls, Dependencies.of(asked | table.behind), problems)
+
+
+def _collect(parts: list[ResolvedFiles]) -> ResolvedFiles:
+    """One result from many: external names get common numbers."""
+    externals: dict[str, int] = {}
+    arrays = []
+    for part in parts:
+        common = np.array([externals.setdefault(name, len(externals)) for name in part.externals], dtype="<i4")
+        edges = part.edges
+        outside = edges["target"] < 0
+        edges["target"][outside] = -1 - common[-1 - edges["target"][outside]]
+        arrays.append(edges)
+    return ResolvedFiles(
+        np.concatenate(arrays) if arrays else E.from_rows([]),
+        list(externals),
+        {path: counts for part in parts for path, counts in part.calls.items()},
+        Dependencies.joined([part.dependencies for part in parts]),
+        {path: problem for part in parts for path, problem in part.problems.items()},
+    )

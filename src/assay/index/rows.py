@@ -1,0 +1,142 @@
+"""Facts as rows of the catalogue, and the sealing of a finished generation."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from assay.core.progress import Report
+from assay.index import facts as F
+from assay.index.extract.words import place_words
+from assay.index.file import File
+from assay.index.parse import Parsed
+from assay.index.resolve import CallCounts
+from assay.index.scan import Found, Scan, read_config
+from assay.index.version import index_version
+from assay.store import catalogue as C
+from assay.store import edges as E
+from assay.store import postings as P
+
+_MOST_CONFIG_BYTES = 500_000  # of one manifest: those that people write have a few thousand
+_CONFIG_BYTES = 50_000_000  # of all of them, which are held in memory
+
+
+def accept(parsed: Parsed, report: Report) -> bool:
+    """Files a parse result under what became of it; True when there is something to index."""
+    if parsed.problem:
+        report.problems[parsed.path] = parsed.problem
+    elif parsed.skip:
+        report.skipped[parsed.path] = parsed.skip
+    elif parsed.note:
+        report.notes[parsed.path] = parsed.note
+    return parsed.extracted is not None
+
+
+def note_problem(path: str, problem: str, report: Report) -> None:
+    """Reports why a file could not be resolved; one that was is no problem any more."""
+    if problem:
+        report.problems[path] = problem
+    else:
+        report.problems.pop(path, None)
+
+
+def read_configs(root: Path, found: Scan) -> dict[str, str]:
+    """The texts of manifests; empty for those that are too large, alone or together."""
+    out, left = dict[str, str](), _CONFIG_BYTES
+    for path, file in found.configs.items():
+        out[path] = read_config(root, path) if file.size <= min(_MOST_CONFIG_BYTES, left) else ""
+        left -= len(out[path])
+    return out
+
+
+def file_row(number: int, parsed: Parsed, file: File, found: Scan) -> C.FileRow:
+    stat = found.files[parsed.path]
+    lines = parsed.extracted.lines if parsed.extracted else 0
+    return C.FileRow(
+        number, parsed.path, file.facts.language, stat.size, stat.mtime, parsed.digest, int(file.test),
+        lines, file.facts.errors, parsed.note, 0, 0, 0, 0, 0,
+    )  # fmt: skip
+
+
+def symbol_rows(file: File, file_number: int, numbers: dict[str, int], next_number: int) -> list[C.SymbolRow]:
+    """Rows for a file's item and its symbols; ids that have a number keep it."""
+    out = []
+    last = max((s.end for s in file.facts.symbols), default=1)
+    for ordinal in range(-1, len(file.facts.symbols)):
+        sym = file.sym(ordinal)
+        fact = file.facts.symbols[ordinal] if ordinal >= 0 else None
+        if sym.id not in numbers:
+            numbers[sym.id] = next_number
+            next_number += 1
+        name = sym.name.rpartition("/")[2] if ordinal < 0 else sym.name
+        start, end = (fact.start, fact.end) if fact else (1, last)
+        out.append(
+            C.SymbolRow(
+                numbers[sym.id],
+                file_number,
+                ordinal,
+                sym.id,
+                name,
+                sym.kind,
+                sym.symbol,
+                sym.nth,
+                sym.owner,
+                sym.kin,
+                start,
+                end,
+                int(sym.test),
+            )
+        )
+    return out
+
+
+def add_items(catalogue: C.Catalogue, symbols: list[C.SymbolRow], path: str, extracted: F.Extracted) -> list[P.Words]:
+    """Writes a file's symbols and their texts; returns their words."""
+    found = F.decode_texts(extracted.texts)
+    texts = [found.texts[-1], *found.texts[:-1]]  # the file's own are last in the facts, first among the rows
+    catalogue.add_symbols(symbols)
+    catalogue.add_texts(
+        C.TextRow(row.number, t.signature, t.doc, t.identifiers, t.literals)
+        for row, t in zip(symbols, texts, strict=True)
+    )
+    return place_words(found.words, path, [row.number for row in symbols[1:]] + [symbols[0].number])
+
+
+def with_counts(row: C.FileRow, calls: CallCounts) -> C.FileRow:
+    return row._replace(**calls._asdict())
+
+
+def finish(
+    folder: Path, catalogue: C.Catalogue, edges: E.Array, digests: dict[str, str], found: Scan, configs: dict[str, str],
+    report: Report, indexed_at: int, started: float,
+) -> None:  # fmt: skip
+    """Writes what is left and seals the generation with what a reader checks; `digests` tell what was written before from damaged files."""
+    stats = found.files
+    passed = [(p, r, 0, *_stat(stats, p)) for p, r in report.skipped.items()] + [
+        (p, r, 1, *_stat(stats, p)) for p, r in report.problems.items()
+    ]
+    catalogue.replace_scan(
+        passed, [(p, found.configs[p].size, found.configs[p].mtime, text) for p, text in configs.items()]
+    )
+    catalogue.set_meta(
+        {
+            "schema": str(C.SCHEMA_VERSION), "version": index_version(), "indexed_at": str(indexed_at),
+            "edges": E.write(folder, edges), "seconds": f"{time.monotonic() - started:.3f}", "mode": report.mode,
+            "others": str(found.others), "catalogue_bytes": "0" * 12, **digests,
+        }
+    )  # fmt: skip
+    catalogue.finish()
+    seal(folder / C.NAME)
+
+
+def seal(path: Path) -> None:
+    """Records the size of the file, so that a truncated one is noticed."""
+    size = path.stat().st_size
+    sealed = C.Catalogue.edit(path)
+    sealed.connection.execute("UPDATE meta SET value = ? WHERE key = 'catalogue_bytes'", (f"{size:012d}",))
+    sealed.finish()
+
+
+def _stat(files: dict[str, Found], path: str) -> tuple[int, int]:
+    found = files.get(path)
+    return (found.size, found.mtime) if found is not None else (-1, -1)

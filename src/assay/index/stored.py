@@ -1,0 +1,55 @@
+"""The table of names as the catalogue holds it: for updating an index without loading it whole."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from assay.index.file import File, Sym
+from assay.index.table import Table
+
+_SYM = (
+    "SELECT f.path, s.ordinal, s.name, s.kind, s.symbol, s.nth, s.owner, s.kin, s.test, s.id "
+    "FROM symbols s JOIN files f ON f.number = s.file WHERE "
+)
+_ORDER = " AND s.ordinal >= 0 ORDER BY f.path, s.ordinal"
+
+
+class StartAfresh(Exception):
+    """An update cannot be trusted; the reason is the message."""
+
+
+class StoredTable(Table):
+    """Answers from a catalogue whose changed files are already up to date; answers are remembered."""
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        paths: Iterable[str],
+        load: Callable[[str], File | None],
+        configs: dict[str, str],
+    ) -> None:
+        super().__init__(paths, load, configs)
+        self._connection = connection
+        self._answers: dict[tuple[object, ...], list[Sym]] = {}
+
+    def _ask(self, where: str, *parameters: object) -> list[Sym]:
+        key = (where, *parameters)
+        if key not in self._answers:
+            rows = self._connection.execute(_SYM + where + _ORDER, parameters)
+            self._answers[key] = [msgspec.structs.replace(Sym(*row), test=bool(row[8])) for row in rows]
+        return self._answers[key]
+
+    def _named(self, name: str, kin: str) -> list[Sym]:
+        return self._ask("s.name = ? AND s.kin = ?", name, kin)
+
+    def _member(self, owner: str, name: str) -> list[Sym]:
+        return self._ask("s.owner = ? AND s.owner != '' AND s.name = ?", owner, name)
+
+    def _members(self, owner: str) -> list[Sym]:
+        return self._ask("s.owner = ? AND s.owner != ''", owner)
+
+    def _interfaces(self, kin: str) -> list[Sym]:
+        return self._ask("s.kind = 'interface' AND s.kin = ?", kin)

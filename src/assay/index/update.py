@@ -1,0 +1,270 @@
+"""Incremental index: replace changed files in a copy of the last generation and re-resolve the files that depend on them."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from assay.core.items import EXTERNAL
+from assay.core.progress import Progress, Report
+from assay.index import facts as F
+from assay.index.build import imported_edges, imported_rows
+from assay.index.file import File, stem
+from assay.index.freshness import Changes
+from assay.index.parse import ParseCache, Parsed, parse_files
+from assay.index.resolve import Resolved, Resolver
+from assay.index.resolve.parallel import EdgeRows
+from assay.index.rows import accept, add_items, file_row, finish, note_problem, read_configs, symbol_rows, with_counts
+from assay.index.scan import Scan, is_test_path
+from assay.index.stored import StartAfresh, StoredTable
+from assay.index.table import Dependencies, file_token
+from assay.store import catalogue as C
+from assay.store import columns as K
+from assay.store import edges as E
+from assay.store import postings as P
+from assay.store.arrays import DAMAGE
+from assay.store.index import Index
+from assay.store.layout import Home
+
+
+def changed_keys(path: str, old: File | None, new: File | None) -> set[str]:
+    """The keys of all questions whose answer may differ between two versions of a file (None: absent)."""
+    keys: set[str] = set()
+    before, after = _answers(old), _answers(new)
+    for key in before.keys() | after.keys():
+        if before.get(key) != after.get(key):
+            keys.add(key)
+    if old is None or new is None:
+        folder = path.rpartition("/")[0]
+        keys |= {f"file:{stem(path)}", f"file:{folder.rpartition('/')[2]}", f"imports:{path}"}
+    return keys
+
+
+def _answers(file: File | None) -> dict[str, list[object]]:
+    """Everything other files can learn from this one, by the key under which they ask."""
+    out: dict[str, list[object]] = defaultdict(list)
+    if file is None:
+        return out
+    bases = {index: [(r.role, r.chain) for r in rows] for index, rows in file.bases.items()}
+    for index, fact in enumerate(file.facts.symbols):
+        sym = file.sym(index)
+        holder = file.facts.symbols[fact.parent].symbol if fact.parent != F.FILE else ""
+        # positions in the file are not part of any answer: they shift with every line above
+        record: tuple[object, ...] = (
+            msgspec.structs.replace(sym, index=0),
+            holder,
+            file.facts.namespace,
+            fact.scope,
+            fact.type,
+            fact.values,
+            fact.arity,
+            fact.stub,
+        )
+        record += (fact.optional, fact.variadic, fact.static, _type_parameters(file, index))
+        out[sym.name].append((*record, bases.get(index), _locals_behind(file, index)))
+        if sym.owner:
+            out[f"members:{sym.owner}"].append((sym.name, sym.kind, sym.id))
+        if sym.kind == "interface":
+            out[f"interfaces:{sym.kin}"].append(sym.id)
+    for row in file.impls:
+        out[row.literal].append(("impl", row.chain))
+    rows = [(r.module, r.name, r.alias, r.export, file.sym(r.source).symbol) for r in file.facts.imports]
+    out[f"imports:{file.path}"] = [file.facts.namespace, rows]
+    if file.language.visible == "package":
+        out[f"imports:{file.path}"].append(sorted(file.top))
+    return out
+
+
+def _type_parameters(file: File, index: int) -> list[tuple[str, str]]:
+    """The bounds of a symbol's type parameters, and the type that an extension method extends."""
+    return [
+        (b.name, b.type) for name, rows in file.bindings.get(index, {}).items() if name.startswith("<") for b in rows
+    ]
+
+
+def _locals_behind(file: File, index: int) -> list[object]:
+    """The locals that may decide the type of what a function returns, when no result type is declared."""
+    fact = file.facts.symbols[index]
+    if fact.type or not fact.values:
+        return []
+    out: list[object] = []
+    if fact.kind == "field":  # assigned in a function of its type, from what that function binds
+        heads = {value.partition(".")[0].rstrip("()[]{}") for value in fact.values}
+        for at, names in file.bindings.items():
+            if at != F.FILE and file.facts.symbols[at].parent == fact.parent and heads & names.keys():
+                out += [(b.name, b.type, b.value) for rows in names.values() for b in rows]
+    at = index
+    while at != F.FILE:
+        start = file.facts.symbols[at].start
+        out += [
+            (b.name, b.type, b.value, b.line - start, b.until and b.until - start)
+            for rows in file.bindings.get(at, {}).values()
+            for b in rows
+        ]
+        at = file.facts.symbols[at].parent
+    return out
+
+
+# Updating an index: changed files are replaced in a copy of the last generation; whatever asked about them is
+# resolved again.
+
+REBUILD_SHARE = 0.3  # of the files to resolve again, above which starting afresh is faster
+
+
+def update(
+    root: Path, home: Home, found: Scan, changes: Changes, previous: Index, cache: ParseCache, progress: Progress
+) -> Report:
+    """Replaces the changed files in a copy of the last generation and resolves again whatever asked about what they changed."""
+    report = Report("update", skipped=dict(found.skipped), problems=dict(found.problems))
+    indexed_at = time.time_ns()
+    started = time.monotonic()
+    progress.start("parsing", len(changes.changed))
+    parsed = {p.path: p for p in parse_files(root, changes.changed, cache, progress.advance)}
+    fresh = {
+        p.path: File(p.path, F.decode_facts(p.extracted.facts), is_test_path(p.path))
+        for p in parsed.values()
+        if accept(p, report) and p.extracted is not None
+    }
+    keep_passed(previous, found, parsed, report)
+    rows = previous.files.copy()
+    gone = [path for path in [*changes.removed, *(p for p in parsed if p not in fresh)] if path in rows]
+    keys: set[str] = set()
+    for path in [*fresh, *gone]:
+        keys |= changed_keys(path, _recall(rows.get(path), cache), fresh.get(path))
+    configs = read_configs(root, found)
+    with home.new_generation() as folder:
+        shutil.copyfile(previous.folder / C.NAME, folder / C.NAME)
+        catalogue = C.Catalogue.edit(folder / C.NAME)
+        words, columns = _replace_files(catalogue, previous, rows, fresh, gone, parsed, found)
+        dependencies = _dependencies(previous)
+        affected = sorted(set(fresh) | dependencies.affected(keys, rows))
+        if len(affected) > REBUILD_SHARE * len(rows) + 20:
+            catalogue.close()
+            raise StartAfresh("")
+        table = StoredTable(catalogue.connection, rows, _loader(root, rows, fresh, cache), configs)
+        progress.start("resolving", len(affected))
+        resolver, resolved = Resolver(table), {}
+        for path in affected:
+            resolved[path] = resolver.resolve(path)
+            note_problem(path, resolved[path].problem, report)
+            rows[path] = with_counts(rows[path], resolved[path].calls)
+            progress.advance()
+        asked = {file_token(path): result.reads for path, result in resolved.items()} | table.behind
+        dependencies.replaced(Dependencies.of(asked), map(file_token, gone)).save(folder)
+        edges = _merge_edges(previous, catalogue, rows, resolved, gone)
+        catalogue.add_files(rows[path] for path in affected)
+        report.files, report.parsed, report.resolved, report.removed = len(rows), len(fresh), len(affected), len(gone)
+        digests = {"words": words.write(folder), "columns": columns.write(folder)}
+        finish(folder, catalogue, edges, digests, found, configs, report, indexed_at, started)
+    return report
+
+
+def _dependencies(previous: Index) -> Dependencies:
+    try:
+        return Dependencies.load(previous.folder)
+    except DAMAGE as error:
+        raise StartAfresh(f"{previous.folder}: the index is damaged ({error})") from None
+
+
+def keep_passed(previous: Index, found: Scan, parsed: dict[str, Parsed], report: Report) -> None:
+    """Files that were passed over after a look inside, or read with a remark, are not looked at again while their stat stays the same."""
+    for path, reason, problem in previous.catalogue.connection.execute(
+        "SELECT path, reason, problem FROM skipped WHERE size >= 0"
+    ):
+        if path in found.files and path not in parsed:
+            (report.problems if problem else report.skipped)[path] = reason
+    report.notes |= {
+        path: row.note
+        for path, row in previous.files.items()
+        if row.note and path in found.files and path not in parsed
+    }
+
+
+def _recall(row: C.FileRow | None, cache: ParseCache) -> File | None:
+    """The facts a file had when it was last indexed."""
+    if row is None:
+        return None
+    known = cache.get(row.hash, row.language)
+    if known is None:
+        raise StartAfresh("the parse cache is gone")
+    return File(row.path, F.decode_facts(known.facts), bool(row.test))
+
+
+def _loader(
+    root: Path, rows: dict[str, C.FileRow], fresh: dict[str, File], cache: ParseCache
+) -> Callable[[str], File | None]:
+    def load(path: str) -> File | None:
+        if path in fresh:
+            return fresh[path]
+        return _recall(rows.get(path), cache)
+
+    return load
+
+
+def _replace_files(
+    catalogue: C.Catalogue,
+    previous: Index,
+    rows: dict[str, C.FileRow],
+    fresh: dict[str, File],
+    gone: list[str],
+    parsed: dict[str, Parsed],
+    found: Scan,
+) -> tuple[P.Postings, K.Columns]:
+    """Writes the new symbols of changed files, ids that still exist keep their numbers; returns the words and columns of all items."""
+    numbers: dict[str, int] = {}
+    new_words: list[P.Words] = []
+    described: list[K.Array] = []
+    next_number = catalogue.connection.execute("SELECT coalesce(max(number), 0) + 1 FROM symbols").fetchone()[0]
+    next_file = max((row.number for row in rows.values()), default=0) + 1
+    removed: dict[str, int] = {}
+    for path in gone:
+        removed |= catalogue.remove_file(rows[path].number)
+        catalogue.connection.execute("DELETE FROM files WHERE number = ?", (rows.pop(path).number,))
+    for path in sorted(fresh):
+        known = rows.get(path)
+        if known is not None:
+            old = catalogue.remove_file(known.number)
+            numbers |= old
+            removed |= old
+        number = known.number if known is not None else next_file
+        next_file += known is None
+        rows[path] = file_row(number, parsed[path], fresh[path], found)
+        symbols = symbol_rows(fresh[path], number, numbers, next_number)
+        next_number = max(next_number, max(row.number for row in symbols) + 1)
+        extracted = parsed[path].extracted
+        assert extracted is not None
+        catalogue.add_files([rows[path]])
+        new_words += add_items(catalogue, symbols, path, extracted)
+        described.append(K.described(symbols))
+    gone_numbers = removed.values()
+    words = previous.postings.replaced(gone_numbers, P.joined(new_words))
+    return words, previous.columns.replaced(gone_numbers, described)
+
+
+def _merge_edges(
+    previous: Index, catalogue: C.Catalogue, rows: dict[str, C.FileRow], resolved: dict[str, Resolved], gone: list[str]
+) -> E.Array:
+    """The edges of files that were not touched, with those of the files that were."""
+    old = previous.edges.all
+    replaced = [rows[path].number for path in resolved] + [previous.files[path].number for path in gone]
+    stays = np.ones(max((row.number for row in previous.files.values()), default=0) + 1, bool)
+    stays[0] = False
+    stays[[number for number in replaced if number < len(stays)]] = False
+    kept = (old["file"] > 0) & stays[np.maximum(old["file"], 0)]
+    imported = imported_rows(catalogue)
+    ids = {i for r in resolved.values() for _, *ends in r.edges for i in ends if not i.startswith(EXTERNAL)}
+    numbers = catalogue.numbers(ids | {i for row in imported for i in row[:2]})
+    fresh = EdgeRows(numbers, {path: row.number for path, row in rows.items()})
+    for path, result in resolved.items():
+        fresh.add(path, result)
+    edges = fresh.array()
+    outside = edges["target"] < 0
+    common = np.array([catalogue.external(name) for name in fresh.externals], dtype="<i4")
+    edges["target"][outside] = -common[-1 - edges["target"][outside]]
+    return E.replaced(old, kept, np.concatenate([edges, imported_edges(imported, numbers, rows)]))

@@ -1,1 +1,0 @@
-"""From files to items and edges: walking, extracting, resolving. `pipeline` tells the whole story."""

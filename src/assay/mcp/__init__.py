@@ -1,1 +1,0 @@
-"""The server for agents: few tools that take names and paths, answers within a budget of tokens (docs/guides/agents.md)."""

@@ -1,0 +1,34 @@
+"""Writing a pack in the format it was packed for. A new format is a module here and a row in `FORMS`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from assay.core.packs import Pack
+from assay.pack.render.comment import COMMENT
+from assay.pack.render.form import Form
+from assay.pack.render.json import JSON
+from assay.pack.render.markdown import MARKDOWN
+from assay.pack.render.plain import PLAIN
+from assay.pack.render.xml import XML
+
+FORMS: dict[str, Form] = {form.name: form for form in (PLAIN, MARKDOWN, COMMENT, XML, JSON)}
+
+
+def render(pack: Pack) -> str:
+    """The whole answer; its tokens are those the pack says, never more than its budget."""
+    form = FORMS[pack.format]
+    if not pack.framed:
+        return form.least(pack)
+    last = len(pack.items) - 1
+    pieces = [form.piece(packed, last=position == last) for position, packed in enumerate(pack.items)]
+    return (
+        form.head(pack) + "".join(_sectioned(pack, form, pieces) if pack.heading.sections else pieces) + form.foot(pack)
+    )
+
+
+def _sectioned(pack: Pack, form: Form, pieces: list[str]) -> Iterator[str]:
+    for section in pack.heading.sections:
+        yield form.opening(section)
+        yield from (piece for packed, piece in zip(pack.items, pieces, strict=True) if packed.section == section.name)
+        yield form.closing(section)

@@ -1,0 +1,73 @@
+"""Markdown: items as list entries, their lines in fences that nothing inside can close."""
+
+from __future__ import annotations
+
+import re
+
+from assay.core.packs import Pack, PackedItem, Section
+from assay.pack.render.form import Form, one_line, place, printable, remark, statements
+
+_TICKS = re.compile("`+")
+_SHORTEST_FENCE = 3
+_EXTENSION = re.compile(r"\.([A-Za-z0-9]+)$")
+_MARKUP = re.compile(r"([\\`*_\[\]<>&~$])")
+# What a forge makes a notification or a reference of: @name, #12, GH-12, an address.
+_LINKED = re.compile(r"@(?=\w)|#(?=\d)|\bGH-(?=\d)|:(?=//)|\bwww(?=\.)", re.IGNORECASE)
+
+
+def _ticks(text: str, least: int) -> str:
+    """More backticks than any run in the text has."""
+    return "`" * max(least, 1 + max((len(run) for run in _TICKS.findall(text)), default=0))
+
+
+def span(text: str) -> str:
+    """A code span that shows the text as it is."""
+    text = one_line(text)
+    ticks = _ticks(text, 1)
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{ticks}{pad}{text}{pad}{ticks}"
+
+
+def unlinked(text: str) -> str:
+    """The same to the eye, but nobody is mentioned: an invisible space stands after what would link."""
+    return _LINKED.sub("\\g<0>\u200b", text)
+
+
+def escaped(text: str) -> str:
+    return _MARKUP.sub(r"\\\1", unlinked(one_line(text)))
+
+
+def fenced(packed: PackedItem) -> str:
+    """The lines of an item in a fence that none of them closes."""
+    text = printable(packed.text)
+    fence = _ticks(text, _SHORTEST_FENCE)
+    extension = _EXTENSION.search(packed.item.path)
+    return f"{fence}{extension[1] if extension else ''}\n{text}\n{fence}\n"
+
+
+def _head(pack: Pack) -> str:
+    return "".join(f"> {name}: {escaped(text)}\n" for name, text in statements(pack)) + "\n"
+
+
+def _item(packed: PackedItem) -> str:
+    said = remark(packed)
+    symbol = f" {span(packed.item.symbol)}" if packed.item.symbol else ""
+    line = f"- {span(place(packed))} {packed.item.kind}{symbol}" + (f" ({escaped(said)})" if said else "") + "\n"
+    if not packed.text:
+        return line
+    return f"{line}\n{fenced(packed)}\n"
+
+
+def _opening(section: Section) -> str:
+    return f"### {escaped(section.title)}: {escaped(section.said)}\n\n"
+
+
+MARKDOWN = Form(
+    "markdown",
+    _head,
+    _item,
+    foot=lambda _pack: "",
+    least=lambda _pack: "",
+    opening=_opening,
+    closing=lambda _section: "\n",
+)

@@ -1,0 +1,158 @@
+"""Typed pieces of a task: what its text shows beyond doubt to be a path, a stack frame, an error message, a flag, a name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from assay.rank.vocabulary import word_set
+
+PIECES = 100  # kept of one kind: a pasted log may hold thousands
+
+# Quantifiers are bounded and lines are anchored, so that no text makes a search take quadratic time.
+# One row per form of a stack frame; forms that say more come first.
+_FRAMES = tuple(
+    re.compile(pattern, re.MULTILINE)
+    for pattern in (
+        r'^[ \t]*File "(?P<path>[^"\n]{1,300})", line (?P<line>\d{1,7})(?:, in (?P<function>[\w.<>]{1,200}))?',  # Python
+        r"^[ \t]*at (?P<function>[^\n]{1,300}?) in (?P<path>[^\n]{1,300}?):line (?P<line>\d{1,7})",  # C#
+        r"^[ \t]*at (?:[\w.@-]{1,100}/{1,2})?(?P<function>[\w.$<>]{1,300})\((?P<path>\w{1,200}\.\w{1,6}):(?P<line>\d{1,7})\)",  # Java
+        r"^[ \t]*at (?:async |new )?(?P<function>[^\n()]{1,200}) \((?P<path>[^\n()]{1,300}?):(?P<line>\d{1,7}):\d{1,7}\)",  # JavaScript
+        r"^[ \t]*\d{1,4}: (?:0x[0-9a-f]{1,16} - )?(?P<function>[^\n]{1,300})\n[ \t]{1,40}at (?P<path>[^\s:]{1,300}):(?P<line>\d{1,7})",  # Rust
+        r"^(?P<function>[\w./*()\[\]-]{1,200})\([^\n]{0,300}\)\n[ \t]{1,8}(?P<path>[^\s:]{1,300}\.go):(?P<line>\d{1,7})",  # Go
+        r"^[ \t]*(?:from )?(?P<path>[^\s:]{1,300}\.\w{1,5}):(?P<line>\d{1,7}):in [`'](?P<function>[^'\n]{1,200})'",  # Ruby
+        r"panicked at (?:'[^'\n]{0,300}', )?(?P<path>[^\s:]{1,300}\.rs):(?P<line>\d{1,7})(?P<function>)",  # Rust, the place of a panic
+        r"^[ \t]*at (?:async )?(?P<path>[^\s()]{1,300}\.[cm]?[jt]sx?):(?P<line>\d{1,7}):\d{1,7}(?P<function>)",  # JavaScript, no name
+    )
+)
+_URL = re.compile(r"\b[a-zA-Z][\w+.-]{1,20}://[^\s<>\"'`)\]]{1,2000}")
+
+_TOKEN = re.compile(r"[^\s\"'`()\[\]{}<>,;|“”‘’*]+")
+_PATH = re.compile(
+    r"(?P<path>(?:[A-Za-z]:)?(?:~|\.{1,2})?[/\\]?(?:[\w.@+-]+[/\\])*[\w.@+-]+[/\\]?)"
+    r"(?:(?::|#L)(?P<line>\d{1,7})(?:[:-]L?\d{1,7})?)?"
+)
+_EXTENSION = re.compile(r"[^/.]\.[A-Za-z]\w{0,7}$")
+# a bare `name.ext` is a file only if the ending is one of these; `foo.bar` is not
+_FILE_ENDINGS = word_set("""
+bash c cc cfg conf cpp cs css csv cxx dart erb ex exs gemspec go gradle h haml hpp htm html ini ipynb java jinja js json jsx kt kts less lock lua
+m md mjs mm php pl properties proto ps1 py pyi r rb rs rst sass scala scm scss sh sql svelte swift tf toml ts tsx txt vue xml yaml yml zig
+""")
+
+_MESSAGES = (
+    re.compile(
+        r"^[ \t>]*(?:[\w.:]{0,200}(?:Error|Exception|Warning|Panic|panic|error|fatal)(?:\[\w{1,10}\])?): (\S[^\n]{2,300})",
+        re.M,
+    ),
+    re.compile(r'"([^"\n]{3,300})"'),
+    re.compile(r"“([^”\n]{3,300})”"),
+    re.compile(r"(?<!\w)'([^'\n]{3,300})'(?!\w)"),
+)
+_FLAG = re.compile(r"(?<![\w-])(?:--[A-Za-z][\w-]{1,60}|-[A-Za-z](?![\w-]))")
+_ENVIRONMENT = re.compile(
+    r"\$\{?([A-Z_][A-Z0-9_]{1,80})\}?|(?<![\w.])([A-Z][A-Z0-9]{0,40}(?:_[A-Z0-9]{1,40}){1,10})(?![\w.(])"
+)
+_DOTTED = re.compile(r"(?<![\w.:#/\\-])[A-Za-z_]\w{1,80}(?:(?:\.|::|#)[A-Za-z_]\w{1,80}){1,12}[?!]?(?![\w/\\])")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One typed piece. `kind` is path, frame, error, flag, dotted or environment; `text` is what a person would call it."""
+
+    kind: str
+    text: str
+    path: str = ""
+    line: int = 0  # 0 = not given
+    function: str = ""
+
+
+def separate(task: str) -> tuple[tuple[Piece, ...], str]:
+    """The typed pieces of a task, and its prose: the text without stack frames and addresses, whose words would drown the rest."""
+    prose, frames = task, []
+    for form in _FRAMES:
+        frames += [(match.start(), _frame(match)) for match in form.finditer(prose)]
+        prose = form.sub(lambda match: _blank(match.group()), prose)
+    prose = _URL.sub(lambda match: _blank(match.group()), prose)
+    stack = [frame for _, frame in sorted(frames, key=lambda pair: pair[0])]
+    kinds = (stack, _paths(prose), _errors(prose), _flags(prose), _dotted(prose), _environment(prose))
+    return tuple(piece for found in kinds for piece in _first(found)), prose
+
+
+def is_file_name(token: str) -> bool:
+    """Whether a bare word is the name of a file: `app.py`, not `foo.bar`."""
+    stem, _, ending = token.rpartition(".")
+    return bool(stem) and ending.lower() in _FILE_ENDINGS
+
+
+def _first(found: list[Piece]) -> list[Piece]:
+    return list(dict.fromkeys(found))[:PIECES]
+
+
+def _blank(text: str) -> str:
+    """As many blanks, and the same lines: positions stay true."""
+    return re.sub(r"[^\n]", " ", text)
+
+
+def _frame(match: re.Match[str]) -> Piece:
+    path, function = _slashes(match["path"]), _function(match["function"] or "")
+    return Piece("frame", f"{path}:{match['line']}", path, int(match["line"]), function)
+
+
+def _function(text: str) -> str:
+    """`(*Server).Serve` → Server.Serve; `Ns.Class.Method(String a)` → Ns.Class.Method; `m::f::h0123456789abcdef` → m::f."""
+    text = re.sub(r"\(\*?(\w+)\)", r"\1", text)
+    text = re.sub(r"(?:::h[0-9a-f]{16}|\(.*|<(?:module|anonymous|lambda)>)$", "", text.strip())
+    text = re.sub(r"^(?:block|rescue|ensure)(?: \(\d+ levels\))? in ", "", text)
+    return text.strip(". ").rpartition("/")[2].rpartition(" ")[2]
+
+
+def _slashes(path: str) -> str:
+    return path.replace("\\", "/")
+
+
+def _paths(text: str) -> list[Piece]:
+    found = []
+    for token in _TOKEN.findall(text):
+        match = _PATH.fullmatch(token.rstrip(".:!?")) if len(token) <= 300 else None
+        if match is None:
+            continue
+        path = _slashes(match["path"])
+        if _is_path(path):
+            line = int(match["line"] or 0)
+            found.append(Piece("path", f"{path}:{line}" if line else path, path, line))
+    return found
+
+
+def _is_path(path: str) -> bool:
+    """`and/or` is not a path; with an ending, a leading or closing slash or three parts it is one."""
+    if "/" not in path:
+        return is_file_name(path)
+    parts = [part for part in path.split("/") if part.strip(".")]
+    return bool(parts) and bool(
+        _EXTENSION.search(path) or path.startswith(("/", "./", "../", "~/")) or path.endswith("/") or len(parts) > 2
+    )
+
+
+def _errors(text: str) -> list[Piece]:
+    """Messages: what follows `SomeError:` at the start of a line, and quoted text of more than one word."""
+    found = [match.strip() for form in _MESSAGES for match in form.findall(text)]
+    return [Piece("error", message) for message in found if " " in message]
+
+
+def _flags(text: str) -> list[Piece]:
+    return [Piece("flag", flag) for flag in _FLAG.findall(text)]
+
+
+def _dotted(text: str) -> list[Piece]:
+    return [Piece("dotted", name) for name in _names(text)]
+
+
+def _names(text: str) -> Iterator[str]:
+    for name in _DOTTED.findall(text):
+        if not is_file_name(name):
+            yield name
+
+
+def _environment(text: str) -> list[Piece]:
+    return [Piece("environment", marked or plain) for marked, plain in _ENVIRONMENT.findall(text)]

@@ -1,1 +1,0 @@
-"""Reading the index: status, names, impact, affected tests. The retrieval engine will live here too."""

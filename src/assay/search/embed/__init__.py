@@ -1,0 +1,9 @@
+"""Texts as vectors, vectors by nearness, and a second look at the best: embedders and rerankers, chosen by a spec in configuration."""
+
+from __future__ import annotations
+
+from assay.search.embed.embedders import Embedder, Role, Vectors, embed_all, embedder
+from assay.search.embed.passages import Nearest
+from assay.search.embed.rerankers import Candidate, Reranker, reranker
+
+__all__ = ["Candidate", "Embedder", "Nearest", "Reranker", "Role", "Vectors", "embed_all", "embedder", "reranker"]

@@ -1,0 +1,294 @@
+"""`folder:PATH`: a local model as a hub gives it: tokenizer.json, config.json, and model.onnx or (BERT only) model.safetensors."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from hashlib import blake2b
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.errors import AssayError, install
+from assay.search.embed.bert import Bert, Floats, Ints
+from assay.search.embed.embedders import WAYS, Role, Vectors, unit
+from assay.search.embed.rerankers import Candidate, Scores
+
+_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U8": "u1"}
+_HEADER_LIMIT = 100 << 20  # bytes; the format allows no more
+
+
+def tensors(path: Path) -> dict[str, NDArray[Any]]:
+    """The arrays of a safetensors file, mapped: only what is used is read."""
+    try:
+        with path.open("rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            if size > _HEADER_LIMIT:
+                raise ValueError("its header is too long")
+            header = json.loads(file.read(size))
+        data = np.memmap(path, "u1", "r", offset=8 + size)
+        return {name: _tensor(data, row) for name, row in header.items() if name != "__metadata__"}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise AssayError(f"{path}: cannot be read as safetensors ({error})") from None
+
+
+def _tensor(data: NDArray[np.uint8], row: dict[str, Any]) -> NDArray[Any]:
+    first, last = row["data_offsets"]
+    raw = data[first:last]
+    if row["dtype"] == "BF16":  # the upper half of a float of four bytes
+        return (raw.view("<u2").astype("<u4") << 16).view("<f4").reshape(row["shape"])
+    kind = np.dtype(_TYPES[row["dtype"]])
+    if len(raw) != kind.itemsize * math.prod(row["shape"]):
+        raise ValueError("it is cut short")
+    return raw.view(kind).reshape(row["shape"])
+
+
+def tokenizer(path: Path, extra: str) -> Any:
+    """The tokenizer of a tokenizer.json; needs the tokenizers package."""
+    try:
+        from tokenizers import Tokenizer  # type: ignore[import-not-found,unused-ignore]
+    except ImportError:
+        missing("the package 'tokenizers' is not installed", extra)
+    if not path.is_file():
+        raise AssayError(f"{path}: there is no such tokenizer. {WAYS}")
+    try:
+        return Tokenizer.from_file(str(path))
+    except Exception as error:  # the package raises nothing narrower
+        raise AssayError(f"{path}: cannot be read as a tokenizer ({error})") from None
+
+
+def record(path: Path) -> dict[str, Any]:
+    """A small JSON file; empty when there is none."""
+    try:
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise AssayError(f"{path}: cannot be read ({error})") from None
+    if not isinstance(found, dict):
+        raise AssayError(f"{path}: must hold an object")
+    return found
+
+
+def missing(what: str, extra: str) -> NoReturn:
+    """Says what is not there, how to install it, and what else there is."""
+    raise AssayError(f"{what}: {install(extra)}. {WAYS}")
+
+
+def batched(
+    lengths: list[int], size: int, run: Callable[[list[int]], NDArray[np.float32]], width: int
+) -> NDArray[np.float32]:
+    """Rows made by `run` in batches of texts of similar length, so that little of a batch is padding."""
+    rows = np.zeros((len(lengths), width), np.float32)
+    order = sorted(range(len(lengths)), key=lambda place: (lengths[place], place))
+    for first in range(0, len(order), size):
+        part = order[first : first + size]
+        rows[part] = run(part)
+    return rows
+
+
+# `folder:PATH`: a local model as a hub gives it: tokenizer.json, config.json, and model.onnx or (BERT only)
+# model.safetensors.
+
+_ONNX = ("model.onnx", "onnx/model.onnx")
+_EXTRA = "onnx"
+_BATCH = 32
+_LONGEST = 512  # tokens, where the folder does not say
+_READ = 1 << 20  # bytes of each end of the weights that tell one model from another
+_PROMPTS = {
+    "passage": ("passage", "document"),
+    "query": ("query",),
+}  # their names in sentence-transformers' configuration
+
+Run = Callable[[Ints, Ints, Ints], Floats]  # ids, mask, types → states of tokens, or one row for each text
+
+
+class Folder:
+    """The files of a model, and how to run it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        if not path.is_dir():
+            raise AssayError(f"{path}: there is no such folder of a model. {WAYS}")
+        self.settings = record(path / "config.json")
+        self.onnx = next((path / one for one in _ONNX if (path / one).is_file()), None)
+        self.weights = path / "model.safetensors"
+        if self.onnx is None and not (self.weights.is_file() and self.settings.get("model_type") == "bert"):
+            raise AssayError(f"{path}: has neither model.onnx nor the model.safetensors of a BERT model. {WAYS}")
+        self.pieces = tokenizer(path / "tokenizer.json", _EXTRA)
+        self.pieces.no_padding()
+        self.pieces.enable_truncation(self.longest)
+
+    @property
+    def longest(self) -> int:
+        """Tokens of a text that are read."""
+        limits = (
+            record(self.path / "sentence_bert_config.json").get("max_seq_length"),
+            self.settings.get("max_position_embeddings"),
+        )
+        return min((one for one in limits if isinstance(one, int) and one > 2), default=_LONGEST)
+
+    @cached_property
+    def name(self) -> str:
+        """The folder's own name and a digest of what decides its vectors."""
+        digest = blake2b(digest_size=8)
+        weights = self.onnx or self.weights
+        with weights.open("rb") as file:
+            size = weights.stat().st_size
+            digest.update(f"{size} {self.longest}".encode() + file.read(_READ))
+            file.seek(max(0, size - _READ))
+            digest.update(file.read())
+        for small in ("tokenizer.json", "config.json", "1_Pooling/config.json", "config_sentence_transformers.json"):
+            digest.update((self.path / small).read_bytes() if (self.path / small).is_file() else b"\0")
+        return f"folder:{self.path.resolve().name}:{digest.hexdigest()}"
+
+    @cached_property
+    def bert(self) -> Bert:
+        return Bert(tensors(self.weights), self.settings)
+
+    @cached_property
+    def session(self) -> Any:
+        try:
+            import onnxruntime  # type: ignore[import-not-found,unused-ignore]
+        except ImportError:
+            missing("the package 'onnxruntime' is not installed", _EXTRA)
+        try:
+            return onnxruntime.InferenceSession(str(self.onnx), providers=["CPUExecutionProvider"])
+        except Exception as error:  # the package raises its own kinds
+            raise AssayError(f"{self.onnx}: cannot be used as a model ({error})") from None
+
+    def run(self, encoded: Sequence[Any]) -> tuple[Floats, Ints]:
+        """What the model makes of tokenized texts, and their mask."""
+        width = max(1, *(len(one.ids) for one in encoded))
+        ids, types, mask = (np.zeros((len(encoded), width), np.int64) for _ in range(3))
+        for row, one in enumerate(encoded):
+            ids[row, : len(one.ids)], types[row, : len(one.ids)] = one.ids, one.type_ids
+            mask[row, : len(one.ids)] = 1
+        try:
+            if self.onnx is None:
+                return self.bert.states(ids, mask, types), mask
+            given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+            wanted = {one.name: given[one.name] for one in self.session.get_inputs()}
+            return np.asarray(self.session.run(None, wanted)[0], np.float32), mask
+        except AssayError:
+            raise
+        except Exception as error:  # a model that does not fit its tokenizer fails in as many ways as there are models
+            raise AssayError(f"{self.path}: the model cannot be run ({type(error).__name__}: {error})") from None
+
+    def encode(self, texts: Sequence[Any]) -> list[Any]:
+        return list(self.pieces.encode_batch([_clean(text) for text in texts]))
+
+
+class FolderEmbedder:
+    """Vectors of a local model: its tokens' states pooled as the folder says."""
+
+    def __init__(self, path: Path) -> None:
+        self._folder = Folder(path)
+        pooling = record(path / "1_Pooling/config.json")
+        self._first_token = bool(pooling.get("pooling_mode_cls_token"))
+        prompts = record(path / "config_sentence_transformers.json").get("prompts")
+        self._prompts = prompts if isinstance(prompts, dict) else {}
+
+    @property
+    def name(self) -> str:
+        return self._folder.name
+
+    @cached_property
+    def dimensions(self) -> int:
+        return int(self._pooled(self._folder.encode(["a"])).shape[1])
+
+    def embed(self, texts: Sequence[str], role: Role = "passage") -> Vectors:
+        prompt = next((self._prompts[one] for one in _PROMPTS[role] if self._prompts.get(one)), "")
+        encoded = self._folder.encode([prompt + text for text in texts])
+
+        def run(part: list[int]) -> Vectors:
+            return self._pooled([encoded[place] for place in part])
+
+        return unit(batched([len(one.ids) for one in encoded], _BATCH, run, self.dimensions))
+
+    def _pooled(self, encoded: Sequence[Any]) -> Vectors:
+        states, mask = self._folder.run(encoded)
+        if states.ndim == 2:  # the model pools by itself
+            return states
+        if self._first_token:
+            return np.asarray(states[:, 0], np.float32)
+        weights = mask[:, :, None].astype(np.float32)
+        return np.asarray((states * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1), np.float32)
+
+
+class FolderReranker:
+    """Scores of a local cross-encoder, which reads query and passage together."""
+
+    def __init__(self, path: Path) -> None:
+        self._folder = Folder(path)
+
+    @property
+    def name(self) -> str:
+        return self._folder.name
+
+    def scores(self, query: str, candidates: Sequence[Candidate]) -> Scores:
+        encoded = self._folder.encode([(query, f"{one.title}\n{one.text}".strip()) for one in candidates])
+
+        def run(part: list[int]) -> Floats:
+            rows, _ = self._folder.run([encoded[place] for place in part])
+            return (self._relevance(rows) if rows.ndim == 3 else rows[:, -1])[:, None]
+
+        return batched([len(one.ids) for one in encoded], _BATCH, run, 1)[:, 0].astype(np.float64)
+
+    def _relevance(self, states: Floats) -> Floats:
+        try:
+            return self._folder.bert.relevance(states)
+        except KeyError:
+            raise AssayError(f"{self._folder.path}: is no cross-encoder: it has no classifier") from None
+
+
+def _clean(text: Any) -> Any:
+    """Without lone surrogates, which tokenizers cannot take."""
+    if isinstance(text, tuple):
+        return tuple(_clean(one) for one in text)
+    return text.encode("utf-8", "replace").decode()
+
+
+# `wordllama`: a table of 32,000 word pieces that the package of that name carries. A text is the mean of its
+# pieces; no model runs.
+
+_TABLE = Path("weights/l2_supercat_256.safetensors")
+_TOKENIZER = Path("tokenizers/l2_supercat_tokenizer_config.json")
+_WORDLLAMA_EXTRA = "dense"
+_WORDLLAMA_BATCH = 512
+
+
+class WordLlama:
+    """Looks up and averages; the package itself is never imported, as its own loader wants the network."""
+
+    name = "wordllama:l2_supercat_256"
+
+    def __init__(self, table: NDArray[Any], pieces: Any) -> None:
+        self._table, self._pieces = table, pieces
+
+    @classmethod
+    def installed(cls) -> WordLlama:
+        found = find_spec("wordllama")
+        places = [Path(one) for one in (found.submodule_search_locations or ())] if found else []
+        folder = next((one for one in places if (one / _TABLE).is_file()), None)
+        if folder is None:
+            missing("the table of wordllama is not installed", _WORDLLAMA_EXTRA)
+        return cls(tensors(folder / _TABLE)["embedding.weight"], tokenizer(folder / _TOKENIZER, _WORDLLAMA_EXTRA))
+
+    @cached_property
+    def dimensions(self) -> int:
+        return int(self._table.shape[1])
+
+    def embed(self, texts: Sequence[str], role: Role = "passage") -> Vectors:
+        rows = np.zeros((len(texts), self.dimensions), np.float32)
+        for first in range(0, len(texts), _WORDLLAMA_BATCH):
+            part = [text.encode("utf-8", "replace").decode() for text in texts[first : first + _WORDLLAMA_BATCH]]
+            for place, one in enumerate(self._pieces.encode_batch(part, add_special_tokens=False), first):
+                if one.ids:
+                    rows[place] = self._table[one.ids].mean(axis=0, dtype=np.float32)
+        return unit(rows)

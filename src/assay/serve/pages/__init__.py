@@ -1,1 +1,0 @@
-"""The web pages: each a function from what was asked to markup, drawn with the elements, plots and style of the reports."""

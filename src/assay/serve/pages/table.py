@@ -1,8 +1,0 @@
-"""All pages."""
-
-from __future__ import annotations
-
-from assay.serve.pages import compare, runs, search, status, sweeps
-from assay.serve.pages.shell import Page
-
-PAGES: tuple[Page, ...] = (*search.PAGES, *runs.PAGES, *compare.PAGES, *sweeps.PAGES, *status.PAGES)

@@ -1,0 +1,8 @@
+"""Indexes kept up to date beside a server."""
+
+from __future__ import annotations
+
+from assay.serve.watch.keeper import State
+from assay.serve.watch.resident import Resident, Residents, resident_of
+
+__all__ = ["Resident", "Residents", "State", "resident_of"]

@@ -1,0 +1,202 @@
+"""The index page: what is indexed, how well calls were resolved, what is stale and what could not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from assay.api import Repository
+from assay.evaluate.report.overview import definitions
+from assay.html.elements import (
+    Child,
+    Column,
+    Markup,
+    decimal,
+    element,
+    exact,
+    join,
+    meter,
+    number_column,
+    shortened,
+    table,
+    whole,
+)
+from assay.rank.status import LanguageStatus, Status
+from assay.serve.watch import Resident, State
+from assay.serve.watch.keeper import FAILED, FRESH
+from assay.serve.web.bench import Bench
+from assay.serve.web.pages.search import waiting
+from assay.serve.web.pages.shell import Page, Shown, heading
+from assay.store.index import NoIndex, UnusableIndex
+from assay.text.display import counted
+
+_MOST_FILES = 50  # names in a list
+
+Count = tuple[str, int]
+Language = tuple[str, LanguageStatus]
+
+
+def show(bench: Bench, values: dict[str, Any]) -> Shown:
+    """What is indexed of the repository, or a block for each of several."""
+    if not bench.several:
+        [shown] = [_figured(one, "") for one in bench.members.values()]
+        return Shown("Index", join([_opening(bench), shown.body]), shown.again)
+    blocks = [(label, one, _figured(one, label)) for label, one in bench.members.items()]
+    again = max(shown.again for _, _, shown in blocks)
+    return Shown("Index", join([_opening(bench), *(_block(*one) for one in blocks)]), again)
+
+
+def _opening(bench: Bench) -> Markup:
+    if not bench.several:
+        return heading("Index", *(element("code", str(root)) for root in bench.resident.roots))
+    links = [element("li", element("a", label, href=f"#{_anchor(label)}")) for label in bench.members]
+    about = f"{len(links)} repositories, each with an index of its own."
+    return join(
+        [
+            heading("Index", about),
+            _ignored(bench.ignored_settings),
+            element("ul", links, class_="components", aria_label="Repositories"),
+        ]
+    )
+
+
+def _block(label: str, one: Resident, shown: Shown) -> Markup:
+    """One of several, with what is done about its index."""
+    tone = {FRESH: "kind-win", FAILED: "kind-loss"}.get(one.state.name)
+    state = element("span", one.state.name, class_=f"badge {tone}" if tone else "badge")
+    where = element("p", element("code", str(one.root)), " ", state, class_="lead")
+    return element("section", element("h2", label), where, shown.body, id=_anchor(label), class_="member")
+
+
+def _anchor(label: str) -> str:
+    return f"repository-{label}"
+
+
+def _figured(one: Resident, label: str) -> Shown:
+    """The figures of an index, or how far it is."""
+    try:
+        with one.using() as repo:
+            return Shown("", join([_trouble(one.state), _body(repo, "h3" if label else "h2")]))
+    except (NoIndex, UnusableIndex):
+        one.look()
+        return waiting(one.state, label)
+
+
+def _trouble(state: State) -> Markup | None:
+    """Why an index that is there is not brought up to date."""
+    failed = "It could not be brought up to date: " if state.name == FAILED else ""
+    return element("p", failed + state.why, class_="note") if state.why else None
+
+
+def _ignored(names: list[str]) -> Markup | None:
+    """The settings that nobody has trusted yet; no page asks, as whoever sees it need not be the user."""
+    if not names:
+        return None
+    return element(
+        "p", f"Ignored until trusted: {', '.join(names)}. See: ", element("code", "assay trust --show"), class_="note"
+    )
+
+
+def _body(repo: Repository, level: str) -> Markup:
+    status, stale = repo.status(), repo.freshness().stale
+    return join(
+        [
+            _ignored(repo.ignored_settings),
+            _figures(status),
+            element("section", element(level, "Freshness"), _freshness(stale), _warnings(repo)),
+            element("section", _languages(status)),
+            element("section", element("div", _edges(status), _passed_over(status), class_="pairs")),
+            element("section", element(level, "Problems"), _problems(repo, status)),
+        ]
+    )
+
+
+def _figures(status: Status) -> Markup:
+    tiles: dict[str, tuple[str, str]] = {
+        "Files": (whole(status.files), f"{whole(status.lines)} lines"),
+        "Symbols": (whole(status.symbols), f"{whole(status.edges)} edges between them"),
+        "Calls resolved": (
+            "–" if status.calls_resolved is None else f"{status.calls_resolved:.1%}",
+            "of those that name something of this repository",
+        ),
+        "Documents": (whole(status.documents), f"{whole(status.sections)} sections"),
+    }
+    items = [
+        element("li", element("h3", name), element("p", value, class_="value"), element("p", about, class_="meaning"))
+        for name, (value, about) in tiles.items()
+    ]
+    return element("ul", items, class_="tiles figures-of-index")
+
+
+def _freshness(stale: list[str]) -> Markup:
+    if not stale:
+        return element("p", element("span", "fresh", class_="badge kind-win"), " Nothing changed since it was indexed.")
+    more = f" and {len(stale) - _MOST_FILES:,} more" if len(stale) > _MOST_FILES else ""
+    return join(
+        [
+            element(
+                "p",
+                element("span", "stale", class_="badge kind-loss"),
+                f" {counted(len(stale), 'file')} changed since; the index is brought up to date by itself.",
+            ),
+            element("ul", [element("li", element("code", path)) for path in stale[:_MOST_FILES]], more, class_="names"),
+        ]
+    )
+
+
+def _warnings(repo: Repository) -> Markup:
+    return join([element("p", warning, class_="note") for warning in repo.look().found.warnings])
+
+
+def _languages(status: Status) -> Markup:
+    columns = [
+        Column[Language]("Language", lambda row: row[0]),
+        number_column("Files", lambda row: row[1].files, "", whole),
+        number_column("Symbols", lambda row: row[1].symbols, "", whole),
+        number_column("Calls", lambda row: row[1].calls, "call sites, all of them", whole, minor=True),
+        Column[Language]("Resolved", lambda row: _share(row[1].calls_resolved), "number", "of calls that name something of this repository"),
+        Column[Language](
+            "At least", lambda row: _share(row[1].calls_resolved_floor), "number minor", "if every doubtful name were one of ours"
+        ),
+    ]  # fmt: skip
+    return table("Languages", columns, status.languages.items())
+
+
+def _share(value: float | None) -> Markup:
+    return meter(value) if value is not None else exact(None, "–")
+
+
+def _counts(title: str, name: str, counts: Mapping[str, int]) -> Markup | None:
+    columns = [
+        Column[Count](name, lambda row: row[0].replace("_", " ")),
+        number_column("Number", lambda row: row[1], "", whole),
+    ]
+    ordered = sorted(counts.items(), key=lambda row: (-row[1], row[0]))
+    return element("div", table(title, columns, ordered)) if counts else None
+
+
+def _edges(status: Status) -> Markup | None:
+    return _counts("Edges", "Type", status.edge_types)
+
+
+def _passed_over(status: Status) -> Markup | None:
+    return _counts("Files passed over", "Reason", status.skipped)
+
+
+def _problems(repo: Repository, status: Status) -> Markup:
+    rows = repo.index.problems(_MOST_FILES)
+    facts: dict[str, Child] = {
+        "Files that could not be read": whole(status.problems),
+        "Files with syntax errors": whole(status.syntax_errors),
+        "Documents that could not be read": whole(status.unread_documents),
+        "Size of the index": f"{status.bytes / 1e6:,.1f} MB",
+        "Last indexing": f"{status.mode}, {decimal(status.seconds, 1)} s",
+    }
+    columns = [
+        Column[tuple[str, str]]("File", lambda row: element("code", row[0])),
+        Column[tuple[str, str]]("Why", lambda row: shortened(row[1], 300)),
+    ]
+    return join([definitions(facts), table("Files that could not be read", columns, rows) if rows else None])
+
+
+PAGES = (Page("/index", show),)
