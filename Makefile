@@ -12,7 +12,7 @@ demo: .venv/installed
 	$(BIN)/assay impact root_around
 	$(BIN)/assay context 'how does a review find files that usually change together' -k 5 --budget 800
 	$(BIN)/assay why 'how does a review find files that usually change together' review.py::_missing
-	$(BIN)/assay context --files src/assay/root.py --budget 500
+	$(BIN)/assay context --files src/assay/config/roots.py --budget 500
 	$(BIN)/assay context --pr HEAD~1 --budget 1500 || true
 	$(BIN)/assay context --pr HEAD~1 --format comment --budget 1500 || true
 	$(BIN)/assay context 'Reviews miss files that usually change together' --profile change -k 5 --budget 400

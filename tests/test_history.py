@@ -538,6 +538,6 @@ def test_every_term_of_every_commit_is_kept(tmp_path: Path, commits: list[Commit
 
 def test_a_place_tells_head_and_prefix(shop: Repository, tmp_path: Path) -> None:
     shop.git("worktree", "add", "-q", str(tmp_path / "second"), "-b", "second")
-    place = log.place(Git(tmp_path / "second" / "shop"))
+    place = log.history_place(Git(tmp_path / "second" / "shop"))
     assert place is not None
     assert place == log.Place(shop.git("rev-parse", "HEAD").strip(), "shop/")

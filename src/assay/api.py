@@ -13,17 +13,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from assay.config.configuration import Configuration, load
 from assay.config.roots import Root, listed, root_around, roots, roots_of
 from assay.core.items import Item
 from assay.core.packs import NOTHING, Learned
 from assay.errors import AssayError
-from assay.index.freshness import Freshness, Look
 from assay.rank import symbols as names
 from assay.store.catalogue import FileRow
 from assay.store.index import Index
 from assay.store.layout import LEARNED, Home
-from assay.store.multi_repo import Several
 from assay.text.tokens import LONGEST_QUERY, LONGEST_TASK, beyond
 
 if TYPE_CHECKING:
@@ -41,6 +38,7 @@ if TYPE_CHECKING:
     from assay.rank.status import Status
     from assay.search.search import Found
     from assay.search.service import Searcher
+    from assay.store.multi_repo import Several
     from assay.store.passages import Passages
 
 
@@ -491,6 +489,8 @@ class Workspace(Repository):
     def index(self) -> Several:
         """All indexes as one. Raises NoIndex when one of them is missing."""
         if self._several is None:
+            from assay.store.multi_repo import Several
+
             self._several = Several({label: member.index for label, member in self._members.items()})
         return self._several
 
@@ -500,6 +500,8 @@ class Workspace(Repository):
 
         With the classes of all repositories: they speak of names in their code.
         """
+        from assay.config.configuration import load
+
         own = load(self.folder)
         inside = [one for label, one in self._members.items() if one.root != self.folder]
         return replace(own, classes=(*own.classes, *(one for member in inside for one in member.configuration.classes)))
@@ -618,6 +620,8 @@ class _Looks(Look):
 
     @cached_property
     def freshness(self) -> Freshness:
+        from assay.index.freshness import Freshness
+
         return Freshness([f"{label}/{path}" for label, look in self._looks.items() for path in look.freshness.stale])
 
     @cached_property

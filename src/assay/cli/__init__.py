@@ -12,7 +12,7 @@ from assay import __version__
 from assay.cli.lazy import LazyGroup
 from assay.errors import AssayError
 
-# command → (module, one line of help); the module defines `command`
+# command → (module, one line of help); the module defines `COMMAND_command`
 COMMANDS = {
     "index": ("assay.cli.index", "Bring the index of a repository up to date."),
     "status": ("assay.cli.index", "What is indexed, how well calls were resolved, and whether it is fresh."),

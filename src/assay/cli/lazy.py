@@ -22,7 +22,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.table:
             return None
-        command: click.Command = importlib.import_module(self.table[cmd_name][0]).command
+        module = importlib.import_module(self.table[cmd_name][0])
+        command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

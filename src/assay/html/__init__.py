@@ -1,1 +1,1 @@
-"""TODO package."""
+"""Elements, plots and style sheet that reports and web pages share."""

@@ -86,12 +86,12 @@ def attributes() -> str:
     return "".join(f"*{suffix} diff={family.drivers[0]}\n" for family in _FAMILIES for suffix in family.suffixes)
 
 
-def settings() -> list[str]:
+def hunk_settings() -> list[str]:
     """What tells git how definitions of each family look."""
     return [f"diff.{name}.xfuncname=" + "\n".join(family.patterns) for family in _FAMILIES for name in family.drivers]
 
 
-def names(path: str, context: str, lines: Sequence[str]) -> Iterator[tuple[str, int]]:
+def changed_names(path: str, context: str, lines: Sequence[str]) -> Iterator[tuple[str, int]]:
     """The names that the removed or the added lines of a hunk touch, each with its place among them: the definition above
     that they reach into, and those they hold."""
     patterns = _BY_SUFFIX.get(PurePosixPath(path).suffix.lower())
@@ -167,7 +167,7 @@ class Place:
     prefix: str  # of the folder below the top, "" or ending in /
 
 
-def place(git: Git) -> Place | None:
+def history_place(git: Git) -> Place | None:
     """Where the folder stands; None outside of repositories and in those without a commit."""
     head = git.revision("HEAD")
     return Place(head, git.prefix) if head else None
@@ -241,8 +241,8 @@ def _read_names(git: Git, ids: Sequence[str]) -> Iterator[tuple[str, Names]]:
     with tempfile.NamedTemporaryFile("w", suffix=".attributes") as file:
         file.write(attributes())
         file.flush()
-        settings = [f"core.attributesFile={file.name}", f"core.bigFileThreshold={MAX_BYTES}", *settings()]
-        with git.lines("log", *_COMMON, *_PATCHES, told="\n".join(ids).encode(), settings=settings) as output:
+        options = [f"core.attributesFile={file.name}", f"core.bigFileThreshold={MAX_BYTES}", *hunk_settings()]
+        with git.lines("log", *_COMMON, *_PATCHES, told="\n".join(ids).encode(), settings=options) as output:
             last = yield from _names(iter(output))
     if last:  # which is whole only if git came to its end
         yield last
@@ -278,8 +278,9 @@ def _names(lines: Iterator[bytes]) -> Generator[tuple[str, Names], None, tuple[s
         elif (hunk := read_hunk(line, lines)) is not None:
             for start, changed in ((hunk.start, hunk.removed), (hunk.new_start, hunk.added)):
                 texts = [text.decode("utf-8", "replace").rstrip("\r\n") for text in changed]
-                names = names(path, hunk.context, texts)
-                found.setdefault(path, set()).update((name, start + place) for name, place in names)
+                found.setdefault(path, set()).update(
+                    (name, start + line) for name, line in changed_names(path, hunk.context, texts)
+                )
     return (commit, {path: sorted(names) for path, names in found.items() if names}) if commit else None
 
 
@@ -347,7 +348,7 @@ def remember(root: Path, home: Home, progress: Progress) -> list[str]:
     path = home.folder / history.NAME
     try:
         git = Git(root)
-        place = place(git)
+        place = history_place(git)
         if place is None:
             path.unlink(missing_ok=True)
             return []

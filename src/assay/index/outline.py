@@ -49,5 +49,5 @@ def _took_definitions(change: Change) -> bool:
     return any(
         True
         for hunk in change.hunks
-        for _ in hunks.names(path, "", [line.decode("utf-8", "replace") for line in hunk.removed])
+        for _ in hunks.changed_names(path, "", [line.decode("utf-8", "replace") for line in hunk.removed])
     )

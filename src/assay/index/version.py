@@ -7,46 +7,38 @@ from hashlib import blake2b
 from pathlib import Path
 
 _HERE = Path(__file__).parent
-_TEXT, _STORE = _HERE.parent / "text", _HERE.parent / "store"
+_TEXT, _STORE, _LANGUAGES = (_HERE.parent / name for name in ("text", "store", "languages"))
 # what the facts of a file depend on, code or document
 _EXTRACTION = (
     "facts.py",
     "chains.py",
-    "extract.py",
-    "collect.py",
-    "definition.py",
-    "nest.py",
-    "texts.py",
-    "words.py",
-    "reader.py",
     "parser.py",
-    "conventions.py",
+    "extract/__init__.py",
+    "extract/collect.py",
+    "extract/definition.py",
+    "extract/nest.py",
+    "extract/texts.py",
+    "extract/words.py",
+    "documents/docx.py",
     "documents/facts.py",
     "documents/formats.py",
-    "documents/docx.py",
     "documents/html.py",
-    "documents/mentions.py",
     "documents/notebook.py",
     "documents/opened.py",
     "documents/outline.py",
     "documents/pdf.py",
-    "documents/prose.py",
-    "documents/split.py",
 )
 # what the facts of a commit depend on
 _HISTORY = (
-    _HERE / "log.py",
-    _HERE / "hunks.py",
     _HERE / "history.py",
-    *(_HERE.parent / "git" / name for name in ("launcher.py", "repository.py")),
-    _HERE.parent / "patches.py",
-    *(_HERE.parent / "text" / name for name in ("terms.py", "stems.py", "identifiers.py", "messages.py")),
+    *(_HERE.parent / "git" / name for name in ("launcher.py", "repository.py", "diff.py")),
+    *(_TEXT / name for name in ("terms.py", "prose.py")),
 )
 
 
 def word_files() -> list[Path]:
-    """What the words of a text depend on, the stemmer included: question and index must agree on them."""
-    return [_TEXT / "identifiers.py", _TEXT / "terms.py", _TEXT / "stems.py", _STORE / "postings.py"]
+    """Return the sources that decide the words of a text, the stemmer included: query and index must agree on them."""
+    return [_TEXT / "terms.py", _STORE / "postings.py"]
 
 
 def _digest(paths: list[Path]) -> str:
@@ -59,15 +51,15 @@ def _digest(paths: list[Path]) -> str:
 @cache
 def extractor_version() -> str:
     """Changes with anything that could change what is extracted from a file."""
-    languages = _HERE / "languages"
     return _digest(
         [
             *(_HERE / name for name in _EXTRACTION),
             *word_files(),
             _TEXT / "tokens.py",
-            *sorted((_TEXT / "chunk").glob("*.py")),
-            languages / "__init__.py",
-            *sorted(languages.glob("*.scm")),
+            _TEXT / "chunk.py",
+            _LANGUAGES / "__init__.py",
+            _LANGUAGES / "conventions.py",
+            *sorted(_LANGUAGES.glob("*.scm")),
         ]
     )
 
@@ -80,9 +72,8 @@ def index_version() -> str:
             *sorted(_HERE.rglob("*.py")),
             *word_files(),
             _HERE.parent / "core" / "items.py",
-            *(_STORE / name for name in ("files.py", "columns.py")),
-            *sorted((_HERE / "languages").glob("*.scm")),
-            *sorted((_HERE / "languages").glob("*.common")),
+            *(_STORE / name for name in ("layout.py", "columns.py")),
+            *sorted(path for suffix in ("py", "scm", "common") for path in _LANGUAGES.glob(f"*.{suffix}")),
         ]
     )
 

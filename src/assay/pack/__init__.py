@@ -1,1 +1,1 @@
-"""TODO package."""
+"""Packing: ranked items rendered into a token budget."""

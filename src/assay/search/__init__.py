@@ -1,1 +1,1 @@
-"""TODO package."""
+"""Search: passages of documents and definitions of code in one ranking."""

@@ -1,4 +1,4 @@
-"""`assay eval`: the commands of the measuring half, each in a module of its own."""
+"""`assay eval`: the commands of the measuring half, imported when they run."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COMMANDS = {
 
 
 @click.group("eval", cls=LazyGroup, commands_table=COMMANDS)
-def command() -> None:
+def eval_command() -> None:
     """Measure a retriever, ours or yours: golden sets, runs, comparisons, gates.
 
     Needs no index and none of our engine: a system is a command, an HTTP endpoint, a Python function or a TREC run file.

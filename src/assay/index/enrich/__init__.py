@@ -1,1 +1,1 @@
-"""TODO package."""
+"""Edges from other tools: SCIP indexes made by compilers."""

@@ -1,1 +1,1 @@
-"""TODO package."""
+"""Signals: what contributes to the score of a candidate, one module each."""
