@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -608,24 +607,8 @@ class Workspace(Repository):
             member.look_ahead()
 
     def look(self) -> Look:
-        return _Looks({label: member.look() for label, member in self._members.items()}, repr(self.configuration.given))
+        from assay.index.freshness import MultiLook
 
-
-class _Looks(Look):
-    """A look at several trees; what changed is named by `label/path`."""
-
-    def __init__(self, looks: Mapping[str, Look], settled: str) -> None:
-        self._looks, self._settled = looks, settled
-        self.at = min(look.at for look in looks.values())
-
-    @cached_property
-    def freshness(self) -> Freshness:
-        from assay.index.freshness import Freshness
-
-        return Freshness([f"{label}/{path}" for label, look in self._looks.items() for path in look.freshness.stale])
-
-    @cached_property
-    def state(self) -> str:
-        """Empty while one of them cannot tell."""
-        states = [self._settled, *(f"{label} {look.state}" for label, look in self._looks.items() if look.state)]
-        return blake2b("\0".join(states).encode(), digest_size=16).hexdigest() if len(states) > len(self._looks) else ""
+        return MultiLook(
+            {label: member.look() for label, member in self._members.items()}, repr(self.configuration.given)
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from array import array
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
@@ -138,6 +139,24 @@ class Look:
         told = blake2b("\0".join([file.path for file in files]).encode("utf-8", "surrogatepass"), digest_size=16)
         told.update(array("q", chain.from_iterable(stats)).tobytes())
         return told.hexdigest()
+
+
+class MultiLook(Look):
+    """A look at the trees of several repositories; changed files are named by `label/path`."""
+
+    def __init__(self, looks: Mapping[str, Look], settings: str) -> None:
+        self._looks, self._settings = looks, settings
+        self.at = min(look.at for look in looks.values())
+
+    @cached_property
+    def freshness(self) -> Freshness:
+        return Freshness([f"{label}/{path}" for label, look in self._looks.items() for path in look.freshness.stale])
+
+    @cached_property
+    def state(self) -> str:
+        """Empty while one of the looks cannot tell."""
+        states = [self._settings, *(f"{label} {look.state}" for label, look in self._looks.items() if look.state)]
+        return blake2b("\0".join(states).encode(), digest_size=16).hexdigest() if len(states) > len(self._looks) else ""
 
 
 def freshness(root: Path, index: Index) -> Freshness:
