@@ -1,4 +1,4 @@
-"""Fits what the signs of confidence are worth, and writes src/assay/retrieve/confidence.json; the same cases give the same bytes.
+"""Fits what the signs of confidence are worth, and writes src/assay/rank/confidence.json; the same cases give the same bytes.
 
     for profile in default change; do python benchmarks/confidence_cases.py --work DIR --named --profile $profile; done > cases.jsonl
     python scripts/fit_confidence.py cases.jsonl [--print]
@@ -94,7 +94,7 @@ def main() -> None:
     if given.print:
         print(text, end="")
     else:
-        (HERE / "src/assay/retrieve" / WEIGHTS).write_text(text, "utf-8")
+        (HERE / "src/assay/rank" / WEIGHTS).write_text(text, "utf-8")
 
 
 if __name__ == "__main__":

@@ -107,7 +107,7 @@ def test_cases_of_other_repositories_count_as_much_as_is_assumed_and_the_same_ca
 
 def test_the_manifest_names_what_was_fitted_on() -> None:
     named = json.loads((ROOT / "scripts/histories.json").read_text("utf-8"))["repositories"]
-    profiles = json.loads((ROOT / "src/assay/retrieve/confidence.json").read_text("utf-8"))["profiles"]
+    profiles = json.loads((ROOT / "src/assay/rank/confidence.json").read_text("utf-8"))["profiles"]
     for own in profiles.values():
         assert sum(row.get("confidence", True) for row in named) == own["fitted on"]["repositories"]
     assert all(len(row["cutoff"]) == len(row["head"]) == 40 for row in named)

@@ -168,7 +168,7 @@ def test_more_words_unseen_never_make_it_surer(name: str, seen: Signs, one: floa
 
 
 def test_the_weights_are_for_these_signs_and_turn_the_way_sense_demands() -> None:
-    table = json.loads((Path(package.__file__).parent / "retrieve" / WEIGHTS).read_text("utf-8"))
+    table = json.loads((Path(package.__file__).parent / "rank" / WEIGHTS).read_text("utf-8"))
     assert table["version"] == VERSION
     ways = {"tenth": -1, "called": 1, "pointed": 1, "agreement": 1, "covered": 1, "unseen": -1, "names": 1, "size": -1}
     assert list(table["profiles"]) == ["default", "change"]

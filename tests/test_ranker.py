@@ -153,7 +153,7 @@ def test_the_shipped_weights_go_by_the_sense_of_their_features_and_are_small() -
     assert set(ranker.features) <= set(FEATURES)
     for name, weight in zip(ranker.features, ranker.weights, strict=True):
         assert weight * FEATURES[name].sense >= 0, name
-    assert (ROOT / "src/assay/retrieve/ranker" / DATA).stat().st_size < 20_000
+    assert (ROOT / "src/assay/rank/ranker" / DATA).stat().st_size < 20_000
 
 
 # learning
