@@ -589,6 +589,7 @@ HUGE = {
     "product too large": _header((2**40, 2**40)),
     "of nothing": _header((10**12,), "|V0"),
     "negative": _header((-1,)),
+    "unfinished": b"\x93NUMPY\x01\x00\x40\x00" + b"{'descr': ('<i4', [(".ljust(63) + b"\n",
     "objects": _header((1,), "|O") + bytes(8),
 }
 

@@ -67,9 +67,12 @@ def array_in(memory: memoryview, start: int) -> npt.NDArray[Any]:
     import numpy as np
 
     head = io.BytesIO(memory[start : start + _MOST_HEADER])
-    with HEADERS:
-        np.lib.format.read_magic(head)
-        shape, by_column, kind = np.lib.format.read_array_header_1_0(head)
+    try:
+        with HEADERS:
+            np.lib.format.read_magic(head)
+            shape, by_column, kind = np.lib.format.read_array_header_1_0(head)
+    except Exception as error:  # numpy tokenizes and evaluates the header: damage may raise anything
+        raise ValueError("a damaged header") from error
     if kind.hasobject:
         raise ValueError("objects in an array")
     room = len(memory) - start - head.tell()
