@@ -596,7 +596,7 @@ HUGE = {
 
 @pytest.mark.parametrize("what", HUGE)
 def test_an_array_that_claims_to_be_larger_than_its_file_is_refused(what: str) -> None:
-    with pytest.raises(ValueError, match=r"an array larger than its file|objects in an array"):
+    with pytest.raises(ValueError, match=r"an array larger than its file|objects in an array|a damaged header"):
         mapped.array_in(memoryview(HUGE[what] + bytes(64)), 0)
 
 
