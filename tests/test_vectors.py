@@ -114,10 +114,10 @@ WORKER = """
 import os, signal, sys
 from pathlib import Path
 from test_vectors import Counting
-from assay.search.embed import cached, embed_all
+from assay.search.embed import embed_all, embedders
 from assay.store.vectors import VectorStore
 
-cached.PORTION = 5
+embedders.PORTION = 5
 path, first, last, kill_after = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 def progress(done, total):
     if kill_after and done >= kill_after:

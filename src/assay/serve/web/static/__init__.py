@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-# name in addresses → package, file, type; the first two belong to the reports
+# name in addresses → package, file, type; reports have the first two as well
 _FILES = {
-    "report.css": ("assay.evaluate.report", "page.css", "text/css"),
-    "report.js": ("assay.evaluate.report", "page.js", "text/javascript"),
+    "report.css": ("assay.html", "page.css", "text/css"),
+    "report.js": ("assay.html", "page.js", "text/javascript"),
     "app.css": (__package__, "app.css", "text/css"),
     "app.js": (__package__, "app.js", "text/javascript"),
     "icon.svg": (__package__, "icon.svg", "image/svg+xml"),
