@@ -102,7 +102,7 @@ def test_a_run_that_cannot_begin_says_why_in_one_line(bench: Workbench, name: st
         (["experiment", "new", "t", "--hypothesis", "h", "--what", "w", "--before", "nowhere"], "no run called 'nowhere'"),
         (["experiment", "conclude", "--conclusion", "c"], "no experiment is open"),
         (["list", "--runs", "nowhere.db"], "nowhere.db: no runs yet. Make one with: assay eval run"),
-        (["show", "latest~9"], "there are only 2 runs"),
+        (["show", "latest~9"], "has only 2 runs"),
     ],
 )  # fmt: skip
 def test_what_is_not_there_is_named_with_the_nearest(ready: Workbench, arguments: list[str], says: str) -> None:

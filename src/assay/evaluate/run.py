@@ -200,7 +200,10 @@ def _query_all(
 
 
 def _query_system(system: System, position: int, query: GoldenQuery, plan: Plan) -> Answered:
-    """Send one query as often as planned: the first response counts, the latency is the median, differing repeats are noted."""
+    """Send one query as often as planned.
+
+    The first response counts, the latency is the median, and differing repeats are noted.
+    """
     send = system.answer if plan.answers else system.retrieve
     responses: list[Response] = []
     died = False
