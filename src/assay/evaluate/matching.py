@@ -100,10 +100,10 @@ def span(hit: Hit, expected: Expected) -> bool:
     return shared > 0 and shared >= _MIN_OVERLAP * shorter
 
 
-def same_path(found: str, wanted: str) -> bool:
-    """Return True when `found` is `wanted`, possibly below further folders."""
-    found, wanted = _normalize_path(found), _normalize_path(wanted)
-    return bool(wanted) and (found == wanted or found.endswith("/" + wanted))
+def same_path(path: str, suffix: str) -> bool:
+    """Return True when `path` is `suffix` or ends with it at a folder border."""
+    path, suffix = _normalize_path(path), _normalize_path(suffix)
+    return bool(suffix) and (path == suffix or path.endswith("/" + suffix))
 
 
 @lru_cache(maxsize=1 << 17)
@@ -249,16 +249,16 @@ def bare_name(raw: str) -> str:
 def _strip_path(text: str) -> str:
     """Drop the file or package path in front of a symbol."""
     for suffix in _SOURCE_SUFFIXES:  # the first that occurs decides, at its last occurrence
-        at = text.rfind(suffix + ".")
-        if at >= 0:
-            return text[at + len(suffix) + 1 :]
+        index = text.rfind(suffix + ".")
+        if index >= 0:
+            return text[index + len(suffix) + 1 :]
     if "/" in text:
         tail = text[text.rfind("/") + 1 :]
         return tail.partition(".")[2] if "." in tail else tail
     parts = text.split(".")
-    for at, part in enumerate(parts):
+    for index, part in enumerate(parts):
         if "A" <= part.lstrip("_")[:1] <= "Z":  # types start here; the parts before are packages
-            return ".".join(parts[at:])
+            return ".".join(parts[index:])
     return parts[-1]
 
 

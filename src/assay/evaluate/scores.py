@@ -46,12 +46,12 @@ class Scores:
     means: dict[str, float | None]
     latency: Floats = field(default_factory=lambda: np.array([]))
 
-    def rows(self, wanted: Sequence[str]) -> NDArray[np.intp]:
+    def rows(self, query_ids: Sequence[str]) -> NDArray[np.intp]:
         """Return the positions of these queries."""
-        if wanted == self.queries:
+        if query_ids == self.queries:
             return np.arange(len(self.queries))
         position_by_id = {query: number for number, query in enumerate(self.queries)}
-        return np.array([position_by_id[query] for query in wanted], dtype=np.intp)
+        return np.array([position_by_id[query] for query in query_ids], dtype=np.intp)
 
 
 def of_run(

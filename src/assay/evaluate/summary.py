@@ -146,10 +146,10 @@ def describe_queries(
     ]
 
 
-def found_ranks(query: GoldenQuery, hits: Sequence[Hit], by: Matcher, level: str) -> dict[str, int]:
+def found_ranks(query: GoldenQuery, hits: Sequence[Hit], match_by: Matcher, level: str) -> dict[str, int]:
     """Return the matched expectations with their ranks."""
     expected = query.at(level)
-    rank_by_position = mark(hits, expected, by).places
+    rank_by_position = mark(hits, expected, match_by).places
     return {expected[position].name: rank for position, rank in sorted(rank_by_position.items())}
 
 

@@ -112,11 +112,11 @@ def check_size(queries: Sequence[GoldenQuery], line: int) -> None:
         raise Unreadable(line, f"more than {MOST_QUERIES:,} queries, which is the most that is read")
 
 
-def unknown_field(name: str, known: Iterable[str]) -> str:
+def unknown_field(name: str, fields: Iterable[str]) -> str:
     """Return an error message for an unknown field, with the nearest known one."""
-    known = list(known)
-    near = nearest(name, known, 1)
-    return f"unknown field `{name}`; " + (f"did you mean `{near[0]}`?" if near else f"known are {', '.join(known)}")
+    fields = list(fields)
+    near = nearest(name, fields, 1)
+    return f"unknown field `{name}`; " + (f"did you mean `{near[0]}`?" if near else f"known are {', '.join(fields)}")
 
 
 def _join_names(names: Iterable[str]) -> str:
@@ -202,8 +202,8 @@ def _expectations(level: str, node: Node, reporter: _Reporter) -> tuple[Expected
         )
         if expected is None:
             continue
-        place = (expected.start, expected.end, expected.page) if level == "span" else ()
-        key = (expected.name, *place)
+        position = (expected.start, expected.end, expected.page) if level == "span" else ()
+        key = (expected.name, *position)
         if by_key.setdefault(key, expected) != expected:
             reporter.error(item.line, f"expects `{expected.name}` twice and differently, first in line {lines[key]}")
         elif key in lines:
