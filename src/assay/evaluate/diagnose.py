@@ -56,7 +56,7 @@ def _locate_loss(
     expectation: Expected, rank: int | None, response: Response, matcher: Matcher, k: int, exists: bool | None
 ) -> tuple[str, str]:
     if exists is False:
-        return "absent from the corpus", "no item of this name is indexed; `assay eval verify` offers the nearest"
+        return "absent from the corpus", "no item of this name is indexed; `assay eval verify` suggests the nearest"
     if response.error:
         return "system failed", response.error
     if rank is not None:
@@ -65,7 +65,7 @@ def _locate_loss(
         return _locate_in_trace(expectation, response, matcher)
     if not response.hits:
         return "empty result", "the system returned nothing"
-    return "not returned", f"not among the {len(response.hits)} results; a system with a trace could say more"
+    return "not returned", f"not among the {len(response.hits)} results; the system returned no trace of its stages"
 
 
 def _locate_in_trace(expectation: Expected, response: Response, matcher: Matcher) -> tuple[str, str]:
@@ -88,7 +88,7 @@ def _locate_in_trace(expectation: Expected, response: Response, matcher: Matcher
             if matches(item):
                 return stage.name, reason
     if last < 0:
-        return "no channel", f"none of {', '.join(stage.name for stage in stages)} brought it up"
+        return "no channel", f"not retrieved by any of {', '.join(stage.name for stage in stages)}"
     after = stages[last + 1].name if last + 1 < len(stages) else "result"
     return after, f"rank {last_rank} after {stages[last].name}"
 

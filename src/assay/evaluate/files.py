@@ -21,12 +21,12 @@ def write_text(path: Path, text: str) -> None:
     except UnicodeEncodeError as error:
         raise AssayError(f"{path}: cannot be written as UTF-8 ({error.object[error.start]!r}); remove it") from None
     except OSError as error:
-        raise AssayError(f"{path}: cannot be written ({error.strerror or error}); give another place") from None
+        raise AssayError(f"{path}: cannot be written ({error.strerror or error}); give another path") from None
 
 
 def file_of(root: Path, name: str) -> Path:
     """Return the path of a repository's own file; raise AssayError when a symlink leaves the repository."""
     path = root / name
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
-        raise AssayError(f"{path}: a link leads out of the repository; name another file")
+        raise AssayError(f"{path}: a symbolic link leads out of the repository; name another file")
     return path

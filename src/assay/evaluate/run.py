@@ -264,7 +264,7 @@ def _warnings(golden: GoldenSet, system: System, corpus: Path) -> list[str]:
         inside = path.is_relative_to(corpus.resolve()) and system.name.startswith("cmd:")
     if not inside:
         return []
-    return [f"the golden set {golden.path} lies inside the corpus that is searched: its own text may be found"]
+    return [f"the golden set {golden.path} lies inside the searched corpus: its own text may be retrieved"]
 
 
 def _environment(root: Path) -> dict[str, Any]:

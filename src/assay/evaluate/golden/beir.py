@@ -48,7 +48,7 @@ class Judgements:
             return
         self.count += 1
         if self.count > MOST_ROWS:
-            raise Unreadable(line, f"more than {MOST_ROWS:,} judgements, which is the most that is read", self.path)
+            raise Unreadable(line, f"more than {MOST_ROWS:,} judgements, which is the limit", self.path)
         first = self.grades.setdefault(query, {}).setdefault(document, (int(grade), line))
         if first[0] != int(grade):
             self.problems.error(
@@ -65,7 +65,7 @@ def join(topics: Iterable[Topic], path: Path, judgements: Judgements, problems: 
     for topic in topics:
         first_line = line_by_id.setdefault(topic.id, topic.line)
         if len(line_by_id) > MOST_ROWS:
-            raise Unreadable(topic.line, f"more than {MOST_ROWS:,} queries, which is the most that is read", path)
+            raise Unreadable(topic.line, f"more than {MOST_ROWS:,} queries, which is the limit", path)
         if first_line != topic.line:
             problems.error(path, topic.line, f"id `{topic.id}` is used twice, first in line {first_line}")
         elif not topic.text.strip():

@@ -58,7 +58,7 @@ def fit(queries: Sequence[GoldenQuery], roles: Collection[str]) -> tuple[list[Go
     writable = [query for query in reduced if query.expected or query.refuse or query.must_contain or query.forbidden]
     if len(writable) < len(queries):
         lost.append(
-            f"{len(queries) - len(writable)} of {len(queries)} queries left out: what they expect cannot be written"
+            f"{len(queries) - len(writable)} of {len(queries)} queries left out: their expectations cannot be written"
         )
     return writable, lost
 

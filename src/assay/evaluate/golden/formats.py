@@ -34,7 +34,7 @@ def named(name: str) -> Format:
         near = nearest(name, FORMATS, 1)
         raise AssayError(
             f"unknown golden format `{name}`; "
-            + (f"did you mean `{near[0]}`?" if near else f"known are {', '.join(FORMATS)}")
+            + (f"did you mean `{near[0]}`?" if near else f"known formats: {', '.join(FORMATS)}")
         )
     return FORMATS[name]
 
@@ -102,13 +102,13 @@ def _warnings(queries: Sequence[GoldenQuery]) -> list[str]:
     warnings = []
     if len(queries) < FEW:
         warnings.append(
-            f"only {len(queries)} {'query' if len(queries) == 1 else 'queries'}: fewer than {FEW} can hardly show any difference"
+            f"only {len(queries)} {'query' if len(queries) == 1 else 'queries'}: fewer than {FEW} can hardly detect a difference"
         )
     first_by_text: dict[tuple[str, str], GoldenQuery] = {}
     for query in queries:
         earlier = first_by_text.setdefault((query.repository, query.text), query)
         if earlier is not query:
-            warnings.append(f"{query.where}: `{query.id}` asks the same as `{earlier.id}` ({earlier.where})")
+            warnings.append(f"{query.where}: `{query.id}` has the same text as `{earlier.id}` ({earlier.where})")
     return warnings
 
 
@@ -243,7 +243,7 @@ def _read_back(chosen: Format, rendered: Rendered, path: Path) -> list[GoldenQue
         queries = read(chosen, trial, problems) if rendered.files else []
     errors = [error.replace(str(trial), str(path)) for error in problems.errors]
     if not queries:
-        errors = [f"{path}: nothing can be written as {chosen.name}", *errors, *rendered.lost]
+        errors = [f"{path}: no query can be written as {chosen.name}", *errors, *rendered.lost]
     if errors:
         raise InvalidGolden(path, errors)
     return queries
@@ -261,6 +261,6 @@ def _write_files(rendered: Rendered, path: Path) -> None:
             write_text(staging / name, text)
         staging.rename(path)
     except OSError as error:
-        raise AssayError(f"{path}: cannot be written ({error.strerror or error}); give another place") from None
+        raise AssayError(f"{path}: cannot be written ({error.strerror or error}); give another path") from None
     finally:
         shutil.rmtree(staging, ignore_errors=True)

@@ -207,7 +207,7 @@ def _compose(events: Any) -> Node | None:
         node, size, anchor = _complete_node(event, line, opened, anchors)
         aliased += size if isinstance(event, yaml.AliasEvent) else 0
         if aliased > _MAX_ALIASED_VALUES:
-            raise Unreadable(line, f"its aliases stand for more than {_MAX_ALIASED_VALUES:,} values")
+            raise Unreadable(line, f"its aliases expand to more than {_MAX_ALIASED_VALUES:,} values")
         if anchor:
             anchors[anchor] = (node, size)
         if opened:
@@ -360,8 +360,6 @@ def _as_unreadable(path: Path) -> Iterator[None]:
     except inputs.BadInput as error:
         raise Unreadable(error.line, error.reason, path) from None
     except TooLarge as error:
-        raise Unreadable(
-            0, f"larger than {error.limit / 1e6:,.0f} MB of text, which is the most that is read", path
-        ) from None
+        raise Unreadable(0, f"larger than {error.limit / 1e6:,.0f} MB of text, which is the limit", path) from None
     except OSError as error:
         raise Unreadable(0, f"cannot be read ({error.strerror or error})", path) from None

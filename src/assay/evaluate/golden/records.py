@@ -109,14 +109,16 @@ def _check_expectations(schema: Schema, query: GoldenQuery, line: int, reporter:
 def check_size(queries: Sequence[GoldenQuery], line: int) -> None:
     """Raise Unreadable when a set has more than MOST_QUERIES queries."""
     if len(queries) > MOST_QUERIES:
-        raise Unreadable(line, f"more than {MOST_QUERIES:,} queries, which is the most that is read")
+        raise Unreadable(line, f"more than {MOST_QUERIES:,} queries, which is the limit")
 
 
 def unknown_field(name: str, fields: Iterable[str]) -> str:
     """Return an error message for an unknown field, with the nearest known one."""
     fields = list(fields)
     near = nearest(name, fields, 1)
-    return f"unknown field `{name}`; " + (f"did you mean `{near[0]}`?" if near else f"known are {', '.join(fields)}")
+    return f"unknown field `{name}`; " + (
+        f"did you mean `{near[0]}`?" if near else f"known fields: {', '.join(fields)}"
+    )
 
 
 def _join_names(names: Iterable[str]) -> str:
@@ -205,7 +207,9 @@ def _expectations(level: str, node: Node, reporter: _Reporter) -> tuple[Expected
         position = (expected.start, expected.end, expected.page) if level == "span" else ()
         key = (expected.name, *position)
         if by_key.setdefault(key, expected) != expected:
-            reporter.error(item.line, f"expects `{expected.name}` twice and differently, first in line {lines[key]}")
+            reporter.error(
+                item.line, f"expects `{expected.name}` twice with different values, first in line {lines[key]}"
+            )
         elif key in lines:
             reporter.warn(item.line, f"expects `{expected.name}` twice, first in line {lines[key]}; counted once")
         lines.setdefault(key, item.line)
