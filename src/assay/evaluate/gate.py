@@ -221,7 +221,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """The recommended threshold; `change` is True when it is significantly better than the one in use."""
+    """The recommended threshold; `change`: it is significantly better than the one in use; `why`: the reason."""
 
     point: Point
     used: Point

@@ -162,7 +162,10 @@ def convert(source: Path, target: Path, format: str, source_format: str | None =
 
 
 def append(query: GoldenQuery, path: Path, format: str | None = None) -> list[str]:
-    """Add a query to a set, or create the set; return a message per thing the format cannot hold."""
+    """Add a query to a set, keeping its text as it is, or create the set.
+
+    Return a message per thing the format cannot hold.
+    """
     is_new = _is_new(path)
     chosen = named(format or _format_for(query, path)) if is_new or format else detect(path)
     if is_new and not path.is_file():

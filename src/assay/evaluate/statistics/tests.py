@@ -235,7 +235,7 @@ def _delta(units: Units, differences: Floats) -> float:
 
 
 def _interval(units: Units, delta: float, resamples: int, seed: int) -> Interval:
-    """Return the bootstrap interval of the mean difference; swapping the runs mirrors it exactly."""
+    """Bootstrap the mean difference from the winner's side, so that swapping the runs mirrors the interval exactly."""
     if units.count and not units.totals.any():
         return Interval(0.0, 0.0, "no differences")
     if not delta < 0:
