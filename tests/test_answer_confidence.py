@@ -183,7 +183,7 @@ def test_a_threshold_that_is_surely_better_is_recommended() -> None:
 def test_no_change_is_advised_without_a_gain_or_for_a_gain_that_may_be_chance() -> None:
     kept = advise(SET, 0.25)
     assert (kept.change, kept.point.threshold) == (False, 0.25)
-    assert kept.why == "none does better on this set"
+    assert kept.why == "no threshold does better on this set"
     perhaps = advise(SET, 0.5)
     assert not perhaps.change
     assert perhaps.point.balanced > perhaps.used.balanced
@@ -194,7 +194,7 @@ def test_a_small_set_tells_nothing() -> None:
     assert advise([Judged(0.9, False)] * 30 + [Judged(0.6, True)] * 8, 0.5).change
     advice = advise([Judged(0.9, False)] * 30 + [Judged(0.95, True)] * 7, 0.5)
     assert not advice.change
-    assert advice.why == "the set has only 7 questions to refuse: too few to tell, 8 are the least"
+    assert advice.why == "the set has only 7 questions to refuse; at least 8 are needed"
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=60), st.floats(0, 1))

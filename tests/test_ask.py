@@ -239,7 +239,7 @@ def test_eval_threshold_shows_the_curve_and_says_when_a_set_is_too_small(station
     done = assay(station.root, "eval", "threshold", "--golden", golden)
     assert done.code == 0, done.err
     assert "ask on " in done.lines[0]
-    assert "keep it: the set has only 1 question to refuse: too few to tell, 8 are the least" in done.out
+    assert "keep it: the set has only 1 question to refuse; at least 8 are needed" in done.out
     told = assay(station.root, "eval", "threshold", "--golden", golden, "--format", "json").json
     assert (told["answerable"], told["to_refuse"], len(told["curve"])) == (2, 1, 21)
     golden.write_text(GOLDEN.splitlines()[0])

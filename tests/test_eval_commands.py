@@ -102,7 +102,7 @@ def test_a_run_that_cannot_begin_says_why_in_one_line(bench: Workbench, name: st
         (["experiment", "new", "t", "--hypothesis", "h", "--what", "w", "--before", "nowhere"], "no run called 'nowhere'"),
         (["experiment", "conclude", "--conclusion", "c"], "no experiment is open"),
         (["list", "--runs", "nowhere.db"], "nowhere.db: no runs yet. Make one with: assay eval run"),
-        (["show", "latest~9"], "there are only 2 runs"),
+        (["show", "latest~9"], "has only 2 runs"),
     ],
 )  # fmt: skip
 def test_what_is_not_there_is_named_with_the_nearest(ready: Workbench, arguments: list[str], says: str) -> None:
@@ -212,7 +212,7 @@ def _stages(*stages: tuple[str, list[str], dict[str, str]]) -> Response:
         (Response(), "empty result", "returned nothing"),
         (Response((Hit("x"),)), "not returned", "not among the 1 results"),
         (Response((Hit("x"), Hit("y"), Hit("gold"))), "ranked low", "rank 3, beyond the first 2"),
-        (_stages(("bm25", ["x"], {}), ("rank", ["x"], {})), "no channel", "none of bm25, rank brought it up"),
+        (_stages(("bm25", ["x"], {}), ("rank", ["x"], {})), "no channel", "not retrieved by any of bm25, rank"),
         (_stages(("bm25", ["x", "gold"], {}), ("rank", ["x"], {})), "rank", "rank 2 after bm25"),
         (_stages(("bm25", ["gold"], {}), ("noise", ["x"], {"gold": "a test file"}), ("rank", [], {})), "noise", "a test file"),
         (_stages(("bm25", ["x"], {"gold": "below the threshold"}), ("rank", [], {})), "bm25", "below the threshold"),
@@ -326,7 +326,7 @@ def test_a_damaged_index_is_not_blamed_on_the_run_file(shop: Repository, tmp_pat
 
 
 def test_a_golden_set_inside_what_is_searched_is_warned_of(shop: Repository, tmp_path: Path) -> None:
-    says = "lies inside the corpus that is searched: its own text may be found"
+    says = "lies inside the searched corpus: its own text may be retrieved"
     outside = _eval(shop, "run", "--golden", _shop_golden(tmp_path))
     assert says not in outside.err
     inside = _shop_golden(shop.root)

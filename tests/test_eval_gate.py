@@ -112,7 +112,7 @@ def test_a_loss_that_may_be_chance_passes_however_large_it_is() -> None:
     fallen = [1, 1, 1, 1, 1, 10, 10, 10]
     assert failed(few, fallen, breaks_allowed=99) == []
     told = gate(scores(fallen), Rules(guarded=["RR@10"]), against(few, fallen, ["RR@10"]))[1].message
-    assert "lower, but within what chance does" in told
+    assert "lower, but not significantly" in told
 
 
 def test_gains_pass_and_a_rate_of_failures_is_guarded_the_other_way_round() -> None:

@@ -379,10 +379,10 @@ def test_a_run_is_found_by_id_beginning_label_and_how_long_ago(tmp_path: Path) -
         }
         assert {name: opened.find(name).run_id[-3:] for name in names} == names
         for name, says in (
-            ("20260102", "could be any of 20260102-bbb, 20260102-ccc"),
-            ("latest~3", "there are only 3 runs"),
+            ("20260102", "is ambiguous: 20260102-bbb, 20260102-ccc"),
+            ("latest~3", "has only 3 runs"),
             ("20260102-bbc", "Nearest: 20260102-bbb"),
-            ("", "could be any of"),
+            ("", "is ambiguous"),
         ):
             with pytest.raises(NoSuchRun, match=says):
                 opened.find(name)
@@ -478,7 +478,7 @@ def _damaged(path: Path) -> None:
     ("made", "says"),
     [
         (_not_a_database, "not a run file, or damaged (file is not a database). Move it away"),
-        (_of_something_else, "a database, but not of runs"),
+        (_of_something_else, "an SQLite database, but not a run file"),
         (_newer, "the run file has format 99, this version of assay reads 1"),
         (_damaged, "not a run file, or damaged"),
     ],

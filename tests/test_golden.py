@@ -42,7 +42,7 @@ GOOD = {"id": "a", "question": "what is a?", "expected_files": ["f.py"]}
 # What stands in line 2 of a set of pairs, and what is said about it.
 _WRONG_RECORDS = [
     ({**GOOD, "id": "b", "expectd_files": []}, "unknown field `expectd_files`; did you mean `expected_files`?"),
-    ({**GOOD, "id": "b", "zzz": 1}, "unknown field `zzz`; known are id, question,"),
+    ({**GOOD, "id": "b", "zzz": 1}, "unknown field `zzz`; known fields: id, question,"),
     ({**GOOD, "id": "b", "question": " "}, "`question` must not be empty"),
     ({**GOOD, "id": "b", "question": None}, "`question` must not be empty"),
     ({**GOOD, "id": "b", "question": ["x"]}, "`question` must be text, not a list"),
@@ -75,7 +75,10 @@ _WRONG_RECORDS = [
     ({**GOOD, "id": "b", "expected_files": [{"path": "f", "grade": 10**30}]}, "`grade` must be a whole number"),
     ({**GOOD, "id": "b", "expected_files": [{"grade": 1}]}, "`expected_files` needs `path`"),
     ({**GOOD, "id": "b", "expected_files": [{"path": "f", "grad": 1}]}, "unknown field `grad`; did you mean `grade`?"),
-    ({**GOOD, "id": "b", "expected_files": ["f", {"path": "f", "grade": 2}]}, "expects `f` twice and differently"),
+    (
+        {**GOOD, "id": "b", "expected_files": ["f", {"path": "f", "grade": 2}]},
+        "expects `f` twice with different values",
+    ),
     ({**GOOD, "id": "b", "expected_spans": ["f"]}, "must hold mappings {path, start, end} or {path, page}, not"),
     ({**GOOD, "id": "b", "expected_spans": [{"path": "f", "start": 3}]}, "needs `start` and `end` of `f`"),
     ({**GOOD, "id": "b", "expected_spans": [{"path": "f", "start": 3, "end": 2}]}, "must not end before it starts"),
@@ -163,12 +166,12 @@ def test_aliases_work_but_cannot_explode(tmp_path: Path) -> None:
     layers = [f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]" for a, b in itertools.pairwise(names)]
     bomb = _write(tmp_path / "bomb.yaml", "\n".join(["a: &a [x]", *layers, "queries: [*p]"]))
     began = time.perf_counter()
-    assert "its aliases stand for more than 1,000,000 values" in _problems(bomb)[0]
+    assert "its aliases expand to more than 1,000,000 values" in _problems(bomb)[0]
     wide = [
         "- &q {id: a, query: x, expected_files: [" + ", ".join(f"f{n}" for n in range(2000)) + "]}",
         *["- *q"] * 2000,
     ]
-    assert "its aliases stand for" in _problems(_write(tmp_path / "wide.yaml", "queries:\n" + "\n".join(wide)))[0]
+    assert "its aliases expand to" in _problems(_write(tmp_path / "wide.yaml", "queries:\n" + "\n".join(wide)))[0]
     assert time.perf_counter() - began < 10
 
 
@@ -273,7 +276,7 @@ def test_a_link_is_written_through_and_keeps_the_mode_of_its_file(tmp_path: Path
 def test_an_unknown_format_offers_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(AssayError, match="unknown golden format `fixture`; did you mean `fixtures`"):
         load(tmp_path, "fixture")
-    with pytest.raises(AssayError, match="unknown golden format `xml`; known are fixtures"):
+    with pytest.raises(AssayError, match="unknown golden format `xml`; known formats: fixtures"):
         save([_query()], tmp_path / "x", "xml")
 
 
@@ -282,12 +285,12 @@ def test_a_small_set_warns_and_ten_queries_do_not(tmp_path: Path) -> None:
     save(queries, tmp_path / "ten.jsonl", "pairs")
     assert load(tmp_path / "ten.jsonl").warnings == ()
     save(queries[:9], tmp_path / "nine.jsonl", "pairs")
-    assert load(tmp_path / "nine.jsonl").warnings == ("only 9 queries: fewer than 10 can hardly show any difference",)
+    assert load(tmp_path / "nine.jsonl").warnings == ("only 9 queries: fewer than 10 can hardly detect a difference",)
 
 
 def test_the_same_text_twice_is_a_warning_unless_it_is_about_another_repository(tmp_path: Path) -> None:
     save([_query(), _query("b", text=_query().text)], tmp_path / "set.jsonl", "pairs")
-    assert any("`b` asks the same as `a`" in warning for warning in load(tmp_path / "set.jsonl").warnings)
+    assert any("`b` has the same text as `a`" in warning for warning in load(tmp_path / "set.jsonl").warnings)
     save([_query(repository="x"), _query("b", text=_query().text, repository="y")], tmp_path / "two.jsonl", "pairs")
     assert not any("asks the same" in warning for warning in load(tmp_path / "two.jsonl").warnings)
 
@@ -336,7 +339,7 @@ def test_a_set_that_would_not_be_read_again_replaces_nothing(tmp_path: Path) -> 
         save([_query(), _query()], path, "pairs")
     with pytest.raises(InvalidGolden, match=f"{path}:2: `id` has spaces at its ends"):
         save([_query(), _query(" b")], path, "pairs")
-    with pytest.raises(InvalidGolden, match="nothing can be written as pairs"):
+    with pytest.raises(InvalidGolden, match="no query can be written as pairs"):
         save([], path, "pairs")
     with pytest.raises(AssayError, match="cannot be written as UTF-8"):
         save([_query(text="\udc80")], path, "pairs")
@@ -390,7 +393,7 @@ def test_a_conversion_says_what_is_lost(tmp_path: Path) -> None:
         "1 of 3 queries: must contain not kept",
         "1 of 3 queries: expectations at doc level not kept",
         "1 of 3 queries: expectations at chunk level not kept",
-        "1 of 3 queries left out: what they expect cannot be written",
+        "1 of 3 queries left out: their expectations cannot be written",
     ]
     assert {query.id for query in load(tmp_path / "fixtures").queries} == {"a", "c"}
     assert convert(source, tmp_path / "trec", "trec") == [
@@ -399,7 +402,7 @@ def test_a_conversion_says_what_is_lost(tmp_path: Path) -> None:
         "1 of 3 queries: must contain not kept",
         "1 of 3 queries: expectations at symbol level not kept",
         "1 of 3 queries: expectations at chunk level not kept",
-        "2 of 3 queries left out: what they expect cannot be written",
+        "2 of 3 queries left out: their expectations cannot be written",
     ]
     assert convert(source, tmp_path / "golden.yaml", "golden") == []
 
@@ -413,7 +416,7 @@ def test_names_of_another_level_become_document_ids_where_there_are_no_documents
 
 def test_a_conversion_that_keeps_nothing_is_refused(tmp_path: Path) -> None:
     save([_query(expected=(), refuse=True)], tmp_path / "set.jsonl", "pairs")
-    with pytest.raises(InvalidGolden, match="nothing can be written as trec"):
+    with pytest.raises(InvalidGolden, match="no query can be written as trec"):
         convert(tmp_path / "set.jsonl", tmp_path / "trec", "trec")
     assert not (tmp_path / "trec").exists()
 

@@ -1,12 +1,12 @@
-"""Measuring any retriever: golden sets, systems, matching, metrics, statistics, runs, comparison.
+"""Retrieval evaluation: golden sets, systems, matching, metrics, statistics, runs and comparison.
 
     golden set ──▶ run ◀── system (ours · command · HTTP · Python · TREC run file)
                     │ judge: hits × expectations, by a matcher
                     ▼
                  run store ──▶ measures ──▶ show · compare · gate · diagnose · sweep · experiment · report
 
-`golden/` reads and writes golden sets, `systems/` asks retrievers, `matching` says what counts as found, `judging` turns hits
-into judged arrays, `metrics/` computes from those, `statistics` says what a difference means, `runs` keeps everything, and
-`run`, `compare`, `gate`, `diagnose`, `sweep/`, `experiment`, `findings`, `report/` and `mine/` are the jobs. Nothing here imports the
-finding half; our engine comes in through `systems/assay.py` like any other system.
+`golden/` reads and writes golden sets, `systems/` queries retrievers, `matching` decides which hits count as relevant,
+`judging` turns hits into judged arrays, `metrics/` reduces those to figures, `statistics` tests differences, and `runs`
+stores everything. The jobs are `run`, `compare`, `gate`, `diagnose`, `sweep/`, `experiment`, `verify`, `report/` and
+`mine/`. Nothing here imports the search half; our engine is a system like any other (`systems/assay.py`).
 """

@@ -19,87 +19,90 @@ from assay.evaluate.scores import Scores, of_run
 from assay.evaluate.statistics import Paired, holm, paired
 from assay.evaluate.summary import found_ranks, main_measures
 
-_HASH = 12  # characters of a hash that are shown
+_HASH_SHOWN = 12  # characters of a hash in messages
 
 
 def causes(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
-    """What the two systems say differs between them: `chunker_version 1 → 2`. Of two different systems, only that."""
+    """Return the configuration differences of two systems, such as `chunker_version 1 → 2`.
+
+    For two different systems, return only their specs.
+    """
     if a.get("spec") != b.get("spec"):
         return [f"{a.get('spec', '?')} → {b.get('spec', '?')}"]
-    a, b = _flat(a), _flat(b)
+    a, b = _flatten_config(a), _flatten_config(b)
     return [
-        f"{key} {_short(a.get(key, '–'))} → {_short(b.get(key, '–'))}"
+        f"{key} {_shorten_hash(a.get(key, '–'))} → {_shorten_hash(b.get(key, '–'))}"
         for key in sorted({*a, *b})
         if a.get(key) != b.get(key)
     ]
 
 
-def _flat(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts of a system, its own settings (`config`) among them."""
-    own = config.get("config")
+def _flatten_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a system's facts merged with its own settings (`config`)."""
+    settings = config.get("config")
     return {key: value for key, value in config.items() if key != "config"} | (
-        own if isinstance(own, dict) else {"config": own}
+        settings if isinstance(settings, dict) else {"config": settings}
     )
 
 
-def _short(value: object) -> str:
-    """A value as it is read by people: of a hash its beginning."""
+def _shorten_hash(value: object) -> str:
+    """Return the value as text, a hash cut to its first characters."""
     text = str(value)
-    return text[:_HASH] if re.fullmatch(r"[0-9a-f]{16,}", text) else text
+    return text[:_HASH_SHOWN] if re.fullmatch(r"[0-9a-f]{16,}", text) else text
 
 
-# positions of queries and k → which expectations were found within the first k, and at which rank
+# query positions and k → per query, the matched expectations within the first k with their rank
 Found = Callable[[Sequence[int], int], list[dict[str, int]]]
 
 
 def lookup(store: RunStore, run: RunInfo, side: BySpan | None) -> Found:
-    """How to look up what a run found."""
+    """Return a function that gives the ranks of a run's matched expectations."""
 
-    def found(positions: Sequence[int], k: int) -> list[dict[str, int]]:
+    def ranks_at(positions: Sequence[int], k: int) -> list[dict[str, int]]:
         if side:
-            pairs, by, level = answered(side, positions), MATCHERS["span"], "span"
+            pairs, match_by, level = answered(side, positions), MATCHERS["span"], "span"
         else:
             pairs = list(zip(store.queries(run, positions), store.responses_at(run.run_id, positions), strict=True))
-            by, level = matcher(run.matching), run.level
-        return [found_ranks(query, response.hits[:k], by, level) for query, response in pairs]
+            match_by, level = matcher(run.matching), run.level
+        return [found_ranks(query, response.hits[:k], match_by, level) for query, response in pairs]
 
-    return found
+    return ranks_at
 
 
-# Two runs side by side: per metric with statistics, per query as Win, Loss, Draw or Regression.
+# comparison
 
 KINDS = ("Win", "Loss", "Draw", "Regression")
-_NOTED = 2_000  # changed queries whose lost and gained expectations are looked up
+_MAX_NOTES = 2_000  # changed queries that get a note of lost and gained expectations
 
 
 class NotComparable(AssayError):
-    """Two runs that say nothing about each other."""
+    """Two runs that cannot be compared meaningfully."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What changed from run a to run b."""
+    """Changes from run a to run b."""
 
     a: Scores
     b: Scores
-    queries: tuple[str, ...]  # those in both
-    kinds: NDArray[np.int8]  # positions in KINDS
+    queries: tuple[str, ...]  # in both runs
+    kinds: NDArray[np.int8]  # indices into KINDS
     a_rank: NDArray[np.float64]
     b_rank: NDArray[np.float64]
     statistics: dict[str, Paired]
-    adjusted: dict[str, float]  # p by Holm over the metrics shown
+    adjusted: dict[str, float]  # Holm-adjusted p over the metrics shown
     notes: dict[str, str]
     chunker_version_match: str
     warnings: tuple[str, ...]
 
     @property
     def counts(self) -> dict[str, int]:
-        found = np.bincount(self.kinds, minlength=len(KINDS))
-        return {kind: int(found[number]) for number, kind in enumerate(KINDS)}
+        by_kind = np.bincount(self.kinds, minlength=len(KINDS))
+        return {kind: int(by_kind[number]) for number, kind in enumerate(KINDS)}
 
 
 def kinds_of(a_rank: NDArray[np.float64], b_rank: NDArray[np.float64]) -> NDArray[np.int8]:
-    """The kind of each query from the ranks of the first relevant result; 0 = none."""
+    """Classify each query by the ranks of its first relevant result; rank 0 = none."""
     a = np.where(a_rank > 0, a_rank, np.inf)
     b = np.where(b_rank > 0, b_rank, np.inf)
     kinds = np.full(len(a), KINDS.index("Draw"), dtype=np.int8)
@@ -116,40 +119,46 @@ def compare_scores(
     clusters: dict[str, str] | None = None,
     force: bool = False,
 ) -> Comparison:
-    """Compares query by query. Refuses what is not comparable unless forced; then the report says so."""
-    warnings = [] if force else _refuse(a, b)
+    """Compare two runs query by query.
+
+    Raise NotComparable for different golden sets, matching, k or status; with `force`, warn instead.
+    """
+    warnings = [] if force else _require_comparable(a, b)
     if force:
         warnings += [f"forced: {reason}" for reason in _differences(a, b)]
-    queries = a.queries if a.queries == b.queries else _common(a.queries, b.queries)
+    queries = a.queries if a.queries == b.queries else _common_queries(a.queries, b.queries)
     if not queries:
         raise NotComparable(f"runs {a.run_id} and {b.run_id} have no query in common")
     a_rows, b_rows = a.rows(queries), b.rows(queries)
     names = [str(m) for m in measures or shown_by_default(a, b)]
     shared = [name for name in names if name in a.values and name in b.values]
     if measures and len(shared) < len(names):
-        absent = [name for name in names if name not in shared]
+        missing = [name for name in names if name not in shared]
         raise NotComparable(
-            f"{', '.join(absent)}: not in both runs; they have {', '.join(sorted(a.values.keys() & b.values.keys()))}"
+            f"{', '.join(missing)}: not in both runs; they have {', '.join(sorted(a.values.keys() & b.values.keys()))}"
         )
     labels = [clusters[query] for query in queries] if clusters else None
-    told = {name: paired(a.values[name][a_rows], b.values[name][b_rows], clusters=labels) for name in shared}
-    told = {name: pair for name, pair in told.items() if pair.n}
+    statistics = {name: paired(a.values[name][a_rows], b.values[name][b_rows], clusters=labels) for name in shared}
+    statistics = {name: pair for name, pair in statistics.items() if pair.n}
     k = min(a.k, b.k)
     a_rank, b_rank = (np.where(ranks <= k, ranks, 0) for ranks in (a.first_rank[a_rows], b.first_rank[b_rows]))
     return Comparison(
-        a=a, b=b, queries=queries, kinds=kinds_of(a_rank, b_rank), a_rank=a_rank, b_rank=b_rank, statistics=told,
-        adjusted=holm({name: pair.p for name, pair in told.items()}), notes={}, chunker_version_match="exact", warnings=tuple(warnings),
+        a=a, b=b, queries=queries, kinds=kinds_of(a_rank, b_rank), a_rank=a_rank, b_rank=b_rank, statistics=statistics,
+        adjusted=holm({name: pair.p for name, pair in statistics.items()}), notes={}, chunker_version_match="exact", warnings=tuple(warnings),
     )  # fmt: skip
 
 
 def shown_by_default(a: Scores, b: Scores) -> list[Measure]:
-    """The four main measures, and whatever else was measured in both and is not about ranks alone: Holm counts what is shown."""
+    """Return the four main measures, then DocR@k and the measures without cut-off that are positive in either run.
+
+    Holm corrects over all measures shown, so further cut-offs are left out.
+    """
     k = min(a.k, b.k)
     others = [m for m in defaults(k) if m.cut is None or (m.kind.name == "DocR" and m.cut == k)]
-    return [*main_measures(k), *(m for m in others if _varies(a, str(m)) or _varies(b, str(m)))]
+    return [*main_measures(k), *(m for m in others if _has_positive_value(a, str(m)) or _has_positive_value(b, str(m)))]
 
 
-def _varies(scores: Scores, name: str) -> bool:
+def _has_positive_value(scores: Scores, name: str) -> bool:
     values = scores.values.get(name, np.array([]))
     return bool(np.nanmax(values, initial=0.0) > 0)
 
@@ -162,7 +171,10 @@ def compare_runs(
     strict_chunker_version: bool = False,
     force: bool = False,
 ) -> Comparison:
-    """Compares two stored runs. Chunks of different chunkers are matched by document and span, unless that is forbidden."""
+    """Compare two stored runs.
+
+    Chunks of different chunkers are matched by document and span, unless `strict_chunker_version` forbids it.
+    """
     sides = None
     if a.chunker_version != b.chunker_version and a.level == b.level == "chunk":
         if strict_chunker_version:
@@ -174,12 +186,12 @@ def compare_runs(
     side_a, side_b = sides or (None, None)
     scores_a = of_run(store, a, measures, side_a.judged() if side_a else None)
     scores_b = of_run(store, b, measures, side_b.judged() if side_b else None)
-    found = compare_scores(scores_a, scores_b, measures, _clusters(store, a, scores_a), force)
+    comparison = compare_scores(scores_a, scores_b, measures, _clusters_by_query(store, a, scores_a), force)
     return replace(
-        found,
-        notes=_notes(found, *(lookup(store, run, side) for run, side in ((a, side_a), (b, side_b)))),
+        comparison,
+        notes=_notes(comparison, *(lookup(store, run, side) for run, side in ((a, side_a), (b, side_b)))),
         chunker_version_match="fallback_doc_span" if sides else "exact",
-        warnings=(*found.warnings, *(_across_chunkers(a, b, sides) if sides else ())),
+        warnings=(*comparison.warnings, *(_chunker_warnings(a, b, sides) if sides else ())),
     )
 
 
@@ -190,7 +202,10 @@ def compare_with_baseline(
     measures: Sequence[Measure] | None = None,
     force: bool = False,
 ) -> Comparison:
-    """Compares a baseline file with a stored run. The file has no answers, so chunks of another chunker cannot be matched again."""
+    """Compare a baseline file with a stored run.
+
+    The file holds no hits, so chunks of another chunker cannot be matched by span.
+    """
     reasons = []
     if run.level == "chunk" and baseline.chunker_version != run.chunker_version:
         reasons.append(
@@ -201,26 +216,26 @@ def compare_with_baseline(
             f"not comparable: {reasons[0]}, so chunk ids differ. Compare two stored runs instead, or set a new baseline."
         )
     scores = of_run(store, run, measures)
-    found = compare_scores(baseline, scores, measures, _clusters(store, run, scores), force)
-    return replace(found, warnings=(*found.warnings, *(f"forced: {reason}" for reason in reasons)))
+    comparison = compare_scores(baseline, scores, measures, _clusters_by_query(store, run, scores), force)
+    return replace(comparison, warnings=(*comparison.warnings, *(f"forced: {reason}" for reason in reasons)))
 
 
-def _clusters(store: RunStore, run: RunInfo, scores: Scores) -> dict[str, str] | None:
-    """The repository of each query, where there are several: queries of one repository are not independent."""
+def _clusters_by_query(store: RunStore, run: RunInfo, scores: Scores) -> dict[str, str] | None:
+    """Return the repository of each query if there are several: queries of one repository are not independent."""
     repositories = store.repositories(run)
     return dict(zip(scores.queries, repositories, strict=True)) if len(set(repositories)) > 1 else None
 
 
-def _across_chunkers(a: RunInfo, b: RunInfo, sides: tuple[BySpan, BySpan]) -> list[str]:
+def _chunker_warnings(a: RunInfo, b: RunInfo, sides: tuple[BySpan, BySpan]) -> list[str]:
     versions = f"{a.chunker_version or '?'} → {b.chunker_version or '?'}"
-    said = [f"chunker versions differ ({versions}): chunks matched by document and ≥ 50 % span overlap"]
-    unknown = max(side.unknown for side in sides)
-    return said + [f"{unknown} expected chunks have no known span and cannot be matched across chunkers"] * bool(
-        unknown
-    )
+    warnings = [f"chunker versions differ ({versions}): chunks matched by document and ≥ 50 % span overlap"]
+    without_span = max(side.unknown for side in sides)
+    return warnings + [
+        f"{without_span} expected chunks have no known span and cannot be matched across chunkers"
+    ] * bool(without_span)
 
 
-def _refuse(a: Scores, b: Scores) -> list[str]:
+def _require_comparable(a: Scores, b: Scores) -> list[str]:
     reasons = _differences(a, b)
     if reasons:
         raise NotComparable(
@@ -242,36 +257,38 @@ def _differences(a: Scores, b: Scores) -> list[str]:
     return reasons
 
 
-def _common(a: Sequence[str], b: Sequence[str]) -> tuple[str, ...]:
-    known = set(b)
-    return tuple(query for query in a if query in known)
+def _common_queries(a: Sequence[str], b: Sequence[str]) -> tuple[str, ...]:
+    in_b = set(b)
+    return tuple(query for query in a if query in in_b)
 
 
 # notes
 
 
-def _notes(found: Comparison, found_by_a: Found, found_by_b: Found) -> dict[str, str]:
-    """For every query whose kind is not Draw: which expectations were lost or gained, and what is known to differ."""
-    changed = np.flatnonzero(found.kinds != KINDS.index("Draw"))[:_NOTED]
+def _notes(comparison: Comparison, ranks_in_a: Found, ranks_in_b: Found) -> dict[str, str]:
+    """Return a note per changed query: lost and gained expectations, and configuration differences."""
+    changed = np.flatnonzero(comparison.kinds != KINDS.index("Draw"))[:_MAX_NOTES]
     if not len(changed):
         return {}
-    k = min(found.a.k, found.b.k)
-    known = causes(found.a.config, found.b.config) if found.a.system == found.b.system else []
-    before = found_by_a(found.a.rows(found.queries)[changed].tolist(), k)
-    after = found_by_b(found.b.rows(found.queries)[changed].tolist(), k)
-    queries = [found.queries[number] for number in changed.tolist()]
+    k = min(comparison.a.k, comparison.b.k)
+    differences = causes(comparison.a.config, comparison.b.config) if comparison.a.system == comparison.b.system else []
+    ranks_before = ranks_in_a(comparison.a.rows(comparison.queries)[changed].tolist(), k)
+    ranks_after = ranks_in_b(comparison.b.rows(comparison.queries)[changed].tolist(), k)
+    queries = [comparison.queries[number] for number in changed.tolist()]
     notes = {}
-    for query, had, has in zip(queries, before, after, strict=True):
-        moved = {"lost": sorted(had.keys() - has.keys()), "gained": sorted(has.keys() - had.keys())}
-        notes[query] = "; ".join([*(f"{what} {', '.join(names)}" for what, names in moved.items() if names), *known])
+    for query, before, after in zip(queries, ranks_before, ranks_after, strict=True):
+        moved = {"lost": sorted(before.keys() - after.keys()), "gained": sorted(after.keys() - before.keys())}
+        notes[query] = "; ".join(
+            [*(f"{change} {', '.join(names)}" for change, names in moved.items() if names), *differences]
+        )
     return notes
 
 
-# as data
+# JSON
 
 
 def comparison_json(comparison: Comparison, texts: dict[str, str] | None = None) -> dict[str, Any]:
-    """The comparison as printed with --format json and as reports read it."""
+    """Return the comparison as printed by --format json and read by reports."""
     a, b = comparison.a, comparison.b
     k = min(a.k, b.k)
     main = [name for name in (f"RR@{k}", f"nDCG@{k}", f"P@{k}", f"R@{k}") if name in comparison.statistics]
@@ -287,14 +304,14 @@ def comparison_json(comparison: Comparison, texts: dict[str, str] | None = None)
         },
         "counts": comparison.counts,
         "causes": causes(a.config, b.config),
-        "per_query": _rows(comparison, main or list(comparison.statistics), texts),
+        "per_query": _query_rows(comparison, main or list(comparison.statistics), texts),
         "warnings": list(comparison.warnings),
     }
 
 
-def _rows(comparison: Comparison, names: Sequence[str], texts: dict[str, str] | None) -> list[dict[str, Any]]:
-    """Each query with its kind, ranks, note and figures."""
-    figures_a, figures_b = (_figures(run, comparison.queries, names) for run in (comparison.a, comparison.b))
+def _query_rows(comparison: Comparison, names: Sequence[str], texts: dict[str, str] | None) -> list[dict[str, Any]]:
+    """Return each query's kind, ranks, note and figures."""
+    figures_a, figures_b = (_query_figures(run, comparison.queries, names) for run in (comparison.a, comparison.b))
     ranks_a, ranks_b = comparison.a_rank.astype(int).tolist(), comparison.b_rank.astype(int).tolist()
     return [
         {
@@ -314,16 +331,16 @@ def _rows(comparison: Comparison, names: Sequence[str], texts: dict[str, str] | 
 
 
 def deltas(comparison: Comparison) -> dict[str, Any]:
-    """b - a of every metric both runs have, and how chunks were matched."""
+    """Return b - a per metric both runs have, and the way chunks were matched."""
     a, b = comparison.a, comparison.b
     a_rows, b_rows = a.rows(comparison.queries), b.rows(comparison.queries)
-    found: dict[str, Any] = {}
+    means: dict[str, Any] = {}
     for name in a.values.keys() & b.values.keys():
         differences = b.values[name][b_rows] - a.values[name][a_rows]
         measured = differences[~np.isnan(differences)]
         if len(measured):
-            found[name] = finite(float(measured.mean()))
-    return {name: found[name] for name in a.values if name in found} | {
+            means[name] = finite(float(measured.mean()))
+    return {name: means[name] for name in a.values if name in means} | {
         "chunker_version_match": comparison.chunker_version_match
     }
 
@@ -344,19 +361,19 @@ def finite(value: float) -> float | None:
 
 
 def better(name: str, delta: float) -> bool | None:
-    """Whether a change of this metric is for the better; None when there is none."""
+    """Return True when a change improves this metric, False when it worsens it, None for no change."""
     if abs(delta) < 1e-12:
         return None
     return (delta > 0) == parse(name).higher_is_better
 
 
-def _figures(scores: Scores, queries: Sequence[str], names: Sequence[str]) -> list[dict[str, float | None]]:
-    """Each query's figures for JSON. Few of them are different, so each value is rounded once."""
+def _query_figures(scores: Scores, queries: Sequence[str], names: Sequence[str]) -> list[dict[str, float | None]]:
+    """Return each query's figures for JSON. Few values are distinct, so each is rounded once."""
     rows = scores.rows(queries)
     figures: list[dict[str, float | None]] = [{} for _ in rows]
     for name in names:
-        values, places = np.unique(scores.values[name][rows], return_inverse=True)
+        values, positions = np.unique(scores.values[name][rows], return_inverse=True)
         rounded = [finite(value) for value in values.tolist()]
-        for row, place in zip(figures, places.tolist(), strict=True):
-            row[name] = rounded[place]
+        for row, position in zip(figures, positions.tolist(), strict=True):
+            row[name] = rounded[position]
     return figures

@@ -1,4 +1,4 @@
-"""Experiments: hypothesis, before, after, conclusion, kept in a Markdown log. The figures come from two stored runs, never by hand."""
+"""Experiment log in Markdown: hypothesis, before, after, conclusion. The figures always come from two stored runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from assay.errors import AssayError
 from assay.evaluate.files import write_text
 from assay.system.inputs import read_text
 
-_LARGEST = 16_000_000  # bytes of a log of experiments
+_MAX_LOG_SIZE = 16_000_000  # bytes
 
 _HEADING = re.compile(r"^## Experiment (\d+): (.*)$", re.MULTILINE)
 _OPEN = "(open: `assay eval experiment conclude` fills this in)"
@@ -30,9 +30,9 @@ class Entry:
 
 
 def begin(log: Path, title: str, hypothesis: str, what: str, before: str, today: date) -> int:
-    """Appends an open experiment and returns its number."""
+    """Append an open experiment and return its number."""
     text = _read(log) or _PREFACE
-    number = max((int(found[1]) for found in _HEADING.finditer(text)), default=0) + 1
+    number = max((int(heading[1]) for heading in _HEADING.finditer(text)), default=0) + 1
     entry = (
         f"## Experiment {number}: {_one_line(title)}\n\n**Date:** {today.isoformat()}\n**Hypothesis:** {_one_line(hypothesis)}\n"
         f"**What:** {_one_line(what)}\n**Before:** run {before}\n**Result:** {_OPEN}\n\n**Conclusion:** {_OPEN}\n"
@@ -42,22 +42,22 @@ def begin(log: Path, title: str, hypothesis: str, what: str, before: str, today:
 
 
 def open_entry(log: Path, number: int | None = None) -> Entry:
-    """The open experiment of that number, or the only open one."""
+    """Return the open experiment of that number, or the only open one; raise AssayError otherwise."""
     text = _read(log)
-    found = []
+    entries = []
     for heading in _HEADING.finditer(text):
-        body = _body(text, heading)
+        body = _entry_text(text, heading)
         before = re.search(r"^\*\*Before:\*\* run (\S+)$", body, re.MULTILINE)
         if before and f"**Result:** {_OPEN}" in body and (number is None or int(heading[1]) == number):
-            found.append(Entry(int(heading[1]), heading[2], before[1]))
-    if not found:
-        which = "no experiment is open" if number is None else f"no experiment {number} is open"
-        raise AssayError(f"{log}: {which}. Start one with: assay eval experiment new TITLE --hypothesis … --what …")
-    if len(found) > 1:
+            entries.append(Entry(int(heading[1]), heading[2], before[1]))
+    if not entries:
+        problem = "no experiment is open" if number is None else f"no experiment {number} is open"
+        raise AssayError(f"{log}: {problem}. Start one with: assay eval experiment new TITLE --hypothesis … --what …")
+    if len(entries) > 1:
         raise AssayError(
-            f"{log}: several experiments are open ({', '.join(str(e.number) for e in found)}); give --number N"
+            f"{log}: several experiments are open ({', '.join(str(e.number) for e in entries)}); give --number N"
         )
-    return found[0]
+    return entries[0]
 
 
 def conclude(
@@ -68,10 +68,10 @@ def conclude(
     comparison: Mapping[str, Any],
     conclusion: str,
 ) -> str:
-    """Fills in the result from two runs and the conclusion; returns the finished entry."""
+    """Fill in the result of two runs and the conclusion; return the finished entry."""
     text = _read(log)
-    heading = next(found for found in _HEADING.finditer(text) if int(found[1]) == entry.number)
-    body = _body(text, heading)
+    heading = next(match for match in _HEADING.finditer(text) if int(match[1]) == entry.number)
+    body = _entry_text(text, heading)
     result = "\n".join(["", *result_lines(before, after, comparison)])
     finished = body.replace(f"**Result:** {_OPEN}", f"**After:** run {after['run_id']}\n**Result:**{result}")
     finished = finished.replace(f"**Conclusion:** {_OPEN}", f"**Conclusion:** {_one_line(conclusion)}")
@@ -80,32 +80,34 @@ def conclude(
 
 
 def result_lines(before: Mapping[str, Any], after: Mapping[str, Any], comparison: Mapping[str, Any]) -> list[str]:
-    """Seed 000's lines: every tier and metric, before → after, in points; then what the difference is worth."""
+    """Return the result: every tier and metric before → after in points, then the statistics."""
     k = after["k"]
     lines = [
-        f"- {tier.capitalize()}: " + _changes(before["tiers"][tier]["metrics"], told["metrics"], k)
-        for tier, told in after["tiers"].items()
+        f"- {tier.capitalize()}: " + _format_changes(before["tiers"][tier]["metrics"], group["metrics"], k)
+        for tier, group in after["tiers"].items()
         if tier in before["tiers"]
     ]
-    lines.append("- Overall: " + _changes(before["metrics"], after["metrics"], k))
+    lines.append("- Overall: " + _format_changes(before["metrics"], after["metrics"], k))
     for name in (f"RR@{k}", f"nDCG@{k}"):
-        told = comparison["statistics"].get(name)
-        if told:
+        paired = comparison["statistics"].get(name)
+        if paired:
             lines.append(
-                f"- {name}: Δ {told['delta']:+.4f}, 95 % interval {_sign(told['low'])} … {_sign(told['high'])}, p = {told['p_holm']:.4f} (Holm), "
-                f"detectable {told['detectable'] if told['detectable'] is not None else '–'}"
+                f"- {name}: Δ {paired['delta']:+.4f}, 95 % interval {_signed(paired['low'])} … {_signed(paired['high'])}, "
+                f"p = {paired['p_holm']:.4f} (Holm), detectable {paired['detectable'] if paired['detectable'] is not None else '–'}"
             )
     counts = comparison["counts"]
     lines.append(
         f"- Queries: {counts['Win']} won, {counts['Loss']} lost, {counts['Regression']} regressed, {counts['Draw']} drawn"
     )
-    moved = [r for r in comparison["per_query"] if r["kind"] == "Regression"]
-    if moved:
-        lines.append(f"- Regressed: {', '.join(r['query_id'] for r in moved[:10])}" + (" …" if len(moved) > 10 else ""))
+    regressed = [r for r in comparison["per_query"] if r["kind"] == "Regression"]
+    if regressed:
+        lines.append(
+            f"- Regressed: {', '.join(r['query_id'] for r in regressed[:10])}" + (" …" if len(regressed) > 10 else "")
+        )
     return lines
 
 
-def _changes(before: Mapping[str, Any], after: Mapping[str, Any], k: int) -> str:
+def _format_changes(before: Mapping[str, Any], after: Mapping[str, Any], k: int) -> str:
     parts = []
     for name in (f"P@{k}", f"R@{k}", f"RR@{k}"):
         a, b = before.get(name), after.get(name)
@@ -114,11 +116,11 @@ def _changes(before: Mapping[str, Any], after: Mapping[str, Any], k: int) -> str
     return ", ".join(parts) or "nothing measured in both"
 
 
-def _sign(value: float | None) -> str:
+def _signed(value: float | None) -> str:
     return "–" if value is None else f"{value:+.4f}"
 
 
-def _body(text: str, heading: re.Match[str]) -> str:
+def _entry_text(text: str, heading: re.Match[str]) -> str:
     following = _HEADING.search(text, heading.end())
     return text[heading.start() : following.start() if following else len(text)]
 
@@ -129,6 +131,6 @@ def _one_line(text: str) -> str:
 
 def _read(log: Path) -> str:
     try:
-        return read_text(log, _LARGEST)
+        return read_text(log, _MAX_LOG_SIZE)
     except FileNotFoundError:
         return ""

@@ -1,4 +1,4 @@
-"""Files that measuring writes: each in a single step, those of the repository inside of it."""
+"""Atomic file writes of evaluation commands, and paths confined to the repository."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from assay.system.files import atomic_write
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a file so that a reader sees the old one or the whole new one. Gzipped when its name ends in .gz."""
-    target = Path(os.path.realpath(path))  # a link stays a link
+    """Write a file atomically, gzipped when its name ends in .gz; raise AssayError when that fails."""
+    target = Path(os.path.realpath(path))  # write through symbolic links
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         content = text.encode()
@@ -21,12 +21,12 @@ def write_text(path: Path, text: str) -> None:
     except UnicodeEncodeError as error:
         raise AssayError(f"{path}: cannot be written as UTF-8 ({error.object[error.start]!r}); remove it") from None
     except OSError as error:
-        raise AssayError(f"{path}: cannot be written ({error.strerror or error}); give another place") from None
+        raise AssayError(f"{path}: cannot be written ({error.strerror or error}); give another path") from None
 
 
 def file_of(root: Path, name: str) -> Path:
-    """Return the path of a repository's own file; raise AssayError when a link there leads out of the repository."""
+    """Return the path of a repository's own file; raise AssayError when a symlink leaves the repository."""
     path = root / name
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
-        raise AssayError(f"{path}: a link leads out of the repository; name another file")
+        raise AssayError(f"{path}: a symbolic link leads out of the repository; name another file")
     return path

@@ -1,4 +1,4 @@
-"""Judging: hits against expectations by a matcher, answers against their sources."""
+"""Judging: hits against expectations by a matcher, and answers against their citations."""
 
 from __future__ import annotations
 
@@ -14,122 +14,128 @@ from assay.evaluate.metrics.judged import Judged, Level, Marks
 from assay.text.prose import sentences
 from assay.text.terms import telling_terms, terms
 
-ENOUGH = 0.8  # of a sentence's words; the others may be what joins it to the question
-_MARK = re.compile(r"\[#(\d+)\]")
-_AFTER = re.compile(r"([.!?])((?:\s*\[#\d+\])+)")  # citations that follow the end of their sentence
+ENOUGH = 0.8  # share of a sentence's words in its citations; the others may link it to the question
+_CITATION = re.compile(r"\[#(\d+)\]")
+_TRAILING_CITATIONS = re.compile(r"([.!?])((?:\s*\[#\d+\])+)")  # citations after the end of their sentence
 _FENCE = re.compile(r"^\s*(```|~~~)")
 
 
 class Block(NamedTuple):
-    """A paragraph, or a block of code."""
+    """A paragraph or a code block."""
 
     text: str
     code: bool
 
 
 def support(answer: Answer) -> float | None:
-    """The share of supported sentences; None where the citations do not say what they cite, or nothing is said."""
-    texts = {one.number or place: one.text for place, one in enumerate(answer.citations, 1)}
+    """Return the share of supported sentences; None when citations carry no text or no sentence has content."""
+    texts = {citation.number or position: citation.text for position, citation in enumerate(answer.citations, 1)}
     if not any(texts.values()):
         return None
-    spans = {number: frozenset(terms(text)) for number, text in texts.items()}
+    terms_by_number = {number: frozenset(terms(text)) for number, text in texts.items()}
     supported = []
-    for said, numbers in _statements(answer.text):
-        words = telling_terms(said)
-        if words:
-            cited = frozenset().union(*(spans.get(number, frozenset()) for number in numbers))
-            supported.append(len(words & cited) >= ENOUGH * len(words))
+    for sentence, numbers in _cited_sentences(answer.text):
+        sentence_terms = telling_terms(sentence)
+        if sentence_terms:
+            cited_terms = frozenset().union(*(terms_by_number.get(number, frozenset()) for number in numbers))
+            supported.append(len(sentence_terms & cited_terms) >= ENOUGH * len(sentence_terms))
     return sum(supported) / len(supported) if supported else None
 
 
-def _statements(text: str) -> Iterator[tuple[str, list[int]]]:
-    """Each sentence, and the numbers it rests on: its own, else the next ones in its paragraph, else those of the paragraph before."""
-    before: list[int] = []
+def _cited_sentences(text: str) -> Iterator[tuple[str, list[int]]]:
+    """Yield each sentence with its citation numbers.
+
+    Those are its own, else the nearest in its paragraph (following ones first), else those of the previous paragraph.
+    """
+    previous: list[int] = []
     for block in blocks(text):
-        said = "" if block.code else _AFTER.sub(r" \2\1", block.text)
-        parts = [block.text] if block.code else [said[start:end] for start, end in sentences(said)]
-        marks = [[int(number) for number in _MARK.findall(part)] if not block.code else [] for part in parts]
-        for at, part in enumerate(parts):
-            nearest = next(filter(None, (*marks[at:], *reversed(marks[:at]))), before)
-            yield _MARK.sub("", part), nearest
-        before = next(filter(None, reversed(marks)), before)
+        prose = "" if block.code else _TRAILING_CITATIONS.sub(r" \2\1", block.text)
+        parts = [block.text] if block.code else [prose[start:end] for start, end in sentences(prose)]
+        numbers = [[int(number) for number in _CITATION.findall(part)] if not block.code else [] for part in parts]
+        for position, part in enumerate(parts):
+            nearest = next(filter(None, (*numbers[position:], *reversed(numbers[:position]))), previous)
+            yield _CITATION.sub("", part), nearest
+        previous = next(filter(None, reversed(numbers)), previous)
 
 
 def blocks(text: str) -> Iterator[Block]:
-    """The paragraphs and the fenced blocks of code of a text in Markdown."""
+    """Yield the paragraphs and fenced code blocks of a Markdown text."""
     lines: list[str] = []
     fence = ""
     for line in [*text.split("\n"), ""]:
-        found = _FENCE.match(line)
+        match = _FENCE.match(line)
         if fence:
-            if found and found[1] == fence:
+            if match and match[1] == fence:
                 yield Block("\n".join(lines), True)
                 lines, fence = [], ""
             else:
                 lines.append(line)
-        elif found or not line.strip():
+        elif match or not line.strip():
             if lines:
                 yield Block("\n".join(lines), False)
-            lines, fence = [], found[1] if found else ""
+            lines, fence = [], match[1] if match else ""
         else:
             lines.append(line)
     if lines:
         yield Block("\n".join(lines), bool(fence))
 
 
-# Judging: hits held against expectations by a matcher, and everything else a query's answer is measured by.
+# judging hits, and per-query facts
 
-JUDGING_VERSION = 2  # counts up when judged arrays stored earlier would come out differently today
+JUDGING_VERSION = 2  # increment when stored judged arrays would be computed differently
 
 Row = tuple[int, int, int]  # query number, rank, grade
 
 
 def judge(queries: Sequence[GoldenQuery], responses: Sequence[Response], matcher: Matcher, level: str) -> Judged:
-    """Judges the responses, one per query and in their order."""
-    main = _level(queries, responses, matcher, level)
+    """Judge the responses, one per query, in query order."""
+    main = _judge_level(queries, responses, matcher, level)
     documents = main if level == "doc" else None
     if documents is None and any(query.at("doc") for query in queries):
-        documents = _level(queries, responses, MATCHERS["doc"], "doc")
+        documents = _judge_level(queries, responses, MATCHERS["doc"], "doc")
     returned = np.array([len(response.hits) for response in responses], dtype=np.int32)
-    facts = {name: np.full(len(queries), np.nan) for name in _FACTS}
+    facts = {name: np.full(len(queries), np.nan) for name in _FACT_NAMES}
     for number, (query, response) in enumerate(zip(queries, responses, strict=True)):
         for name, value in _facts(query, response, level, matcher).items():
             facts[name][number] = value
     return Judged(tuple(query.id for query in queries), returned, main, documents, facts)
 
 
-def _level(queries: Sequence[GoldenQuery], responses: Sequence[Response], matcher: Matcher, level: str) -> Level:
+def _judge_level(queries: Sequence[GoldenQuery], responses: Sequence[Response], matcher: Matcher, level: str) -> Level:
     hits: list[Row] = []
-    found: list[Row] = []
+    first_matches: list[Row] = []
     pairs: list[Row] = []
-    wanted: list[Row] = []
+    ideal: list[Row] = []
     for number, (query, response) in enumerate(zip(queries, responses, strict=True)):
-        expected = [e for e in query.expected if e.level == level]
+        expected = [expectation for expectation in query.expected if expectation.level == level]
         marked = mark(response.hits, expected, matcher)
         pairs += ((number, rank, grade) for rank, grade in marked.pairs)
         if not matcher.once:
             hits += ((number, rank, grade) for rank, grade in marked.hits)
-            found += ((number, rank, grade) for rank, grade in sorted(marked.found))
-        grades = sorted((e.grade for e in expected if e.grade > 0), reverse=True)
-        wanted += ((number, place, grade) for place, grade in enumerate(grades, 1))
-    one = Marks.of(pairs)
-    return Level(one, one, one, Marks.of(wanted)) if matcher.once else Level(
-        Marks.of(hits), Marks.of(found), one, Marks.of(wanted)
+            first_matches += ((number, rank, grade) for rank, grade in sorted(marked.found))
+        grades = sorted((expectation.grade for expectation in expected if expectation.grade > 0), reverse=True)
+        ideal += ((number, ideal_rank, grade) for ideal_rank, grade in enumerate(grades, 1))
+    pair_marks = Marks.of(pairs)
+    return Level(pair_marks, pair_marks, pair_marks, Marks.of(ideal)) if matcher.once else Level(
+        Marks.of(hits), Marks.of(first_matches), pair_marks, Marks.of(ideal)
     )  # fmt: skip
 
 
 class Marked:
-    """One result list, judged: (rank, grade) of matching hits, of expectations at their first match, and of one-to-one pairs."""
+    """A judged result list, as (rank, grade) pairs.
+
+    `hits`: matching hits; `found`: expectations at their first match; `pairs`: one-to-one pairs.
+    """
 
     def __init__(self) -> None:
         self.hits: list[tuple[int, int]] = []
         self.found: list[tuple[int, int]] = []
         self.pairs: list[tuple[int, int]] = []
-        self.places: dict[int, int] = {}  # which expectation (by position) was found at which rank
+        self.places: dict[int, int] = {}  # position of a matched expectation → its rank
 
 
 def mark(hits: Sequence[Hit], expected: Sequence[Expected], matcher: Matcher) -> Marked:
-    """Holds one result list against its expectations. A result that was listed before is never relevant again."""
+    """Judge one result list against its expectations. A repeated result is never relevant again."""
     marked = Marked()
     pairing = Pairing(expected)
     seen: set[str] = set()
@@ -137,14 +143,14 @@ def mark(hits: Sequence[Hit], expected: Sequence[Expected], matcher: Matcher) ->
         if hit.id in seen:
             continue
         seen.add(hit.id)
-        matching = [at for at, one in enumerate(expected) if matcher.matches(hit, one)]
+        matching = [position for position, expectation in enumerate(expected) if matcher.matches(hit, expectation)]
         if not matching:
             continue
-        marked.hits.append((rank, max(expected[at].grade for at in matching)))
-        for at in matching:
-            if not matcher.once and at not in marked.places:
-                marked.places[at] = rank
-                marked.found.append((rank, expected[at].grade))
+        marked.hits.append((rank, max(expected[position].grade for position in matching)))
+        for position in matching:
+            if not matcher.once and position not in marked.places:
+                marked.places[position] = rank
+                marked.found.append((rank, expected[position].grade))
         gained = pairing.add(rank, matching)
         if gained is not None:
             marked.pairs.append((rank, expected[gained].grade))
@@ -154,57 +160,57 @@ def mark(hits: Sequence[Hit], expected: Sequence[Expected], matcher: Matcher) ->
 
 
 class Pairing:
-    """Hits and expectations paired one to one, hit after hit, so that any beginning of the list has the best pairs it can have.
+    """Incremental maximum bipartite matching of hits and expectations: every prefix of the list has its best pairing.
 
-    Taking what fits first is not enough: a hit that fits two expectations must give way to a later one that fits only the one
-    it took. Then a more generous matcher would find less.
+    Greedy matching is not enough: a hit that fits two expectations must give way to a later one that fits only the one
+    it took. Otherwise a more generous matcher would find less.
     """
 
     def __init__(self, expected: Sequence[Expected]) -> None:
         self._expected = expected
-        self._matching: dict[int, list[int]] = {}  # of each hit that was added, by rank
-        self.ranks: dict[int, int] = {}  # the partner of each expectation, by position
+        self._matching: dict[int, list[int]] = {}  # rank of an added hit → expectations it matches
+        self.ranks: dict[int, int] = {}  # position of an expectation → rank of its partner
 
     def add(self, rank: int, matching: list[int]) -> int | None:
-        """Adds a hit; returns the expectation that has a partner now and had none before, if any."""
+        """Add a hit; return the expectation that is newly paired, if any."""
         self._matching[rank] = matching
-        # what the hit could be given: its own matches and, where one is taken, what its partner could take instead
-        instead_of: dict[int, int | None] = dict.fromkeys(matching)
+        # alternating paths: the hit's own matches and, for each paired one, what its partner could match instead
+        reached_from: dict[int, int | None] = dict.fromkeys(matching)
         reachable = list(matching)
-        for taken in reachable:  # grows while it is read
-            for other in self._matching[self.ranks[taken]] if taken in self.ranks else ():
-                if other not in instead_of:
-                    instead_of[other] = taken
-                    reachable.append(other)
-        free = [at for at in reachable if at not in self.ranks]
+        for occupied in reachable:  # grows while iterating
+            for alternative in self._matching[self.ranks[occupied]] if occupied in self.ranks else ():
+                if alternative not in reached_from:
+                    reached_from[alternative] = occupied
+                    reachable.append(alternative)
+        free = [position for position in reachable if position not in self.ranks]
         if not free:
             return None
-        gained = at = max(free, key=self._preference)
-        while (taken_from := instead_of[at]) is not None:
-            self.ranks[at] = self.ranks[taken_from]
-            at = taken_from
-        self.ranks[at] = rank
+        gained = position = max(free, key=self._preference)
+        while (previous := reached_from[position]) is not None:
+            self.ranks[position] = self.ranks[previous]
+            position = previous
+        self.ranks[position] = rank
         return gained
 
-    def _preference(self, at: int) -> tuple[int, int, int]:
-        """The best grade, which decides the score; then the most qualified name, so that a list of what was found says most."""
-        return self._expected[at].grade, len(self._expected[at].name), -at
+    def _preference(self, position: int) -> tuple[int, int, int]:
+        """Rank free expectations by grade, which decides the score; then by the most qualified name."""
+        return self._expected[position].grade, len(self._expected[position].name), -position
 
 
-_FACTS = (
+_FACT_NAMES = (
     "citation_coverage", "groundedness", "support", "refusal_correctness", "unsupported_answer", "over_refusal",
     "empty_result_rate", "failure_rate", "duplicate_rate", "token_efficiency", "latency_ms",
 )  # fmt: skip
 
 
 def _facts(query: GoldenQuery, response: Response, level: str, matcher: Matcher) -> dict[str, float]:
-    """What the query's answer is measured by besides ranks. What does not apply is left out."""
-    distinct = {hit.id: hit for hit in reversed(response.hits)}  # each at its first place
+    """Return the query's figures that need no ranks; inapplicable ones are left out."""
+    distinct = {hit.id: hit for hit in reversed(response.hits)}  # at first occurrence
     facts = {
         "empty_result_rate": float(not response.hits),
         "failure_rate": float(bool(response.error)),
     }
-    if response.latency_ms:  # a stored run file has none
+    if response.latency_ms:  # TREC run files have none
         facts["latency_ms"] = response.latency_ms
     if response.hits:
         facts["duplicate_rate"] = 1 - len(distinct) / len(response.hits)

@@ -1,6 +1,6 @@
-"""What counts as found: matchers between a hit and an expectation. The matcher's name is part of a run.
+"""Matchers: decide whether a hit satisfies an expectation. The matcher's name is stored with a run.
 
-Inclusions that hold by construction: what is `exact` is `strict`, what is `strict` is `dotted`, what is `exact` is `symbol`.
+By construction `exact` implies `strict`, `strict` implies `dotted`, and `exact` implies `symbol`.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from assay.core.golden import Expected, GoldenSet, Hit
 from assay.errors import AssayError
 from assay.text.terms import nearest
 
-_OVERLAP = 0.5  # of the shorter span: seed 001's rule for chunks of different chunkers
+_MIN_OVERLAP = 0.5  # share of the shorter span: seed 001's rule for chunks of different chunkers
 
 
 @dataclass(frozen=True, slots=True)
 class Matcher:
-    """How hits are held against expectations of one level.
+    """Matches hits to expectations of one level.
 
-    `once`: an expected thing is used up by the first hit that matches it; otherwise several hits may be relevant for the same one.
+    `once`: an expectation is consumed by the first hit that matches it; otherwise several hits may be relevant for it.
     """
 
     name: str
@@ -35,26 +35,26 @@ class Matcher:
 
 
 _FINEST_FIRST = ("chunk", "span", "symbol", "doc", "file")
-_DEFAULT = {"chunk": "chunk", "symbol": "strict", "span": "span", "doc": "doc", "file": "file"}
+_DEFAULT_BY_LEVEL = {"chunk": "chunk", "symbol": "strict", "span": "span", "doc": "doc", "file": "file"}
 
 
 def default_for(golden: GoldenSet) -> Matcher:
-    """The matcher of the finest level the golden set has expectations at."""
-    return MATCHERS[_DEFAULT[MATCHERS["exact"].level_for(golden)]]
+    """Return the matcher of the finest level at which the golden set has expectations."""
+    return MATCHERS[_DEFAULT_BY_LEVEL[MATCHERS["exact"].level_for(golden)]]
 
 
 def matcher(name: str) -> Matcher:
-    """A matcher by name; an unknown name is an error that offers the nearest."""
-    found = MATCHERS.get(name)
-    if found is None:
+    """Return the matcher of that name; raise AssayError with the nearest name when there is none."""
+    match_by = MATCHERS.get(name)
+    if match_by is None:
         near = nearest(name, MATCHERS, 1)
         hint = f" Did you mean '{near[0]}'?" if near else ""
         raise AssayError(f"unknown matching '{name}'.{hint} Known: {', '.join(MATCHERS)}")
-    return found
+    return match_by
 
 
 def matcher_for(golden: GoldenSet, name: str | None) -> Matcher:
-    """The matcher named, if the set has anything for it to judge; else the one that fits the set."""
+    """Return the named matcher, or the set's default; raise AssayError when the set has no such level."""
     if not name:
         return default_for(golden)
     chosen = matcher(name)
@@ -67,7 +67,7 @@ def matcher_for(golden: GoldenSet, name: str | None) -> Matcher:
     return chosen
 
 
-# equality
+# by equality
 
 
 def exact(hit: Hit, expected: Expected) -> bool:
@@ -87,7 +87,7 @@ def file(hit: Hit, expected: Expected) -> bool:
 
 
 def span(hit: Hit, expected: Expected) -> bool:
-    """The same document, and the expected page, else at least half of the shorter of the two spans in common."""
+    """Match the same document and the expected page, or at least half of the shorter span."""
     where = expected.doc or expected.name
     if not (where == hit.document or same_path(hit.path or hit.document, where)):
         return False
@@ -97,28 +97,28 @@ def span(hit: Hit, expected: Expected) -> bool:
         return False
     shared = min(hit.end, expected.end) - max(hit.start, expected.start) + 1
     shorter = min(hit.end - hit.start, expected.end - expected.start) + 1
-    return shared > 0 and shared >= _OVERLAP * shorter
+    return shared > 0 and shared >= _MIN_OVERLAP * shorter
 
 
-def same_path(found: str, wanted: str) -> bool:
-    """Whether a path is the wanted one, perhaps with folders in front of it."""
-    found, wanted = _plain(found), _plain(wanted)
-    return bool(wanted) and (found == wanted or found.endswith("/" + wanted))
+def same_path(path: str, suffix: str) -> bool:
+    """Return True when `path` is `suffix` or ends with it at a folder border."""
+    path, suffix = _normalize_path(path), _normalize_path(suffix)
+    return bool(suffix) and (path == suffix or path.endswith("/" + suffix))
 
 
 @lru_cache(maxsize=1 << 17)
-def _plain(path: str) -> str:
+def _normalize_path(path: str) -> str:
     path = path.replace("\\", "/")
     while path.startswith("./"):
         path = path[2:]
     return path
 
 
-# symbols, as seed 000 counts them
+# symbols, by seed 000's rule
 
 
 def symbol(hit: Hit, expected: Expected) -> bool:
-    """The expected name stands anywhere in the hit's full name, or is `package.Symbol` where that has `package.Type.Symbol`."""
+    """Match the expected name anywhere in the hit's full name, or `package.Symbol` for `package.Type.Symbol`."""
     names = _full_names(hit.id, hit.symbol, hit.path, hit.doc)
     if any(expected.name in name for name in names):
         return bool(expected.name)
@@ -134,7 +134,7 @@ def symbol(hit: Hit, expected: Expected) -> bool:
 
 @lru_cache(maxsize=1 << 17)
 def _full_names(identity: str, symbol: str, path: str, doc: str) -> tuple[str, ...]:
-    """The hit's id and name, and `folder/module.Type.method`, `folder.Type.method` made from its path."""
+    """Return the hit's id and name, and `folder/module.Type.method` and `folder.Type.method` from its path."""
     path, dots = path or path_in(identity), symbol.replace("::", ".")
     names = [identity, symbol, dots, path, doc]
     if path and symbol:
@@ -143,66 +143,76 @@ def _full_names(identity: str, symbol: str, path: str, doc: str) -> tuple[str, .
     return tuple(name for name in dict.fromkeys(names) if name)
 
 
-# symbols, as the cross-repository benchmark counts them
+# symbols, by the cross-repository benchmark's rules
 
-_SOURCE = (".go", ".py", ".ts", ".tsx", ".js", ".jsx", ".rs", ".java", ".cs", ".rb")
+_SOURCE_SUFFIXES = (".go", ".py", ".ts", ".tsx", ".js", ".jsx", ".rs", ".java", ".cs", ".rb")
 _DECLARATION = re.compile(r"(?:func|type|var|const|def|class|interface|struct) ")
 _GENERIC = re.compile(r"<[^<>]*>")
-# a path ends in an extension, which unlike a type begins small, or in a name without dots under a folder
-_LOCATED = re.compile(
+# a path ends in an extension, which unlike a type starts in lower case, or in a name without dots under a folder
+_PATH_AND_LOCATION = re.compile(
     r"(?P<path>(?:[A-Z]:)?[^:]*?(?:\.(?:[a-z]\w{0,6}|R)|/[^:/.#]+))(?:::.+|(?:#[^:]*)?(?::\d+(?:-\d+)?)+)"
 )
 
 
 def strict(hit: Hit, expected: Expected) -> bool:
-    """One name is a whole-component suffix of the other; a qualified expectation needs two components in common."""
+    """Match when one name is a whole-component suffix of the other.
+
+    A hit's name shorter than the expectation needs at least two components.
+    """
     if exact(hit, expected):
         return True
-    wanted_path, path = path_in(expected.name), hit.path or path_in(hit.id)
-    if wanted_path and path and not same_path(path, wanted_path):
+    expected_path, path = path_in(expected.name), hit.path or path_in(hit.id)
+    if expected_path and path and not same_path(path, expected_path):
         return False
-    found, wanted = components(hit.symbol or hit.id), components(expected.name)
-    if not found or not wanted:
+    actual, expected_parts = components(hit.symbol or hit.id), components(expected.name)
+    if not actual or not expected_parts:
         return False
-    if len(found) >= len(wanted):
-        return found[-len(wanted) :] == wanted
-    return len(found) >= 2 and wanted[-len(found) :] == found
+    if len(actual) >= len(expected_parts):
+        return actual[-len(expected_parts) :] == expected_parts
+    return len(actual) >= 2 and expected_parts[-len(actual) :] == actual
 
 
 def dotted(hit: Hit, expected: Expected) -> bool:
-    """`strict`, or alike whatever the case: suffix either way, last part with a shared qualifier, one contained in the other at dots."""
-    return strict(hit, expected) or _alike(bare_name(hit.symbol or hit.id), bare_name(expected.name))
+    """Match like `strict`, or ignoring case.
+
+    Then a suffix either way, a last part with a shared qualifier, or containment at dots is enough.
+    """
+    return strict(hit, expected) or _is_alike(bare_name(hit.symbol or hit.id), bare_name(expected.name))
 
 
 @lru_cache(maxsize=1 << 20)
-def _alike(found: str, wanted: str) -> bool:
-    if not found or not wanted:
+def _is_alike(actual: str, expected: str) -> bool:
+    if not actual or not expected:
         return False
-    low, goal = found.lower(), wanted.lower()
-    if low == goal or low.endswith("." + goal) or goal.endswith("." + low):
+    actual_lower, expected_lower = actual.lower(), expected.lower()
+    if (
+        actual_lower == expected_lower
+        or actual_lower.endswith("." + expected_lower)
+        or expected_lower.endswith("." + actual_lower)
+    ):
         return True
-    parts, goals = low.split("."), goal.split(".")
-    if parts[-1] and parts[-1] == goals[-1]:
-        shared = len(parts) == 1 or len(goals) == 1 or set(parts[:-1]) & set(goals[:-1])
+    actual_parts, expected_parts = actual_lower.split("."), expected_lower.split(".")
+    if actual_parts[-1] and actual_parts[-1] == expected_parts[-1]:
+        shared = len(actual_parts) == 1 or len(expected_parts) == 1 or set(actual_parts[:-1]) & set(expected_parts[:-1])
         if shared:
             return True
-    return _contains(found, wanted) or _contains(wanted, found)
+    return _contains(actual, expected) or _contains(expected, actual)
 
 
 def _contains(outer: str, inner: str) -> bool:
-    """Whether one name stands in the other, first occurrence, between component borders."""
+    """Return True when the first occurrence of `inner` in `outer` lies between component borders."""
     outer, inner = outer.replace("::", "."), inner.replace("::", ".")
-    at = outer.find(inner)
-    end = at + len(inner)
-    return at >= 0 and (at == 0 or outer[at - 1] == ".") and (end == len(outer) or outer[end] == ".")
+    start = outer.find(inner)
+    end = start + len(inner)
+    return start >= 0 and (start == 0 or outer[start - 1] == ".") and (end == len(outer) or outer[end] == ".")
 
 
 @lru_cache(maxsize=1 << 17)
 def components(name: str) -> tuple[str, ...]:
-    """The parts of a name without path, generics and doubled neighbours: `a.rs::Map<K>::get` → Map, get."""
-    text, before = bare_name(name), None
-    while before != text:
-        before, text = text, _GENERIC.sub("", text)
+    """Return the parts of a name without path, generics and repeated neighbours: `a.rs::Map<K>::get` → Map, get."""
+    text, previous = bare_name(name), None
+    while previous != text:
+        previous, text = text, _GENERIC.sub("", text)
     parts: list[str] = []
     for piece in re.split(r"::|[.#]", text):
         part = piece.strip("*&() ")
@@ -213,13 +223,16 @@ def components(name: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 17)
 def bare_name(raw: str) -> str:
-    """The symbol in a name of any notation: `path/file.py::A.b`, `file.go:12:func Run() {`, `host/pkg/path.Type.Method`, `A.b`."""
+    """Return the symbol in a name of any notation.
+
+    `path/file.py::A.b`, `file.go:12:func Run() {`, `host/pkg/path.Type.Method`, `A.b`.
+    """
     text = raw.strip().rstrip(".").rstrip("(")
     path = path_in(text)
     if path:
         return text[len(path) + 2 :] if text.startswith(path + "::") else ""
     pieces = text.split(":", 2)
-    if len(pieces) == 3 and pieces[0].endswith(_SOURCE):
+    if len(pieces) == 3 and pieces[0].endswith(_SOURCE_SUFFIXES):
         content = (
             _DECLARATION.sub("", pieces[2].strip(), count=1)
             if _DECLARATION.match(pieces[2].strip())
@@ -227,29 +240,29 @@ def bare_name(raw: str) -> str:
         )
         opening = re.search(r"[( {\[<]", content)
         return content[: opening.start()] if opening and opening.start() > 0 else content
-    if len(pieces) >= 2 and pieces[0].endswith(_SOURCE):
+    if len(pieces) >= 2 and pieces[0].endswith(_SOURCE_SUFFIXES):
         return text.split(":", 1)[1].strip()
-    text = _without_host(_after_path(text.partition("://")[2] or text))
+    text = _strip_host(_strip_path(text.partition("://")[2] or text))
     return text[text.rfind("/") + 1 :]
 
 
-def _after_path(text: str) -> str:
-    """Drops the file or package path in front of a symbol."""
-    for suffix in _SOURCE:  # the first that occurs decides, at its last occurrence
-        at = text.rfind(suffix + ".")
-        if at >= 0:
-            return text[at + len(suffix) + 1 :]
+def _strip_path(text: str) -> str:
+    """Drop the file or package path in front of a symbol."""
+    for suffix in _SOURCE_SUFFIXES:  # the first that occurs decides, at its last occurrence
+        index = text.rfind(suffix + ".")
+        if index >= 0:
+            return text[index + len(suffix) + 1 :]
     if "/" in text:
         tail = text[text.rfind("/") + 1 :]
         return tail.partition(".")[2] if "." in tail else tail
     parts = text.split(".")
-    for at, part in enumerate(parts):
-        if "A" <= part.lstrip("_")[:1] <= "Z":  # where the types begin: what stands before is a package
-            return ".".join(parts[at:])
+    for index, part in enumerate(parts):
+        if "A" <= part.lstrip("_")[:1] <= "Z":  # types start here; the parts before are packages
+            return ".".join(parts[index:])
     return parts[-1]
 
 
-def _without_host(text: str) -> str:
+def _strip_host(text: str) -> str:
     parts = text.split("/")
     if len(parts) >= 3 and "." in parts[0] and not re.search("[A-Z]", parts[0]):
         return "/".join(parts[3:])
@@ -258,20 +271,23 @@ def _without_host(text: str) -> str:
 
 @lru_cache(maxsize=1 << 17)
 def path_in(name: str) -> str:
-    """The path of `path/file.ext::symbol`, `path/file.ext:12` or `path/file.ext#section:12-30`; empty when there is none."""
-    found = _LOCATED.fullmatch(name)
-    return found["path"] if found else ""
+    """Return the path in a located name; "" when there is none.
+
+    `path/file.ext::symbol`, `path/file.ext:12` or `path/file.ext#section:12-30`.
+    """
+    match = _PATH_AND_LOCATION.fullmatch(name)
+    return match["path"] if match else ""
 
 
 MATCHERS: dict[str, Matcher] = {
-    one.name: one
-    for one in (
-        Matcher("exact", "the very name: id, symbol, path or document", "", exact),
+    entry.name: entry
+    for entry in (
+        Matcher("exact", "equal to the id, symbol, path or document", "", exact),
         Matcher("symbol", "seed 000: substring of the full name, or package.Symbol for package.Type.Symbol", "symbol", symbol, once=False),
         Matcher("dotted", "generous: suffix, shared qualifier or containment at dots; a class counts for its methods", "symbol", dotted, once=False),
         Matcher("strict", "qualified suffix, each expectation once", "symbol", strict),
-        Matcher("file", "the file, whatever in it", "file", file),
-        Matcher("doc", "the document, whatever in it", "doc", doc),
+        Matcher("file", "the file, anywhere in it", "file", file),
+        Matcher("doc", "the document, anywhere in it", "doc", doc),
         Matcher("chunk", "the chunk id", "chunk", chunk),
         Matcher("span", "the same document and at least half of the shorter span in common", "span", span),
     )

@@ -1,4 +1,4 @@
-"""Rows of the run file: golden queries, hits and answers as compact JSON, and back."""
+"""JSON encoding of golden queries, hits and responses for the run file, and decoding."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import msgspec
 
 from assay.core.golden import Expected, GoldenQuery, Hit, Response
 
-# columns of `eval_query_results` as `response_row` fills and `response` reads them
+# columns of `eval_query_results` written by `response_row` and read by `response`
 ANSWER = ("hits", "answer", "trace", "config", "tokens", "latency_ms", "error")
 NOT_ASKED = Response(error="not asked: the run was interrupted")
 
-_DEFAULTS = {kind: {one.name: one.default for one in fields(kind)} for kind in (Hit, Expected, GoldenQuery)}
+_DEFAULTS = {kind: {field.name: field.default for field in fields(kind)} for kind in (Hit, Expected, GoldenQuery)}
 
 
 class OnlyRepository(msgspec.Struct):
-    """What is read of a golden query where only its repository counts."""
+    """Partial decoding of a golden query: its repository."""
 
     repository: str = ""
 
 
 class OnlyTags(msgspec.Struct):
-    """What is read of a golden query where only its tags count."""
+    """Partial decoding of a golden query: its id and tags."""
 
     id: str
     tags: tuple[str, ...] = ()
@@ -32,12 +32,12 @@ class OnlyTags(msgspec.Struct):
 
 def golden_queries(queries: Sequence[GoldenQuery]) -> bytes:
     return msgspec.json.encode(
-        [_compact(query) | {"expected": [_compact(one) for one in query.expected]} for query in queries]
+        [_compact(query) | {"expected": [_compact(expected) for expected in query.expected]} for query in queries]
     )
 
 
 def response_row(response: Response) -> tuple[Any, ...]:
-    """A response as the columns of ANSWER."""
+    """Return a response as the columns in ANSWER."""
     return (
         msgspec.json.encode([_compact(hit) for hit in response.hits]),
         msgspec.json.encode(response.answer),
@@ -50,11 +50,11 @@ def response_row(response: Response) -> tuple[Any, ...]:
 
 
 class Damaged(Exception):
-    """A stored value that is not what this version of assay writes."""
+    """A stored value that this version of assay would not write."""
 
 
 def decode(data: Any, kind: Any = Any) -> Any:
-    """Return a stored JSON value as `kind`; raise Damaged for anything else, which only a damaged or forged file holds."""
+    """Decode a stored JSON value as `kind`; raise Damaged for anything else (a damaged or forged file)."""
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
@@ -62,16 +62,16 @@ def decode(data: Any, kind: Any = Any) -> Any:
 
 
 def response(row: Sequence[Any]) -> Response:
-    """The response in the columns of ANSWER."""
+    """Decode a response from the columns in ANSWER."""
     hits, answer, trace, config, tokens, latency, error = row
     parts = {"hits": hits, "answer": answer, "stages": trace, "config": config or b"{}"}
     raw: dict[str, Any] = {name: msgspec.Raw(part) for name, part in parts.items()}
-    whole = msgspec.json.encode(raw | {"tokens": tokens, "latency_ms": latency, "error": error})
-    decoded: Response = decode(whole, Response)
+    encoded = msgspec.json.encode(raw | {"tokens": tokens, "latency_ms": latency, "error": error})
+    decoded: Response = decode(encoded, Response)
     return decoded
 
 
 def _compact(value: Hit | Expected | GoldenQuery) -> dict[str, Any]:
-    """The fields that are not as by default."""
+    """Return the fields that differ from their defaults."""
     defaults = _DEFAULTS[type(value)].items()
-    return {name: found for name, default in defaults if (found := getattr(value, name)) != default}
+    return {name: actual for name, default in defaults if (actual := getattr(value, name)) != default}

@@ -1,4 +1,9 @@
-"""Running a golden set against a system: ask, store, judge. Whatever happens to the system, what was answered is kept."""
+"""Runs: send a golden set's queries to a system, store the responses, judge them.
+
+    golden set × system ──▶ responses, stored every half second ──▶ judged arrays ──▶ summary
+
+Whatever happens to the system, the responses so far are stored.
+"""
 
 from __future__ import annotations
 
@@ -30,40 +35,40 @@ from assay.evaluate.summary import summarise
 from assay.evaluate.systems.protocol import System, SystemDied, SystemFailed
 from assay.git import Git
 
-_KEEP_EVERY = 0.5  # seconds of answers a killed run may lose
-_DEATHS = 3  # in a row before the rest of the queries is given up
+_STORE_INTERVAL = 0.5  # seconds; a killed run loses at most these responses
+_MAX_DEATHS_IN_A_ROW = 3  # system deaths before the remaining queries are given up
 
 
 class Answered(NamedTuple):
-    """One query, answered."""
+    """A query with its response."""
 
     position: int
     query: GoldenQuery
     response: Response
     unstable: bool  # repeats differed
-    died: bool  # the system said that it cannot be asked any more
+    died: bool  # the system cannot answer any more
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How to run: the matcher to judge with, how many results to ask for, how often, and on how many threads."""
+    """Run settings: matcher, result counts, repeats, threads."""
 
     matching: Matcher
     k: int = 10
-    depth: int = 0  # results to ask for, when more than k
+    depth: int = 0  # results to request, when more than k
     budget: int | None = None
     repeat: int = 1
     jobs: int = 1
-    answers: bool = False  # ask for written answers
-    corpus: str = ""  # the folder with one repository in each sub-folder, where there is one
+    answers: bool = False  # request written answers, not only hits
+    corpus: str = ""  # folder with a repository per sub-folder, if any
     label: str = ""
-    ties: str = "order"  # equal scores stay as the system listed them, or with `trec` go by id, descending
-    at_once: int = 1  # runs that are made at the same time, which makes each slower
+    ties: str = "order"  # equal scores: "order" as returned, "trec" by id, descending
+    at_once: int = 1  # concurrent runs, which slow each other down
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A run after it ended, and what it amounts to; `died` says why the system could not be asked to the end."""
+    """A finished run and its summary; `died` is the reason the system stopped early."""
 
     info: RunInfo
     summary: dict[str, Any]
@@ -73,7 +78,7 @@ class Outcome:
 def execute(
     golden: GoldenSet, system: System, store: RunStore, plan: Plan, root: Path, advance: Callable[[], None]
 ) -> Outcome:
-    """Starts a run and asks the system everything."""
+    """Start a run and send every query to the system."""
     system.index()
     config = described(system) | ({"ties": plan.ties} if plan.ties != "order" else {})
     now = datetime.now(UTC)
@@ -99,11 +104,14 @@ def execute(
         environment=_environment(root) | ({"runs_at_once": plan.at_once} if plan.at_once > 1 else {}),
         warnings=[*golden.warnings, *_warnings(golden, system, Path(plan.corpus or root))],
     )
-    return _ask_all(golden, system, store, plan, store.start(info, golden), range(len(golden.queries)), advance)
+    return _execute_queries(golden, system, store, plan, store.start(info, golden), range(len(golden.queries)), advance)
 
 
 def resume(info: RunInfo, system: System, store: RunStore, jobs: int, advance: Callable[[], None]) -> Outcome:
-    """Asks what an interrupted run has not answered yet, and what failed."""
+    """Send the unanswered and failed queries of an interrupted run.
+
+    Raise SystemDied when the system changed since.
+    """
     golden = store.golden(info)
     system.index()
     changed = sorted(fact for fact, value in described(system).items() if info.config.get(fact) != value)
@@ -111,14 +119,14 @@ def resume(info: RunInfo, system: System, store: RunStore, jobs: int, advance: C
         raise SystemDied(
             f"run {info.run_id} was made with another state of {info.system}: {', '.join(changed)} changed since. Start a new run."
         )
-    good = {position for position, fine in store.answered(info.run_id).items() if fine}
-    left = [position for position in range(len(golden.queries)) if position not in good]
+    successful = {position for position, succeeded in store.answered(info.run_id).items() if succeeded}
+    remaining = [position for position in range(len(golden.queries)) if position not in successful]
     plan = Plan(matcher(info.matching), info.k, info.depth, info.budget, info.repeat, jobs, info.answers)
     plan = replace(plan, ties=info.config.get("ties", "order"))
-    return _ask_all(golden, system, store, plan, info, left, advance)
+    return _execute_queries(golden, system, store, plan, info, remaining, advance)
 
 
-def _ask_all(
+def _execute_queries(
     golden: GoldenSet,
     system: System,
     store: RunStore,
@@ -128,31 +136,31 @@ def _ask_all(
     advance: Callable[[], None],
 ) -> Outcome:
     store.update(info.run_id, status="running")
-    kept, waiting, died, deaths = time.monotonic(), list[tuple[int, str, Response, bool]](), "", 0
+    stored_at, pending, died, deaths = time.monotonic(), list[tuple[int, str, Response, bool]](), "", 0
     try:
-        for one in _answers(system, golden.queries, positions, plan):
-            waiting.append((one.position, one.query.id, one.response, one.unstable))
+        for answered in _query_all(system, golden.queries, positions, plan):
+            pending.append((answered.position, answered.query.id, answered.response, answered.unstable))
             advance()
-            deaths = deaths + 1 if one.died else 0
-            if deaths >= _DEATHS:
-                died = one.response.error
+            deaths = deaths + 1 if answered.died else 0
+            if deaths >= _MAX_DEATHS_IN_A_ROW:
+                died = answered.response.error
                 break
-            if time.monotonic() - kept > _KEEP_EVERY:
-                store.record(info.run_id, waiting)
-                waiting, kept = [], time.monotonic()
+            if time.monotonic() - stored_at > _STORE_INTERVAL:
+                store.record(info.run_id, pending)
+                pending, stored_at = [], time.monotonic()
     finally:
-        store.record(info.run_id, waiting)
+        store.record(info.run_id, pending)
         store.update(info.run_id, status="incomplete", finished=datetime.now(UTC).isoformat(timespec="seconds"))
-    return _judged(golden, store, plan, info, died)
+    return _finish_run(golden, store, plan, info, died)
 
 
-def _judged(golden: GoldenSet, store: RunStore, plan: Plan, info: RunInfo, died: str) -> Outcome:
-    """Judges what was answered and stores what the run amounts to."""
+def _finish_run(golden: GoldenSet, store: RunStore, plan: Plan, info: RunInfo, died: str) -> Outcome:
+    """Judge the responses and store the run's status, configuration and summary."""
     complete = len(store.answered(info.run_id)) == len(golden.queries) and not died
     responses = store.responses(info.run_id, len(golden.queries))
     judged = judge(golden.queries, responses, plan.matching, info.level)
     store.save_judged(info.run_id, info.matching, judged)
-    config = _said(response.config for response in responses) | info.config
+    config = _common_facts(response.config for response in responses) | info.config
     store.update(
         info.run_id,
         status="complete" if complete else "incomplete",
@@ -165,21 +173,21 @@ def _judged(golden: GoldenSet, store: RunStore, plan: Plan, info: RunInfo, died:
     return Outcome(info, summary, died)
 
 
-def _answers(
+def _query_all(
     system: System, queries: Sequence[GoldenQuery], positions: Sequence[int], plan: Plan
 ) -> Iterator[Answered]:
-    """Every answer as it comes. On several threads only if the system allows it; the order does not matter, they are stored by position."""
+    """Yield each response as it arrives, on several threads if the system allows it; order does not matter."""
     if plan.jobs == 1 or not system.concurrent:
         for position in positions:
-            yield _ask(system, position, queries[position], plan)
+            yield _query_system(system, position, queries[position], plan)
         return
     with ThreadPoolExecutor(plan.jobs) as pool:
-        left = iter(positions)
+        remaining = iter(positions)
         running: set[Future[Answered]] = set()
         try:
             while True:
-                for position in left:
-                    running.add(pool.submit(_ask, system, position, queries[position], plan))
+                for position in remaining:
+                    running.add(pool.submit(_query_system, system, position, queries[position], plan))
                     if len(running) >= plan.jobs * 2:
                         break
                 if not running:
@@ -191,66 +199,72 @@ def _answers(
                 future.cancel()
 
 
-def _ask(system: System, position: int, query: GoldenQuery, plan: Plan) -> Answered:
-    """One query, as often as asked for: the first answer counts, the latency is the median, and differing answers are noted."""
-    ask = system.answer if plan.answers else system.retrieve
-    found: list[Response] = []
+def _query_system(system: System, position: int, query: GoldenQuery, plan: Plan) -> Answered:
+    """Send one query as often as planned.
+
+    The first response counts, the latency is the median, and differing repeats are noted.
+    """
+    send = system.answer if plan.answers else system.retrieve
+    responses: list[Response] = []
     died = False
     for _ in range(plan.repeat):
-        started = time.perf_counter()
+        start = time.perf_counter()
         try:
             system.reset()
-            found.append(ask(query.text, max(plan.k, plan.depth), plan.budget, query.repository, query.id))
+            responses.append(send(query.text, max(plan.k, plan.depth), plan.budget, query.repository, query.id))
         except SystemFailed as error:
-            spent = (time.perf_counter() - started) * 1000
-            found.append(Response(error=str(error), latency_ms=spent))
+            elapsed_ms = (time.perf_counter() - start) * 1000
+            responses.append(Response(error=str(error), latency_ms=elapsed_ms))
             died = died or isinstance(error, SystemDied)
     unstable = any(
-        [h.id for h in one.hits] != [h.id for h in found[0].hits] or one.answer != found[0].answer for one in found[1:]
+        [hit.id for hit in repeat.hits] != [hit.id for hit in responses[0].hits] or repeat.answer != responses[0].answer
+        for repeat in responses[1:]
     )
-    latency = statistics.median(response.latency_ms for response in found)
-    hits = _as_trec(found[0].hits) if plan.ties == "trec" else found[0].hits
-    return Answered(position, query, replace(found[0], hits=hits, latency_ms=round(latency, 3)), unstable, died)
+    latency = statistics.median(response.latency_ms for response in responses)
+    hits = _sort_like_trec(responses[0].hits) if plan.ties == "trec" else responses[0].hits
+    return Answered(position, query, replace(responses[0], hits=hits, latency_ms=round(latency, 3)), unstable, died)
 
 
-def _as_trec(hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
-    """By score, then by id, both descending, as trec_eval sorts; what has no score stands last."""
+def _sort_like_trec(hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
+    """Sort by score, then by id, both descending, like trec_eval; hits without score go last."""
     return tuple(sorted(hits, key=lambda hit: (-math.inf if hit.score is None else hit.score, hit.id), reverse=True))
 
 
 def described(system: System) -> dict[str, Any]:
-    """What a system says of itself, as it will be read back from the run file."""
-    said: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(system.describe(), enc_hook=str))
-    return said
+    """Return a system's self-description as it will be read back from the run file."""
+    description: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(system.describe(), enc_hook=str))
+    return description
 
 
-def _said(configs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the answers say of the system, a chunker version for example: the facts that every answer which has them agrees on."""
-    said: dict[str, Any] = {}
+def _common_facts(configs: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the system facts in the responses (such as a chunker version) that never contradict each other."""
+    facts: dict[str, Any] = {}
     varying = set()
     for config in configs:
         for fact, value in config.items():
-            if said.setdefault(fact, value) != value:
+            if facts.setdefault(fact, value) != value:
                 varying.add(fact)
-    return {fact: value for fact, value in sorted(said.items()) if fact not in varying}
+    return {fact: value for fact, value in sorted(facts.items()) if fact not in varying}
 
 
 def _chunker_version(config: Mapping[str, Any]) -> str:
-    """Said by the system at the top, or among its own settings."""
-    own = config.get("config")
-    return str(config.get("chunker_version") or (own.get("chunker_version") if isinstance(own, dict) else "") or "")
+    """Return the chunker version from the system's description or its settings."""
+    settings = config.get("config")
+    return str(
+        config.get("chunker_version") or (settings.get("chunker_version") if isinstance(settings, dict) else "") or ""
+    )
 
 
-def _warnings(golden: GoldenSet, system: System, searched: Path) -> list[str]:
+def _warnings(golden: GoldenSet, system: System, corpus: Path) -> list[str]:
     path = Path(golden.path).resolve()
-    holds = getattr(system, "holds", None)
-    if holds is not None:
-        inside = bool(holds(path))
+    holds_path = getattr(system, "holds", None)
+    if holds_path is not None:
+        inside = bool(holds_path(path))
     else:
-        inside = path.is_relative_to(searched.resolve()) and system.name.startswith("cmd:")
+        inside = path.is_relative_to(corpus.resolve()) and system.name.startswith("cmd:")
     if not inside:
         return []
-    return [f"the golden set {golden.path} lies inside the corpus that is searched: its own text may be found"]
+    return [f"the golden set {golden.path} lies inside the searched corpus: its own text may be retrieved"]
 
 
 def _environment(root: Path) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""Runs in their own SQLite file: what each system answered, whole. Metrics are computed from what is stored here, whenever asked.
+"""Run store: an SQLite file with each system's complete responses, from which metrics are computed on demand.
 
-eval_golden          the golden sets runs were made with, each as it was then
-eval_runs            one row per run: what was asked of whom, and the aggregate
+eval_golden          golden sets, each as it was when the run was made
+eval_runs            one row per run: settings, system description, aggregate
 eval_query_results   one row per query: hits, answer, trace, latency, error
-eval_judged          the judged arrays of a run: what metrics, comparisons and gates read instead of the hits
+eval_judged          judged arrays of a run: what metrics, comparisons and gates read instead of the hits
 """
 
 from __future__ import annotations
@@ -59,24 +59,24 @@ CREATE TABLE eval_judged (
     run_id TEXT, matching TEXT, version INTEGER, name TEXT, kind TEXT, data BLOB, PRIMARY KEY (run_id, matching, name)
 ) WITHOUT ROWID;
 """
-_MADE_BY = statements(_SCHEMA)
+_SCHEMA_STATEMENTS = statements(_SCHEMA)
 
 
 class NoSuchRun(AssayError):
-    """No run of that name; the message says what there is."""
+    """No run matches the name; the message lists the nearest."""
 
 
 class RunsInUse(AssayError):
-    """Another process is writing to the run file; asking again later helps."""
+    """Another process is writing to the run file; retrying later helps."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """One row of `eval_runs`: everything about a run but its answers."""
+    """A row of `eval_runs`: everything about a run except its responses."""
 
     run_id: str
     created: str
-    golden_hash: str  # of what can change a score: runs with the same one are comparable
+    golden_hash: str  # hash of what can change a score: runs with equal hashes are comparable
     system: str
     matching: str
     level: str
@@ -84,8 +84,8 @@ class RunInfo:
     finished: str = ""
     status: str = "running"  # running, complete, incomplete
     label: str = ""
-    golden: str = ""  # of everything in the golden set, its order too: the key of the stored set
-    config: dict[str, Any] = field(default_factory=dict)  # what the system says of itself
+    golden: str = ""  # key of the stored golden set: a hash of everything in it, including its order
+    config: dict[str, Any] = field(default_factory=dict)  # the system's self-description
     depth: int = 0
     budget: int | None = None
     repeat: int = 1
@@ -101,11 +101,11 @@ class RunInfo:
 
 _JSON_COLUMNS = ("config", "versions", "environment", "warnings", "aggregate_json")
 _COLUMNS = tuple(column.name for column in fields(RunInfo))
-_ANSWER = f"{', '.join(ANSWER)} FROM eval_query_results"
+_SELECT_ANSWER = f"{', '.join(ANSWER)} FROM eval_query_results"
 
 
 class RunStore:
-    """The run file. Opened for reading it never writes, so a read-only disk can still be read."""
+    """The run file. Opened for reading it never writes, so it works on a read-only disk."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path, self._db = path, connection
@@ -113,7 +113,7 @@ class RunStore:
     @classmethod
     @contextlib.contextmanager
     def open(cls, path: Path, write: bool = False, wait: float = WAIT) -> Iterator[RunStore]:
-        """The store at this path; made when it is to be written and does not exist. Waits so many seconds for another writer."""
+        """Open the store, creating it if `write`; wait up to `wait` seconds for another writer."""
         try:
             if path.parent.name == FOLDER:
                 check_folder(path.parent, owners())
@@ -125,41 +125,43 @@ class RunStore:
             elif write:
                 path.parent.mkdir(parents=True, exist_ok=True)
             if not write and not path.exists():
-                raise _no_runs(path)
+                raise _no_runs_error(path)
             connection = connect(path, "rwc" if write else "ro", wait, any_thread=True)
         except UnsafeFolder as error:
             raise AssayError(f"{error.problem}. {error.remedy}, or give another file with --runs FILE.") from None
         except (OSError, sqlite3.Error) as error:
-            raise _unusable(path, error) from None
+            raise _unusable_file_error(path, error) from None
         try:
             store = cls(path, connection)
             store._prepare(write)
             yield store
         except (sqlite3.Error, Damaged) as error:
-            raise _unusable(path, error) from None
+            raise _unusable_file_error(path, error) from None
         finally:
             connection.close()
 
     def _prepare(self, write: bool) -> None:
         if not write:
-            _roll_back(self.path)
+            _roll_back_journal(self.path)
         if self._version() == 0 and not self._tables():
             if not write:
-                raise _no_runs(self.path)
+                raise _no_runs_error(self.path)
             with self._transaction():
-                if not self._tables():  # nobody was faster
-                    for statement in _MADE_BY:
+                if not self._tables():  # no other process created it meanwhile
+                    for statement in _SCHEMA_STATEMENTS:
                         self._db.execute(statement)
                     self._db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         version = self._version()
         if version == 0:
-            raise AssayError(f"{self.path}: a database, but not of runs. Give another file with --runs FILE.")
+            raise AssayError(
+                f"{self.path}: an SQLite database, but not a run file. Give another file with --runs FILE."
+            )
         if version != SCHEMA_VERSION:
             raise AssayError(
                 f"{self.path}: the run file has format {version}, this version of assay reads {SCHEMA_VERSION}. "
                 "Use the assay that wrote it, or give another file with --runs FILE."
             )
-        check_schema(self._db, _MADE_BY)
+        check_schema(self._db, _SCHEMA_STATEMENTS)
 
     def _version(self) -> int:
         return int(self._db.execute("PRAGMA user_version").fetchone()[0])
@@ -173,7 +175,7 @@ class RunStore:
         try:
             yield
         except BaseException:
-            if self._db.in_transaction:  # a full disk has ended it already
+            if self._db.in_transaction:  # a full disk has already ended the transaction
                 self._db.execute("ROLLBACK")
             raise
         self._db.execute("COMMIT")
@@ -181,7 +183,7 @@ class RunStore:
     # writing
 
     def start(self, info: RunInfo, golden: GoldenSet) -> RunInfo:
-        """Notes that a run begins. Its id is made unique by a number behind it where needed."""
+        """Insert a new run and its golden set; return it with a unique id (a number is appended if needed)."""
         queries = golden_queries(golden.queries)
         key = _golden_key(golden, queries)
         with self._transaction():
@@ -202,16 +204,16 @@ class RunStore:
         return self.info(run_id)
 
     def record(self, run_id: str, answers: Sequence[tuple[int, str, Response, bool]]) -> None:
-        """Stores what was answered: (position, query id, response, whether repeats differed)."""
+        """Store responses: (position, query id, response, True if repeats differed)."""
         rows = [
-            (run_id, position, query_id, *response_row(one), int(unstable))
-            for position, query_id, one, unstable in answers
+            (run_id, position, query_id, *response_row(reply), int(unstable))
+            for position, query_id, reply, unstable in answers
         ]
         with self._transaction():
             self._db.executemany("INSERT OR REPLACE INTO eval_query_results VALUES (?,?,?,?,?,?,?,?,?,?,?)", rows)
 
     def update(self, run_id: str, **columns: Any) -> None:
-        """Changes columns of a run."""
+        """Update columns of a run."""
         values = [
             msgspec.json.encode(value, order="deterministic").decode() if name in _JSON_COLUMNS else value
             for name, value in columns.items()
@@ -240,48 +242,50 @@ class RunStore:
     # reading
 
     def runs(self) -> list[RunInfo]:
-        """Every run, oldest first."""
+        """Return every run, oldest first."""
         rows = self._db.execute(f"SELECT {', '.join(_COLUMNS)} FROM eval_runs ORDER BY created, rowid").fetchall()
-        return [_info(row) for row in rows]
+        return [_decode_info(row) for row in rows]
 
     def like(self, golden: GoldenSet, **columns: Any) -> list[RunInfo]:
-        """The runs of this very golden set with these values in their columns, newest first."""
-        wanted = {"golden": _golden_key(golden, golden_queries(golden.queries)), **columns}
-        where = " AND ".join(f"{name} IS ?" for name in wanted)
+        """Return the runs of exactly this golden set with these column values, newest first."""
+        conditions = {"golden": _golden_key(golden, golden_queries(golden.queries)), **columns}
+        where = " AND ".join(f"{name} IS ?" for name in conditions)
         rows = self._db.execute(
             f"SELECT {', '.join(_COLUMNS)} FROM eval_runs WHERE {where} ORDER BY created DESC, rowid DESC",
-            list(wanted.values()),
+            list(conditions.values()),
         )
-        return [_info(row) for row in rows.fetchall()]
+        return [_decode_info(row) for row in rows.fetchall()]
 
     def info(self, run_id: str) -> RunInfo:
         row = self._db.execute(f"SELECT {', '.join(_COLUMNS)} FROM eval_runs WHERE run_id = ?", (run_id,)).fetchone()
         if row is None:
             raise NoSuchRun(f"no run called '{run_id}' in {self.path}")
-        return _info(row)
+        return _decode_info(row)
 
     def find(self, name: str) -> RunInfo:
-        """The run somebody means: its id, a unique beginning of it, its label, `latest`, or `latest~1` for the one before."""
-        known = self.runs()
+        """Return a run by id, unique id prefix, label, `latest`, or `latest~1` for the one before; raise NoSuchRun."""
+        runs = self.runs()
         if name == "latest" or (name.startswith("latest~") and name[7:].isdigit()):
             back = int(name[7:] or 0) if "~" in name else 0
-            if back >= len(known):
-                raise NoSuchRun(f"there are only {len(known)} runs in {self.path}; '{name}' goes further back")
-            return known[-1 - back]
-        exact = [run for run in known if run.run_id == name] or [run for run in known if run.label == name != ""][-1:]
-        found = exact or [run for run in known if run.run_id.startswith(name)]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise NoSuchRun(f"'{name}' could be any of {', '.join(run.run_id for run in found[:5])}; write more of it")
-        near = nearest(name, [run.run_id for run in known], 3) or [run.run_id for run in known[-3:]]
+            if back >= len(runs):
+                raise NoSuchRun(f"'{name}' does not exist: {self.path} has only {len(runs)} runs")
+            return runs[-1 - back]
+        exact = [run for run in runs if run.run_id == name] or [run for run in runs if run.label == name != ""][-1:]
+        matches = exact or [run for run in runs if run.run_id.startswith(name)]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            raise NoSuchRun(
+                f"'{name}' is ambiguous: {', '.join(run.run_id for run in matches[:5])}; give more characters"
+            )
+        near = nearest(name, [run.run_id for run in runs], 3) or [run.run_id for run in runs[-3:]]
         hint = f" Nearest: {', '.join(near)}." if near else ""
         raise NoSuchRun(
             f"no run called '{name}' in {self.path}.{hint} `assay eval list` shows all; `latest` is the last"
         )
 
     def golden(self, info: RunInfo) -> GoldenSet:
-        """The golden set a run was made with, as it was then."""
+        """Return the golden set of a run, as it was when the run was made."""
         path, form, blob = self._stored_golden(info)
         return GoldenSet(decode(blob, tuple[GoldenQuery, ...]), path, form, info.golden_hash)
 
@@ -289,17 +293,17 @@ class RunStore:
         return self._stored_golden(info)[0]
 
     def queries(self, info: RunInfo, positions: Sequence[int]) -> list[GoldenQuery]:
-        """Some queries of a run's golden set; the others are passed over, which in a large set is most of the work."""
+        """Return selected queries of a run's golden set; only those are decoded, which is most of the work."""
         raw = decode(self._stored_golden(info)[2], list[msgspec.Raw])
         return [decode(raw[position], GoldenQuery) for position in positions]
 
     def repositories(self, info: RunInfo) -> list[str]:
-        """The repository of each query of a run."""
+        """Return the repository of each query of a run."""
         rows = decode(self._stored_golden(info)[2], list[OnlyRepository])
         return [row.repository for row in rows]
 
     def tagged(self, info: RunInfo, tag: str) -> frozenset[str]:
-        """The queries of a run that have a tag."""
+        """Return the ids of a run's queries that have a tag."""
         rows = decode(self._stored_golden(info)[2], list[OnlyTags])
         return frozenset(row.id for row in rows if tag in row.tags)
 
@@ -308,36 +312,36 @@ class RunStore:
             "SELECT path, format, queries FROM eval_golden WHERE golden = ?", (info.golden,)
         ).fetchone()
         if row is None:
-            raise AssayError(f"{self.path}: the golden set of run {info.run_id} is not in it any more")
+            raise AssayError(f"{self.path}: the golden set of run {info.run_id} is missing from the run file")
         return row
 
     def answered(self, run_id: str) -> dict[int, bool]:
-        """Which positions of a run have been answered, and whether without error."""
+        """Return the answered positions of a run, each with True when it succeeded."""
         rows = self._db.execute("SELECT position, error = '' FROM eval_query_results WHERE run_id = ?", (run_id,))
-        return {position: bool(good) for position, good in rows}
+        return {position: bool(succeeded) for position, succeeded in rows}
 
     def responses(self, run_id: str, queries: int) -> list[Response]:
-        """What was answered, by position; a query nobody asked has an error that says so."""
-        found = [NOT_ASKED] * queries
-        for position, *row in self._db.execute(f"SELECT position, {_ANSWER} WHERE run_id = ?", (run_id,)):
-            found[position] = response(row)
-        return found
+        """Return all responses by position; a query that was not run has an error response."""
+        results = [NOT_ASKED] * queries
+        for position, *row in self._db.execute(f"SELECT position, {_SELECT_ANSWER} WHERE run_id = ?", (run_id,)):
+            results[position] = response(row)
+        return results
 
     def responses_at(self, run_id: str, positions: Sequence[int]) -> list[Response]:
-        """What was answered at these positions, in their order."""
-        asked = f"SELECT {_ANSWER} WHERE run_id = ? AND position = ?"
-        rows = (self._db.execute(asked, (run_id, position)).fetchone() for position in positions)
+        """Return the responses at these positions, in their order."""
+        select = f"SELECT {_SELECT_ANSWER} WHERE run_id = ? AND position = ?"
+        rows = (self._db.execute(select, (run_id, position)).fetchone() for position in positions)
         return [NOT_ASKED if row is None else response(row) for row in rows]
 
     def unstable(self, run_id: str) -> list[str]:
-        """The queries whose repeats differed."""
+        """Return the ids of queries whose repeats differed."""
         rows = self._db.execute(
             "SELECT query_id FROM eval_query_results WHERE run_id = ? AND unstable ORDER BY position", (run_id,)
         )
         return [row[0] for row in rows]
 
     def judged(self, info: RunInfo, matching: str = "") -> Judged:
-        """A run, judged: as stored, else (another matcher, a newer judging) from its hits again."""
+        """Return the judged arrays: as stored, or judged again for another matcher or judging version."""
         name = matching or info.matching
         rows = self._db.execute(
             "SELECT name, kind, data FROM eval_judged WHERE run_id = ? AND matching = ? AND version = ?",
@@ -357,46 +361,48 @@ def _golden_key(golden: GoldenSet, queries: bytes) -> str:
     return hashlib.sha256(msgspec.json.encode((golden.path, golden.format)) + queries).hexdigest()
 
 
-def _info(row: tuple[Any, ...]) -> RunInfo:
+def _decode_info(row: tuple[Any, ...]) -> RunInfo:
     values = dict(zip(_COLUMNS, row, strict=True))
     values["answers"] = bool(values["answers"])
     return RunInfo(**{n: decode(v) if n in _JSON_COLUMNS else v for n, v in values.items()})
 
 
-def _no_runs(path: Path) -> NoSuchRun:
+def _no_runs_error(path: Path) -> NoSuchRun:
     return NoSuchRun(f"{path}: no runs yet. Make one with: assay eval run --golden PATH --system SPEC")
 
 
-def _roll_back(path: Path) -> None:
-    """Undo what a killed writer left half written: a connection that only reads cannot, and would refuse the file."""
+def _roll_back_journal(path: Path) -> None:
+    """Roll back what a killed writer left: a read-only connection cannot, and would refuse the file."""
     if path.with_name(f"{path.name}-journal").exists():
         with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path, timeout=WAIT)) as connection:
             connection.execute("SELECT count(*) FROM sqlite_master")
 
 
-def _unusable(path: Path, error: Exception) -> AssayError:
-    said = str(error)
-    if "locked" in said:
+def _unusable_file_error(path: Path, error: Exception) -> AssayError:
+    message = str(error)
+    if "locked" in message:
         return RunsInUse(
             f"{path}: another process is writing to the run file. Try again when it is done, or give --runs FILE."
         )
-    if "readonly" in said or "unable to open" in said or isinstance(error, OSError):
-        return AssayError(f"{path}: cannot write or open the run file ({said}). Give another place with --runs FILE.")
-    if "not a database" in said or "malformed" in said or "other tables" in said or was_interrupted(error):
+    if "readonly" in message or "unable to open" in message or isinstance(error, OSError):
         return AssayError(
-            f"{path}: not a run file, or damaged ({said}). Move it away, or give another with --runs FILE."
+            f"{path}: cannot write or open the run file ({message}). Give another place with --runs FILE."
         )
-    return AssayError(f"{path}: the run file cannot be used ({said})")
+    if "not a database" in message or "malformed" in message or "other tables" in message or was_interrupted(error):
+        return AssayError(
+            f"{path}: not a run file, or damaged ({message}). Move it away, or give another with --runs FILE."
+        )
+    return AssayError(f"{path}: the run file cannot be used ({message})")
 
 
-# Chunks of different chunkers held against one golden set: ids say nothing across them, documents and spans do.
+# comparison across chunkers: chunk ids differ, so expected chunks are matched by document and span
 
 Span = tuple[str, int, int]  # document, first and last line (or character)
 
 
 @dataclass(frozen=True, slots=True)
 class BySpan:
-    """A run whose expected chunks are spans of documents now."""
+    """A run with its expected chunks converted to spans."""
 
     queries: tuple[GoldenQuery, ...]
     responses: list[Response]
@@ -406,32 +412,35 @@ class BySpan:
 
     @property
     def unknown(self) -> int:
-        """Expected chunks of which nobody says where they are."""
+        """Count the expected chunks without a known span."""
         return sum(not (expected.end or expected.page) for query in self.queries for expected in query.at("span"))
 
 
 def by_span(store: RunStore, a: RunInfo, b: RunInfo) -> tuple[BySpan, BySpan]:
-    """Two runs by document and span: an expected chunk's span is the golden set's, else that of a hit of run a with its id, else of b."""
+    """Convert two runs to spans.
+
+    The span of an expected chunk is the golden set's, else that of a hit with its id in run a, else in run b.
+    """
     sets = [store.golden(run).queries for run in (a, b)]
     answers = [store.responses(run.run_id, len(queries)) for run, queries in zip((a, b), sets, strict=True)]
-    spans = _spans(answers[1]) | _spans(answers[0])  # ids of a are those the set was written for
+    spans = _spans(answers[1]) | _spans(answers[0])  # the golden set was written for the ids of a
     first, second = (
-        BySpan(tuple(_moved(query, spans) for query in queries), responses)
+        BySpan(tuple(_with_spans(query, spans) for query in queries), responses)
         for queries, responses in zip(sets, answers, strict=True)
     )
     return first, second
 
 
 def _spans(responses: Iterable[Response]) -> dict[str, Span]:
-    return {hit.id: (hit.document, hit.start, hit.end) for one in responses for hit in one.hits if hit.end}
+    return {hit.id: (hit.document, hit.start, hit.end) for answer in responses for hit in answer.hits if hit.end}
 
 
-def _moved(query: GoldenQuery, spans: dict[str, Span]) -> GoldenQuery:
-    """The query with its expected chunks as spans."""
-    return replace(query, expected=tuple(_at(expected, spans) for expected in query.expected))
+def _with_spans(query: GoldenQuery, spans: dict[str, Span]) -> GoldenQuery:
+    """Return the query with its expected chunks as spans."""
+    return replace(query, expected=tuple(_as_span(expected, spans) for expected in query.expected))
 
 
-def _at(expected: Expected, spans: dict[str, Span]) -> Expected:
+def _as_span(expected: Expected, spans: dict[str, Span]) -> Expected:
     if expected.level != "chunk":
         return expected
     doc, start, end = (
@@ -441,5 +450,5 @@ def _at(expected: Expected, spans: dict[str, Span]) -> Expected:
 
 
 def answered(side: BySpan, positions: Sequence[int]) -> list[tuple[GoldenQuery, Response]]:
-    """Some queries of a side, with what was answered."""
+    """Return some queries of a side with their responses."""
     return [(side.queries[position], side.responses[position]) for position in positions]

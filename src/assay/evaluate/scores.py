@@ -1,4 +1,7 @@
-"""A run as comparisons see it: figures per query. It comes from the run store, or from a baseline file kept with the code."""
+"""Per-query scores of a run, from the run store or a committed baseline file, and slices of queries.
+
+Comparisons and gates read scores, never the stored responses.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +24,12 @@ from assay.evaluate.runs import RunInfo, RunStore
 from assay.system.inputs import read_json
 
 BASELINE_FORMAT = 1
-_LARGEST = 32_000_000  # bytes: a baseline of 100,000 queries
+_MAX_BASELINE_SIZE = 32_000_000  # bytes: a baseline of 100,000 queries
 
 
 @dataclass(frozen=True)
 class Scores:
-    """One run, query by query. `first_rank` is 0 where nothing relevant stands in the first k."""
+    """Scores of a run, per query. `first_rank` is 0 where the first k hold no relevant result."""
 
     run_id: str
     created: str
@@ -43,18 +46,18 @@ class Scores:
     means: dict[str, float | None]
     latency: Floats = field(default_factory=lambda: np.array([]))
 
-    def rows(self, wanted: Sequence[str]) -> NDArray[np.intp]:
-        """The positions of these queries."""
-        if wanted == self.queries:
+    def rows(self, query_ids: Sequence[str]) -> NDArray[np.intp]:
+        """Return the positions of these queries."""
+        if query_ids == self.queries:
             return np.arange(len(self.queries))
-        place = {query: number for number, query in enumerate(self.queries)}
-        return np.array([place[query] for query in wanted], dtype=np.intp)
+        position_by_id = {query: number for number, query in enumerate(self.queries)}
+        return np.array([position_by_id[query] for query in query_ids], dtype=np.intp)
 
 
 def of_run(
     store: RunStore, info: RunInfo, measures: Sequence[Measure] | None = None, judged: Judged | None = None
 ) -> Scores:
-    """The scores of a stored run, computed from its judged arrays."""
+    """Compute the scores of a stored run from its judged arrays."""
     judged = judged or store.judged(info)
     values = {str(measure): measure.values(judged) for measure in measures or defaults(info.k)}
     return Scores(
@@ -76,7 +79,7 @@ def of_run(
 
 
 def write_baseline(scores: Scores, path: Path) -> None:
-    """Writes a baseline that can be committed: readable, one line per query, and independent of the run file."""
+    """Write a baseline to commit: readable, one line per query, independent of the run file."""
     measured = {name: values for name, values in scores.values.items() if not np.isnan(values).all()}
     head = {
         "assay_baseline": BASELINE_FORMAT,
@@ -93,7 +96,7 @@ def write_baseline(scores: Scores, path: Path) -> None:
     lines = [
         json.dumps(query, ensure_ascii=False)
         + ": "
-        + json.dumps({"rank": int(rank)} | {name: _stored(values[number]) for name, values in measured.items()})
+        + json.dumps({"rank": int(rank)} | {name: _finite_or_none(values[number]) for name, values in measured.items()})
         for number, (query, rank) in enumerate(zip(scores.queries, scores.first_rank, strict=True))
     ]
     text = (
@@ -106,9 +109,9 @@ def write_baseline(scores: Scores, path: Path) -> None:
 
 
 def read_baseline(path: Path) -> Scores:
-    """Scores from a baseline file."""
+    """Read scores from a baseline file; raise AssayError when it is missing or invalid."""
     try:
-        raw = read_json(path, _LARGEST)
+        raw = read_json(path, _MAX_BASELINE_SIZE)
         if raw["assay_baseline"] != BASELINE_FORMAT:
             raise AssayError(
                 f"{path}: a baseline of format {raw['assay_baseline']}; this version of assay reads {BASELINE_FORMAT}"
@@ -148,12 +151,12 @@ def read_baseline(path: Path) -> Scores:
         ) from None
 
 
-def _stored(value: float) -> float | None:
-    """Every digit: a rounded third is not a third, and a run would differ from its own baseline."""
+def _finite_or_none(value: float) -> float | None:
+    """Return the value unrounded (a run must equal its own baseline); None for NaN."""
     return float(value) if math.isfinite(value) else None
 
 
-# Groups of queries that are reported apart: tier, category, tag, repository, file type, language.
+# slices: groups of queries that are reported separately
 
 _LANGUAGES = {
     ".py": "Python", ".pyi": "Python", ".go": "Go", ".ts": "TypeScript", ".tsx": "TypeScript", ".js": "JavaScript", ".jsx": "JavaScript",
@@ -165,17 +168,17 @@ _LANGUAGES = {
 
 
 def _file_types(query: GoldenQuery) -> set[str]:
-    """The suffixes of the expected files; of documents and `path::symbol` names too where they look like paths."""
-    found = set()
+    """Return the suffixes of expected files, documents and `path::symbol` names that look like paths."""
+    suffixes = set()
     for expected in query.expected:
         path = expected.doc or expected.name.partition("::")[0]
         stem, dot, suffix = path.rpartition("/")[2].rpartition(".")
         if dot and stem and f".{suffix.lower()}" in _LANGUAGES:
-            found.add(f".{suffix.lower()}")
-    return found
+            suffixes.add(f".{suffix.lower()}")
+    return suffixes
 
 
-# name in the report → the groups a query is in
+# slice name in the report → groups of a query
 SLICES: dict[str, Callable[[GoldenQuery], Iterable[str]]] = {
     "tiers": lambda query: [query.tier] if query.tier else [],
     "categories": lambda query: [query.category] if query.category else [],
@@ -185,14 +188,14 @@ SLICES: dict[str, Callable[[GoldenQuery], Iterable[str]]] = {
     "languages": lambda query: {_LANGUAGES[suffix] for suffix in _file_types(query)},
 }
 
-_KNOWN_ORDER = ("easy", "medium", "hard", "exact", "concept", "multi_hop")
+_TIER_ORDER = ("easy", "medium", "hard", "exact", "concept", "multi_hop")
 
 
 def members(queries: Sequence[GoldenQuery], slice_name: str) -> dict[str, list[int]]:
-    """The numbers of the queries in each group: tiers in their order, everything else by name."""
+    """Return the query positions in each group of a slice: tiers in difficulty order, other groups by name."""
     groups: dict[str, list[int]] = {}
-    for number, query in enumerate(queries):
+    for position, query in enumerate(queries):
         for group in set(SLICES[slice_name](query)):
-            groups.setdefault(group, []).append(number)
-    known = {name: place for place, name in enumerate(_KNOWN_ORDER)}
-    return dict(sorted(groups.items(), key=lambda pair: (known.get(pair[0], len(known)), pair[0])))
+            groups.setdefault(group, []).append(position)
+    tier_ranks = {name: rank for rank, name in enumerate(_TIER_ORDER)}
+    return dict(sorted(groups.items(), key=lambda pair: (tier_ranks.get(pair[0], len(tier_ranks)), pair[0])))

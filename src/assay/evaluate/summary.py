@@ -1,4 +1,4 @@
-"""What a run amounts to: means with their spread, slices, latency, and each query with what was expected and what came."""
+"""Run summaries: means with spread, slices, latency, and per-query expectations and results."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import SLICES, members
 from assay.evaluate.statistics import detectable_before, latency, mean_interval, summary
 
-_MAIN = ("P", "R", "RR", "nDCG")  # what tables show unless asked for more
-SHOWN = 10  # results listed for a query
+_MAIN = ("P", "R", "RR", "nDCG")  # shown in tables by default
+SHOWN = 10  # results listed per query
 
 
 def main_measures(k: int) -> list[Measure]:
-    """The four figures a person looks at first."""
+    """Return the four main measures at k."""
     return [measure for measure in defaults(k) if measure.kind.name in _MAIN and measure.cut == k]
 
 
 def summarise(
     info: RunInfo, golden: GoldenSet, judged: Judged, measures: Sequence[Measure] | None = None
 ) -> dict[str, Any]:
-    """The aggregate of a run, as stored with it and printed as JSON; without the single queries."""
+    """Return the aggregate of a run, as stored with it and printed as JSON, without the queries."""
     chosen = list(measures) if measures else defaults(info.k)
     values = {str(measure): measure.values(judged) for measure in chosen}
     shown = {name: figures for name, figures in values.items() if not np.isnan(figures).all()}
     always = {str(measure) for measure in (measures or main_measures(info.k))}
     clusters = clusters_of(golden.queries)
-    out: dict[str, Any] = {
+    aggregate: dict[str, Any] = {
         "run_id": info.run_id,
         "created": info.created,
         "status": info.status,
@@ -63,18 +63,18 @@ def summarise(
     }
     for name in SLICES:
         groups = members(golden.queries, name)
-        out[name] = {
+        aggregate[name] = {
             group: {"count": len(rows), "metrics": {m: mean(figures[rows]) for m, figures in shown.items()}}
             for group, rows in groups.items()
         }
-    out["warnings"] = [*info.warnings, *_warnings(out["counts"], len(golden.queries))]
-    return out
+    aggregate["warnings"] = [*info.warnings, *_warnings(aggregate["counts"], len(golden.queries))]
+    return aggregate
 
 
 def _spread(values: Floats, clusters: list[str] | None) -> dict[str, float | None]:
-    told = summary(values)
+    stats = summary(values)
     interval = mean_interval(values, clusters=clusters)
-    return {"sd": _finite(told.sd), "low": _finite(interval.low), "high": _finite(interval.high)}
+    return {"sd": _finite(stats.sd), "low": _finite(interval.low), "high": _finite(interval.high)}
 
 
 def _counts(queries: Sequence[GoldenQuery], judged: Judged) -> dict[str, int]:
@@ -89,23 +89,25 @@ def _counts(queries: Sequence[GoldenQuery], judged: Judged) -> dict[str, int]:
 
 
 def _warnings(counts: dict[str, int], queries: int) -> list[str]:
-    said = []
+    warnings = []
     if counts["failed"]:
-        said.append(f"the system failed on {counts['failed']} of {queries} queries; they score 0")
+        warnings.append(f"the system failed on {counts['failed']} of {queries} queries; they score 0")
     unjudged = queries - counts["judged"] - counts["to_refuse"]
     if unjudged > 0:
-        said.append(f"{unjudged} queries have no expectation at the level judged; they are left out of ranked means")
-    smallest = detectable_before(counts["judged"]) if counts["judged"] > 1 else math.inf
-    if smallest > 0.1:
-        least = f"differences below about {smallest:.2f}" if smallest < 1 else "differences"
-        said.append(f"{counts['judged']} judged queries: {least} cannot be told from chance")
+        warnings.append(
+            f"{unjudged} queries have no expectation at the level judged; they are left out of ranked means"
+        )
+    detectable_difference = detectable_before(counts["judged"]) if counts["judged"] > 1 else math.inf
+    if detectable_difference > 0.1:
+        limit = f"differences below about {detectable_difference:.2f}" if detectable_difference < 1 else "differences"
+        warnings.append(f"{counts['judged']} judged queries: {limit} are not statistically detectable")
     if counts["with_duplicates"]:
-        said.append(f"{counts['with_duplicates']} result lists name something twice; repeats are never rewarded")
-    return said
+        warnings.append(f"{counts['with_duplicates']} result lists contain duplicates, which never count as relevant")
+    return warnings
 
 
 def clusters_of(queries: Sequence[GoldenQuery]) -> list[str] | None:
-    """The repository of each query, where there are several: queries of one repository are not independent."""
+    """Return the repository of each query if there are several: queries of one repository are not independent."""
     repositories = [query.repository for query in queries]
     return repositories if len(set(repositories)) > 1 else None
 
@@ -117,11 +119,11 @@ def describe_queries(
     responses: Sequence[Response],
     measures: Sequence[Measure] | None = None,
 ) -> list[dict[str, Any]]:
-    """Each query with its figures, what was expected and at which rank it was found, and what came instead."""
+    """Return each query with its figures, expectations, their ranks, and the results."""
     chosen = list(measures) if measures else main_measures(info.k)
     figures = {str(measure): measure.values(judged) for measure in chosen}
     first = first_rank(judged, info.k, 1)
-    by = matcher(info.matching)
+    match_by = matcher(info.matching)
     return [
         {
             "id": query.id,
@@ -135,7 +137,7 @@ def describe_queries(
             "metrics": {name: _finite(values[number]) for name, values in figures.items()},
             "first_rank": int(first[number]) or None,
             "expected": [e.name for e in query.at(info.level)],
-            "found": found_ranks(query, response.hits, by, info.level),
+            "found": found_ranks(query, response.hits, match_by, info.level),
             "retrieved": [hit.symbol or hit.id for hit in response.hits[: max(SHOWN, info.k)]],
             "error": response.error,
             "latency_ms": response.latency_ms,
@@ -144,26 +146,26 @@ def describe_queries(
     ]
 
 
-def found_ranks(query: GoldenQuery, hits: Sequence[Hit], by: Matcher, level: str) -> dict[str, int]:
-    """Which expectations were found, and at which rank."""
+def found_ranks(query: GoldenQuery, hits: Sequence[Hit], match_by: Matcher, level: str) -> dict[str, int]:
+    """Return the matched expectations with their ranks."""
     expected = query.at(level)
-    places = mark(hits, expected, by).places
-    return {expected[at].name: rank for at, rank in sorted(places.items())}
+    rank_by_position = mark(hits, expected, match_by).places
+    return {expected[position].name: rank for position, rank in sorted(rank_by_position.items())}
 
 
 def _finite(value: float) -> float | None:
     return round(float(value), 4) + 0.0 if math.isfinite(value) else None
 
 
-# Stored runs as JSON: the list of them, and one as a whole.
+# stored runs as JSON
 
 
 def listed(store: RunStore) -> list[dict[str, Any]]:
-    """Every run with its main figures, oldest first."""
-    return [_listed(run, store.golden_path(run)) for run in store.runs()]
+    """Return every run with its main figures, oldest first."""
+    return [_run_row(run, store.golden_path(run)) for run in store.runs()]
 
 
-def _listed(run: RunInfo, golden: str) -> dict[str, Any]:
+def _run_row(run: RunInfo, golden: str) -> dict[str, Any]:
     return {
         "run_id": run.run_id, "created": run.created, "status": run.status, "label": run.label, "system": run.system, "golden": golden,
         "golden_hash": run.golden_hash, "matching": run.matching, "k": run.k, "queries": run.aggregate_json.get("counts", {}).get("queries", 0),
@@ -178,7 +180,7 @@ def told(
     matching: str = "",
     summary: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The whole run as JSON: the aggregate (`summary`, where it is known already), and every query."""
+    """Return the whole run as JSON: the aggregate (or the given `summary`) and every query."""
     golden = store.golden(info)
     judged = store.judged(info, matching)
     if matching:

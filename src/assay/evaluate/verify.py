@@ -1,4 +1,7 @@
-"""Verifying a golden set: does every expectation exist in the corpus? What does not can never be found, and looks like a ranking loss."""
+"""Golden-set verification and Markdown reports of runs and comparisons.
+
+An expectation that is missing from the corpus can never be found and would look like a ranking loss.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ from assay.core.golden import Expected, GoldenQuery, Hit
 from assay.evaluate.matching import MATCHERS, Matcher, components
 from assay.text.terms import nearest
 
-_SUGGESTED = 3
-_TASK = 40  # characters of a task shown
+_MAX_SUGGESTIONS = 3
+_TASK_WIDTH = 40  # characters of a task in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +26,17 @@ class Missing:
     near: tuple[str, ...]
 
     def __str__(self) -> str:
-        task = self.query.text if len(self.query.text) <= _TASK else self.query.text[: _TASK - 2].rstrip() + "..."
+        task = (
+            self.query.text
+            if len(self.query.text) <= _TASK_WIDTH
+            else self.query.text[: _TASK_WIDTH - 2].rstrip() + "..."
+        )
         hint = f"  (nearest: {', '.join(self.near)})" if self.near else ""
         return f"MISSING [{self.query.tier or '-'}] {task}: {self.expected.name}{hint}"
 
 
 class Inventory:
-    """Everything a corpus has, looked up by name. Levels it knows nothing about are not checked."""
+    """All items of a corpus, by name. Expectations at levels it does not cover are not checked."""
 
     def __init__(self, hits: Iterable[Hit], levels: Iterable[str]) -> None:
         self.hits = list(hits)
@@ -41,37 +48,37 @@ class Inventory:
             self._exact |= {hit.id, hit.symbol, hit.doc}
             if hit.path:
                 parts = hit.path.split("/")
-                self._paths |= {"/".join(parts[at:]) for at in range(len(parts))}
+                self._paths |= {"/".join(parts[start:]) for start in range(len(parts))}
             for part in components(hit.symbol or hit.id)[-1:]:
                 self._by_name.setdefault(part, []).append(hit)
 
     def has(self, expected: Expected, matcher: Matcher) -> bool:
-        """Whether anything of the corpus matches: by its last name part first, by going through everything only if that fails."""
+        """Return True when the corpus has a match: looked up by last name part, then by a full scan."""
         if expected.level in ("file", "span"):
             return (expected.doc or expected.name).removeprefix("./") in self._paths
         if expected.name in self._exact:
             return True
         if expected.level != "symbol":
             return False
-        named = self._by_name.get((components(expected.name) or ("",))[-1], [])
-        if any(MATCHERS["strict"].matches(hit, expected) for hit in named):
+        candidates = self._by_name.get((components(expected.name) or ("",))[-1], [])
+        if any(MATCHERS["strict"].matches(hit, expected) for hit in candidates):
             return True
-        # `dotted` counts a class for its methods: that says nothing about whether the method exists
+        # `dotted` accepts a class for its methods, which does not prove that the method exists
         return matcher.name == "symbol" and any(matcher.matches(hit, expected) for hit in self.hits)
 
     def nearest(self, expected: Expected) -> tuple[str, ...]:
         if expected.level in ("file", "span"):
-            return tuple(nearest(expected.name, {hit.path for hit in self.hits if hit.path}, _SUGGESTED))
+            return tuple(nearest(expected.name, {hit.path for hit in self.hits if hit.path}, _MAX_SUGGESTIONS))
         names = {hit.symbol or hit.id for hit in self.hits}
-        return tuple(nearest(expected.name.rpartition("::")[2], names, _SUGGESTED))
+        return tuple(nearest(expected.name.rpartition("::")[2], names, _MAX_SUGGESTIONS))
 
 
 def verify(
     queries: Sequence[GoldenQuery], inventories: Mapping[str, Inventory], matcher: Matcher
 ) -> tuple[list[Missing], int, int]:
-    """What is missing, how many expectations were checked, and how many are of a level or repository nobody can check here.
+    """Return the missing expectations, the number checked, and the number skipped (level or repository not covered).
 
-    Inventories are by repository; the one called "" serves queries that name none.
+    Inventories are by repository; the one called "" serves queries without a repository.
     """
     missing: list[Missing] = []
     checked = skipped = 0
@@ -87,51 +94,51 @@ def verify(
     return missing, checked, skipped
 
 
-# Reports in Markdown: FINDINGS.md of a run, CROSS_REPO_FINDINGS.md of one over several repositories, report.md of a
-# comparison.
+# Markdown reports
 
-_FINDING_TASK = 60  # characters of a task in a table
+_TASK_COLUMN_WIDTH = 60  # characters
 
 
 def findings(run: Mapping[str, Any]) -> str:
-    """Per-fixture and per-tier metrics of a run (the JSON of `eval run`)."""
-    names = _measured(run, ("P", "R", "RR", "nDCG"))
-    parts = ["# Findings", "", *_about(run), "", "## Overall", "", _overall(run), ""]
+    """Render FINDINGS.md: metrics overall, per group and per query of a run (the JSON of `eval run`)."""
+    names = _measures_at_k(run, ("P", "R", "RR", "nDCG"))
+    parts = ["# Findings", "", *_run_header(run), "", "## Overall", "", _overall_table(run), ""]
     for title, key in (("Per tier", "tiers"), ("Per category", "categories"), ("Per language", "languages")):
         if run.get(key):
-            parts += [f"## {title}", "", _groups(run[key], names), ""]
-    parts += ["## Per query", "", _queries(run["queries"], names), ""]
+            parts += [f"## {title}", "", _group_table(run[key], names), ""]
+    parts += ["## Per query", "", _query_table(run["queries"], names), ""]
     failed = [q for q in run["queries"] if q["first_rank"] is None and q["expected"]]
     if failed:
         parts += [f"## Nothing found ({len(failed)})", ""]
         for query in failed:
             parts += [
                 f"- **{_cell(query['id'])}** {_cell(query['text'], 200)}",
-                f"  - expected: {_names(query['expected'])}",
+                f"  - expected: {_code_list(query['expected'])}",
             ]
-            parts += [f"  - retrieved: {_names(query['retrieved']) or query['error'] or 'nothing'}"]
+            parts += [f"  - retrieved: {_code_list(query['retrieved']) or query['error'] or 'nothing'}"]
     return "\n".join(parts).rstrip() + "\n"
 
 
 def cross_repo_findings(run: Mapping[str, Any]) -> str:
-    """A run over several repositories: any-hit recall and the main figures per tier and per repository."""
+    """Render CROSS_REPO_FINDINGS.md: any-hit recall and the main figures per tier and repository."""
     k = run["k"]
-    names = _measured(run, ("Success", "P", "R", "RR"))
+    names = _measures_at_k(run, ("Success", "P", "R", "RR"))
     titles = [f"any-hit R@{k}" if name == f"Success@{k}" else name for name in names]
-    parts = ["# Cross-repository findings", "", *_about(run), ""]
-    parts += ["## Per tier", "", _groups(run["tiers"], names, titles, overall=run), ""]
-    parts += ["## Per repository", "", _groups(run["repositories"], names, titles), ""]
+    parts = ["# Cross-repository findings", "", *_run_header(run), ""]
+    parts += ["## Per tier", "", _group_table(run["tiers"], names, titles, overall=run), ""]
+    parts += ["## Per repository", "", _group_table(run["repositories"], names, titles), ""]
     missed = [q for q in run["queries"] if q["first_rank"] is None and q["expected"]]
     if missed:
         rows = [
-            [q["repository"], q["tier"], _cell(q["text"], _FINDING_TASK), _names(q["expected"][:3])] for q in missed
+            [q["repository"], q["tier"], _cell(q["text"], _TASK_COLUMN_WIDTH), _code_list(q["expected"][:3])]
+            for q in missed
         ]
         parts += [f"## Nothing found ({len(missed)})", "", table(["repository", "tier", "task", "expected"], rows), ""]
     return "\n".join(parts).rstrip() + "\n"
 
 
 def report(comparison: Mapping[str, Any]) -> str:
-    """A comparison for people: aggregate deltas, then the queries that changed."""
+    """Render report.md: metric differences of a comparison, then the changed queries."""
     a, b = comparison["run_a"], comparison["run_b"]
     counts = comparison["counts"]
     parts = [f"# {a} → {b}", ""]
@@ -161,10 +168,10 @@ def report(comparison: Mapping[str, Any]) -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
-def _measured(run: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    """These measures at k; where the run was made for other ones, those."""
-    usual = [f"{name}@{run['k']}" for name in names]
-    return [name for name in usual if name in run["metrics"]] or list(run["metrics"])
+def _measures_at_k(run: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """Return these measures at k, or all measures of a run that has none of them."""
+    default = [f"{name}@{run['k']}" for name in names]
+    return [name for name in default if name in run["metrics"]] or list(run["metrics"])
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -172,7 +179,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows])
 
 
-def _about(run: Mapping[str, Any]) -> list[str]:
+def _run_header(run: Mapping[str, Any]) -> list[str]:
     lines = [
         f"Run `{run['run_id']}` of `{run['system']}` on `{run['golden']['path']}` ({run['golden']['queries']} queries, "
         f"golden `{run['golden']['digest'][:12]}`), matching `{run['matching']}`, k = {run['k']}. Written by `assay eval run`; do not edit."
@@ -180,7 +187,7 @@ def _about(run: Mapping[str, Any]) -> list[str]:
     return [*lines, *(f"\n> {warning}" for warning in run["warnings"])]
 
 
-def _overall(run: Mapping[str, Any]) -> str:
+def _overall_table(run: Mapping[str, Any]) -> str:
     spread = run["spread"]
     rows = [
         [name, _figure(value), *(_figure(spread.get(name, {}).get(part)) for part in ("sd", "low", "high"))]
@@ -189,15 +196,15 @@ def _overall(run: Mapping[str, Any]) -> str:
     return table(["metric", "mean", "sd", "95 % low", "high"], rows)
 
 
-def _groups(
+def _group_table(
     groups: Mapping[str, Any],
     names: Sequence[str],
     titles: Sequence[str] | None = None,
     overall: Mapping[str, Any] | None = None,
 ) -> str:
     rows = [
-        [group, *(_figure(told["metrics"].get(name)) for name in names), told["count"]]
-        for group, told in groups.items()
+        [group, *(_figure(summary["metrics"].get(name)) for name in names), summary["count"]]
+        for group, summary in groups.items()
     ]
     if overall is not None:
         rows.append(
@@ -206,10 +213,10 @@ def _groups(
     return table(["", *(titles or names), "N"], rows)
 
 
-def _queries(queries: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
+def _query_table(queries: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
     rows = [
         [
-            _cell(q["text"], _FINDING_TASK),
+            _cell(q["text"], _TASK_COLUMN_WIDTH),
             *(_figure(q["metrics"].get(name)) for name in names),
             _rank(q["first_rank"]),
             q["tier"],
@@ -224,7 +231,7 @@ def _cell(text: str, limit: int = 0) -> str:
     return flat[: limit - 1].rstrip() + "…" if limit and len(flat) > limit else flat
 
 
-def _names(names: Sequence[str]) -> str:
+def _code_list(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 

@@ -1,10 +1,10 @@
-"""Golden sets on disk: read, validated, written, converted. One module per format; `FORMATS` is the table of them.
+"""Golden sets on disk: read, validate, write, convert. One module per format; `FORMATS` is the table of them.
 
     load(path) ──▶ detect the format ──▶ read ──▶ validate ──▶ GoldenSet
-    save(queries, path, format) ──▶ render ──▶ read back ──▶ replace the file in one step
+    save(queries, path, format) ──▶ render ──▶ read back ──▶ replace the file atomically
 
-The formats that people write by hand (fixtures, golden, queries, pairs) are records with other field names: `records` reads
-and writes all four from a table. TREC and BEIR are queries and judgements in files of their own: `judgements` joins them.
+The hand-written formats (fixtures, golden, queries, pairs) are records with different field names: `records` reads and
+writes all four from a table. TREC and BEIR keep queries and judgements in separate files: `beir.join` combines them.
 """
 
 from assay.evaluate.golden.format import Format

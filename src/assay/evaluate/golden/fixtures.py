@@ -1,4 +1,4 @@
-"""Fixtures: one YAML file per task, in folders by tier, perhaps below a folder per repository."""
+"""Fixtures: one YAML file per task, in folders by tier, optionally below a folder per repository."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from assay.core.golden import GoldenQuery
-from assay.evaluate.golden import nodes as yaml_lines
+from assay.evaluate.golden import nodes
 from assay.evaluate.golden.format import Format, Rendered, fit
 from assay.evaluate.golden.nodes import Fields, Problems, Unreadable, read_head, read_text
 from assay.evaluate.golden.records import Schema, read_query, record
@@ -25,7 +25,7 @@ SCHEMA = Schema(
         "difficulty": "tier",
         "tier": "tier",
         "category": "category",
-        "source": "category",  # where a task is from: the category of the cross-repository tasks
+        "source": "category",  # origin of a task: the category in the cross-repository set
         "tags": "tags",
         "refuse": "refuse",
         "ground_truth": "symbol",
@@ -36,19 +36,19 @@ SCHEMA = Schema(
 )
 _SUFFIXES = (".yaml", ".yml")
 _IS_FIXTURE = re.compile(r"""^["']?(task|ground_truth)["']?\s*:""", re.MULTILINE)
-_SAFE = re.compile(r"\w[\w.-]{0,59}")  # usable as the name of a file or folder anywhere
+_SAFE_NAME = re.compile(r"\w[\w.-]{0,59}")  # valid as a file or folder name on any system
 _SLUG_WORDS = 6
 
 
 def _files(path: Path) -> list[Path]:
-    """The YAML files of a set in the order of their paths; hidden ones are left out."""
+    """Return the YAML files of a set sorted by path, without hidden ones."""
     if not path.is_dir():
         return [path]
-    found: list[Path] = []
+    files: list[Path] = []
     for folder, folders, names in os.walk(path):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [Path(folder, name) for name in names if name.endswith(_SUFFIXES) and not name.startswith(".")]
-    return sorted(found, key=lambda file: file.relative_to(path).parts)
+        files += [Path(folder, name) for name in names if name.endswith(_SUFFIXES) and not name.startswith(".")]
+    return sorted(files, key=lambda file: file.relative_to(path).parts)
 
 
 def _detect(path: Path) -> bool:
@@ -70,7 +70,7 @@ def _read(path: Path, problems: Problems) -> list[GoldenQuery]:
 
 
 def _read_file(file: Path, root: Path, problems: Problems) -> GoldenQuery | None:
-    node = yaml_lines.parse(read_text(file))
+    node = nodes.parse(read_text(file))
     if node is None:
         raise Unreadable(0, "is empty; a fixture needs `task` and `ground_truth`")
     if isinstance(node, Fields) and "queries" in node.values:
@@ -86,63 +86,65 @@ def _read_file(file: Path, root: Path, problems: Problems) -> GoldenQuery | None
             0,
             f"the tier is `{query.tier}`, but the file lies in the folder `{tier}`; move it or change the tier",
         )
-    above = relative.parts[-3] if len(relative.parts) > 2 else ""
-    return replace(query, tier=tier, repository=query.repository or above)
+    parent_folder = relative.parts[-3] if len(relative.parts) > 2 else ""
+    return replace(query, tier=tier, repository=query.repository or parent_folder)
 
 
 def _render(queries: Sequence[GoldenQuery]) -> Rendered:
-    kept, lost = fit(queries, SCHEMA.roles)
+    writable, lost = fit(queries, SCHEMA.roles)
     files: dict[str, str] = {}
-    width = max(2, len(str(len(kept))))
-    own = {query.id: _own_place(query) for query in kept}
-    taken = set(own.values())
+    width = max(2, len(str(len(writable))))
+    own_paths = {query.id: _path_from_id(query) for query in writable}
+    used_paths = set(own_paths.values())
     numbers: dict[PurePosixPath, int] = {}
-    for query in kept:
-        place = own[query.id]
+    for query in writable:
+        target = own_paths[query.id]
         folder = _folder(query)
-        while place is None:
+        while target is None:
             numbers[folder] = numbers.get(folder, 0) + 1
             numbered = folder / f"{numbers[folder]:0{width}d}-{_slug(query.text)}.yaml"
-            place = numbered if numbered not in taken else None
-        files[str(place)] = _text(query, place)
+            target = numbered if numbered not in used_paths else None
+        files[str(target)] = _render_query(query, target)
     return Rendered(files, lost)
 
 
 def _extend(query: GoldenQuery, path: Path) -> Rendered:
-    kept, lost = fit([query], SCHEMA.roles)
+    writable, lost = fit([query], SCHEMA.roles)
     if not path.is_dir():
         raise Unreadable(0, "a fixture file holds one task; give the folder of the set to add another")
     files = {}
-    for one in kept:
-        folder = _folder(one)
-        if one.repository and (path / folder.name).is_dir():  # a set of one repository, its tiers on top
+    for addition in writable:
+        folder = _folder(addition)
+        if addition.repository and (path / folder.name).is_dir():  # a set of one repository has its tiers at the top
             folder = PurePosixPath(folder.name)
         names = [file.name for file in _files(path) if file.parent == path / folder]
         number = max((int(digits[0]) for name in names if (digits := re.match(r"\d+", name))), default=0) + 1
-        place = folder / f"{number:02d}-{_slug(one.text)}.yaml"
-        files[str(place)] = _text(one, place)
+        target = folder / f"{number:02d}-{_slug(addition.text)}.yaml"
+        files[str(target)] = _render_query(addition, target)
     return Rendered(files, lost)
 
 
 def _folder(query: GoldenQuery) -> PurePosixPath:
-    """Where the file of a query belongs: below its tier, and that below its repository."""
-    if not _SAFE.fullmatch(query.tier):
+    """Return the folder of a query's file: repository/tier, or the root when the tier is not a safe name."""
+    if not _SAFE_NAME.fullmatch(query.tier):
         return PurePosixPath()
-    return PurePosixPath(*filter(_SAFE.fullmatch, (query.repository, query.tier)))
+    return PurePosixPath(*filter(_SAFE_NAME.fullmatch, (query.repository, query.tier)))
 
 
-def _own_place(query: GoldenQuery) -> PurePosixPath | None:
-    """The path that gives a query its id by default, if its id is such a path."""
-    place = PurePosixPath(query.id + ".yaml")
-    is_own = place.parent == _folder(query) and _SAFE.fullmatch(place.stem) and str(place) == query.id + ".yaml"
-    return place if is_own else None
+def _path_from_id(query: GoldenQuery) -> PurePosixPath | None:
+    """Return the path whose default id is the query's id, if the id is such a path."""
+    path = PurePosixPath(query.id + ".yaml")
+    is_default_id = (
+        path.parent == _folder(query) and _SAFE_NAME.fullmatch(path.stem) and str(path) == query.id + ".yaml"
+    )
+    return path if is_default_id else None
 
 
-def _text(query: GoldenQuery, place: PurePosixPath) -> str:
+def _render_query(query: GoldenQuery, target: PurePosixPath) -> str:
     fields = record(SCHEMA, query)
-    if query.id == str(place.with_suffix("")):
+    if query.id == str(target.with_suffix("")):
         del fields["id"]
-    return yaml_lines.dump(fields)
+    return nodes.dump(fields)
 
 
 def _slug(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What a golden-set format is: how it is recognised, read and written."""
+"""Golden-set formats: the interface (detect, read, render, extend), and fitting queries to a format's fields."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from assay.evaluate.golden.nodes import Problems
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """A set as text: by path inside its folder, or under "" when it is one file. `lost` says what the format cannot hold."""
+    """A set as text, by path inside its folder, or under "" when it is one file. `lost` lists what the format drops."""
 
     files: dict[str, str]
     lost: list[str] = field(default_factory=list)
@@ -21,64 +21,69 @@ class Rendered:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One row of the table of formats."""
+    """A row of the format table."""
 
     name: str
-    description: str  # one line, for people who choose
+    description: str  # one line, shown in help and errors
     detect: Callable[[Path], bool]
     read: Callable[[Path, Problems], list[GoldenQuery]]
     render: Callable[[Sequence[GoldenQuery]], Rendered]
-    # the texts of a set at a path with one query more: only the files that change
+    # files that change when a query is added to the set at a path; None: the format cannot be extended
     extend: Callable[[GoldenQuery, Path], Rendered] | None = None
-    folder: bool = False  # a set is a folder of files
+    folder: bool = False  # a set is a folder, not a single file
 
 
-# What a format can hold of a golden query, and what would be lost.
+# fitting queries to a format
 
-_KEPT_BY_ALL = ("id", "text", "expected", "where")
-_EMPTY: dict[str, Any] = {f.name: f.default for f in fields(GoldenQuery) if f.name not in _KEPT_BY_ALL}
+_IN_EVERY_FORMAT = ("id", "text", "expected", "where")
+_OPTIONAL_DEFAULTS: dict[str, Any] = {f.name: f.default for f in fields(GoldenQuery) if f.name not in _IN_EVERY_FORMAT}
 
 
 def fit(queries: Sequence[GoldenQuery], roles: Collection[str]) -> tuple[list[GoldenQuery], list[str]]:
-    """The queries with only the attributes and levels in `roles`, and a line for each thing that this takes away."""
+    """Return the queries reduced to the attributes and levels in `roles`, and a message per dropped thing."""
     lost = [
         f"{count} of {len(queries)} queries: {name.replace('_', ' ')} not kept"
-        for name, empty in _EMPTY.items()
-        if name not in roles and (count := sum(getattr(q, name) != empty for q in queries))
+        for name, default in _OPTIONAL_DEFAULTS.items()
+        if name not in roles and (count := sum(getattr(q, name) != default for q in queries))
     ]
     lost += [
         f"{count} of {len(queries)} queries: expectations at {level} level not kept"
         for level in LEVELS
         if level not in roles and (count := sum(any(e.level == level for e in q.expected) for q in queries))
     ]
-    absent = {name: empty for name, empty in _EMPTY.items() if name not in roles}
+    absent = {name: default for name, default in _OPTIONAL_DEFAULTS.items() if name not in roles}
     reduced = [
         replace(query, expected=tuple(e for e in query.expected if e.level in roles), **absent) for query in queries
     ]
-    kept = [query for query in reduced if query.expected or query.refuse or query.must_contain or query.forbidden]
-    if len(kept) < len(queries):
+    writable = [query for query in reduced if query.expected or query.refuse or query.must_contain or query.forbidden]
+    if len(writable) < len(queries):
         lost.append(
-            f"{len(queries) - len(kept)} of {len(queries)} queries left out: what they expect cannot be written"
+            f"{len(queries) - len(writable)} of {len(queries)} queries left out: their expectations cannot be written"
         )
-    return kept, lost
+    return writable, lost
 
 
 def as_documents(queries: Sequence[GoldenQuery]) -> tuple[list[GoldenQuery], list[str]]:
-    """Queries whose expectations are document ids: those they have, or else the names of the first level they have."""
-    used = {e.level for query in queries for e in query.expected}
-    level = "doc" if "doc" in used or not used else next(level for level in LEVELS if level in used)
+    """Return the queries with document ids as expectations: their own, else the names at the first level the set uses.
+
+    Also return a message when another level was converted.
+    """
+    levels_used = {e.level for query in queries for e in query.expected}
+    level = (
+        "doc" if "doc" in levels_used or not levels_used else next(level for level in LEVELS if level in levels_used)
+    )
     if level == "doc":
         return list(queries), []
-    out = []
+    converted = []
     for query in queries:
         grades: dict[str, int] = {}
-        for one in query.expected:
-            if one.level == level:
-                grades[one.name] = max(one.grade, grades.get(one.name, one.grade))
+        for expected in query.expected:
+            if expected.level == level:
+                grades[expected.name] = max(expected.grade, grades.get(expected.name, expected.grade))
         others = [e for e in query.expected if e.level != level]
         documents = [
             replace(query.expected[0], name=name, level="doc", grade=grade, doc="", start=0, end=0, page=0)
             for name, grade in grades.items()
         ]
-        out.append(replace(query, expected=(*documents, *others)))
-    return out, [f"{level} names are written as document ids"]
+        converted.append(replace(query, expected=(*documents, *others)))
+    return converted, [f"{level} names are written as document ids"]

@@ -24,33 +24,36 @@ from assay.evaluate.golden.trec import TREC
 from assay.evaluate.golden.yaml_queries import GOLDEN, QUERIES
 from assay.text.terms import nearest
 
-# In the order in which a path is tried.
-FORMATS: dict[str, Format] = {one.name: one for one in (FIXTURES, GOLDEN, QUERIES, BEIR, PAIRS, TREC)}
+# in detection order
+FORMATS: dict[str, Format] = {fmt.name: fmt for fmt in (FIXTURES, GOLDEN, QUERIES, BEIR, PAIRS, TREC)}
 
 
 def named(name: str) -> Format:
-    """The format of that name, or an error that offers the nearest."""
+    """Return the format of that name; raise AssayError with the nearest name when there is none."""
     if name not in FORMATS:
         near = nearest(name, FORMATS, 1)
         raise AssayError(
             f"unknown golden format `{name}`; "
-            + (f"did you mean `{near[0]}`?" if near else f"known are {', '.join(FORMATS)}")
+            + (f"did you mean `{near[0]}`?" if near else f"known formats: {', '.join(FORMATS)}")
         )
     return FORMATS[name]
 
 
 def described() -> str:
-    """All formats, a line each, for messages."""
-    return "\n".join(f"  {one.name:9} {one.description}" for one in FORMATS.values())
+    """Return all formats as text, one line each, for messages."""
+    return "\n".join(f"  {fmt.name:9} {fmt.description}" for fmt in FORMATS.values())
 
 
-# Reading a golden set: recognise its format, read it, refuse what is wrong with it.
+# reading
 
-FEW = 10  # queries, below which hardly any difference can be shown
+FEW = 10  # queries; fewer cannot show a realistic difference
 
 
 def load(path: Path, format: str | None = None) -> GoldenSet:
-    """The golden set in a file or folder, of the format named or else recognised. Raises InvalidGolden with every problem found."""
+    """Load and validate the golden set in a file or folder, in the given format or the detected one.
+
+    Raise InvalidGolden with every problem at once.
+    """
     chosen = detect(path) if format is None else named(format)
     problems = Problems()
     queries = read(chosen, path, problems)
@@ -60,24 +63,24 @@ def load(path: Path, format: str | None = None) -> GoldenSet:
 
 
 def detect(path: Path) -> Format:
-    """The first format that recognises a path."""
+    """Return the first format that recognises the path; raise AssayError when none does."""
     try:
         path.stat()
-        found = next((one for one in FORMATS.values() if one.detect(path)), None)
+        detected = next((fmt for fmt in FORMATS.values() if fmt.detect(path)), None)
     except FileNotFoundError:
         raise AssayError(f"{path}: no such file or folder. A golden set is one of:\n{described()}") from None
     except OSError as error:
         raise AssayError(f"{path}: cannot be read ({error.strerror or error})") from None
     except Unreadable as reason:
         raise AssayError(f"{path}:{reason.line}: {reason}" if reason.line else f"{path}: {reason}") from None
-    if found is None:
+    if detected is None:
         hint = "nothing in this folder is a golden set" if path.is_dir() else "not recognised as a golden set"
         raise AssayError(f"{path}: {hint}. Name its format, or give one of:\n{described()}")
-    return found
+    return detected
 
 
 def read(format: Format, path: Path, problems: Problems) -> list[GoldenQuery]:
-    """The queries of a set, checked as a whole; what is wrong goes to `problems`."""
+    """Read and validate the queries of a set; add what is wrong to `problems`."""
     try:
         queries = format.read(path, problems)
     except Unreadable as reason:
@@ -88,34 +91,37 @@ def read(format: Format, path: Path, problems: Problems) -> list[GoldenQuery]:
         return []
     if not queries and not problems.errors:
         problems.error(path, 0, "the golden set is empty")
-    first: dict[str, GoldenQuery] = {}
+    first_by_id: dict[str, GoldenQuery] = {}
     for query in queries:
-        if first.setdefault(query.id, query) is not query:
-            problems.error(query.where, 0, f"id `{query.id}` is used twice, first in {first[query.id].where}")
+        if first_by_id.setdefault(query.id, query) is not query:
+            problems.error(query.where, 0, f"id `{query.id}` is used twice, first in {first_by_id[query.id].where}")
     return queries
 
 
 def _warnings(queries: Sequence[GoldenQuery]) -> list[str]:
-    out = []
+    warnings = []
     if len(queries) < FEW:
-        out.append(
-            f"only {len(queries)} {'query' if len(queries) == 1 else 'queries'}: fewer than {FEW} can hardly show any difference"
+        warnings.append(
+            f"only {len(queries)} {'query' if len(queries) == 1 else 'queries'}: fewer than {FEW} can hardly detect a difference"
         )
-    first: dict[tuple[str, str], GoldenQuery] = {}
+    first_by_text: dict[tuple[str, str], GoldenQuery] = {}
     for query in queries:
-        other = first.setdefault((query.repository, query.text), query)
-        if other is not query:
-            out.append(f"{query.where}: `{query.id}` asks the same as `{other.id}` ({other.where})")
-    return out
+        earlier = first_by_text.setdefault((query.repository, query.text), query)
+        if earlier is not query:
+            warnings.append(f"{query.where}: `{query.id}` has the same text as `{earlier.id}` ({earlier.where})")
+    return warnings
 
 
 def _page(expected: Expected) -> tuple[int, ...]:
-    """Nothing where there is none: sets without pages keep the digest they had."""
+    """Return the page, if any, as an optional digest part: sets without pages keep their digest."""
     return (expected.page,) if expected.page else ()
 
 
 def digest(queries: Sequence[GoldenQuery]) -> str:
-    """A hash of what can change a score: ids, texts, repositories, expectations, refusals; not of their order, nor of notes and tiers."""
+    """Hash what can change a score: ids, texts, repositories, expectations and refusals.
+
+    Order, notes and tiers do not count.
+    """
     content = [
         (
             query.id,
@@ -131,32 +137,35 @@ def digest(queries: Sequence[GoldenQuery]) -> str:
     return hashlib.sha256(json.dumps(content, separators=(",", ":")).encode()).hexdigest()
 
 
-# Writing golden sets: a set is rendered, read back, and only then put in its place.
+# writing: render, read back, then replace
 
 _T = TypeVar("_T")
 _FILE_SUFFIXES = (".yaml", ".yml", ".jsonl", ".ndjson", ".json", ".tsv", ".txt", ".gz")
 
 
 def save(queries: Sequence[GoldenQuery], path: Path, format: str) -> list[str]:
-    """Writes a set, in place of what is there; returns what the format cannot hold, a line each."""
+    """Write a set, replacing what is there; return a message per thing the format cannot hold."""
     chosen = named(format)
     repeated = [name for name, count in Counter(query.id for query in queries).items() if count > 1]
     if repeated:
         raise InvalidGolden(path, [f"{path}: id `{name}` is used by more than one query" for name in repeated])
-    rendered = _or_explain(path, lambda: chosen.render(queries))
-    _check_place(chosen, rendered, path)
+    rendered = _as_invalid_golden(path, lambda: chosen.render(queries))
+    _check_target(chosen, rendered, path)
     _read_back(chosen, rendered, path)
-    _put(rendered, path)
+    _write_files(rendered, path)
     return rendered.lost
 
 
 def convert(source: Path, target: Path, format: str, source_format: str | None = None) -> list[str]:
-    """Reads one set and writes it in another format; returns what that cannot hold."""
+    """Read a set and write it in another format; return a message per thing that format cannot hold."""
     return save(load(source, source_format).queries, target, format)
 
 
 def append(query: GoldenQuery, path: Path, format: str | None = None) -> list[str]:
-    """Adds a query to a set, or begins one with it; returns what the format cannot hold. What is there is kept as it is."""
+    """Add a query to a set, keeping its text as it is, or create the set.
+
+    Return a message per thing the format cannot hold.
+    """
     is_new = _is_new(path)
     chosen = named(format or _format_for(query, path)) if is_new or format else detect(path)
     if is_new and not path.is_file():
@@ -164,48 +173,48 @@ def append(query: GoldenQuery, path: Path, format: str | None = None) -> list[st
     if chosen.extend is None:
         raise AssayError(f"{path}: a {chosen.name} set cannot be added to; convert it, for example to pairs")
     extend = chosen.extend
-    _refuse_known_id(query, chosen, path)
-    rendered = _or_explain(path, lambda: extend(query, path))
-    if query.id not in {one.id for one in _read_back(chosen, rendered, path)}:
+    _check_unused_id(query, chosen, path)
+    rendered = _as_invalid_golden(path, lambda: extend(query, path))
+    if query.id not in {stored.id for stored in _read_back(chosen, rendered, path)}:
         raise AssayError(f"{path}: a {chosen.name} set cannot hold what `{query.id}` expects; use pairs")
-    _put(rendered, path)
+    _write_files(rendered, path)
     return rendered.lost
 
 
 def _is_new(path: Path) -> bool:
-    """Whether nothing is there: no file or folder, an empty folder, a file of comments only."""
+    """Return True for a missing path, an empty folder, or a file of comments only."""
     if path.is_dir():
         return not any(path.iterdir())
     if not path.exists():
         return True
-    text = _or_explain(path, lambda: read_text(path))
+    text = _as_invalid_golden(path, lambda: read_text(path))
     return all(not line.strip() or line.lstrip().startswith("#") for line in text.split("\n"))
 
 
 def _format_for(query: GoldenQuery, path: Path) -> str:
-    """The format that a new set begins with: by the name of its file; in YAML by what the query expects."""
+    """Return the format of a new set, by file name; for YAML, by the levels the query expects."""
     name = without_gz(path)
     if name.endswith((".jsonl", ".ndjson")):
         return "pairs"
     if name.endswith((".yaml", ".yml")):
-        of_code = query.expected and all(one.level in ("symbol", "file") for one in query.expected)
-        return "queries" if of_code and not (query.must_contain or query.forbidden or query.answer) else "golden"
+        code_only = query.expected and all(expected.level in ("symbol", "file") for expected in query.expected)
+        return "queries" if code_only and not (query.must_contain or query.forbidden or query.answer) else "golden"
     if path.suffix:
         raise AssayError(f"{path}: name it .jsonl or .yaml, or give a folder for fixtures")
     return "fixtures"
 
 
-def _refuse_known_id(query: GoldenQuery, chosen: Format, path: Path) -> None:
+def _check_unused_id(query: GoldenQuery, chosen: Format, path: Path) -> None:
     problems = Problems()
-    known = _or_explain(path, lambda: chosen.read(path, problems))
+    existing = _as_invalid_golden(path, lambda: chosen.read(path, problems))
     problems.raise_if_any(path)
-    same = next((one for one in known if one.id == query.id), None)
-    if same is not None:
-        raise AssayError(f"{same.where}: id `{query.id}` is already used; choose another")
+    duplicate = next((candidate for candidate in existing if candidate.id == query.id), None)
+    if duplicate is not None:
+        raise AssayError(f"{duplicate.where}: id `{query.id}` is already used; choose another")
 
 
-def _or_explain(path: Path, make: Callable[[], _T]) -> _T:
-    """What `make` returns; if it cannot, an error for people."""
+def _as_invalid_golden(path: Path, make: Callable[[], _T]) -> _T:
+    """Return what `make` returns; turn Unreadable into InvalidGolden."""
     try:
         return make()
     except Unreadable as reason:
@@ -214,8 +223,8 @@ def _or_explain(path: Path, make: Callable[[], _T]) -> _T:
         raise InvalidGolden(path, problems.errors) from None
 
 
-def _check_place(chosen: Format, rendered: Rendered, path: Path) -> None:
-    """A folder for formats that are folders, which holds no other files of a set; a file for the others."""
+def _check_target(chosen: Format, rendered: Rendered, path: Path) -> None:
+    """Check that the target is a folder for folder formats (with no other files), a file otherwise."""
     if not chosen.folder:
         if path.is_dir():
             raise AssayError(f"{path}: is a folder; a {chosen.name} set is a file")
@@ -223,12 +232,12 @@ def _check_place(chosen: Format, rendered: Rendered, path: Path) -> None:
     if path.is_file() or (not path.exists() and path.suffix in _FILE_SUFFIXES):
         raise AssayError(f"{path}: a {chosen.name} set is a folder; give the path of a folder")
     present = {file.relative_to(path).as_posix() for file in path.rglob("*") if file.is_file()}
-    if others := sorted(present - set(rendered.files)):
-        raise AssayError(f"{path}: holds other files ({', '.join(others[:3])}); give a new or empty folder")
+    if unrelated := sorted(present - set(rendered.files)):
+        raise AssayError(f"{path}: holds other files ({', '.join(unrelated[:3])}); give a new or empty folder")
 
 
 def _read_back(chosen: Format, rendered: Rendered, path: Path) -> list[GoldenQuery]:
-    """The queries as they will be read. Raises if they would not be."""
+    """Return the queries as they will be read back; raise InvalidGolden when they cannot be."""
     with tempfile.TemporaryDirectory() as temporary:
         trial = Path(temporary) / "set"
         for name, text in rendered.files.items():
@@ -237,24 +246,24 @@ def _read_back(chosen: Format, rendered: Rendered, path: Path) -> list[GoldenQue
         queries = read(chosen, trial, problems) if rendered.files else []
     errors = [error.replace(str(trial), str(path)) for error in problems.errors]
     if not queries:
-        errors = [f"{path}: nothing can be written as {chosen.name}", *errors, *rendered.lost]
+        errors = [f"{path}: no query can be written as {chosen.name}", *errors, *rendered.lost]
     if errors:
         raise InvalidGolden(path, errors)
     return queries
 
 
-def _put(rendered: Rendered, path: Path) -> None:
-    """Writes the files. A folder that is new appears as a whole, files that are there are replaced one by one."""
+def _write_files(rendered: Rendered, path: Path) -> None:
+    """Write the files. A new folder appears as a whole; existing files are replaced one by one."""
     if "" in rendered.files or path.exists():
         for name, text in rendered.files.items():
             write_text(path / name if name else path, text)
         return
-    fresh = path.with_name(f".{path.name}.{os.getpid()}.new")
+    staging = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
         for name, text in rendered.files.items():
-            write_text(fresh / name, text)
-        fresh.rename(path)
+            write_text(staging / name, text)
+        staging.rename(path)
     except OSError as error:
-        raise AssayError(f"{path}: cannot be written ({error.strerror or error}); give another place") from None
+        raise AssayError(f"{path}: cannot be written ({error.strerror or error}); give another path") from None
     finally:
-        shutil.rmtree(fresh, ignore_errors=True)
+        shutil.rmtree(staging, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""YAML and JSON lines as nodes that carry their line numbers, and the problems found in them."""
+"""YAML and JSON lines as nodes with line numbers, and the problems collected while reading a golden set."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from assay.system.files import TooLarge
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A single value as it is written, and what it looks like."""
+    """A single value as written, and its kind."""
 
     line: int
     text: str
     kind: str = "text"  # text, integer, number, flag, nothing
-    plain: bool = False  # an unquoted YAML scalar: where text is wanted, `no`, `1e3` or a date are taken as written
+    plain: bool = False  # unquoted YAML scalar: `no`, `1e3` or a date are accepted as text
 
     @property
     def is_text(self) -> bool:
@@ -43,7 +43,7 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """A mapping: its values, and the line of each name."""
+    """A mapping: its values, and the line of each key."""
 
     line: int
     values: dict[str, Node]
@@ -52,25 +52,23 @@ class Fields:
 
 Node = Scalar | Items | Fields
 
-_SPOKEN = {"text": "text", "integer": "a number", "number": "a number", "flag": "true or false", "nothing": "nothing"}
-
 
 def spoken(node: Node) -> str:
-    """What a node is, for a message."""
+    """Return a description of a node for error messages."""
     if isinstance(node, Scalar):
         shown = node.text if len(node.text) <= 30 else node.text[:29] + "…"
-        return _SPOKEN[node.kind] if node.kind == "nothing" else f"`{shown}`" if shown else "empty text"
+        return "nothing" if node.kind == "nothing" else f"`{shown}`" if shown else "empty text"
     return "a list" if isinstance(node, Items) else "a mapping"
 
 
-# What is wrong with a golden set: collected while it is read, told all at once.
+# problems of a golden set, collected while reading and reported together
 
-SHOWN = 20  # problems of one set that are printed
-MOST = 1_000  # problems after which nothing more is read
+SHOWN = 20  # problems printed per set
+MOST = 1_000  # problems after which reading stops
 
 
 class InvalidGolden(AssayError):
-    """A golden set that cannot be used. `problems` holds one line for each thing to put right."""
+    """An unusable golden set. `problems` holds one line per problem to fix."""
 
     def __init__(self, path: Path, problems: list[str]) -> None:
         self.problems = tuple(problems)
@@ -80,7 +78,7 @@ class InvalidGolden(AssayError):
 
 
 class Unreadable(Exception):
-    """A file that could not be read or parsed at all, and the line that says so (0 = none)."""
+    """A file that cannot be read or parsed, with the offending line (0 = none)."""
 
     def __init__(self, line: int, message: str, path: Path | None = None) -> None:
         super().__init__(message)
@@ -89,7 +87,7 @@ class Unreadable(Exception):
 
 @dataclass(slots=True)
 class Problems:
-    """Errors and warnings in the order they were met."""
+    """Errors and warnings in the order they occurred."""
 
     errors: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -110,24 +108,23 @@ class Problems:
             raise InvalidGolden(path, self.errors)
 
 
-# YAML with line numbers, read from events: no tag is executed, nothing is guessed about scalars, aliases cannot
-# explode.
+# YAML from parser events: no tag is executed, scalars are not coerced, alias expansion is bounded
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _DUMPER = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-_MAX_ALIASED = 1_000_000  # values that the aliases of a file stand for, all written out
-_MAX_VALUES = 1_000_000  # of a file: some 50,000 queries, read in 15 s and 300 MB
-_MAX_DEPTH = 20  # a golden set needs four
-_MAX_WIDTH = 1 << 20  # a text stays on its line
+_MAX_ALIASED_VALUES = 1_000_000  # values after expanding all aliases of a file
+_MAX_VALUES = 1_000_000  # per file: about 50,000 queries, parsed in 15 s with 300 MB
+_MAX_DEPTH = 20  # golden sets need four levels
+_MAX_WIDTH = 1 << 20  # never wrap text when dumping
 
 _INTEGER = re.compile(r"[-+]?[0-9]+")
 _NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _FLAGS = frozenset({"true", "True", "TRUE", "false", "False", "FALSE"})
-_NOTHING = frozenset({"", "~", "null", "Null", "NULL"})
-_KNOWN_TAGS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "bool", "float", "null", "seq", "map"))
+_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+_ALLOWED_TAGS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "bool", "float", "null", "seq", "map"))
 
-# What the parser says, and what people usually did
-_ADVICE = {
+# parser message → likely cause
+_YAML_HINTS = {
     "mapping values are not allowed": "text that holds `: ` must be in quotes",
     "could not find expected ':'": "is a `:` missing, or a quote?",
     "cannot start any token": "indent with spaces, not tabs; text that begins with @, ` or % must be in quotes",
@@ -141,13 +138,13 @@ _ADVICE = {
 
 
 def parse(text: str) -> Node | None:
-    """The one document of a YAML text; None when there is nothing in it."""
+    """Parse a YAML text with one document; return None when it is empty. Raise Unreadable."""
     try:
         return _compose(yaml.parse(text, Loader=_LOADER))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = error.problem or error.context or "it cannot be parsed"
-        advice = next((f" ({advice})" for said, advice in _ADVICE.items() if said in problem), "")
+        advice = next((f" ({hint})" for message, hint in _YAML_HINTS.items() if message in problem), "")
         raise Unreadable(mark.line + 1 if mark else 0, f"broken YAML: {problem}{advice}") from None
     except yaml.reader.ReaderError as error:
         line = text.encode()[: error.position].count(b"\n") + 1
@@ -155,8 +152,8 @@ def parse(text: str) -> Node | None:
 
 
 @dataclass(slots=True)
-class _Open:
-    """A list or mapping whose end has not come yet."""
+class _OpenCollection:
+    """A list or mapping under construction."""
 
     line: int
     anchor: str | None
@@ -182,14 +179,14 @@ class _Open:
             self.key = node.text
             self.lines[node.text] = node.line
 
-    def closed(self) -> Node:
+    def close(self) -> Node:
         return Fields(self.line, self.values, self.lines) if self.keyed else Items(self.line, tuple(self.items))
 
 
 def _compose(events: Any) -> Node | None:
-    """The nodes of one document. Aliases share a node, so that they cost nothing here; whoever walks it pays."""
+    """Build the nodes of one document. Aliases share a node, so expanding them costs nothing here."""
     root: Node | None = None
-    opened: list[_Open] = []
+    opened: list[_OpenCollection] = []
     anchors: dict[str, tuple[Node, int]] = {}
     aliased = values = 0
     for event in events:
@@ -200,17 +197,17 @@ def _compose(events: Any) -> Node | None:
             _check_tag(event.tag, line)
             if len(opened) >= _MAX_DEPTH:
                 raise Unreadable(line, f"nested more than {_MAX_DEPTH} levels deep")
-            opened.append(_Open(line, event.anchor, keyed=isinstance(event, yaml.MappingStartEvent)))
+            opened.append(_OpenCollection(line, event.anchor, keyed=isinstance(event, yaml.MappingStartEvent)))
             continue
         if not isinstance(event, yaml.NodeEvent | yaml.CollectionEndEvent):
             continue
         values += 1
         if values > _MAX_VALUES:
             raise Unreadable(line, f"more than {_MAX_VALUES:,} values; write a set of that size as JSON lines")
-        node, size, anchor = _finished(event, line, opened, anchors)
+        node, size, anchor = _complete_node(event, line, opened, anchors)
         aliased += size if isinstance(event, yaml.AliasEvent) else 0
-        if aliased > _MAX_ALIASED:
-            raise Unreadable(line, f"its aliases stand for more than {_MAX_ALIASED:,} values")
+        if aliased > _MAX_ALIASED_VALUES:
+            raise Unreadable(line, f"its aliases expand to more than {_MAX_ALIASED_VALUES:,} values")
         if anchor:
             anchors[anchor] = (node, size)
         if opened:
@@ -220,23 +217,23 @@ def _compose(events: Any) -> Node | None:
     return None if isinstance(root, Scalar) and root.kind == "nothing" else root
 
 
-def _finished(
-    event: Any, line: int, opened: list[_Open], anchors: dict[str, tuple[Node, int]]
+def _complete_node(
+    event: Any, line: int, opened: list[_OpenCollection], anchors: dict[str, tuple[Node, int]]
 ) -> tuple[Node, int, str | None]:
-    """The node that an event completes, the values in it, and the anchor that names it."""
+    """Return the node an event completes, its number of values, and its anchor."""
     if isinstance(event, yaml.ScalarEvent):
         _check_tag(event.tag, line)
         return _scalar(event, line), 1, event.anchor
     if isinstance(event, yaml.AliasEvent):
         if event.anchor not in anchors:
-            raise Unreadable(line, f"broken YAML: undefined alias `*{event.anchor}` ({_ADVICE['undefined alias']})")
+            raise Unreadable(line, f"broken YAML: undefined alias `*{event.anchor}` ({_YAML_HINTS['undefined alias']})")
         return *anchors[event.anchor], None
-    ended = opened.pop()
-    return ended.closed(), ended.size, ended.anchor
+    collection = opened.pop()
+    return collection.close(), collection.size, collection.anchor
 
 
 def _check_tag(tag: str | None, line: int) -> None:
-    if tag not in (None, "!") and tag not in _KNOWN_TAGS:
+    if tag not in (None, "!") and tag not in _ALLOWED_TAGS:
         raise Unreadable(line, f"the YAML tag `{tag}` is not read; write the value without it")
 
 
@@ -244,7 +241,7 @@ def _scalar(event: yaml.ScalarEvent, line: int) -> Scalar:
     text = str(event.value)
     if event.style not in (None, "") or event.tag is not None:
         return Scalar(line, text)
-    if text in _NOTHING:
+    if text in _NULLS:
         kind = "nothing"
     elif text in _FLAGS:
         kind = "flag"
@@ -258,7 +255,7 @@ def _scalar(event: yaml.ScalarEvent, line: int) -> Scalar:
 
 
 def dump(record: dict[str, Any]) -> str:
-    """A record as YAML lines in its own order; its tags on one line, other lists below each other."""
+    """Render a record as YAML in its own order; `tags` in flow style, other lists as blocks."""
     return "".join(_dump({name: value}, flow=name == "tags") for name, value in record.items())
 
 
@@ -274,27 +271,27 @@ def _dump(value: dict[str, Any], flow: bool) -> str:
     return str(text)
 
 
-# JSON lines as nodes: every value carries the number of its line.
+# JSON lines
 
 
 def parse_json(line: str, number: int) -> Node:
-    """One line of JSON."""
+    """Parse one line of JSON into a node. Raise Unreadable."""
     try:
-        value = json.loads(
+        decoded = json.loads(
             line,
             object_pairs_hook=partial(_fields, number),
             parse_int=partial(Scalar, number, kind="integer"),
             parse_float=partial(Scalar, number, kind="number"),
             parse_constant=partial(Scalar, number, kind="number"),
         )
-        return _node(value, number)
+        return _node(decoded, number)
     except json.JSONDecodeError as error:
-        raise Unreadable(number, f"broken JSON at column {error.colno}: {_plain(error.msg)}") from None
+        raise Unreadable(number, f"broken JSON at column {error.colno}: {_lower_first(error.msg)}") from None
     except RecursionError:
         raise Unreadable(number, "broken JSON: nested too deeply") from None
 
 
-def _plain(message: str) -> str:
+def _lower_first(message: str) -> str:
     return message[0].lower() + message[1:]
 
 
@@ -313,7 +310,7 @@ def _node(value: Any, line: int) -> Node:
             raise Unreadable(line, "broken JSON: half a surrogate pair (\\ud800 to \\udfff) in a text")
         return Scalar(line, value)
     if isinstance(value, list):
-        return Items(line, tuple(_node(one, line) for one in value))
+        return Items(line, tuple(_node(item, line) for item in value))
     if value is None:
         return Scalar(line, "", "nothing")
     if isinstance(value, bool):
@@ -322,27 +319,27 @@ def _node(value: Any, line: int) -> Node:
     return node
 
 
-# The text of a file of a golden set, plain or gzipped.
+# file contents, plain or gzipped
 
-_HEAD = 4096  # bytes enough to tell what a file holds
+_HEAD = 4096  # bytes, enough to detect the format
 
 
 def read_text(path: Path) -> str:
-    """The whole text, without a byte order mark, with `\\n` as the only line end."""
-    with _as_problem(path):
+    """Return the whole text, without a byte order mark and with `\\n` line ends. Raise Unreadable."""
+    with _as_unreadable(path):
         return inputs.read_text(path)
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines that are not blank, with their numbers; only one is held at a time."""
-    with _as_problem(path):
+    """Yield the non-blank lines with their numbers, one at a time. Raise Unreadable."""
+    with _as_unreadable(path):
         for number, line in inputs.read_lines(path):
             if line and not line.isspace():
                 yield number, line
 
 
 def read_head(path: Path) -> str:
-    """The beginning of a file, as far as it is text; empty when it cannot be read."""
+    """Return the beginning of a text file; empty for binary or unreadable files."""
     try:
         with inputs.open_unpacked(path, inputs.LARGEST_STREAM) as file:
             head = file.read(_HEAD)
@@ -352,19 +349,17 @@ def read_head(path: Path) -> str:
 
 
 def without_gz(path: Path) -> str:
-    """The name of a file as it would be if it were not gzipped."""
+    """Return the file name without a .gz suffix."""
     return path.name.removesuffix(".gz")
 
 
 @contextlib.contextmanager
-def _as_problem(path: Path) -> Iterator[None]:
+def _as_unreadable(path: Path) -> Iterator[None]:
     try:
         yield
     except inputs.BadInput as error:
         raise Unreadable(error.line, error.reason, path) from None
     except TooLarge as error:
-        raise Unreadable(
-            0, f"larger than {error.limit / 1e6:,.0f} MB of text, which is the most that is read", path
-        ) from None
+        raise Unreadable(0, f"larger than {error.limit / 1e6:,.0f} MB of text, which is the limit", path) from None
     except OSError as error:
         raise Unreadable(0, f"cannot be read ({error.strerror or error})", path) from None

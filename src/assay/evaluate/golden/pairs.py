@@ -1,4 +1,4 @@
-"""Question pairs: one JSON object a line."""
+"""Question pairs: one JSON object per line."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from assay.core.golden import GoldenQuery
-from assay.evaluate.golden import nodes as json_lines
 from assay.evaluate.golden.format import Format, Rendered, fit
-from assay.evaluate.golden.nodes import Problems, Unreadable, read_lines, read_text, without_gz
+from assay.evaluate.golden.nodes import Problems, Unreadable, parse_json, read_lines, read_text, without_gz
 from assay.evaluate.golden.records import Schema, check_size, read_query, record
 
 SCHEMA = Schema(
@@ -45,7 +44,7 @@ def _read(path: Path, problems: Problems) -> list[GoldenQuery]:
     queries: list[GoldenQuery] = []
     for number, line in read_lines(path):
         try:
-            query = read_query(SCHEMA, json_lines.parse_json(line, number), path, problems)
+            query = read_query(SCHEMA, parse_json(line, number), path, problems)
         except Unreadable as reason:
             problems.unreadable(path, reason)
         else:
@@ -54,19 +53,19 @@ def _read(path: Path, problems: Problems) -> list[GoldenQuery]:
     return queries
 
 
-def _lines(queries: Sequence[GoldenQuery]) -> str:
+def _to_lines(queries: Sequence[GoldenQuery]) -> str:
     return "".join(json.dumps(record(SCHEMA, query), ensure_ascii=False) + "\n" for query in queries)
 
 
 def _render(queries: Sequence[GoldenQuery]) -> Rendered:
-    kept, lost = fit(queries, SCHEMA.roles)
-    return Rendered({"": _lines(kept)}, lost)
+    writable, lost = fit(queries, SCHEMA.roles)
+    return Rendered({"": _to_lines(writable)}, lost)
 
 
 def _extend(query: GoldenQuery, path: Path) -> Rendered:
-    kept, lost = fit([query], SCHEMA.roles)
+    writable, lost = fit([query], SCHEMA.roles)
     text = read_text(path)
-    return Rendered({"": text + ("" if text.endswith("\n") or not text else "\n") + _lines(kept)}, lost)
+    return Rendered({"": text + ("" if text.endswith("\n") or not text else "\n") + _to_lines(writable)}, lost)
 
 
 PAIRS = Format("pairs", "JSON lines with `question` and `expected_chunks`", _detect, _read, _render, _extend)

@@ -1,4 +1,4 @@
-"""Golden queries as records with named fields: what fixtures, golden and queries YAML and JSON-lines pairs have in common."""
+"""Golden queries as records with named fields, shared by fixtures, golden and queries YAML, and JSON-lines pairs."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from assay.core.golden import LEVELS, Expected, GoldenQuery
 from assay.evaluate.golden.nodes import Fields, Items, Node, Problems, Scalar, Unreadable, spoken
 from assay.text.terms import nearest
 
-MOST_QUERIES = 200_000  # of a set in JSON lines: read in ten seconds and 200 MB; asking them takes hours
-MAX_GRADE = 100  # far above any scale in use, and 2 ** grade is still a number
-_PLACE = ("start", "end", "page")
+MOST_QUERIES = 200_000  # in a JSON-lines set: parsed in 10 s with 200 MB; running that many queries takes hours
+MAX_GRADE = 100  # far above any scale in use; 2 ** grade stays finite
+_POSITION_FIELDS = ("start", "end", "page")
 _INTEGER = re.compile(r"[-+]?[0-9]{1,15}")
 
-# How an expectation that is written as a mapping calls its name at each level, and what else it may say
-_NAMED = {"symbol": ("name",), "file": ("path",), "doc": ("id",), "chunk": ("id",), "span": ("path", "doc")}
-_MORE = {"chunk": ("doc", "start", "end"), "span": ("start", "end", "page")}
+# Per level: the name fields and the position fields of an expectation written as a mapping.
+_NAME_FIELDS = {"symbol": ("name",), "file": ("path",), "doc": ("id",), "chunk": ("id",), "span": ("path", "doc")}
+_POSITION_FIELDS_BY_LEVEL = {"chunk": ("doc", "start", "end"), "span": ("start", "end", "page")}
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The fields of a format in the order they are written, each with what it is: an attribute of GoldenQuery or a level.
+    """Field names of a format in writing order, each mapped to its role: a GoldenQuery attribute or a level.
 
-    Of two fields that are the same thing the first is written. An empty list at the level `negative` says: should be refused.
+    When two fields share a role, the first is written. An empty list at the level `negative` marks a query to refuse.
     """
 
     fields: dict[str, str]
     negative: str = ""
 
     def names(self, role: str) -> tuple[str, ...]:
-        return tuple(name for name, it in self.fields.items() if it == role)
+        return tuple(name for name, field_role in self.fields.items() if field_role == role)
 
     @property
     def roles(self) -> frozenset[str]:
@@ -42,15 +42,15 @@ class Schema:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """Where problems with a field are told."""
+class _Reporter:
+    """Collects problems of one file, prefixed with the current field."""
 
     path: Path
     problems: Problems
     field: str = ""
 
-    def about(self, name: str) -> _Told:
-        return _Told(self.path, self.problems, f"{self.field}`{name}` ")
+    def for_field(self, name: str) -> _Reporter:
+        return _Reporter(self.path, self.problems, f"{self.field}`{name}` ")
 
     def error(self, line: int, message: str) -> None:
         self.problems.error(self.path, line, self.field + message)
@@ -60,70 +60,72 @@ class _Told:
 
 
 def read_query(schema: Schema, node: Node, path: Path, problems: Problems, default_id: str = "") -> GoldenQuery | None:
-    """The query that a record describes; None, and the problems told, when something is wrong with it."""
-    told = _Told(path, problems)
+    """Parse a record into a query; return None and record the problems when it is invalid."""
+    reporter = _Reporter(path, problems)
     if not isinstance(node, Fields):
-        told.error(node.line, f"a query must be a mapping of fields, not {spoken(node)}")
+        reporter.error(node.line, f"a query must be a mapping of fields, not {spoken(node)}")
         return None
-    so_far = len(problems.errors)
-    values = _values(schema, node, told)
+    errors_before = len(problems.errors)
+    values = _read_fields(schema, node, reporter)
     values.setdefault("id", default_id)
     for role in ("id", "text"):
         if not values.get(role) and not any(name in node.values for name in schema.names(role)):
-            told.error(node.line, f"needs {_either(schema.names(role))}")
-    expected = tuple(one for level in LEVELS for one in values.pop(level, ()))
+            reporter.error(node.line, f"needs {_join_names(schema.names(role))}")
+    expected = tuple(expectation for level in LEVELS for expectation in values.pop(level, ()))
     refuse = values.pop("refuse", not expected and _is_empty_list(node, schema.names(schema.negative)))
     query = GoldenQuery(**{"text": "", **values}, expected=expected, refuse=refuse, where=f"{path}:{node.line}")
-    if len(problems.errors) == so_far:
-        _check_expectations(schema, query, node.line, told)
-    return query if len(problems.errors) == so_far else None
+    if len(problems.errors) == errors_before:
+        _check_expectations(schema, query, node.line, reporter)
+    return query if len(problems.errors) == errors_before else None
 
 
-def _values(schema: Schema, node: Fields, told: _Told) -> dict[str, Any]:
-    """What each role was given. Fields that are empty (`null`) count as absent."""
+def _read_fields(schema: Schema, node: Fields, reporter: _Reporter) -> dict[str, Any]:
+    """Return the parsed value of each role. Null fields count as absent, except id and text."""
     values: dict[str, Any] = {}
-    given: dict[str, str] = {}
+    field_by_role: dict[str, str] = {}
     for name, value in node.values.items():
         role = schema.fields.get(name)
         if role is None:
-            told.error(node.lines[name], unknown_field(name, schema.fields))
-        elif role in given:
-            told.error(node.lines[name], f"`{given[role]}` and `{name}` are the same field; keep one")
+            reporter.error(node.lines[name], unknown_field(name, schema.fields))
+        elif role in field_by_role:
+            reporter.error(node.lines[name], f"`{field_by_role[role]}` and `{name}` are the same field; keep one")
         else:
-            given[role] = name
-            if not _is_nothing(value) or role in ("id", "text"):
-                values[role] = _READERS[role](value, told.about(name))
+            field_by_role[role] = name
+            if not _is_null(value) or role in ("id", "text"):
+                values[role] = _READERS[role](value, reporter.for_field(name))
     return values
 
 
-def _check_expectations(schema: Schema, query: GoldenQuery, line: int, told: _Told) -> None:
-    relevant = next((one for one in query.expected if one.grade > 0), None)
+def _check_expectations(schema: Schema, query: GoldenQuery, line: int, reporter: _Reporter) -> None:
+    relevant = next((expected for expected in query.expected if expected.grade > 0), None)
     if query.refuse and relevant:
-        told.error(line, f"says it should be refused, yet expects `{relevant.name}`; remove one of the two")
+        reporter.error(line, f"says it should be refused, yet expects `{relevant.name}`; remove one of the two")
     if not (query.refuse or query.expected or query.must_contain or query.forbidden):
-        fields = _either(name for level in LEVELS for name in schema.names(level))
+        fields = _join_names(name for level in LEVELS for name in schema.names(level))
         negative = f"{schema.names(schema.negative)[0]}: []" if schema.negative else "refuse: true"
-        told.error(line, f"expects nothing: fill {fields}, or write `{negative}` if it should be refused")
+        reporter.error(line, f"expects nothing: fill {fields}, or write `{negative}` if it should be refused")
 
 
 def check_size(queries: Sequence[GoldenQuery], line: int) -> None:
-    """Raise Unreadable when a set has more queries than are read."""
+    """Raise Unreadable when a set has more than MOST_QUERIES queries."""
     if len(queries) > MOST_QUERIES:
-        raise Unreadable(line, f"more than {MOST_QUERIES:,} queries, which is the most that is read")
+        raise Unreadable(line, f"more than {MOST_QUERIES:,} queries, which is the limit")
 
 
-def unknown_field(name: str, known: Iterable[str]) -> str:
-    """A message that offers the nearest known field."""
-    known = list(known)
-    near = nearest(name, known, 1)
-    return f"unknown field `{name}`; " + (f"did you mean `{near[0]}`?" if near else f"known are {', '.join(known)}")
+def unknown_field(name: str, fields: Iterable[str]) -> str:
+    """Return an error message for an unknown field, with the nearest known one."""
+    fields = list(fields)
+    near = nearest(name, fields, 1)
+    return f"unknown field `{name}`; " + (
+        f"did you mean `{near[0]}`?" if near else f"known fields: {', '.join(fields)}"
+    )
 
 
-def _either(names: Iterable[str]) -> str:
+def _join_names(names: Iterable[str]) -> str:
     return " or ".join(f"`{name}`" for name in names)
 
 
-def _is_nothing(node: Node) -> bool:
+def _is_null(node: Node) -> bool:
     return isinstance(node, Scalar) and node.kind == "nothing"
 
 
@@ -131,120 +133,128 @@ def _is_empty_list(node: Fields, names: Iterable[str]) -> bool:
     return any(isinstance(value, Items) and not value.items for value in map(node.values.get, names))
 
 
-# ── reading single fields ──
+# ── field parsers ──
 
 
-def _text(node: Node, told: _Told) -> str:
-    """Text as written; numbers are taken as text."""
+def _text(node: Node, reporter: _Reporter) -> str:
+    """Return text as written; numbers are accepted as text."""
     if isinstance(node, Scalar) and node.is_text:
         return node.text
-    told.error(node.line, f"must be text, not {spoken(node)}")
+    reporter.error(node.line, f"must be text, not {spoken(node)}")
     return ""
 
 
-def _filled(node: Node, told: _Told) -> str:
-    """Text that says something."""
+def _non_empty_text(node: Node, reporter: _Reporter) -> str:
+    """Return text that is not blank."""
     if isinstance(node, Scalar) and not node.text.strip():
-        told.error(node.line, "must not be empty")
+        reporter.error(node.line, "must not be empty")
         return ""
-    return _text(node, told)
+    return _text(node, reporter)
 
 
-def _name(node: Node, told: _Told) -> str:
-    """An identifier: text without spaces around it, which would never match anything."""
-    text = _filled(node, told)
+def _identifier(node: Node, reporter: _Reporter) -> str:
+    """Return an identifier: non-empty text without surrounding spaces, which would never match."""
+    text = _non_empty_text(node, reporter)
     if text != text.strip():
-        told.error(node.line, f"has spaces at its ends: `{text}`")
+        reporter.error(node.line, f"has spaces at its ends: `{text}`")
     return text
 
 
-def _listed(node: Node, told: _Told) -> tuple[Node, ...]:
+def _list_items(node: Node, reporter: _Reporter) -> tuple[Node, ...]:
     if isinstance(node, Items):
         return node.items
-    told.error(node.line, f"must be a list, not {spoken(node)}")
+    reporter.error(node.line, f"must be a list, not {spoken(node)}")
     return ()
 
 
-def _texts(node: Node, told: _Told) -> tuple[str, ...]:
-    return tuple(_filled(one, told) for one in _listed(node, told))
+def _texts(node: Node, reporter: _Reporter) -> tuple[str, ...]:
+    return tuple(_non_empty_text(item, reporter) for item in _list_items(node, reporter))
 
 
-def _flag(node: Node, told: _Told) -> bool:
+def _flag(node: Node, reporter: _Reporter) -> bool:
     if isinstance(node, Scalar) and node.kind == "flag":
         return node.text.lower() == "true"
-    told.error(node.line, f"must be true or false, not {spoken(node)}")
+    reporter.error(node.line, f"must be true or false, not {spoken(node)}")
     return False
 
 
-def _integer(node: Node, told: _Told) -> int:
+def _integer(node: Node, reporter: _Reporter) -> int:
     if isinstance(node, Scalar) and node.kind == "integer" and _INTEGER.fullmatch(node.text):
         return int(node.text)
-    told.error(node.line, f"must be a whole number, not {spoken(node)}")
+    reporter.error(node.line, f"must be a whole number, not {spoken(node)}")
     return 0
 
 
-def _grade(node: Node, told: _Told) -> int:
-    grade = _integer(node, told)
+def _grade(node: Node, reporter: _Reporter) -> int:
+    grade = _integer(node, reporter)
     if abs(grade) > MAX_GRADE:
-        told.error(node.line, f"must be between -{MAX_GRADE} and {MAX_GRADE}, not {grade}")
+        reporter.error(node.line, f"must be between -{MAX_GRADE} and {MAX_GRADE}, not {grade}")
     return grade
 
 
-def _expectations(level: str, node: Node, told: _Told) -> tuple[Expected, ...]:
-    """A list of names, or of mappings with a name and more. One that is repeated counts once; with another grade it is an error."""
-    out: dict[tuple[str | int, ...], Expected] = {}
+def _expectations(level: str, node: Node, reporter: _Reporter) -> tuple[Expected, ...]:
+    """Parse a list of names or mappings. A duplicate counts once; with another grade it is an error."""
+    by_key: dict[tuple[str | int, ...], Expected] = {}
     lines: dict[tuple[str | int, ...], int] = {}
-    for one in _listed(node, told):
-        expected = _expectation(level, one, told) if isinstance(one, Fields) else _plain(level, one, told)
+    for item in _list_items(node, reporter):
+        expected = (
+            _expectation_from_mapping(level, item, reporter)
+            if isinstance(item, Fields)
+            else _expectation_from_text(level, item, reporter)
+        )
         if expected is None:
             continue
-        place = (expected.start, expected.end, expected.page) if level == "span" else ()
-        key = (expected.name, *place)
-        if out.setdefault(key, expected) != expected:
-            told.error(one.line, f"expects `{expected.name}` twice and differently, first in line {lines[key]}")
+        position = (expected.start, expected.end, expected.page) if level == "span" else ()
+        key = (expected.name, *position)
+        if by_key.setdefault(key, expected) != expected:
+            reporter.error(
+                item.line, f"expects `{expected.name}` twice with different values, first in line {lines[key]}"
+            )
         elif key in lines:
-            told.warn(one.line, f"expects `{expected.name}` twice, first in line {lines[key]}; counted once")
-        lines.setdefault(key, one.line)
-    return tuple(out.values())
+            reporter.warn(item.line, f"expects `{expected.name}` twice, first in line {lines[key]}; counted once")
+        lines.setdefault(key, item.line)
+    return tuple(by_key.values())
 
 
-def _plain(level: str, node: Node, told: _Told) -> Expected | None:
+def _expectation_from_text(level: str, node: Node, reporter: _Reporter) -> Expected | None:
     if level == "span":
-        told.error(node.line, f"must hold mappings {{path, start, end}} or {{path, page}}, not {spoken(node)}")
+        reporter.error(node.line, f"must hold mappings {{path, start, end}} or {{path, page}}, not {spoken(node)}")
         return None
-    name = _name(node, told)
+    name = _identifier(node, reporter)
     return Expected(name, level) if name else None
 
 
-def _expectation(level: str, node: Fields, told: _Told) -> Expected | None:
-    names, more = _NAMED[level], _MORE.get(level, ())
-    known = (*names, *more, "grade")
+def _expectation_from_mapping(level: str, node: Fields, reporter: _Reporter) -> Expected | None:
+    names, position_fields = _NAME_FIELDS[level], _POSITION_FIELDS_BY_LEVEL.get(level, ())
+    allowed = (*names, *position_fields, "grade")
     for name in node.values:
-        if name not in known:
-            told.error(node.lines[name], unknown_field(name, known))
-    given = [name for name in names if name in node.values]
-    if len(given) != 1:
-        told.error(node.line, f"needs {_either(names)}" + (", not both" if given else ""))
+        if name not in allowed:
+            reporter.error(node.lines[name], unknown_field(name, allowed))
+    present = [name for name in names if name in node.values]
+    if len(present) != 1:
+        reporter.error(node.line, f"needs {_join_names(names)}" + (", not both" if present else ""))
         return None
 
-    def read(name: str, reader: Callable[[Node, _Told], Any], default: Any) -> Any:
-        return reader(node.values[name], told.about(name)) if name in node.values else default
+    def read(name: str, reader: Callable[[Node, _Reporter], Any], default: Any) -> Any:
+        return reader(node.values[name], reporter.for_field(name)) if name in node.values else default
 
-    name, doc = read(given[0], _name, ""), read("doc", _name, "") if "doc" in more else ""
-    start, end, page, grade = (*(read(place, _integer, 0) for place in _PLACE), read("grade", _grade, 1))
+    name, doc = read(present[0], _identifier, ""), read("doc", _identifier, "") if "doc" in position_fields else ""
+    start, end, page, grade = (*(read(field, _integer, 0) for field in _POSITION_FIELDS), read("grade", _grade, 1))
     lines = {"start", "end"} & node.values.keys()
     if len(lines) == 1 or (level == "span" and not lines and "page" not in node.values):
-        told.error(node.line, f"needs `start` and `end` of `{name}`" + (", or its `page`" if level == "span" else ""))
+        reporter.error(
+            node.line, f"needs `start` and `end` of `{name}`" + (", or its `page`" if level == "span" else "")
+        )
     elif "page" in node.values and (lines or page < 1):
-        told.error(node.line, f"`{name}` needs a page from 1 and no lines, or lines and no page")
+        reporter.error(node.line, f"`{name}` needs a page from 1 and no lines, or lines and no page")
     elif start < 0 or end < start:
-        told.error(node.line, f"`{name}` must not end before it starts: {start} to {end}")
+        reporter.error(node.line, f"`{name}` must not end before it starts: {start} to {end}")
     return Expected(name, level, grade, doc, start, end, page)
 
 
-_READERS: dict[str, Callable[[Node, _Told], Any]] = {
-    **dict.fromkeys(("id", "tier", "category", "repository", "commit"), _name),
-    "text": _filled,
+_READERS: dict[str, Callable[[Node, _Reporter], Any]] = {
+    **dict.fromkeys(("id", "tier", "category", "repository", "commit"), _identifier),
+    "text": _non_empty_text,
     **dict.fromkeys(("notes", "answer"), _text),
     **dict.fromkeys(("tags", "must_contain", "forbidden"), _texts),
     "refuse": _flag,
@@ -256,25 +266,25 @@ _READERS: dict[str, Callable[[Node, _Told], Any]] = {
 
 
 def record(schema: Schema, query: GoldenQuery) -> dict[str, Any]:
-    """The fields of a query that are not empty, by the names and in the order of the schema."""
-    out: dict[str, Any] = {}
-    implied = bool(schema.negative) and not query.expected  # an empty list says that it should be refused
+    """Return the non-empty fields of a query, named and ordered by the schema."""
+    fields: dict[str, Any] = {}
+    refusal_implied = bool(schema.negative) and not query.expected  # an empty list marks a query to refuse
     for role in dict.fromkeys(schema.fields.values()):
         value: Any
         if role in LEVELS:
-            value = [_entry(one) for one in query.expected if one.level == role]
-            keep = bool(value) or (query.refuse and implied and role == schema.negative)
+            value = [_entry(expected) for expected in query.expected if expected.level == role]
+            keep = bool(value) or (query.refuse and refusal_implied and role == schema.negative)
         else:
             value = getattr(query, role)
             value = list(value) if isinstance(value, tuple) else value
-            keep = bool(value) and not (role == "refuse" and implied)
+            keep = bool(value) and not (role == "refuse" and refusal_implied)
         if keep:
-            out[schema.names(role)[0]] = value
-    return out
+            fields[schema.names(role)[0]] = value
+    return fields
 
 
 def _entry(expected: Expected) -> str | dict[str, Any]:
-    entry: dict[str, Any] = {_NAMED[expected.level][0]: expected.name}
+    entry: dict[str, Any] = {_NAME_FIELDS[expected.level][0]: expected.name}
     if expected.doc:
         entry["doc"] = expected.doc
     if expected.page:

@@ -13,14 +13,14 @@ from assay.evaluate.golden.beir import Judgements, Topic, join
 from assay.evaluate.golden.format import Format, Rendered, as_documents, fit
 from assay.evaluate.golden.nodes import Problems, Unreadable, read_head, read_lines, read_text
 
-# Bounded, and without a search for the end at every beginning, so that no file takes quadratic time.
+# Bounded repeats, and closing tags searched at most once per kind: no file takes quadratic time.
 _OPENING = re.compile(r"<(top|topic)\b([^>]{0,200})>", re.IGNORECASE)
 _CLOSING = {"top": re.compile("</top>", re.IGNORECASE), "topic": re.compile("</topic>", re.IGNORECASE)}
-_HEAD = 4096  # characters that tell the kind of a file
-_NUMBER = re.compile(r"""\bnumber\s*=\s*["']?([^"'\s>]+)""", re.IGNORECASE)
-_PART = re.compile(r"<(num|title|query|desc|description)\b[^>]{0,200}>([^<]*)", re.IGNORECASE)
-_LABEL = re.compile(r"\s*(Number|Topic|Description)\s*:\s*", re.IGNORECASE)
-_RECORD = re.compile(r"^\.I\b", re.MULTILINE)
+_HEAD = 4096  # characters read to detect the kind of file
+_NUMBER_ATTRIBUTE = re.compile(r"""\bnumber\s*=\s*["']?([^"'\s>]+)""", re.IGNORECASE)
+_TOPIC_FIELD = re.compile(r"<(num|title|query|desc|description)\b[^>]{0,200}>([^<]*)", re.IGNORECASE)
+_FIELD_LABEL = re.compile(r"\s*(Number|Topic|Description)\s*:\s*", re.IGNORECASE)
+_SMART_RECORD = re.compile(r"^\.I\b", re.MULTILINE)
 _SPACES = re.compile(r"\s+")
 
 
@@ -29,7 +29,7 @@ def is_sgml(head: str) -> bool:
 
 
 def is_smart(head: str) -> bool:
-    """Queries have a text right after their number; documents have a title there."""
+    """Return True for SMART queries: text (.W) right after the number; documents have a title there."""
     return bool(re.match(r"\s*\.I\b[^\n]*\n\.W", head))
 
 
@@ -39,84 +39,87 @@ def is_tabbed(head: str) -> bool:
 
 
 def topics(text: str) -> Iterator[Topic]:
-    """The topics of a file, whatever its kind."""
+    """Parse the topics of a file in any of the three kinds."""
     head = text[:_HEAD]
-    return next(read for is_one, read in _KINDS if is_one(head))(text)
+    return next(read for is_kind, read in _KINDS if is_kind(head))(text)
 
 
 def is_topics(head: str) -> bool:
-    return any(is_one(head) for is_one, _ in _KINDS)
+    return any(is_kind(head) for is_kind, _ in _KINDS)
 
 
-def _sgml(text: str) -> Iterator[Topic]:
-    """`<top> <num> Number: 301 <title> … <desc> Description: …`; the title is what is asked, else the description."""
-    at, lines, closing = 0, _Lines(text), dict(_CLOSING)  # a kind that is not closed any more is left out
-    while opening := _OPENING.search(text, at):
+def _read_sgml(text: str) -> Iterator[Topic]:
+    """Parse `<top> <num> Number: 301 <title> … <desc> …`; the query is the title, else the description."""
+    position, lines, closing = 0, _LineCounter(text), dict(_CLOSING)  # a kind without further closing tags is removed
+    while opening := _OPENING.search(text, position):
         kind = opening[1].lower()
-        closed = closing[kind].search(text, opening.end()) if kind in closing else None
-        if closed is None:
-            at = opening.end()
+        end_tag = closing[kind].search(text, opening.end()) if kind in closing else None
+        if end_tag is None:
+            position = opening.end()
             closing.pop(kind, None)
             continue
-        at, line = closed.end(), lines.at(opening.start())
-        parts = {name.lower()[:4]: _clean(value) for name, value in _PART.findall(text[opening.end() : closed.start()])}
-        number = _NUMBER.search(opening[2])
-        name = parts.get("num") or (number[1] if number else "")
-        if not name:
+        position, line = end_tag.end(), lines.at(opening.start())
+        parts = {
+            tag.lower()[:4]: _clean_field(value)
+            for tag, value in _TOPIC_FIELD.findall(text[opening.end() : end_tag.start()])
+        }
+        number = _NUMBER_ATTRIBUTE.search(opening[2])
+        topic_id = parts.get("num") or (number[1] if number else "")
+        if not topic_id:
             raise Unreadable(line, "a topic needs `<num>`")
         description = parts.get("desc", "")
         title = parts.get("titl") or parts.get("quer") or description
-        yield Topic(name, title, line, notes=description if description != title else "")
+        yield Topic(topic_id, title, line, notes=description if description != title else "")
 
 
-def _clean(value: str) -> str:
-    return _SPACES.sub(" ", html.unescape(_LABEL.sub("", value, count=1))).strip()
+def _clean_field(value: str) -> str:
+    return _SPACES.sub(" ", html.unescape(_FIELD_LABEL.sub("", value, count=1))).strip()
 
 
-def _tabbed(text: str) -> Iterator[Topic]:
+def _read_tabbed(text: str) -> Iterator[Topic]:
     for number, line in enumerate(io.StringIO(text, newline="\n"), 1):
-        name, tab, asked = line.partition("\t")
+        topic_id, tab, query = line.partition("\t")
         if line.strip() and not line.startswith("#"):
-            if not tab or not name.strip():
+            if not tab or not topic_id.strip():
                 raise Unreadable(number, "a topic is an id, a tab and a text")
-            yield Topic(name.strip(), asked.strip(), number)
+            yield Topic(topic_id.strip(), query.strip(), number)
 
 
-def _smart(text: str) -> Iterator[Topic]:
-    """Numbered by position: the judgements of Cranfield count its questions, their own numbers have gaps."""
-    lines = _Lines(text)
-    starts = [found.start() for found in _RECORD.finditer(text)]
+def _read_smart(text: str) -> Iterator[Topic]:
+    """Parse SMART queries, numbered by position: Cranfield's qrels count queries, whose own numbers have gaps."""
+    lines = _LineCounter(text)
+    starts = [match.start() for match in _SMART_RECORD.finditer(text)]
     for number, (start, end) in enumerate(zip(starts, [*starts[1:], len(text)], strict=True), 1):
-        _, _, asked = text[start:end].partition("\n.W")
-        yield Topic(str(number), _SPACES.sub(" ", asked).strip(), lines.at(start))
+        _, _, query = text[start:end].partition("\n.W")
+        yield Topic(str(number), _SPACES.sub(" ", query).strip(), lines.at(start))
 
 
-class _Lines:
-    """Line numbers of places that are asked for in ascending order."""
+class _LineCounter:
+    """Line numbers of ascending text positions."""
 
     def __init__(self, text: str) -> None:
-        self._text, self._place, self._line = text, 0, 1
+        self._text, self._position, self._line = text, 0, 1
 
-    def at(self, place: int) -> int:
-        self._line += self._text.count("\n", self._place, place)
-        self._place = place
+    def at(self, position: int) -> int:
+        self._line += self._text.count("\n", self._position, position)
+        self._position = position
         return self._line
 
 
 _KINDS: tuple[tuple[Callable[[str], bool], Callable[[str], Iterator[Topic]]], ...] = (
-    (is_sgml, _sgml),
-    (is_smart, _smart),
-    (is_tabbed, _tabbed),
+    (is_sgml, _read_sgml),
+    (is_smart, _read_smart),
+    (is_tabbed, _read_tabbed),
 )
 
 
-# TREC sets: topics, and a qrels file of judgements beside them.
+# a set: topics and a qrels file in one folder
 
 _TOPICS_BY_NAME = re.compile(r"topic|quer|qry|question", re.IGNORECASE)
 
 
 def _is_qrels(path: Path) -> bool:
-    """Four columns of which the last is a number; whether it is a good one is for the reader to say."""
+    """Return True for four columns with a numeric last one; the reader validates the grade."""
     first = next((line for line in read_head(path).split("\n") if line.strip() and not line.startswith("#")), "")
     columns = first.split()
     if len(columns) != 4 or first.count("\t") == 1:
@@ -128,38 +131,44 @@ def _is_qrels(path: Path) -> bool:
     return True
 
 
-def _visible(folder: Path) -> list[Path]:
+def _visible_files(folder: Path) -> list[Path]:
     return sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
 
 
 def _detect(path: Path) -> bool:
-    return any(map(_is_qrels, _visible(path))) if path.is_dir() else _is_qrels(path)
+    return any(map(_is_qrels, _visible_files(path))) if path.is_dir() else _is_qrels(path)
 
 
 def _read(path: Path, problems: Problems) -> list[GoldenQuery]:
-    qrels = _the_one("qrels file", [file for file in _visible(path) if _is_qrels(file)]) if path.is_dir() else path
-    beside = [file for file in _visible(qrels.parent) if file != qrels and is_topics(read_head(file))]
-    asked = _the_one("topics file", [file for file in beside if _TOPICS_BY_NAME.search(file.name)] or beside)
-    judgements = _judgements(qrels, problems)
+    qrels = (
+        _require_single("qrels file", [file for file in _visible_files(path) if _is_qrels(file)])
+        if path.is_dir()
+        else path
+    )
+    candidates = [file for file in _visible_files(qrels.parent) if file != qrels and is_topics(read_head(file))]
+    topics_file = _require_single(
+        "topics file", [file for file in candidates if _TOPICS_BY_NAME.search(file.name)] or candidates
+    )
+    judgements = _read_judgements(qrels, problems)
     try:
-        return join(topics(read_text(asked)), asked, judgements, problems)
+        return join(topics(read_text(topics_file)), topics_file, judgements, problems)
     except Unreadable as reason:
-        problems.unreadable(asked, reason)
+        problems.unreadable(topics_file, reason)
         return []
 
 
-def _the_one(what: str, files: list[Path]) -> Path:
+def _require_single(role: str, files: list[Path]) -> Path:
     if not files:
-        raise Unreadable(0, f"no {what} was found; a TREC set needs topics and a qrels file in one folder")
+        raise Unreadable(0, f"no {role} was found; a TREC set needs topics and a qrels file in one folder")
     if len(files) > 1:
         names = ", ".join(file.name for file in files)
         raise Unreadable(
-            0, f"more than one {what}: {names}; give the path of the qrels file, with one topics file beside it"
+            0, f"more than one {role}: {names}; give the path of the qrels file, with one topics file beside it"
         )
     return files[0]
 
 
-def _judgements(path: Path, problems: Problems) -> Judgements:
+def _read_judgements(path: Path, problems: Problems) -> Judgements:
     judgements = Judgements(path, problems)
     for number, line in read_lines(path):
         columns = line.split()
@@ -174,22 +183,22 @@ def _judgements(path: Path, problems: Problems) -> Judgements:
 
 
 def _render(queries: Sequence[GoldenQuery]) -> Rendered:
-    documents, said = as_documents(queries)
-    kept, lost = fit(documents, ("doc",))
-    rows = [(query.id, one.name, one.grade) for query in kept for one in query.expected]
-    broken = next((name for row in rows for name in row[:2] if name.split() != [name] or name.startswith("#")), None)
-    if broken is not None:
+    documents, notes = as_documents(queries)
+    writable, lost = fit(documents, ("doc",))
+    rows = [(query.id, expected.name, expected.grade) for query in writable for expected in query.expected]
+    bad_id = next((name for row in rows for name in row[:2] if name.split() != [name] or name.startswith("#")), None)
+    if bad_id is not None:
         raise Unreadable(
-            0, f"the id {broken!r} holds a space or begins with #, which TREC files cannot hold; convert to beir"
+            0, f"the id {bad_id!r} holds a space or begins with #, which TREC files cannot hold; convert to beir"
         )
-    texts = {query.id: " ".join(query.text.split()) for query in kept}
-    if changed := sum(texts[query.id] != query.text for query in kept):
+    texts = {query.id: " ".join(query.text.split()) for query in writable}
+    if changed := sum(texts[query.id] != query.text for query in writable):
         lost.append(f"{changed} of {len(queries)} queries: line breaks and repeated spaces of the text not kept")
     files = {
         "topics.tsv": "".join(f"{name}\t{text}\n" for name, text in texts.items()),
         "qrels.txt": "".join(f"{name} 0 {document} {grade}\n" for name, document, grade in rows),
     }
-    return Rendered(files, said + lost)
+    return Rendered(files, notes + lost)
 
 
 TREC = Format(

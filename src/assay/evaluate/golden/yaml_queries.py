@@ -10,12 +10,12 @@ from functools import partial
 from pathlib import Path
 
 from assay.core.golden import GoldenQuery
-from assay.evaluate.golden import nodes as yaml_lines
+from assay.evaluate.golden import nodes
 from assay.evaluate.golden.format import Format, Rendered, fit
 from assay.evaluate.golden.nodes import Fields, Items, Problems, Scalar, Unreadable, read_text, spoken, without_gz
 from assay.evaluate.golden.records import Schema, read_query, record, unknown_field
 
-# Both formats know the same fields; they differ in what they are for, and in how they say that a query should be refused.
+# Both formats share these fields; they differ in purpose and in how they mark a query to refuse.
 FIELDS = {
     "id": "id",
     "query": "text",
@@ -36,89 +36,99 @@ FIELDS = {
     "repository": "repository",
     "commit": "commit",
 }
-_TOP = ("queries", "version", "description")  # what may stand at the top of a file
-_LISTED = re.compile(r"""^\{?[ \t]*["']?queries["']?[ \t]*:""", re.MULTILINE)
-_PASSAGES = ("expected_doc_ids", "expected_chunk_ids", "expected_spans", "must_contain", "forbidden", "expected_answer")
-_OF_PASSAGES = re.compile(rf"""\b({"|".join(_PASSAGES)})["']?\s*:""")
+_TOP_LEVEL = ("queries", "version", "description")  # allowed top-level keys
+_QUERY_LIST = re.compile(r"""^\{?[ \t]*["']?queries["']?[ \t]*:""", re.MULTILINE)
+_PASSAGE_FIELDS = (
+    "expected_doc_ids",
+    "expected_chunk_ids",
+    "expected_spans",
+    "must_contain",
+    "forbidden",
+    "expected_answer",
+)
+_HAS_PASSAGE_FIELD = re.compile(rf"""\b({"|".join(_PASSAGE_FIELDS)})["']?\s*:""")
 _HEADER = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)+")
 _FIRST_ENTRY = re.compile(r"^queries\s*:[^\n]*\n(?:[ \t]*(?:#[^\n]*)?\n)*( *)- ", re.MULTILINE)
 
 
 def is_query_list(path: Path, of_passages: bool) -> bool:
-    """Whether a file is a list of queries, and whether it speaks of passages and answers (or of files and symbols)."""
+    """Return True for a YAML file with a `queries:` list that uses (or does not use) passage fields."""
     if not (path.is_file() and without_gz(path).endswith((".yaml", ".yml"))):
         return False
     text = read_text(path)
-    return bool(_LISTED.search(text)) and bool(_OF_PASSAGES.search(text)) == of_passages
+    return bool(_QUERY_LIST.search(text)) and bool(_HAS_PASSAGE_FIELD.search(text)) == of_passages
 
 
 def read(schema: Schema, path: Path, problems: Problems) -> list[GoldenQuery]:
-    """The queries of a file."""
-    return _queries(schema, read_text(path), path, problems)
+    """Parse the queries of a file."""
+    return _parse_queries(schema, read_text(path), path, problems)
 
 
-def _queries(schema: Schema, text: str, path: Path, problems: Problems) -> list[GoldenQuery]:
-    node = yaml_lines.parse(text)
+def _parse_queries(schema: Schema, text: str, path: Path, problems: Problems) -> list[GoldenQuery]:
+    node = nodes.parse(text)
     if node is None:
         return []
     if not isinstance(node, Fields) or "queries" not in node.values:
         raise Unreadable(node.line, "needs a list under `queries:` at the top of the file")
     for name in node.values:
-        if name not in _TOP:
-            problems.error(path, node.lines[name], unknown_field(name, _TOP))
+        if name not in _TOP_LEVEL:
+            problems.error(path, node.lines[name], unknown_field(name, _TOP_LEVEL))
     listed = node.values["queries"]
     if isinstance(listed, Scalar) and listed.kind == "nothing":
         return []
     if not isinstance(listed, Items):
         raise Unreadable(listed.line, f"`queries` must be a list, not {spoken(listed)}")
-    return [query for one in listed.items if (query := read_query(schema, one, path, problems))]
+    return [query for item in listed.items if (query := read_query(schema, item, path, problems))]
 
 
 def render(schema: Schema, header: str, queries: Sequence[GoldenQuery]) -> Rendered:
-    """A file with a header comment and the queries in order."""
-    kept, lost = fit(queries, schema.roles)
-    return Rendered({"": f"{header}queries:\n" + "\n".join(_entry(schema, query, "  ") for query in kept)}, lost)
+    """Render a header comment and the queries in order."""
+    writable, lost = fit(queries, schema.roles)
+    return Rendered({"": f"{header}queries:\n" + "\n".join(_entry(schema, query, "  ") for query in writable)}, lost)
 
 
 def extend(schema: Schema, header: str, query: GoldenQuery, path: Path) -> Rendered:
-    """The text of a file with one query more: the old text and an entry below it, where that reads as it should;
-    otherwise the whole list written anew below the header comments."""
+    """Return the file's text with one query added, and what the format drops.
+
+    Appends an entry below the old text where the result parses as expected; otherwise rewrites the list below the
+    header comments.
+    """
     text = read_text(path)
     own_header = _HEADER.match(text)
-    before = _queries(schema, text, path, Problems())
-    entry, lost = fit([query], schema.roles)
+    before = _parse_queries(schema, text, path, Problems())
+    additions, lost = fit([query], schema.roles)
     first = _FIRST_ENTRY.search(text)
     if first:
-        longer = text.rstrip() + "\n\n" + "".join(_entry(schema, one, first[1]) for one in entry)
-        if _reads_as(schema, longer, path, [*before, *entry]):
-            return Rendered({"": longer}, lost)
-    anew = render(schema, (own_header[0] if own_header else header) + _other_fields(text), [*before, *entry])
-    return Rendered(anew.files, lost)
+        appended = text.rstrip() + "\n\n" + "".join(_entry(schema, addition, first[1]) for addition in additions)
+        if _parses_to(schema, appended, path, [*before, *additions]):
+            return Rendered({"": appended}, lost)
+    rewritten = render(schema, (own_header[0] if own_header else header) + _other_fields(text), [*before, *additions])
+    return Rendered(rewritten.files, lost)
 
 
 def _other_fields(text: str) -> str:
-    """What stands beside the list at the top of a file."""
-    node = yaml_lines.parse(text)
+    """Return the scalar top-level fields other than `queries`, as YAML."""
+    node = nodes.parse(text)
     fields = node.values if isinstance(node, Fields) else {}
-    return yaml_lines.dump(
-        {name: it.text for name, it in fields.items() if isinstance(it, Scalar) and name != "queries"}
+    return nodes.dump(
+        {name: value.text for name, value in fields.items() if isinstance(value, Scalar) and name != "queries"}
     )
 
 
 def _entry(schema: Schema, query: GoldenQuery, indent: str) -> str:
-    lines = textwrap.indent(yaml_lines.dump(record(schema, query)), indent + "  ")
+    lines = textwrap.indent(nodes.dump(record(schema, query)), indent + "  ")
     return f"{indent}- {lines[len(indent) + 2 :]}"
 
 
-def _reads_as(schema: Schema, text: str, path: Path, wanted: list[GoldenQuery]) -> bool:
+def _parses_to(schema: Schema, text: str, path: Path, expected: list[GoldenQuery]) -> bool:
     try:
-        found = _queries(schema, text, path, Problems())
+        parsed = _parse_queries(schema, text, path, Problems())
     except Unreadable:
         return False
-    return [replace(query, where="") for query in found] == [replace(query, where="") for query in wanted]
+    return [replace(query, where="") for query in parsed] == [replace(query, where="") for query in expected]
 
 
-# Golden YAML: queries with the chunks, documents or spans they should bring, and what an answer must say.
+# golden: queries with expected chunks, documents or spans, and required answer strings
 
 GOLDEN_SCHEMA = Schema(FIELDS, negative="doc")
 _GOLDEN_HEADER = """\
@@ -136,7 +146,7 @@ GOLDEN = Format(
 )
 
 
-# Categorised queries YAML: queries with the files and symbols they should bring.
+# queries: categorised queries with expected files and symbols
 
 QUERIES_SCHEMA = Schema(FIELDS)
 _QUERIES_HEADER = "# Golden queries: what is asked, and the files and symbols it should bring.\n"

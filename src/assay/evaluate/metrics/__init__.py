@@ -1,1 +1,1 @@
-"""Metrics over judged runs: measures by name, and the vectorised formulas behind them."""
+"""Metrics over judged runs: measures by name, and their vectorised formulas."""

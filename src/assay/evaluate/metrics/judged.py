@@ -1,4 +1,4 @@
-"""A run after judging: where in each result list the expected things stand, as flat arrays. Every metric is a reduction over these."""
+"""Judged runs as flat arrays of ranks and grades. Every metric is a reduction over these."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
 
-
-_SAME = "documents.same"  # an empty array of this name says: the main level is that of documents
+_SAME = "documents.same"  # key of an empty array: the main level is the document level
 
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """Marked ranks of many queries in one flat list, ordered by query and rank: query number, rank (from 1), grade."""
+    """Ranks and grades of many queries in flat arrays, sorted by query and rank. Ranks start at 1."""
 
     owner: Ints
     rank: Ints
@@ -25,7 +24,7 @@ class Marks:
 
     @classmethod
     def of(cls, rows: list[tuple[int, int, int]]) -> Marks:
-        """From (query number, rank, grade) in order."""
+        """Build from sorted (query number, rank, grade) rows."""
         table = np.array(rows, dtype=np.int32).reshape(-1, 3)
         return cls(*(np.ascontiguousarray(table[:, column]) for column in range(3)))
 
@@ -33,14 +32,14 @@ class Marks:
         return len(self.owner)
 
     def chosen(self, relevant_from: int, cut: int | None) -> Marks:
-        """Those of at least this grade, within the first `cut` ranks."""
+        """Return the marks of at least grade `relevant_from`, within the first `cut` ranks."""
         keep = self.grade >= relevant_from
         if cut is not None:
             keep &= self.rank <= cut
         return Marks(self.owner[keep], self.rank[keep], self.grade[keep])
 
     def count(self, queries: int) -> Floats:
-        """How many each query has."""
+        """Return the number of marks per query."""
         return np.bincount(self.owner, minlength=queries).astype(np.float64)
 
 
@@ -48,10 +47,12 @@ class Marks:
 class Level:
     """Judgements at one level of expectation.
 
-    `hits`: results that match something, at their rank (with the grade of the best thing they match; judged-irrelevant ones have
-    grade 0 or less). `found`: expected things, at the rank of the first result that matches them. `pairs`: each expected thing
-    paired with at most one result. Where every expected thing can be matched once only, the three are the same.
-    `wanted`: all expected things, best grade first; their rank is their place in that ideal list.
+    `hits`: matching results at their rank, with the best grade they match (0 or less: judged irrelevant).
+    `found`: expectations, at the rank of the first result that matches them.
+    `pairs`: expectations, each paired with at most one result.
+    `wanted`: all expectations, best grade first, at their rank in that ideal list.
+
+    Where every expectation can be matched only once, the first three are the same.
     """
 
     hits: Marks
@@ -62,12 +63,12 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One run, judged. `facts` are per-query figures that need no ranks (latency, tokens, refusals…); NaN means not measured."""
+    """A judged run. `facts` are per-query figures without ranks (latency, tokens, refusals…); NaN = not measured."""
 
     queries: tuple[str, ...]
     returned: Ints  # results per query, duplicates included
     main: Level
-    documents: Level | None = None  # the same at document level, when the golden set has document expectations
+    documents: Level | None = None  # document level, when the golden set has document expectations
     facts: dict[str, Floats] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -76,17 +77,17 @@ class Judged:
     def fact(self, name: str) -> Floats:
         return self.facts.get(name, np.full(len(self), np.nan))
 
-    # to and from named arrays, for storing
+    # serialisation
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        out: dict[str, NDArray[Any]] = {"returned": self.returned}
-        out |= {f"fact.{name}": values for name, values in self.facts.items()}
-        out |= _level_arrays("main", self.main)
+        named: dict[str, NDArray[Any]] = {"returned": self.returned}
+        named |= {f"fact.{name}": values for name, values in self.facts.items()}
+        named |= _level_arrays("main", self.main)
         if self.documents is self.main:
-            out[_SAME] = np.array([], dtype=np.int32)
+            named[_SAME] = np.array([], dtype=np.int32)
         elif self.documents is not None:
-            out |= _level_arrays("documents", self.documents)
-        return out
+            named |= _level_arrays("documents", self.documents)
+        return named
 
     @classmethod
     def from_arrays(cls, queries: tuple[str, ...], arrays: dict[str, NDArray[Any]]) -> Judged:

@@ -1,10 +1,10 @@
-"""Golden sets out of what a repository already holds.
+"""Golden-set mining from a repository's history, doc comments and documents.
 
     history     query = a commit's message          gold = the symbols its diff touches, in the parent's state
     docstrings  query = a doc comment's opening     gold = the symbol it describes
     documents   query = a section's opening         gold = the symbols it names
 
-Reading source is the caller's: a `Locator` says which definitions a text holds. `select` samples and splits what was mined.
+The caller parses source: a `Locator` returns the definitions in a text. `sample` and `split` select mined queries.
 """
 
 from __future__ import annotations

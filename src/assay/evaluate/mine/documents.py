@@ -1,4 +1,4 @@
-"""Golden queries from documents and doc comments of the last commit."""
+"""Golden queries from documents and doc comments at HEAD."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from assay.core.golden import Expected, GoldenQuery
 from assay.core.items import item_id
-from assay.evaluate.mine import mined as message
+from assay.evaluate.mine import mined
 from assay.evaluate.mine.mined import Definition, LeftOut, Locator, Mined, Options, Progress, role, tier
 from assay.evaluate.mine.mined import repository as repository_at
 from assay.git import Blob, Blobs
@@ -22,7 +22,7 @@ _ATX = re.compile(r"#{1,6}\s+(.+?)\s*#*\s*$")
 _UNDERLINE = re.compile(r"""([=\-~^"'`+#*:.<>_])\1{2,}\s*$""")
 _FENCE = re.compile(r"\s*(```|~~~)")
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.S)
-# lines that are not prose: directives, fields, tables, images, badges, comments, indented code
+# directives, fields, tables, images, badges, comments, indented code
 _NOT_PROSE = re.compile(r"\.\.(\s|$)|:[\w-]+:(\s|$)|[|!<]|\[!\[|\s{2,}\S|>>>|\$ ")
 
 
@@ -36,7 +36,7 @@ class Section:
 
     @property
     def opening(self) -> str:
-        """Its first paragraph of prose, on one line."""
+        """First paragraph of prose, on one line."""
         for paragraph in re.split(r"\n\s*\n", self.text):
             lines = [line for line in paragraph.split("\n") if line.strip()]
             if lines and not _NOT_PROSE.match(lines[0]):
@@ -45,7 +45,7 @@ class Section:
 
 
 def sections(text: str) -> Iterator[Section]:
-    """The sections of a document that have a heading, in its order."""
+    """Yield the sections of a document that have a heading, in order."""
     text = text.replace("\r\n", "\n")
     front = _FRONT_MATTER.match(text)
     if front:
@@ -61,7 +61,7 @@ def sections(text: str) -> Iterator[Section]:
 
 
 def _heading(lines: list[str], number: int) -> str:
-    """The heading that a line is; empty for other lines."""
+    """Return the heading on a line; empty for other lines."""
     line = lines[number]
     atx = _ATX.match(line)
     if atx:
@@ -73,25 +73,25 @@ def _heading(lines: list[str], number: int) -> str:
 
 
 def _fenced(lines: list[str]) -> set[int]:
-    """The lines of fenced code blocks, fences included."""
-    out: set[int] = set()
+    """Return the line numbers of fenced code blocks, fences included."""
+    fenced: set[int] = set()
     fence = ""
     for number, line in enumerate(lines):
-        found = _FENCE.match(line)
-        if fence or found:
-            out.add(number)
-        if found and not fence:
-            fence = found.group(1)
-        elif found and found.group(1) == fence:
+        match = _FENCE.match(line)
+        if fence or match:
+            fenced.add(number)
+        if match and not fence:
+            fence = match.group(1)
+        elif match and match.group(1) == fence:
             fence = ""
-    return out
+    return fenced
 
 
-# The repository as its last commit has it: which definitions each source file holds.
+# the repository at HEAD
 
 
 class Snapshot:
-    """The files of HEAD by role, and their texts."""
+    """Files of HEAD by role, with their texts."""
 
     def __init__(self, files: list[Blob], blobs: Blobs) -> None:
         self._files, self._blobs = files, blobs
@@ -103,77 +103,82 @@ class Snapshot:
         with git.blobs() as blobs:
             yield cls(git.tree(), blobs)
 
-    def texts(self, wanted: str) -> Iterator[tuple[str, str]]:
-        """Path and text of every file in a role, by path."""
+    def texts(self, wanted_role: str) -> Iterator[tuple[str, str]]:
+        """Yield path and text of every file with a role, by path."""
         for file in self._files:
-            if role(file.path) == wanted:
+            if role(file.path) == wanted_role:
                 yield file.path, self._blobs.text(file.id)
 
     def definitions(
         self, locate: Locator, options: Options, progress: Progress | None
     ) -> Iterator[tuple[str, Definition]]:
-        """Path and definition of everything in source files, by path and line; of tests only when they are included."""
+        """Yield path and definition of all source files, by path and line; tests only when included."""
         if progress:
             progress.start("reading", sum(role(file.path) == "source" for file in self._files))
         for path, text in self.texts("source"):
             if progress:
                 progress.advance()
-            for found in sorted(locate(path, text), key=lambda d: (d.start, -d.end)):
-                if options.include_tests or not found.test:
-                    yield path, found
+            for definition in sorted(locate(path, text), key=lambda item: (item.start, -item.end)):
+                if options.include_tests or not definition.test:
+                    yield path, definition
 
 
-# Queries from documents: a section's opening asks, the symbols the section names in backticks answer.
+# documents: the query is a section's opening, the gold the symbols named in backticks
 
-MAX_NAMES = 8  # a section that names more is a reference or a list
+MAX_NAMES = 8  # more names mean a reference or a list
 _PROSE = re.compile(r"\.(md|mdx|markdown|rst|txt)$", re.I)
-_CHRONICLE = re.compile(r"(^|/)(change(s|log)|history|news|release[-_ ]?notes|upgrading)[^/]*$", re.I)
+_CHANGELOG = re.compile(r"(^|/)(change(s|log)|history|news|release[-_ ]?notes|upgrading)[^/]*$", re.I)
 _QUOTED = re.compile(r"`+([^`\n]+?)`+")
 _NAME = re.compile(r"[^\W\d][\w$]*(?:(?:\.|::|#)[^\W\d][\w$]*)*")
-_PLAIN_WORD = re.compile(r"[a-z]+|[A-Z]+")  # in backticks as likely a word, a flag or a key as a symbol
+_PLAIN_WORD = re.compile(r"[a-z]+|[A-Z]+")  # in backticks it may be a word, a flag or a key, not a symbol
 _SEPARATOR = re.compile(r"\.|::|#")
 
 
 class Names:
-    """Which definition a written name means, if exactly one."""
+    """Definitions by name, for resolving names in prose."""
 
     def __init__(self, definitions: Iterable[tuple[str, Definition]]) -> None:
         self._by_last: dict[str, list[tuple[str, Definition]]] = defaultdict(list)
-        for path, found in definitions:
-            self._by_last[_parts(found.symbol)[-1]].append((path, found))
+        for path, definition in definitions:
+            self._by_last[_parts(definition.symbol)[-1]].append((path, definition))
 
     def meant(self, written: str) -> tuple[str, Definition] | None:
-        """The one definition whose qualified name ends with what is written, or which a module in its path completes to that."""
+        """Return the only definition whose qualified name (or module path and name) ends with the written name."""
         name = written.removesuffix("()")
         if not _NAME.fullmatch(name) or _PLAIN_WORD.fullmatch(written):
             return None
-        asked = _parts(name)
-        fitting = [(path, found) for path, found in self._by_last.get(asked[-1], ()) if _fits(asked, path, found)]
-        return fitting[0] if len(fitting) == 1 else None
+        parts = _parts(name)
+        candidates = [
+            (path, definition)
+            for path, definition in self._by_last.get(parts[-1], ())
+            if _matches_definition(parts, path, definition)
+        ]
+        return candidates[0] if len(candidates) == 1 else None
 
 
 def _parts(name: str) -> list[str]:
     return _SEPARATOR.split(name)
 
 
-def _fits(asked: list[str], path: str, found: Definition) -> bool:
-    """`Flask.run` fits the symbol Flask.run; so does `flask.app.Flask.run` when it stands in flask/app.py.
+def _matches_definition(parts: list[str], path: str, definition: Definition) -> bool:
+    """Return True when the written name denotes the definition.
 
-    A member's bare name fits when it has several words, as `before_request`: `New` may be anybody's.
+    `Flask.run` matches the symbol Flask.run; so does `flask.app.Flask.run` when it is defined in flask/app.py.
+    A member's bare name must have several words, as `before_request`: `New` is too ambiguous.
     """
-    own = _parts(found.symbol)
-    if len(asked) == 1 < len(own) and len(words(asked[0])) == 1:
+    symbol_parts = _parts(definition.symbol)
+    if len(parts) == 1 < len(symbol_parts) and len(words(parts[0])) == 1:
         return False
-    if len(asked) <= len(own):
-        return own[-len(asked) :] == asked
-    modules = asked[: -len(own)]
-    return asked[-len(own) :] == own and all(module in re.split(r"[/.]", path) for module in modules)
+    if len(parts) <= len(symbol_parts):
+        return symbol_parts[-len(parts) :] == parts
+    modules = parts[: -len(symbol_parts)]
+    return parts[-len(symbol_parts) :] == symbol_parts and all(module in re.split(r"[/.]", path) for module in modules)
 
 
 def mine_documents(
     repository: Path, locate: Locator, options: Options | None = None, progress: Progress | None = None
 ) -> Mined:
-    """One query per section of HEAD's documents that names symbols, by path and line, and why the other sections make none."""
+    """Return one query per section of HEAD's documents that names symbols, and skip counts by reason."""
     options = options or Options()
     queries: list[GoldenQuery] = []
     counts: Counter[str] = Counter()
@@ -181,12 +186,12 @@ def mine_documents(
     with Snapshot.open(repository) as snapshot:
         names = Names(snapshot.definitions(locate, options, progress))
         for path, text in snapshot.texts("document"):
-            if not _PROSE.search(path) or _CHRONICLE.search(path):
+            if not _PROSE.search(path) or _CHANGELOG.search(path):
                 continue
             for section in sections(text):
                 try:
                     query = _query(path, section, names, options)
-                    message.require_new(query.text, seen)
+                    mined.require_new(query.text, seen)
                 except LeftOut as reason:
                     counts[str(reason)] += 1
                     continue
@@ -195,82 +200,84 @@ def mine_documents(
 
 
 def _query(path: str, section: Section, names: Names, options: Options) -> GoldenQuery:
-    """The query a section makes."""
-    written = [
-        one.removeprefix("~").removeprefix(".") for one in _QUOTED.findall(section.heading + "\n" + section.text)
+    """Build the query of a section; raise LeftOut when it yields none."""
+    mentioned = [
+        name.removeprefix("~").removeprefix(".") for name in _QUOTED.findall(section.heading + "\n" + section.text)
     ]
-    gold = {found.symbol: (file, found) for file, found in filter(None, map(names.meant, written))}
+    gold = {definition.symbol: (file, definition) for file, definition in filter(None, map(names.meant, mentioned))}
     if not 0 < len(gold) <= MAX_NAMES:
         raise LeftOut(f"names more than {MAX_NAMES} symbols" if gold else "names no symbol")
     files = sorted({file for file, _ in gold.values()})
     opening = section.opening
-    message.require_words(opening, options.min_words)
-    text = message.tidy(f"{section.heading}\n\n{opening}")
+    mined.require_words(opening, options.min_words)
+    text = mined.tidy(f"{section.heading}\n\n{opening}")
     if options.strip_names:
-        text = message.without_names(text, gold, files)
-        message.require_words(text, options.min_words)
+        text = mined.without_names(text, gold, files)
+        mined.require_words(text, options.min_words)
     return GoldenQuery(
         id=f"{path}:{section.line}",
         text=text,
         expected=(*(Expected(name) for name in gold), *(Expected(file, "file") for file in files)),
         tier=tier(files),
         category="document",
-        tags=tuple(sorted({found.language for _, found in gold.values() if found.language})),
+        tags=tuple(sorted({definition.language for _, definition in gold.values() if definition.language})),
         notes=f"{path}:{section.line}",
     )
 
 
-# Queries from doc comments: the first paragraph asks, the symbol it describes answers.
+# doc comments: the query is the first paragraph, the gold the documented symbol
 
 HELD_OUT = "held-out"
 _TAG = re.compile(r"[@:\\]\w|<\w+|TODO|FIXME|XXX|\.\. |Copyright|Licen[sc]e|SPDX", re.I)
-_MARK = re.compile(r"^:(?:[ \t]|$)", re.M)  # what Sphinx's `#:` comments leave at the start of each line
+_SPHINX_COLON = re.compile(r"^:(?:[ \t]|$)", re.M)  # left by Sphinx's `#:` comments at the start of each line
 _PARAGRAPH = re.compile(r"\n\s*\n")
 
 
 def mine_docstrings(
     repository: Path, locate: Locator, options: Options | None = None, progress: Progress | None = None
 ) -> Mined:
-    """One query per documented symbol of HEAD, by path and line, and why the other documented symbols make none."""
+    """Return one query per documented symbol of HEAD, by path and line, and skip counts by reason."""
     options = options or Options()
     counts: Counter[str] = Counter()
-    asked: dict[str, list[GoldenQuery]] = defaultdict(list)
+    by_fingerprint: dict[str, list[GoldenQuery]] = defaultdict(list)
     with Snapshot.open(repository) as snapshot:
-        for path, found in snapshot.definitions(locate, options, progress):
-            if not found.doc.strip():
+        for path, definition in snapshot.definitions(locate, options, progress):
+            if not definition.doc.strip():
                 continue
             try:
-                query = _docstring_query(path, found, options)
+                query = _docstring_query(path, definition, options)
             except LeftOut as reason:
                 counts[str(reason)] += 1
                 continue
-            asked[message.fingerprint(query.text)].append(query)
-    queries: dict[str, GoldenQuery] = {}  # one for a getter and its setter, and for other definitions of the same name
-    for same in asked.values():
-        # the same words about several symbols ask for none of them
-        if len({query.id for query in same}) == 1:
-            queries.setdefault(same[0].id, same[0])
+            by_fingerprint[mined.fingerprint(query.text)].append(query)
+    queries: dict[str, GoldenQuery] = {}  # one per id: a getter and its setter share it
+    for duplicates in by_fingerprint.values():
+        # the same text for several symbols identifies none of them
+        if len({query.id for query in duplicates}) == 1:
+            queries.setdefault(duplicates[0].id, duplicates[0])
         else:
-            counts["duplicate text"] += len(same)
+            counts["duplicate text"] += len(duplicates)
     return Mined(list(queries.values())[: options.limit or None], dict(sorted(counts.items())))
 
 
-def _docstring_query(path: str, found: Definition, options: Options) -> GoldenQuery:
-    """The query a documented symbol makes."""
-    paragraph = _PARAGRAPH.split(_MARK.sub("", found.doc).strip(), maxsplit=1)[0]
-    text = message.tidy(" ".join(paragraph.split()))
+def _docstring_query(path: str, definition: Definition, options: Options) -> GoldenQuery:
+    """Build the query of a documented symbol; raise LeftOut when it yields none."""
+    paragraph = _PARAGRAPH.split(_SPHINX_COLON.sub("", definition.doc).strip(), maxsplit=1)[0]
+    text = mined.tidy(" ".join(paragraph.split()))
     if _TAG.match(text):
         raise LeftOut("starts with a tag")
     if options.strip_names:
-        text = message.without_names(text, [found.symbol], [path])
-    message.require_words(text, options.min_words)
-    where = item_id(path, found.symbol)
+        text = mined.without_names(text, [definition.symbol], [path])
+    mined.require_words(text, options.min_words)
+    symbol_id = item_id(path, definition.symbol)
     return GoldenQuery(
-        id=where,
+        id=symbol_id,
         text=text,
-        expected=(Expected(found.symbol), Expected(path, "file")),
+        expected=(Expected(definition.symbol), Expected(path, "file")),
         tier="easy",
         category="docstring",
-        tags=(found.language, HELD_OUT) if options.held_out else (found.language,),
-        notes=f"hide the doc comment of {where} from the index" if options.held_out else f"{path}:{found.start}",
+        tags=(definition.language, HELD_OUT) if options.held_out else (definition.language,),
+        notes=f"hide the doc comment of {symbol_id} from the index"
+        if options.held_out
+        else f"{path}:{definition.start}",
     )

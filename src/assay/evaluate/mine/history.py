@@ -14,42 +14,42 @@ from pathlib import Path
 from assay.core.golden import Expected, GoldenQuery
 from assay.core.items import Outline
 from assay.errors import AssayError
-from assay.evaluate.mine import mined as message
+from assay.evaluate.mine import mined
 from assay.evaluate.mine.mined import Definition, LeftOut, Locator, Mined, Options, Progress, role, tier
 from assay.evaluate.mine.mined import repository as repository_at
 from assay.git import Blobs, Git, unquote
 from assay.git.diff import OPTIONS, Hunk, read_hunk
 from assay.text.prose import without_ids, without_trailers
 
-# a line that starts with NUL opens a commit; nothing else in a log can
+# a line that starts with NUL opens a commit; no other log line can
 _FIELDS = ("%H", "%P", "%ct", "%an <%ae>", "%cn <%ce>", "%B")
 _ARGUMENTS = (
-    "--format=" + "".join("%x00" + one for one in _FIELDS) + "%x00",
+    "--format=" + "".join("%x00" + placeholder for placeholder in _FIELDS) + "%x00",
     "--encoding=UTF-8",
     *("--raw", "--no-abbrev", *OPTIONS),
     *("--find-renames=50%", "-l400", "--root", "--diff-merges=off", "--relative"),
     *("--no-color", "--submodule=short", "--no-notes", "--no-mailmap"),
 )
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_FILE = "100"  # how the modes of regular files begin
+_REGULAR_FILE_MODE = "100"  # mode prefix of regular files
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One file of a commit; `old_blob` is empty when the parent does not have it."""
+    """A changed file of a commit; `old_blob` is empty when the parent does not have it."""
 
-    path: str  # in the parent; of an added file, in the commit
+    path: str  # in the parent; for an added file, in the commit
     old_blob: str
     hunks: list[Hunk] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Commit:
-    """One commit with its changes; a merge has none."""
+    """A commit with its changes; a merge has none."""
 
     sha: str
     parents: tuple[str, ...]
-    time: int  # of committing, seconds since 1970
+    time: int  # commit time, Unix seconds
     author: str
     committer: str
     message: str
@@ -61,38 +61,38 @@ class Commit:
 
     @property
     def date(self) -> str:
-        """When it was committed, in UTC: 2025-01-31T12:00:00Z."""
+        """Commit time in UTC: 2025-01-31T12:00:00Z."""
         return datetime.fromtimestamp(self.time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def bounds(git: Git, options: Options) -> list[str]:
-    """The part of history that is asked for, in the words of git."""
-    since, until = _moment(options.since), _moment(options.until)
-    out = [f"--max-age={int(since.timestamp())}"] if since else []
+    """Return git arguments for the requested part of history."""
+    since, until = _parse_moment(options.since), _parse_moment(options.until)
+    arguments = [f"--max-age={int(since.timestamp())}"] if since else []
     if until:
         whole_day = timedelta(days=1, seconds=-1) if _DATE.fullmatch(options.until) else timedelta()
-        out.append(f"--min-age={int((until + whole_day).timestamp())}")
+        arguments.append(f"--min-age={int((until + whole_day).timestamp())}")
     if options.max_commits:
-        out.append(f"--max-count={options.max_commits}")
-    out.append(_revision(git, options.until, "--until") if options.until and not until else "HEAD")
+        arguments.append(f"--max-count={options.max_commits}")
+    arguments.append(_resolve_revision(git, options.until, "--until") if options.until and not until else "HEAD")
     if options.since and not since:
-        out.append("^" + _revision(git, options.since, "--since"))
-    return [*out, "--", *(["."] if git.prefix else [])]
+        arguments.append("^" + _resolve_revision(git, options.since, "--since"))
+    return [*arguments, "--", *(["."] if git.prefix else [])]
 
 
 def count(git: Git, options: Options) -> int:
-    """How many commits `commits` will give."""
+    """Count the commits that `commits` will yield."""
     return int(git.ask("rev-list", "--count", *bounds(git, options)) or 0)
 
 
 def commits(git: Git, options: Options) -> Generator[Commit]:
-    """The commits asked for, newest first."""
+    """Yield the requested commits, newest first."""
     with git.lines("log", *_ARGUMENTS, *bounds(git, options)) as output:
         yield from read(iter(output))
 
 
 def read(lines: Iterator[bytes]) -> Iterator[Commit]:
-    """The commits of a log in the format asked for above."""
+    """Parse the output of `git log` with the arguments above."""
     commit: Commit | None = None
     patched: list[Change] = []  # the changes whose patches follow, in their order
     hunks: list[Hunk] = []
@@ -100,9 +100,9 @@ def read(lines: Iterator[bytes]) -> Iterator[Commit]:
         if line.startswith(b"\0"):
             if commit:
                 yield commit
-            commit, patched = _commit(line, lines), []
+            commit, patched = _read_commit(line, lines), []
         elif line.startswith(b":") and commit:
-            change, regular, patches = _change(line)
+            change, regular, patches = _read_change(line)
             patched += [change] * patches
             if regular:
                 commit.changes.append(change)
@@ -114,24 +114,24 @@ def read(lines: Iterator[bytes]) -> Iterator[Commit]:
         yield commit
 
 
-def _commit(line: bytes, lines: Iterator[bytes]) -> Commit:
+def _read_commit(line: bytes, lines: Iterator[bytes]) -> Commit:
     while line.count(b"\0") <= len(_FIELDS):
         line += next(lines)
     _, sha, parents, time, author, committer, message, _ = line.decode("utf-8", "replace").split("\0")
     return Commit(sha, tuple(parents.split()), int(time), author, committer, message.strip())
 
 
-def _change(line: bytes) -> tuple[Change, bool, int]:
-    """One row of --raw; whether it is about a regular file; and how many patches follow for it."""
-    described, *paths = line.rstrip(b"\n").split(b"\t")
-    old_mode, new_mode, old_blob, _, status = described[1:].decode().split(" ")
-    exists = old_mode.startswith(_FILE)
-    change = Change(unquote(paths[0]), old_blob if exists else "")
-    return change, exists or new_mode.startswith(_FILE), 2 if status.startswith("T") else 1
+def _read_change(line: bytes) -> tuple[Change, bool, int]:
+    """Parse a --raw row: the change, True for a regular file, and the number of patches that follow."""
+    header, *paths = line.rstrip(b"\n").split(b"\t")
+    old_mode, new_mode, old_blob, _, status = header[1:].decode().split(" ")
+    existed = old_mode.startswith(_REGULAR_FILE_MODE)
+    change = Change(unquote(paths[0]), old_blob if existed else "")
+    return change, existed or new_mode.startswith(_REGULAR_FILE_MODE), 2 if status.startswith("T") else 1
 
 
-def _moment(text: str) -> datetime | None:
-    """A date, or a date and time, as a moment; UTC unless it says otherwise. None for what is no date."""
+def _parse_moment(text: str) -> datetime | None:
+    """Parse a date or date and time, UTC by default; return None for anything else."""
     if not _DATE.match(text):
         return None
     try:
@@ -141,14 +141,14 @@ def _moment(text: str) -> datetime | None:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def _revision(git: Git, name: str, option: str) -> str:
-    found = git.revision(name)
-    if found is None:
+def _resolve_revision(git: Git, name: str, option: str) -> str:
+    sha = git.revision(name)
+    if sha is None:
         raise AssayError(f"{option} {name}: neither a date like 2025-01-31 nor a revision of {git.root}")
-    return found
+    return sha
 
 
-# Why a commit makes no query, as far as it tells itself: by its parents, its people and its subject.
+# reasons to skip a commit, from its parents, people and subject
 
 _SCOPE = r"^\W*(?:\w+(?:\([^)]*\))?!?:\s*)?"  # a conventional prefix, `fix(router):`
 _FIXING = (
@@ -187,7 +187,7 @@ _FORMATTING = re.compile(
     re.I,
 )
 _HOUSEKEEPING = re.compile(r"^\W*(?:ci|build|deps)(?:\([^)]*\))?!?:", re.I)
-# what follows tells "fix the docs of X" from "fix doc parsing"
+# the lookahead separates "fix the docs of X" from "fix doc parsing"
 _DOCUMENTATION = re.compile(
     r"^\W*(?:docs?|documentation|changelog)(?:\([^)]*\))?!?:"
     rf"|{_SCOPE}(?:{_FIXING}\s+(?:\S+\s+){{0,3}})?(?:typos?\b|(?:spelling|grammar)(?: mistakes?| errors?| issues?)?\W*$)"
@@ -208,7 +208,7 @@ _DEFAULT = re.compile(
     r"(?:Update|Create|Delete|Rename|Add) \S+\.\w+(?: to \S+)?|Add(?:ed)? files via upload|Initial commit", re.I
 )
 
-# reason → whether a commit is left out for it; the second argument is its subject without numbers of issues
+# reason → predicate that skips a commit; the second argument is its subject without issue numbers
 _REASONS: dict[str, Callable[[Commit, str], object]] = {
     "merge": lambda commit, subject: len(commit.parents) > 1 or _MERGE.search(subject),
     "bot": lambda commit, subject: _BOT.search(commit.author) or _BOT.search(commit.committer),
@@ -223,24 +223,24 @@ _REASONS: dict[str, Callable[[Commit, str], object]] = {
 
 
 def reason_against(commit: Commit, include_tests: bool) -> str:
-    """Why a commit is left out for what it says, the first that applies; empty when nothing speaks against it."""
+    """Return the first reason to skip a commit by its metadata; empty when there is none."""
     subject = without_ids(commit.subject)
-    found = next((reason for reason, applies in _REASONS.items() if applies(commit, subject)), "")
-    if not found and not include_tests and _TESTS.search(subject):
+    first_reason = next((reason for reason, applies in _REASONS.items() if applies(commit, subject)), "")
+    if not first_reason and not include_tests and _TESTS.search(subject):
         return "tests only"
-    return found
+    return first_reason
 
 
-# Queries from commits: the message asks, the symbols its diff touches answer, as they stood before the commit.
+# queries: the message, with the symbols its diff touches in the parent's state as gold
 
-ID_LENGTH = 12  # of a commit's hash: unique in any history, and not a matter of git's settings
-_REMEMBERED = 256  # outlines: branches share parents
+ID_LENGTH = 12  # characters of a commit hash: unique in any history, independent of git's settings
+_CACHED_OUTLINES = 256  # branches share parents
 
 
 def mine_history(
     repository: Path, locate: Locator, options: Options | None = None, progress: Progress | None = None
 ) -> Mined:
-    """The queries of a repository's commits, newest first, and why the other commits make none."""
+    """Return the queries of a repository's commits, newest first, and skip counts by reason."""
     git, options = repository_at(repository), options or Options()
     queries: list[GoldenQuery] = []
     counts: Counter[str] = Counter()
@@ -248,13 +248,13 @@ def mine_history(
     if progress:
         progress.start("mining", count(git, options))
     with git.blobs() as blobs, closing(commits(git, options)) as newest_first:
-        parents = _Parents(locate, blobs)
+        parents = _ParentOutlines(locate, blobs)
         for commit in newest_first:
             if progress:
                 progress.advance()
             try:
                 query = _query(commit, parents, options)
-                message.require_new(query.text, seen)
+                mined.require_new(query.text, seen)
             except LeftOut as reason:
                 counts[str(reason)] += 1
                 continue
@@ -265,89 +265,95 @@ def mine_history(
     return Mined(queries, dict(sorted(counts.items())), [shallow] if git.shallow else [])
 
 
-class _Parents:
-    """Outlines of files as the parents of commits have them."""
+class _ParentOutlines:
+    """Outlines of files in the parents of commits, cached."""
 
     def __init__(self, locate: Locator, blobs: Blobs) -> None:
         self._locate, self._blobs = locate, blobs
-        self.outline = lru_cache(_REMEMBERED)(self._outline)
+        self.outline = lru_cache(_CACHED_OUTLINES)(self._outline)
 
     def _outline(self, path: str, blob: str) -> Outline[Definition]:
         return Outline(self._locate(path, self._blobs.text(blob)))
 
 
-def _query(commit: Commit, parents: _Parents, options: Options) -> GoldenQuery:
-    """The query a commit makes."""
-    text = _text(commit, options)
-    changes = _changes(commit, options)
+def _query(commit: Commit, parents: _ParentOutlines, options: Options) -> GoldenQuery:
+    """Build the query of a commit; raise LeftOut when it yields none."""
+    text = _query_text(commit, options)
+    changes = _source_changes(commit, options)
     outlines = {change.path: parents.outline(change.path, change.old_blob) for change in changes}
     changes = [change for change in changes if outlines[change.path]]
     if not changes:
         raise LeftOut("no source code")
-    touched = [found for change in changes for found in outlines[change.path].touched(_places(change))]
-    symbols = _gold(touched, options)
+    touched = [
+        definition for change in changes for definition in outlines[change.path].touched(_changed_ranges(change))
+    ]
+    symbols = _gold_symbols(touched, options)
     files = [change.path for change in changes]
     if options.strip_names:
-        text = message.without_names(text, symbols, files)
-        message.require_words(text, options.min_words)
+        text = mined.without_names(text, symbols, files)
+        mined.require_words(text, options.min_words)
     return GoldenQuery(
         id=commit.sha[:ID_LENGTH],
         text=text,
         expected=(*(Expected(name) for name in symbols), *(Expected(path, "file") for path in files)),
         tier=tier(files),
         category="history",
-        tags=tuple(sorted({found.language for found in touched if found.symbol in symbols and found.language})),
+        tags=tuple(
+            sorted(
+                {definition.language for definition in touched if definition.symbol in symbols and definition.language}
+            )
+        ),
         notes=commit.date,
         commit=commit.sha,
     )
 
 
-def _text(commit: Commit, options: Options) -> str:
-    """The message without what is not asked for."""
+def _query_text(commit: Commit, options: Options) -> str:
+    """Return the cleaned message; raise LeftOut when the commit is skipped or the text too short."""
     if reason := reason_against(commit, options.include_tests):
         raise LeftOut(reason)
-    text = commit.message if options.keep_trailers else message.without_trailers(commit.message)
+    text = commit.message if options.keep_trailers else mined.without_trailers(commit.message)
     if options.strip_ids:
-        text = message.without_ids(text)
-    message.require_words(text, options.min_words)
+        text = mined.without_ids(text)
+    mined.require_words(text, options.min_words)
     return text
 
 
-def _changes(commit: Commit, options: Options) -> list[Change]:
-    """The changes to what may be source files of the parent, by path."""
-    written = [(change, role(change.path)) for change in commit.changes]
-    written = [(change, what) for change, what in written if what != "vendored"]
-    if not written:
+def _source_changes(commit: Commit, options: Options) -> list[Change]:
+    """Return the changes to likely source files of the parent, by path; raise LeftOut when there are none."""
+    by_role = [(change, role(change.path)) for change in commit.changes]
+    by_role = [(change, file_role) for change, file_role in by_role if file_role != "vendored"]
+    if not by_role:
         raise LeftOut("vendored or generated" if commit.changes else "empty")
-    if len(written) > options.max_files:
+    if len(by_role) > options.max_files:
         raise LeftOut("bulk")
-    wanted = ("source", "test") if options.include_tests else ("source",)
-    source = [change for change, what in written if what in wanted]
+    roles = ("source", "test") if options.include_tests else ("source",)
+    source = [change for change, file_role in by_role if file_role in roles]
     if not source:
-        raise LeftOut("tests only" if any(what == "test" for _, what in written) else "no source code")
+        raise LeftOut("tests only" if any(file_role == "test" for _, file_role in by_role) else "no source code")
     existing = [change for change in source if change.old_blob]
     if not existing:
         raise LeftOut("pure addition")
-    telling = [change for change in existing if _telling(change)]
-    if not telling:
+    substantial = [change for change in existing if _substantial_hunks(change)]
+    if not substantial:
         raise LeftOut("formatting" if any(change.hunks for change in existing) else "renamed only")
-    return sorted(telling, key=lambda change: change.path)
+    return sorted(substantial, key=lambda change: change.path)
 
 
-def _telling(change: Change) -> list[Hunk]:
+def _substantial_hunks(change: Change) -> list[Hunk]:
     return [hunk for hunk in change.hunks if not hunk.formatting]
 
 
-def _places(change: Change) -> Iterator[tuple[int, int]]:
-    return (place for hunk in _telling(change) for place in hunk.places())
+def _changed_ranges(change: Change) -> Iterator[tuple[int, int]]:
+    return (line_range for hunk in _substantial_hunks(change) for line_range in hunk.places())
 
 
-def _gold(touched: list[Definition], options: Options) -> list[str]:
-    """The symbols that should be found, once each."""
-    wanted = [found for found in touched if options.include_tests or not found.test]
-    if not wanted:
+def _gold_symbols(touched: list[Definition], options: Options) -> list[str]:
+    """Return the distinct symbols to find; raise LeftOut when there are none or too many."""
+    relevant = [definition for definition in touched if options.include_tests or not definition.test]
+    if not relevant:
         raise LeftOut("tests only" if touched else "pure addition")
-    symbols = list(dict.fromkeys(found.symbol for found in wanted))
+    symbols = list(dict.fromkeys(definition.symbol for definition in relevant))
     if len(symbols) > options.max_symbols:
         raise LeftOut("bulk")
     return symbols

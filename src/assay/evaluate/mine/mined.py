@@ -1,4 +1,4 @@
-"""Mined queries: settings, results, cleaning of texts, sampling and splits in time."""
+"""Mined queries: options, results, text cleaning, sampling and temporal splits."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from assay.text.prose import LEADING, tidy, without_ids, without_trailers
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What to mine and what to leave out; 0 and "" mean no bound."""
+    """Mining options; 0 and "" mean no limit."""
 
     limit: int = 0  # queries, the newest first
-    max_commits: int = 0  # commits looked at
+    max_commits: int = 0  # commits examined
     since: str = ""  # a date (UTC) or a revision
     until: str = ""
-    max_files: int = 10  # more is a bulk change: its message speaks of none of them
+    max_files: int = 10  # more is a bulk change, whose message describes none of them
     max_symbols: int = 20
-    min_words: int = 4  # fewer say too little to search for
+    min_words: int = 4  # fewer are too vague for a query
     keep_trailers: bool = False
     strip_ids: bool = False
     strip_names: bool = False
     include_tests: bool = False
-    held_out: bool = False  # mark docstring queries as ones whose doc comment the index must not see
+    held_out: bool = False  # tag docstring queries whose doc comment must be hidden from the index
 
 
 class Progress(Protocol):
-    """What is told how far the work is."""
+    """Receiver of progress reports."""
 
     def start(self, stage: str, total: int) -> None: ...
     def advance(self, count: int = 1) -> None: ...
@@ -42,7 +42,7 @@ class Progress(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Mined:
-    """Mined queries in a stable order, how many candidates were left out for each reason, and what the user should know."""
+    """Mined queries in a stable order, skip counts by reason, and warnings for the user."""
 
     queries: list[GoldenQuery]
     counts: dict[str, int]
@@ -50,17 +50,17 @@ class Mined:
 
 
 class LeftOut(Exception):
-    """A candidate that makes no query; the text is the reason it is counted under."""
+    """A candidate that yields no query; its text is the reason it is counted under."""
 
 
-# The definitions of a text, as mining is told of them.
+# definitions
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One definition in a text; lines count from 1, both included."""
+    """A definition in a text; lines are 1-based and inclusive."""
 
-    symbol: str  # the qualified name, without a path
+    symbol: str  # qualified name, without path
     kind: str
     start: int
     end: int
@@ -69,15 +69,15 @@ class Definition:
     test: bool = False
 
 
-# path and text of a file → its definitions; none for what it cannot read
+# (path, text) → definitions; empty for unsupported files
 Locator = Callable[[str, str], list[Definition]]
 
 
-# What a file is, by its path.
+# file roles by path
 
-_TIERS = {"hard": 4, "medium": 2, "easy": 0}  # folders from which on
+_TIERS = {"hard": 4, "medium": 2, "easy": 0}  # minimum number of folders
 
-# the first that fits; what fits none may be source
+# the first match decides; without one a file may be source
 _ROLES = {
     "vendored": re.compile(
         r"(^|/)(node_modules|bower_components|vendor|vendored|_vendor|third[_-]party|site-packages|dist|\.yarn)/"
@@ -99,34 +99,34 @@ _ROLES = {
 
 
 def role(path: str) -> str:
-    """vendored, document (also data and configuration), test or source."""
+    """Return the role of a file: vendored, document (also data and configuration), test or source."""
     return next((name for name, pattern in _ROLES.items() if pattern.search(path)), "source")
 
 
 def tier(paths: Iterable[str]) -> str:
-    """How hard it is to find all of these: by the number of folders they are in."""
+    """Return the difficulty tier of finding all of these files, by their number of folders."""
     folders = len({path.rpartition("/")[0] for path in paths})
-    return next(name for name, least in _TIERS.items() if folders >= least)
+    return next(name for name, minimum in _TIERS.items() if folders >= minimum)
 
 
-# From a commit message, a doc comment or a section to the text of a query.
+# query texts
 
 __all__ = [
     "fingerprint", "require_new", "require_words", "tidy", "without_ids", "without_names", "without_trailers", "word_count",
 ]  # fmt: skip
 
-_WORD = re.compile(r"[぀-ヿ㐀-鿿가-힣]|[^\W\d_][\w'’-]*")  # a sign of a script that has no spaces is a word
+_WORD = re.compile(r"[぀-ヿ㐀-鿿가-힣]|[^\W\d_][\w'’-]*")  # in scripts without spaces each character is a word
 _SEGMENT = re.compile(r"\.|::|#|/")
 
 
 def without_names(text: str, names: Iterable[str], paths: Iterable[str]) -> str:
-    """The text without gold that it names literally: qualified names, each of their parts, paths and file names."""
-    known = {name for one in names for name in (one, *_SEGMENT.split(one))}
-    known |= {name for path in paths for name in (path, path.rpartition("/")[2])}
-    known = {name for name in known if len(name) > 1}
-    if not known:
+    """Remove literal mentions of the gold: qualified names, their parts, paths and file names."""
+    mentions = {part for name in names for part in (name, *_SEGMENT.split(name))}
+    mentions |= {name for path in paths for name in (path, path.rpartition("/")[2])}
+    mentions = {name for name in mentions if len(name) > 1}
+    if not mentions:
         return text
-    longest_first = sorted(known, key=lambda name: (-len(name), name))
+    longest_first = sorted(mentions, key=lambda name: (-len(name), name))
     pattern = rf"(?<![\w$])`*(?:{'|'.join(map(re.escape, longest_first))})(?:\(\))?`*(?![\w$])"
     return tidy(re.sub(pattern, "", text)).lstrip(LEADING)
 
@@ -135,30 +135,30 @@ def word_count(text: str) -> int:
     return len(_WORD.findall(text))
 
 
-def require_words(text: str, least: int) -> None:
-    """Leaves out what says too little to search for."""
-    if word_count(text) < least:
+def require_words(text: str, minimum: int) -> None:
+    """Raise LeftOut for a text with fewer than `minimum` words."""
+    if word_count(text) < minimum:
         raise LeftOut("short text")
 
 
 def require_new(text: str, seen: set[str]) -> None:
-    """Leaves out what was asked before; remembers it otherwise."""
-    same = fingerprint(text)
-    if same in seen:
+    """Raise LeftOut for a text seen before; remember it otherwise."""
+    key = fingerprint(text)
+    if key in seen:
         raise LeftOut("duplicate text")
-    seen.add(same)
+    seen.add(key)
 
 
 def fingerprint(text: str) -> str:
-    """The same for texts that differ only in case, spacing and punctuation."""
+    """Return a key that is equal for texts differing only in case, spacing and punctuation."""
     return " ".join(_WORD.findall(text.lower()))
 
 
-# The repository to mine, checked before anything is asked of it.
+# the repository to mine
 
 
 def repository(root: Path) -> Git:
-    """The git repository around a folder that has commits to mine."""
+    """Return the git repository around a folder; raise AssayError when it has no commits."""
     if not root.is_dir():
         raise AssayError(f"{root}: not a folder; give the root of a git repository with --root")
     git = Git(root)
@@ -169,20 +169,23 @@ def repository(root: Path) -> Git:
     return git
 
 
-# Choosing among mined queries: a sample, and a split in time.
+# sampling and temporal split
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T[\d:]+Z?)?")
 
 
 def sample(queries: Sequence[GoldenQuery], size: int, seed: int = 0) -> list[GoldenQuery]:
-    """`size` of the queries in their order. The seed alone decides about each: new ones displace few of those chosen before."""
+    """Return `size` of the queries in their order.
+
+    Selection is by a hash of seed and id, so new queries displace few of those selected before.
+    """
     drawn = sorted(queries, key=lambda query: sha256(f"{seed}:{query.id}".encode()).digest())[:size]
     chosen = {query.id for query in drawn}
     return [query for query in queries if query.id in chosen]
 
 
 def cut(text: str) -> str | float:
-    """Where to split, as it is written: a day or moment in UTC, or the share of the older queries."""
+    """Parse the split point: a day or moment in UTC, or the share of older queries."""
     if _DATE.fullmatch(text):
         return text
     try:
@@ -195,7 +198,10 @@ def cut(text: str) -> str | float:
 
 
 def split(queries: Sequence[GoldenQuery], at: str | float) -> tuple[list[GoldenQuery], list[GoldenQuery]]:
-    """Queries mined from history as the older and the newer ones, each oldest first; a date is the first of the newer."""
+    """Split queries mined from history into older and newer ones, each oldest first.
+
+    A date is the first moment of the newer part. Raise AssayError for queries without a date.
+    """
     undated = next((query.id for query in queries if not _DATE.match(query.notes)), "")
     if undated:
         raise AssayError(f"--split {at}: '{undated}' has no date; only queries from history can be split by time")

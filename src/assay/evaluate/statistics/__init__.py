@@ -1,10 +1,10 @@
-"""What a mean and a difference are worth: intervals, paired tests, effect sizes, what a golden set can detect at all.
+"""Statistics of means and differences: confidence intervals, paired tests, effect sizes, detectable differences.
 
     values ──▶ summary · latency · mean_interval
-    a, b ────▶ paired ──▶ delta, interval, p (randomisation, Wilcoxon, t), effect, detectable ──▶ holm over the metrics shown
+    a, b ────▶ paired ──▶ delta, interval, p (randomisation, Wilcoxon, t), effect, detectable ──▶ holm over the metrics
 
-Pure functions of float arrays. NaN is "not measured", left out (pairwise) and counted; a result that cannot be known is NaN too.
-The same input gives the same output, whatever the order of the queries. docs/guides/statistics.md says how to read the numbers.
+Pure functions of float arrays. NaN means "not measured": left out (pairwise) and counted; undefined results are NaN.
+Results do not depend on the order of the queries. docs/guides/statistics.md explains how to read the numbers.
 """
 
 from assay.evaluate.statistics.intervals import (
