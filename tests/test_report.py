@@ -474,7 +474,7 @@ def test_a_run_without_failures_says_so() -> None:
 
 def test_nothing_at_all_is_a_page_that_says_so() -> None:
     page = parsed(render({}))
-    assert "holds nothing" in page.one("main").text
+    assert "has no results" in page.one("main").text
     assert not page.all("section")
 
 

@@ -93,12 +93,12 @@ def test_a_setting_stands_at_its_place_in_the_system_or_behind_it() -> None:
 @pytest.mark.parametrize(
     ("grid", "says"),
     [
-        (Grid("cmd:x {query}", {"alpha": ["1"]}), "has no place for alpha; write {alpha}"),
+        (Grid("cmd:x {query}", {"alpha": ["1"]}), "has no placeholder for alpha; write {alpha}"),
         (Grid("assay", {"walk": ["1", "2", "1"]}), "walk 1 is given twice"),
         (Grid("assay", {"walk": ["1"]}, [{"wakl": "1"}]), "Did you mean 'walk'?"),
-        (Grid("assay", {"walk": ["1"]}, [{"walk": "2"}]), "excluding walk=2 excludes nothing"),
+        (Grid("assay", {"walk": ["1"]}, [{"walk": "2"}]), "exclusion walk=2 matches no configuration"),
         (Grid("assay", {"walk": ["1"]}, [{"walk": "1"}]), "every configuration is excluded"),
-        (Grid("cmd:x {query}", {"query": ["1"]}), "query is no setting"),
+        (Grid("cmd:x {query}", {"query": ["1"]}), "query is not a setting"),
         (Grid("assay", {"a": [str(n) for n in range(MOST + 1)]}), "1,001 configurations"),
     ],
 )
@@ -364,7 +364,7 @@ def test_queries_that_fail_are_told_and_asked_again_the_next_time(bench: Workben
     report = bench.json(*arguments)
     assert report["work"]["queries_asked"] == report["work"]["resumed"] == 1
     assert "--fresh" not in str(report["warnings"])
-    assert "cannot be seen; --fresh asks again" in str(
+    assert "cannot be detected; --fresh repeats them" in str(
         bench.json(*arguments)["warnings"]
     )  # a command may be another one now
 

@@ -152,7 +152,7 @@ def test_the_list_of_results_is_found_under_its_usual_names(name: str) -> None:
             '[{"id": "a"}, {"text": "hello"}]',
             "result 2: no identifier: expected an id, a path or a symbol; got text",
         ),
-        ('[{"id": ""}]', "result 1: nothing names it"),
+        ('[{"id": ""}]', "result 1: no identifier"),
         ('[{"id": "a", "score": NaN}]', "result 1: its score must be a finite number, not nan"),
         ('[{"id": "a", "score": -Infinity}]', "its score must be a finite number"),
         ('[{"id": "a", "score": "high"}]', "its score must be a finite number, not 'high'"),
@@ -170,7 +170,7 @@ def test_the_list_of_results_is_found_under_its_usual_names(name: str) -> None:
         ('{"error": {"message": "over quota", "code": 9}}', "over quota"),
         ('{"items": [], "answer": 3}', "the answer must be text or an object with a text, not a number"),
         ('{"items": [], "refused": "yes"}', "refused must be true or false, not 'yes'"),
-        ('{"items": [], "answer": "x", "citations": [{}]}', "citation 1: nothing names it"),
+        ('{"items": [], "answer": "x", "citations": [{}]}', "citation 1: no identifier"),
         ('{"items": [], "stages": [{"items": []}]}', "every stage of the trace must be an object with a name"),
         ('{"items": [], "tokens": 1.5}', "tokens must be a whole number"),
         ('{"items": [], "config": []}', "config must be an object, not a list"),
@@ -434,7 +434,7 @@ def test_all_placeholders_are_filled_and_other_braces_stay(corpus: Path) -> None
             "{path}",
             "{{x}}",
         ]
-        with pytest.raises(SystemDied, match="give --budget N"):
+        with pytest.raises(SystemDied, match="pass --budget N"):
             system.retrieve("q", 9)
 
 
@@ -518,7 +518,7 @@ def test_queries_that_fit_no_command_line_fail_alone(tmp_path: Path) -> None:
     system = _system("cmd:echo {query}", tmp_path)
     for query, says in (
         ("a\0b", "cannot be passed on a command line"),
-        ("\ud800", "cannot stand"),
+        ("\ud800", "cannot be passed"),
         ("x" * 10**6, "too long"),
     ):
         with pytest.raises(SystemFailed, match=says) as failed:
