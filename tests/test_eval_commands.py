@@ -54,7 +54,7 @@ BAD_RUNS: dict[str, tuple[dict[str, str], list[str], str]] = {
     "an id twice": ({"g.jsonl": GOOD + GOOD}, ["--golden", "g.jsonl"], "id `q1` is used twice"),
     "an empty set": ({"g.jsonl": ""}, ["--golden", "g.jsonl"], "the golden set is empty"),
     "no such set": ({}, ["--golden", "nowhere.jsonl"], "nowhere.jsonl: no such file or folder"),
-    "no set named": ({}, [], "which golden set? Give --golden PATH"),
+    "no set named": ({}, [], "no golden set: give --golden PATH"),
     "negative k": ({"g.jsonl": GOOD}, ["--golden", "g.jsonl", "-k", "-3"], "-3 is not in the range x>=1"),
     "negative cut-off": ({"g.jsonl": GOOD}, ["--golden", "g.jsonl", "-m", "P@-3"], "'P@-3': the cut-off must be at least 1"),
     "unknown measure": ({"g.jsonl": GOOD}, ["--golden", "g.jsonl", "-m", "nDGC@10"], "unknown measure 'nDGC@10'. Did you mean 'nDCG'?"),

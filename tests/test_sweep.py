@@ -291,7 +291,7 @@ def test_the_table_marks_the_best_of_every_column(bench: Workbench) -> None:
     assert "*" not in rows["file_bad"].replace("1.0000*", "")
     assert "Best overall quality: file_good (NDCG@10: 1.0000; the best on 100% of resampled query sets)" in done.out
     assert "file_good: MRR Excellent, Recall@5 Excellent, NDCG@10 Excellent" in done.out
-    assert "Worse than the best, more than by chance: file_fair, file_bad" in done.out
+    assert "Significantly worse than the best: file_fair, file_bad" in done.out
 
 
 def test_below_a_floor_the_exit_code_is_1_and_says_what(bench: Workbench) -> None:

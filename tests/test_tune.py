@@ -423,7 +423,7 @@ def test_the_number_that_matters_is_found_written_and_used(repository: Repositor
     assert "test_" in assay(repository.root, "context", "the amber birch of a cedar", "--profile", "mine").out
     again = tune(repository, "--write", "mine")
     assert again.code == 2
-    assert "stands in assay.toml already" in again.err
+    assert "exists in assay.toml" in again.err
 
 
 def test_no_gain_writes_nothing(repository: Repository) -> None:
@@ -448,7 +448,7 @@ def test_too_few_queries_are_refused_before_anything_is_asked(repository: Reposi
     ("arguments", "said"),
     [
         (("--measure", "latency"), "unknown measure"),
-        (("--measure", "failure_rate"), "a measure of rankings"),
+        (("--measure", "failure_rate"), "not a ranking measure"),
         (("--from", "defautl"), "Did you mean 'default'"),
         (("--matching", "strickt"), "Did you mean 'strict'"),
         (("--write", "default"), "is built in"),
