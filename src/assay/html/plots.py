@@ -29,11 +29,11 @@ class Scale:
         return round(self.start + share * (self.end - self.start), 1)
 
 
-def round_ticks(low: float, high: float, wanted: int = 5, whole: bool = False) -> list[float]:
-    """Return about `wanted` round numbers that span low…high; `whole` for counts."""
+def round_ticks(low: float, high: float, count: int = 5, whole: bool = False) -> list[float]:
+    """Return about `count` round numbers that span low…high; `whole` for counts."""
     if high - low < _SAME:
         high = low + 1.0
-    step = _round_step((high - low) / max(1, wanted))
+    step = _round_step((high - low) / max(1, count))
     if whole:
         step = max(1.0, step)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)

@@ -201,11 +201,11 @@ def _parse_choices(typed: Iterable[str], shown: Sequence[Hit]) -> list[Expected]
     return expected
 
 
-def new_id(question: str, taken: set[str]) -> str:
+def new_id(question: str, existing: set[str]) -> str:
     """Return an unused id from the first words of the question."""
     base = "-".join(re.findall(r"[a-z0-9]+", question.lower())[:6]) or "query"
     identity, number = base, 1
-    while identity in taken:
+    while identity in existing:
         number += 1
         identity = f"{base}-{number}"
     return identity
@@ -227,11 +227,13 @@ def _ids(path: Path) -> set[str]:
 @click.argument("source", type=click.Path(path_type=Path))
 @click.argument("target", type=click.Path(path_type=Path))
 @click.option("--to", "to", type=click.Choice(list(FORMATS)), required=True, help="The format to write.")
-@click.option("--from", "given", type=click.Choice(list(FORMATS)), help="The format of SOURCE. Default: detected.")
+@click.option(
+    "--from", "source_format", type=click.Choice(list(FORMATS)), help="The format of SOURCE. Default: detected."
+)
 @format_option
-def convert_command(source: Path, target: Path, to: str, given: str | None, form: str) -> None:
+def convert_command(source: Path, target: Path, to: str, source_format: str | None, form: str) -> None:
     """Convert the golden set SOURCE to TARGET in another format, and list what that format cannot hold."""
-    lost = convert(source, target, to, given)
+    lost = convert(source, target, to, source_format)
     if form == "json":
         print_json({"source": str(source), "target": str(target), "format": to, "lost": lost})
         return

@@ -15,7 +15,7 @@ from assay.html.elements import Markup, decimal, element, join, shortened, signe
 from assay.html.plots import CHARACTER, WIDTH, Scale, label, power_ticks, round_ticks, svg, tick_text, x_axis, y_axis
 from assay.text.display import counted
 
-_RANK_GROUPS = (1, 2, 3, 4, 6, 11, 31, 101)  # first rank of each group, where single ranks are too many to draw
+_RANK_GROUPS = (1, 2, 3, 4, 6, 11, 31, 101)  # first rank of each group, for lists too long for single ranks
 _MOST_RANKS = 10
 _SKEWED = 20  # slowest/median ratio above which the latency axis is logarithmic
 _FASTEST = 0.001  # ms; lower bound of the logarithmic axis

@@ -1,4 +1,4 @@
-"""The query table of a report: outcome of each query, failures first."""
+"""Query table of a report: outcome of each query, failures first."""
 
 from __future__ import annotations
 
@@ -244,7 +244,7 @@ def _details(query: Query) -> Markup:
 
 
 def sides(query: Query) -> Markup:
-    """Render a query's expected items beside the retrieved ones."""
+    """Render a query's expected and retrieved items side by side."""
     return element("div", _expected(query), _retrieved(query), class_="sides")
 
 

@@ -266,13 +266,13 @@ class Sweep:
     def work(self) -> dict[str, Any]:
         """Counts of this command's work and of reused work."""
         queries = len(self.golden.queries) * len(self.measured)
-        asked = sum(entry.asked for entry in self.measured)
+        sent = sum(entry.asked for entry in self.measured)
         return {
             "configurations": len(self.measured),
             "finished_before": sum(not entry.asked for entry in self.measured),
             "resumed": sum(entry.resumed for entry in self.measured),
-            "queries_asked": asked,
-            "queries_answered_before": queries - asked,
+            "queries_asked": sent,
+            "queries_answered_before": queries - sent,
             **stages.told(self.shared),
         }
 
@@ -299,9 +299,9 @@ def run(
         for name, configuration in named.items()
     ]
     progress.start("asking", len(tasks) * len(golden.queries))
-    asked = ask_all(tasks, jobs, progress.advance)
+    results = ask_all(tasks, jobs, progress.advance)
     with RunStore.open(runs) as store:
-        measured = read(store, golden, named, asked)
+        measured = read(store, golden, named, results)
     verdict = judge(measured, limit, clusters_of(golden.queries))
     return Sweep(golden, measured, verdict, difficulties(measured), shared)
 

@@ -100,11 +100,11 @@ class Measured:
 
 
 def read(
-    store: RunStore, golden: GoldenSet, named: Mapping[str, Configuration], asked: Sequence[Asked]
+    store: RunStore, golden: GoldenSet, named: Mapping[str, Configuration], results: Sequence[Asked]
 ) -> list[Measured]:
     """Load the measured configurations from the run store."""
     measured = []
-    for result in asked:
+    for result in results:
         info = store.info(result.run_id)
         responses = store.responses(result.run_id, len(golden.queries))
         judged = store.judged(info)

@@ -69,9 +69,7 @@ class Assay(Base):
     ) -> None:
         self._profile = _profile(configuration, profile)
         is_default = self._profile.name == configuration.context.profile == DEFAULT
-        super().__init__(
-            "assay" if is_default else f"assay:{self._profile.name}"
-        )  # as `--system` names it, whatever is configured
+        super().__init__("assay" if is_default else f"assay:{self._profile.name}")  # as `--system` names it
         self._root, self._corpus, self._index_dir, self._configuration = root, corpus, index_dir, configuration
         self._open: dict[str, _Opened] = {}
 

@@ -75,7 +75,7 @@ def _point(point: Point, x: Scale, y: Scale) -> Markup:
 
 
 def _point_labels(points: Sequence[Point], x: Scale, y: Scale, base: float) -> list[Markup]:
-    """Place the labels of points beside them without overlap."""
+    """Label points, left or right of them, without overlap."""
     labels: list[Markup] = []
     placed: list[tuple[float, float, float]] = []  # left, right, height of a label
     for point in sorted(points, key=lambda point: -point.quality):
@@ -149,13 +149,13 @@ class Group:
     others: Sequence[tuple[str, float]]
 
 
-def groups(found: Sequence[Group], name: str, x_label: str) -> Markup:
+def groups(query_groups: Sequence[Group], name: str, x_label: str) -> Markup:
     """Plot a bar for the best configuration per group and a dot for every other one."""
-    left = min(130.0, max(len(group.name) for group in found) * CHARACTER + 44)
+    left = min(130.0, max(len(group.name) for group in query_groups) * CHARACTER + 44)
     x = Scale(0.0, 1.0, left, WIDTH - 12)
-    base = 8 + _GROUP * len(found)
+    base = 8 + _GROUP * len(query_groups)
     rows = []
-    for number, group in enumerate(found):
+    for number, group in enumerate(query_groups):
         y = 8 + _GROUP * number
         rows.append(label(f"{shortened(group.name, 16)} ({group.count})", left - 8, y + 14, "end"))
         rows.append(
