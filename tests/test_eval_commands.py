@@ -390,7 +390,7 @@ def test_verify_says_when_nothing_can_be_checked(bench: Workbench, golden: str, 
     bench.write("collection/qrels.txt", "1 0 D1 1\n")
     done = bench.refused("verify", "--golden", golden)
     assert done.code == COULD_NOT_RUN
-    assert f"nothing here says what exists at level {level}" in done.err
+    assert f"cannot check expectations at level {level}" in done.err
     assert "--items FILE" in done.err
 
 
@@ -493,7 +493,7 @@ def test_an_interview_that_ends_early_loses_only_the_unfinished_query(bench: Wor
     before = path.read_bytes()
     done = bench.eval("create", "--golden", "golden.jsonl", "--system", "trec:nowhere", input="a question\nname\n")
     assert done.code == 130
-    assert "no search while you write: nowhere: no such run file" in done.err
+    assert "search unavailable: nowhere: no such run file" in done.err
     assert path.read_bytes() == before
 
 

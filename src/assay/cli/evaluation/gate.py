@@ -202,7 +202,7 @@ def gate_command(
         raise AssayError("RUN has its own golden set: leave out --golden, or leave out RUN to run it anew")
     if baseline is None and not minimums and _baseline_file(None, find_root(root)) is None:
         raise AssayError(
-            "nothing to hold the run against: give --min MEASURE=VALUE, or --baseline FILE (make one with `assay eval baseline set`)"
+            "nothing to compare the run with: give --min MEASURE=VALUE, or --baseline FILE (make one with `assay eval baseline set`)"
         )
     with run_store(root, runs_file, write=golden_path is not None) as store:
         info = (
@@ -348,7 +348,7 @@ def threshold_command(golden_path: Path, spec: str, timeout: float, root: Path |
     else:
         echo(f"{spec} on {golden_path}: {counts[0]} answerable questions, {counts[1]} to refuse\n")
         _print(points, advice)
-    echo_warnings([f"{counted(failed, 'question')} got no answer with a confidence and are left out"] if failed else [])
+    echo_warnings([f"{counted(failed, 'question')} got no confidence and are left out"] if failed else [])
 
 
 def _confidences(system: System, questions: list[tuple[str, bool, str]]) -> tuple[list[Judged], int]:

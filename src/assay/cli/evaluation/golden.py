@@ -123,7 +123,7 @@ def _searcher(spec: str, root: Path) -> System | None:
         system.describe()
         return system
     except AssayError as error:
-        echo(f"no search while you write: {error}", err=True)
+        echo(f"search unavailable: {error}", err=True)
         return None
 
 
@@ -283,8 +283,8 @@ def verify_command(
     missing, checked, skipped = verify(golden.queries, items_by_repository, matcher)
     if not checked and skipped:
         raise AssayError(
-            f"{golden_path}: nothing here says what exists at level {', '.join(golden.levels)}. "
-            "Make an index with `assay index`, or give --items FILE with all that can be retrieved."
+            f"{golden_path}: cannot check expectations at level {', '.join(golden.levels)}. "
+            "Build an index with `assay index`, or list the retrievable items with --items FILE."
         )
     if form == "json":
         print_json(
