@@ -54,7 +54,7 @@ BAD_RUNS: dict[str, tuple[dict[str, str], list[str], str]] = {
     "an id twice": ({"g.jsonl": GOOD + GOOD}, ["--golden", "g.jsonl"], "id `q1` is used twice"),
     "an empty set": ({"g.jsonl": ""}, ["--golden", "g.jsonl"], "the golden set is empty"),
     "no such set": ({}, ["--golden", "nowhere.jsonl"], "nowhere.jsonl: no such file or folder"),
-    "no set named": ({}, [], "which golden set? Give --golden PATH"),
+    "no set named": ({}, [], "no golden set: give --golden PATH"),
     "negative k": ({"g.jsonl": GOOD}, ["--golden", "g.jsonl", "-k", "-3"], "-3 is not in the range x>=1"),
     "negative cut-off": ({"g.jsonl": GOOD}, ["--golden", "g.jsonl", "-m", "P@-3"], "'P@-3': the cut-off must be at least 1"),
     "unknown measure": ({"g.jsonl": GOOD}, ["--golden", "g.jsonl", "-m", "nDGC@10"], "unknown measure 'nDGC@10'. Did you mean 'nDCG'?"),
@@ -390,7 +390,7 @@ def test_verify_says_when_nothing_can_be_checked(bench: Workbench, golden: str, 
     bench.write("collection/qrels.txt", "1 0 D1 1\n")
     done = bench.refused("verify", "--golden", golden)
     assert done.code == COULD_NOT_RUN
-    assert f"nothing here says what exists at level {level}" in done.err
+    assert f"cannot check expectations at level {level}" in done.err
     assert "--items FILE" in done.err
 
 
@@ -493,7 +493,7 @@ def test_an_interview_that_ends_early_loses_only_the_unfinished_query(bench: Wor
     before = path.read_bytes()
     done = bench.eval("create", "--golden", "golden.jsonl", "--system", "trec:nowhere", input="a question\nname\n")
     assert done.code == 130
-    assert "no search while you write: nowhere: no such run file" in done.err
+    assert "search unavailable: nowhere: no such run file" in done.err
     assert path.read_bytes() == before
 
 

@@ -284,7 +284,7 @@ def test_floors_need_no_baseline(bench: Workbench, tmp_path: Path) -> None:
         assert bench.eval("gate", "good", "--min", "R@10=1").code == DONE
         nothing = bench.eval("gate", "good")
         assert nothing.code == COULD_NOT_RUN
-        assert "nothing to hold the run against" in nothing.err
+        assert "nothing to compare the run with" in nothing.err
     finally:
         (tmp_path / "away.json").rename(usual)
 

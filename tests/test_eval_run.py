@@ -142,7 +142,7 @@ def test_a_system_that_dies_midway_keeps_what_it_answered_and_resume_completes_i
     done = bench.eval("run", "--golden", "golden.jsonl", "--system", "cmd:./mortal {query}", "--label", "half")
     assert done.code == COULD_NOT_RUN
     assert "the run is incomplete (no program './mortal'" in done.err
-    assert "Go on with: assay eval run --resume" in done.err
+    assert "Resume with: assay eval run --resume" in done.err
     half = bench.json("show", "half")
     assert (half["status"], half["counts"]["failed"]) == ("incomplete", 7)
     assert half["metrics"]["Success@10"] == pytest.approx(5 / 12, abs=1e-4)
@@ -236,7 +236,7 @@ def test_repeating_finds_answers_that_differ(bench: Workbench) -> None:
         "    return ['d1'] + (['x'] * (calls.count(query) - 1) if query.endswith(('3', '5')) else [])\n",
     )
     told = bench.run("python:dice:search", "--repeat", "3")
-    assert "2 queries were answered differently when repeated: q3, q5" in told["warnings"]
+    assert "2 queries had different results when repeated: q3, q5" in told["warnings"]
     steady = bench.run(bench.ranking("steady", {"q1": 1}), "--repeat", "3")
     assert not [warning for warning in steady["warnings"] if "differently" in warning]
 

@@ -312,7 +312,7 @@ def test_a_gate_without_anything_to_hold_against_asks_nothing(runner: Runner) ->
     (runner.clone / "eval" / "baseline.json").unlink()
     done = hook(runner, "assay-eval-gate", "--golden", "eval/golden.yaml")
     assert done.returncode == 2
-    assert "nothing to hold the run against" in done.stderr
+    assert "nothing to compare the run with" in done.stderr
     assert not (runner.clone / ".assay" / "runs.db").exists()
 
 

@@ -474,7 +474,7 @@ def test_a_run_without_failures_says_so() -> None:
 
 def test_nothing_at_all_is_a_page_that_says_so() -> None:
     page = parsed(render({}))
-    assert "holds nothing" in page.one("main").text
+    assert "has no results" in page.one("main").text
     assert not page.all("section")
 
 
@@ -504,9 +504,9 @@ def test_a_run_that_found_nothing_is_drawn() -> None:
 @pytest.mark.parametrize(
     ("summary", "comparison", "said"),
     [
-        ({"metrics": [1]}, None, r"the run cannot be drawn: .*\$\.metrics.*eval run --format json"),
+        ({"metrics": [1]}, None, r"the run cannot be rendered: .*\$\.metrics.*eval run --format json"),
         ({"queries": [{"id": 1}]}, None, r"\$\.queries\[0\]\.id"),
-        ({}, {"per_query": "all"}, r"the comparison cannot be drawn: .*\$\.per_query.*eval compare --format json"),
+        ({}, {"per_query": "all"}, r"the comparison cannot be rendered: .*\$\.per_query.*eval compare --format json"),
     ],
 )
 def test_what_is_not_a_run_is_refused_with_the_place(
@@ -569,11 +569,11 @@ def test_the_tests_of_a_difference_are_shown_as_given() -> None:
     [
         (
             {},
-            "RR@10 rose by 0.030 over 4 queries (95 % interval −0.010 to +0.070): chance cannot be ruled out (p 0.360 after Holm); ",
+            "RR@10 rose by 0.030 over 4 queries (95 % interval −0.010 to +0.070): not statistically significant (p 0.360 after Holm); ",
         ),
         (
             {"delta": -0.03, "p_holm": None, "p": 0.0002},
-            "RR@10 fell by 0.030 over 4 queries (95 % interval −0.010 to +0.070): more than chance alone would give (p < 0.001).",
+            "RR@10 fell by 0.030 over 4 queries (95 % interval −0.010 to +0.070): statistically significant (p < 0.001).",
         ),
         ({"delta": 0.0, "n": 1, "low": None}, "RR@10 did not move over 1 query."),
     ],

@@ -93,12 +93,12 @@ def test_a_setting_stands_at_its_place_in_the_system_or_behind_it() -> None:
 @pytest.mark.parametrize(
     ("grid", "says"),
     [
-        (Grid("cmd:x {query}", {"alpha": ["1"]}), "has no place for alpha; write {alpha}"),
+        (Grid("cmd:x {query}", {"alpha": ["1"]}), "has no placeholder for alpha; write {alpha}"),
         (Grid("assay", {"walk": ["1", "2", "1"]}), "walk 1 is given twice"),
         (Grid("assay", {"walk": ["1"]}, [{"wakl": "1"}]), "Did you mean 'walk'?"),
-        (Grid("assay", {"walk": ["1"]}, [{"walk": "2"}]), "excluding walk=2 excludes nothing"),
+        (Grid("assay", {"walk": ["1"]}, [{"walk": "2"}]), "exclusion walk=2 matches no configuration"),
         (Grid("assay", {"walk": ["1"]}, [{"walk": "1"}]), "every configuration is excluded"),
-        (Grid("cmd:x {query}", {"query": ["1"]}), "query is no setting"),
+        (Grid("cmd:x {query}", {"query": ["1"]}), "query is not a setting"),
         (Grid("assay", {"a": [str(n) for n in range(MOST + 1)]}), "1,001 configurations"),
     ],
 )
@@ -291,7 +291,7 @@ def test_the_table_marks_the_best_of_every_column(bench: Workbench) -> None:
     assert "*" not in rows["file_bad"].replace("1.0000*", "")
     assert "Best overall quality: file_good (NDCG@10: 1.0000; the best on 100% of resampled query sets)" in done.out
     assert "file_good: MRR Excellent, Recall@5 Excellent, NDCG@10 Excellent" in done.out
-    assert "Worse than the best, more than by chance: file_fair, file_bad" in done.out
+    assert "Significantly worse than the best: file_fair, file_bad" in done.out
 
 
 def test_below_a_floor_the_exit_code_is_1_and_says_what(bench: Workbench) -> None:
@@ -364,7 +364,7 @@ def test_queries_that_fail_are_told_and_asked_again_the_next_time(bench: Workben
     report = bench.json(*arguments)
     assert report["work"]["queries_asked"] == report["work"]["resumed"] == 1
     assert "--fresh" not in str(report["warnings"])
-    assert "cannot be seen; --fresh asks again" in str(
+    assert "cannot be detected; --fresh repeats them" in str(
         bench.json(*arguments)["warnings"]
     )  # a command may be another one now
 

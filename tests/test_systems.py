@@ -71,14 +71,14 @@ def _gone(pid: int) -> bool:
         ),
         ("pyhton:a:b", "Did you mean python:"),
         ("", "unknown kind of system ''"),
-        ("cmd:", "says nothing after 'cmd:'; write for example cmd:rg"),
-        ("trec:  ", "says nothing after 'trec:'"),
+        ("cmd:", "has nothing after 'cmd:'; write for example cmd:rg"),
+        ("trec:  ", "has nothing after 'trec:'"),
         ("cmd:grep 'x {query}", "a quote is not closed"),
         ("python:only_a_module", "must name a module and a function"),
-        ("http://", "is no address"),
-        ("http:ftp://host/x", "is no address"),
+        ("http://", "is not a URL"),
+        ("http:ftp://host/x", "is not a URL"),
         ("http://host:port/x", "Port could not be cast"),
-        ("https://me:secret@host/x", "a password in an address would be stored"),
+        ("https://me:secret@host/x", "a password in a URL would be stored"),
         ("trec:nowhere.run", "nowhere.run: no such run file"),
     ],
 )
@@ -150,9 +150,9 @@ def test_the_list_of_results_is_found_under_its_usual_names(name: str) -> None:
     [
         (
             '[{"id": "a"}, {"text": "hello"}]',
-            "result 2: nothing names it: give it an id, a path or a symbol; there is text",
+            "result 2: no identifier: expected an id, a path or a symbol; got text",
         ),
-        ('[{"id": ""}]', "result 1: nothing names it"),
+        ('[{"id": ""}]', "result 1: no identifier"),
         ('[{"id": "a", "score": NaN}]', "result 1: its score must be a finite number, not nan"),
         ('[{"id": "a", "score": -Infinity}]', "its score must be a finite number"),
         ('[{"id": "a", "score": "high"}]', "its score must be a finite number, not 'high'"),
@@ -170,7 +170,7 @@ def test_the_list_of_results_is_found_under_its_usual_names(name: str) -> None:
         ('{"error": {"message": "over quota", "code": 9}}', "over quota"),
         ('{"items": [], "answer": 3}', "the answer must be text or an object with a text, not a number"),
         ('{"items": [], "refused": "yes"}', "refused must be true or false, not 'yes'"),
-        ('{"items": [], "answer": "x", "citations": [{}]}', "citation 1: nothing names it"),
+        ('{"items": [], "answer": "x", "citations": [{}]}', "citation 1: no identifier"),
         ('{"items": [], "stages": [{"items": []}]}', "every stage of the trace must be an object with a name"),
         ('{"items": [], "tokens": 1.5}', "tokens must be a whole number"),
         ('{"items": [], "config": []}', "config must be an object, not a list"),
@@ -434,7 +434,7 @@ def test_all_placeholders_are_filled_and_other_braces_stay(corpus: Path) -> None
             "{path}",
             "{{x}}",
         ]
-        with pytest.raises(SystemDied, match="give --budget N"):
+        with pytest.raises(SystemDied, match="pass --budget N"):
             system.retrieve("q", 9)
 
 
@@ -517,8 +517,8 @@ def test_a_program_that_is_missing_but_replaced_is_no_reason_to_give_up(tmp_path
 def test_queries_that_fit_no_command_line_fail_alone(tmp_path: Path) -> None:
     system = _system("cmd:echo {query}", tmp_path)
     for query, says in (
-        ("a\0b", "cannot stand in a command line"),
-        ("\ud800", "cannot stand"),
+        ("a\0b", "cannot be passed on a command line"),
+        ("\ud800", "cannot be passed"),
         ("x" * 10**6, "too long"),
     ):
         with pytest.raises(SystemFailed, match=says) as failed:
@@ -851,9 +851,12 @@ def test_a_function_without_extras_answers_by_retrieving(module: Callable[[str],
         ("def f(query): raise KeyError", "KeyError"),
         ("def f(query): raise SystemExit(3)", "SystemExit: 3"),
         ("def f(query): raise TimeoutError('upstream')", "TimeoutError: upstream"),
-        ("def f(query): return 3", "the answer must be a list of results"),
-        ("def f(query): return None", "the answer must be a list of results or an object with one, not null"),
-        ("async def f(query): return []", "the answer must be a list of results or an object with one, not coroutine"),
+        ("def f(query): return 3", "the response must be a list of results"),
+        ("def f(query): return None", "the response must be a list of results or an object with one, not null"),
+        (
+            "async def f(query): return []",
+            "the response must be a list of results or an object with one, not coroutine",
+        ),
         ("def f(query): return [{'id': 'a', 'score': float('nan')}]", "result 1: its score"),
         ("def f(query):\n    yield 'a'\n    raise ValueError('late')", "ValueError: late"),
     ],
@@ -975,7 +978,7 @@ def test_a_run_file_keeps_every_line_and_the_order_of_equal_scores(
         (b"1 Q0 a 1 nan t\n", ":1: the score 'nan' is not a finite number"),
         (b"1 Q0 a 1 high t\n", ":1: the score 'high' is not a finite number"),
         (b"1 Q0 a 1 1 t\n1 Q0 \xff 1 1 t\n", ":2: not UTF-8 (byte 0xff)"),
-        (b"\n\n", ": no results in it"),
+        (b"\n\n", ": no results"),
         (gzip.compress(b"1 Q0 a 1 0.5 t\n", mtime=0)[:-9], ": broken gzip file ("),
     ],
 )

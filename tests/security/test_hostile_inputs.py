@@ -426,5 +426,5 @@ def test_figures_of_a_tuning_that_cannot_be_read_are_said(tmp_path: Path) -> Non
     (tmp_path / "state.jsonl").write_bytes(b"[" * 200_000 + b'\n["a", {"q": 1}]\n')
     assert Memory(tmp_path, "state").known == {"a": {"q": 1.0}}
     os.mkfifo(tmp_path / "pipe.jsonl")
-    with pytest.raises(AssayError, match="remove it"):
+    with pytest.raises(AssayError, match="delete the file"):
         Memory(tmp_path, "pipe")

@@ -1,1 +1,1 @@
-"""Elements, plots and style sheet that reports and web pages share."""
+"""HTML elements, SVG plots and style sheet shared by reports and web pages."""

@@ -1,4 +1,4 @@
-"""The document around a report: everything it needs is in it, and nothing else can run or be fetched."""
+"""Self-contained HTML document with a content security policy that blocks other scripts and all requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from assay.html.elements import Markup, element, join
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A report without the document around it."""
+    """Page content without the document around it."""
 
     title: str
     header: Markup
@@ -22,7 +22,7 @@ class Drawn:
 
 
 def page(drawn: Drawn) -> str:
-    """A report as a document of its own."""
+    """Render page content as a complete document."""
     return document(
         drawn.title,
         element("a", "Skip to the results", href="#results", class_="skip"),
@@ -34,13 +34,13 @@ def page(drawn: Drawn) -> str:
 
 
 def contents(titles: Mapping[str, str]) -> Markup | None:
-    """Links to the sections of these ids, where there are several."""
+    """Render links to the sections, given as id → title; None for fewer than two."""
     links = [element("a", title, href=f"#{name}") for name, title in titles.items()]
     return element("nav", links, aria_label="Sections") if len(links) > 1 else None
 
 
 def document(title: str, *body: Markup | None) -> str:
-    """The document around the body, with its style, its script and the policy that allows no other."""
+    """Wrap a body in a document with its style, its script and the policy that allows no other."""
     style, script = (Markup(files(__package__).joinpath(name).read_text("utf-8")) for name in ("page.css", "page.js"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; img-src data:"

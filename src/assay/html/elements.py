@@ -1,4 +1,4 @@
-"""HTML and SVG built from elements, so that nothing reaches a page unescaped; tables and number formats."""
+"""HTML and SVG elements that escape their content, number formats, and tables."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from typing import Generic, TypeVar
 
 _VOID = frozenset({"meta", "link", "input", "br", "wbr"})
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")  # not allowed in HTML, or not in UTF-8
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")  # invalid in HTML or UTF-8
 
 
 class Markup(str):
-    """Text that is HTML already."""
+    """A string that is already HTML."""
 
     __slots__ = ()
 
@@ -24,17 +24,17 @@ Child = str | int | Iterable[str] | None
 
 
 def text(value: str) -> Markup:
-    """Any text, escaped for content and for quoted attributes alike."""
+    """Escape text for content and quoted attributes."""
     return value if isinstance(value, Markup) else Markup(html.escape(_UNPRINTABLE.sub("\ufffd", value)))
 
 
 def join(children: Iterable[Child]) -> Markup:
-    """Children one after the other: strings are escaped, markup is kept, None is nothing."""
+    """Concatenate children: strings are escaped, markup is not, None is skipped."""
     return Markup("".join(_content(child) for child in children))
 
 
 def element(tag: str, *children: Child, **attributes: str | float | bool | None) -> Markup:
-    """One element. `class_` and `aria_label` become `class` and `aria-label`; None and False leave an attribute out."""
+    """Build an element. `class_` becomes `class`, `aria_label` `aria-label`; None and False omit an attribute."""
     opening = "".join([tag, *(_attribute(name, value) for name, value in attributes.items())])
     if tag in _VOID:
         return Markup(f"<{opening}>")
@@ -58,19 +58,19 @@ def _attribute(name: str, value: str | float | bool | None) -> str:
     return f' {name}="{text(value) if isinstance(value, str) else f"{value:g}"}"'
 
 
-# Numbers, times and long texts as people read them; a number carries its exact value beside it.
+# Formatting of numbers, times and long texts
 
-NOTHING = "–"  # a metric that is null: nothing to measure it by
+NOTHING = "–"  # shown for null
 _MINUS = "−"
 
 
 def known(value: float | int | None) -> float | None:
-    """The value if it is a finite number."""
+    """Return the value as a float if it is finite, else None."""
     return float(value) if value is not None and math.isfinite(value) else None
 
 
 def decimal(value: float | None, places: int = 3) -> str:
-    """`0.412`, `1,204`; a dash for nothing. From 100 on decimals say nothing."""
+    """Format a number: `0.412`, `1,204`, a dash for null. No decimals from 100 on."""
     number = known(value)
     if number is None:
         return NOTHING
@@ -79,19 +79,19 @@ def decimal(value: float | None, places: int = 3) -> str:
 
 
 def whole(value: float | None) -> str:
-    """A count or a rank: `1,204`."""
+    """Format a count or rank: `1,204`."""
     return decimal(value, 0)
 
 
 def signed(value: float | None, places: int = 3) -> str:
-    """A difference with its sign: `+0.030`, `−0.010`, `0.000`."""
+    """Format a difference with its sign: `+0.030`, `−0.010`, `0.000`."""
     number = known(value)
-    written = decimal(number, places)
-    return f"+{written}" if number is not None and number > 0 and written.strip("0.,") else written
+    formatted = decimal(number, places)
+    return f"+{formatted}" if number is not None and number > 0 and formatted.strip("0.,") else formatted
 
 
 def probability(value: float | None) -> str:
-    """A p value: never zero, as no test can say that."""
+    """Format a p value; below 0.001 as `< 0.001`, as a test cannot yield zero."""
     number = known(value)
     if number is None:
         return NOTHING
@@ -99,7 +99,7 @@ def probability(value: float | None) -> str:
 
 
 def milliseconds(value: float | None) -> str:
-    """`3.1 ms`, `240 ms`, `1.20 s`."""
+    """Format a duration in ms: `3.1 ms`, `240 ms`, `1.20 s`."""
     number = known(value)
     if number is None:
         return NOTHING
@@ -109,44 +109,44 @@ def milliseconds(value: float | None) -> str:
 
 
 def exact(value: float | int | None, shown: str) -> Markup:
-    """The shown text carrying the exact value, for scripts and for sorting."""
+    """Render text with its exact value as an attribute, for scripts and sorting."""
     number = known(value)
     return element("data", shown, value="" if number is None else repr(value))
 
 
 def moment(created: str) -> Markup:
-    """A time stamp as people write it, in UTC; as given when it is not ISO 8601."""
+    """Render an ISO 8601 time stamp in UTC; other text unchanged."""
     try:
-        when = datetime.fromisoformat(created)
+        time = datetime.fromisoformat(created)
     except ValueError:
         return element("span", created)
-    if when.tzinfo is not None:
-        when = when.astimezone(UTC)
-    shown = f"{when.day} {when:%B %Y, %H:%M}{' UTC' if when.tzinfo else ''}"
+    if time.tzinfo is not None:
+        time = time.astimezone(UTC)
+    shown = f"{time.day} {time:%B %Y, %H:%M}{' UTC' if time.tzinfo else ''}"
     return element("time", shown, datetime=created)
 
 
 def shortened(words: str, most: int) -> str:
-    """Long text without its end."""
+    """Truncate text to at most `most` characters, ending in an ellipsis."""
     return words if len(words) <= most else words[: most - 1].rstrip() + "…"
 
 
-# Tables whose columns are data, and the filter that goes with a long one.
+# Tables and their filters
 
 Row = TypeVar("Row")
 
 _MOST_ROWS = 1000
-_MOST_BYTES = 1_500_000  # of the rows of one table: the page stays under 5 MB whatever the texts are
+_MOST_BYTES = 1_500_000  # rows of one table; keeps a page under 5 MB
 
 
 @dataclass(frozen=True)
 class Column(Generic[Row]):
-    """A heading and what a row shows under it; `class_` is number, wide or minor (left out on a phone)."""
+    """A heading and its cell renderer; `class_` is number, wide or minor (hidden on a phone)."""
 
     title: str
     cell: Callable[[Row], Child]
     class_: str = ""
-    about: str = ""  # a word of explanation on the heading
+    about: str = ""  # tooltip of the heading
 
 
 def number_column(
@@ -156,33 +156,38 @@ def number_column(
     written: Callable[[float | None], str] = decimal,
     minor: bool = False,
 ) -> Column[Row]:
-    """A column of numbers."""
+    """Build a column of numbers."""
     return Column(
         title, lambda row: exact(value(row), written(value(row))), "number minor" if minor else "number", about
     )
 
 
 def table(name: str, columns: Sequence[Column[Row]], rows: Iterable[Row], note: Child = None) -> Markup:
-    """A table in a frame of its own that scrolls sideways when it must; the first column heads each row."""
+    """Render a horizontally scrolling table; the first column is the row header."""
     body = [table_row(columns, row) for row in rows]
     return framed_table(name, columns, body, note)
 
 
 def framed_table(name: str, columns: Sequence[Column[Row]], body: Sequence[Markup], note: Child = None) -> Markup:
-    """The table around rows that are markup already."""
-    heads = [element("th", c.title, scope="col", class_=c.class_ or None, title=c.about or None) for c in columns]
-    content = element("table", element("caption", name), element("thead", element("tr", heads)), element("tbody", body))
-    under = element("p", note, class_="note") if note else None
-    return join([element("div", content, class_="frame", role="region", aria_label=name, tabindex="0"), under])
+    """Render a table around rendered rows."""
+    headings = [
+        element("th", column.title, scope="col", class_=column.class_ or None, title=column.about or None)
+        for column in columns
+    ]
+    content = element(
+        "table", element("caption", name), element("thead", element("tr", headings)), element("tbody", body)
+    )
+    footnote = element("p", note, class_="note") if note else None
+    return join([element("div", content, class_="frame", role="region", aria_label=name, tabindex="0"), footnote])
 
 
 def table_row(columns: Sequence[Column[Row]], row: Row, **attributes: str | None) -> Markup:
-    """One row; the attributes are what a filter looks at."""
-    head, *rest = columns
+    """Render a row; filters read the attributes."""
+    head, *others = columns
     return element(
         "tr",
         element("th", head.cell(row), scope="row", class_=head.class_ or None),
-        [element("td", column.cell(row), class_=column.class_ or None) for column in rest],
+        [element("td", column.cell(row), class_=column.class_ or None) for column in others],
         **attributes,
     )
 
@@ -190,38 +195,41 @@ def table_row(columns: Sequence[Column[Row]], row: Row, **attributes: str | None
 def bounded_rows(
     columns: Sequence[Column[Row]], rows: Sequence[Row], attributes: Callable[[Row], dict[str, str | None]]
 ) -> tuple[list[Markup], str | None]:
-    """As many rows as a page can hold, and the note that says how many were left out."""
-    out: list[Markup] = []
+    """Render as many rows as a page can hold; return them and a note on how many were left out."""
+    rendered: list[Markup] = []
     size = 0
     for row in rows[:_MOST_ROWS]:
-        written = table_row(columns, row, **attributes(row))
-        size += len(written.encode())
+        markup = table_row(columns, row, **attributes(row))
+        size += len(markup.encode())
         if size > _MOST_BYTES:
             break
-        out.append(written)
-    if len(out) == len(rows):
-        return out, None
+        rendered.append(markup)
+    if len(rendered) == len(rows):
+        return rendered, None
     return (
-        out,
-        f"The first {len(out):,} of {len(rows):,} are shown, in this order of attention; the JSON of the run has all.",
+        rendered,
+        f"The first {len(rendered):,} of {len(rows):,} are shown, in this order; the JSON of the run has all.",
     )
 
 
 def meter(value: float | None, top: float = 1.0) -> Markup:
-    """A number over a small bar of its size; without the bar where it does not fit the scale."""
+    """Render a number over a small bar; no bar if it is outside 0…top."""
     number = known(value)
-    drawn = number is not None and 0 <= number <= top
-    bar = element("span", class_="meter", style=f"--share:{(number or 0) / top:.1%}") if drawn else None
+    has_bar = number is not None and 0 <= number <= top
+    bar = element("span", class_="meter", style=f"--share:{(number or 0) / top:.1%}") if has_bar else None
     return join([exact(value, decimal(value)), bar])
 
 
 def within(values: Iterable[float | None]) -> float:
-    """The end of the scale for values that are drawn side by side: 1, or the largest if it is more."""
+    """Return the end of a shared scale: 1, or the largest value if greater."""
     return max([1.0, *(abs(number) for value in values if (number := known(value)) is not None)])
 
 
 def filters(choices: dict[str, list[str]], only: dict[str, str], total: int) -> Markup:
-    """The controls over a table: a search, a choice per attribute, a box per attribute that says yes. Shown by the script."""
+    """Render the controls of a table: search, a choice per attribute, a checkbox per flag.
+
+    Hidden until the script shows them.
+    """
     return element(
         "form",
         element("label", "Search ", element("input", type="search", autocomplete="off")),

@@ -1,5 +1,5 @@
 "use strict";
-// Sorts and filters the tables marked sortable. Without it the page says the same.
+// Sorts and filters tables marked sortable; the page is complete without it.
 
 const order = (row, column) => {
   const cell = row.cells[column], number = cell.querySelector("data");
@@ -7,7 +7,7 @@ const order = (row, column) => {
   return cell.textContent.trim().toLowerCase();
 };
 
-// What has no value comes last, whichever way the rest goes.
+// Rows without a value sort last in both directions.
 const compare = (a, b, sign) => {
   if (a === null || b === null) return (a === null) - (b === null);
   return sign * (typeof a === "number" ? a - b : a.localeCompare(b));
@@ -24,13 +24,13 @@ function sort(table, head) {
 
 function filter(form, rows) {
   const words = form.querySelector("[type=search]").value.toLowerCase().split(/\s+/).filter(Boolean);
-  const wanted = [...form.querySelectorAll("[name]")]
+  const conditions = [...form.querySelectorAll("[name]")]
     .map(control => [control.name, control.type === "checkbox" && !control.checked ? "" : control.value])
     .filter(([, value]) => value !== "");
   let shown = 0;
   for (const row of rows) {
     const text = row.textContent.toLowerCase();
-    row.hidden = !(words.every(word => text.includes(word)) && wanted.every(([name, value]) => row.dataset[name] === value));
+    row.hidden = !(words.every(word => text.includes(word)) && conditions.every(([name, value]) => row.dataset[name] === value));
     shown += !row.hidden;
   }
   form.querySelector("output").value = `${shown.toLocaleString("en")} of ${rows.length.toLocaleString("en")}`;

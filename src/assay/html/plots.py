@@ -1,4 +1,4 @@
-"""Plots as inline SVG: scales, axes, one width, a tooltip on every mark."""
+"""SVG plot primitives: scales, ticks, labels, axes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from assay.html.elements import Child, Markup, element, join
 
-_SAME = 1e-9  # values nearer than this are one value
+_SAME = 1e-9  # values closer than this are equal
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Maps low…high to start…end (in pixels), evenly or by powers of ten; values outside land on the ends."""
+    """Linear or logarithmic map from low…high to start…end (pixels); values outside are clamped."""
 
     low: float
     high: float
@@ -22,18 +22,18 @@ class Scale:
     logarithmic: bool = False
 
     def __call__(self, value: float) -> float:
-        low, high, at = self.low, self.high, min(max(value, self.low), self.high)
+        low, high, clamped = self.low, self.high, min(max(value, self.low), self.high)
         if self.logarithmic:
-            low, high, at = math.log(low), math.log(high), math.log(at)
-        share = (at - low) / (high - low) if high > low else 0.5
+            low, high, clamped = math.log(low), math.log(high), math.log(clamped)
+        share = (clamped - low) / (high - low) if high > low else 0.5
         return round(self.start + share * (self.end - self.start), 1)
 
 
-def round_ticks(low: float, high: float, wanted: int = 5, whole: bool = False) -> list[float]:
-    """About `wanted` round numbers from at or below `low` to at or above `high`; `whole` for counts."""
+def round_ticks(low: float, high: float, count: int = 5, whole: bool = False) -> list[float]:
+    """Return about `count` round numbers that span low…high; `whole` for counts."""
     if high - low < _SAME:
         high = low + 1.0
-    step = _round_step((high - low) / max(1, wanted))
+    step = _round_step((high - low) / max(1, count))
     if whole:
         step = max(1.0, step)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
@@ -41,16 +41,16 @@ def round_ticks(low: float, high: float, wanted: int = 5, whole: bool = False) -
 
 
 def power_ticks(low: float, high: float) -> list[float]:
-    """1, 2 and 5 times the powers of ten from at or below `low` to at or above `high`; both above 0."""
+    """Return 1, 2 and 5 times powers of ten that span low…high, both above 0."""
     powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 2)
-    every = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
-    below = max(tick for tick in every if tick <= low)
-    above = min(tick for tick in every if tick >= high and tick > below)
-    return [tick for tick in every if below <= tick <= above]
+    ticks = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
+    below = max(tick for tick in ticks if tick <= low)
+    above = min(tick for tick in ticks if tick >= high and tick > below)
+    return [tick for tick in ticks if below <= tick <= above]
 
 
 def tick_text(value: float) -> str:
-    """A tick without needless zeros: `0.2`, `1`, `1,500`, `−0.05`."""
+    """Format a tick without trailing zeros: `0.2`, `1`, `1,500`, `−0.05`."""
     return f"{value:,.10f}".rstrip("0").rstrip(".").replace("-", "−")
 
 
@@ -59,36 +59,38 @@ def _round_step(rough: float) -> float:
     return next(power * digit for digit in (1, 2, 5, 10) if power * digit >= rough * (1 - 1e-9))
 
 
-# What every plot is drawn with: the picture itself, labels, axes. Colours come from the page's style sheet.
+# Drawing primitives; colours come from the page's style sheet
 
 WIDTH = 360  # a phone's width and a third of a desktop page, so text keeps its size on both
-CHARACTER = 6.2  # mean width of a character at the 11 px of labels
+CHARACTER = 6.2  # px, mean character width at the labels' 11 px
 
 
 def svg(height: float, name: str, *marks: Child, width: float = WIDTH) -> Markup:
+    """Build an SVG image with an accessible name."""
     return element("svg", *marks, viewBox=f"0 0 {width:g} {height:g}", role="img", aria_label=name)
 
 
 def label(words: str, x: float, y: float, anchor: str = "start", class_: str = "label") -> Markup:
+    """Build a text label at (x, y)."""
     return element("text", words, x=round(x, 1), y=round(y, 1), text_anchor=anchor, class_=class_)
 
 
 def x_axis(scale: Scale, ticks: Sequence[float], base: float, title: str, width: float = WIDTH) -> Markup:
-    """The base line, the ticks that have room for their numbers, and what the axis is."""
-    out = [element("line", x1=scale.start, x2=scale.end, y1=base, y2=base, class_="axis")]
-    taken = float("-inf")
+    """Draw the base line, the ticks that have room for their numbers, and the title."""
+    marks = [element("line", x1=scale.start, x2=scale.end, y1=base, y2=base, class_="axis")]
+    occupied_until = float("-inf")
     for tick in ticks:
-        at, half = scale(tick), len(tick_text(tick)) * CHARACTER / 2
-        middle = min(at, width - half)
-        if middle - half >= taken + 4:
-            taken = middle + half
-            out.append(element("line", x1=at, x2=at, y1=base, y2=base + 4, class_="axis"))
-            out.append(label(tick_text(tick), middle, base + 15, "middle"))
-    return join([*out, label(title, (scale.start + scale.end) / 2, base + 31, "middle")])
+        position, half_width = scale(tick), len(tick_text(tick)) * CHARACTER / 2
+        middle = min(position, width - half_width)
+        if middle - half_width >= occupied_until + 4:
+            occupied_until = middle + half_width
+            marks.append(element("line", x1=position, x2=position, y1=base, y2=base + 4, class_="axis"))
+            marks.append(label(tick_text(tick), middle, base + 15, "middle"))
+    return join([*marks, label(title, (scale.start + scale.end) / 2, base + 31, "middle")])
 
 
 def y_axis(scale: Scale, ticks: Sequence[float], left: float, right: float, title: str) -> Markup:
-    """A thin line and a number per tick; what the axis is stands above it."""
+    """Draw a grid line and a number per tick, with the title above."""
     lines = [element("line", x1=left, x2=right, y1=scale(tick), y2=scale(tick), class_="grid") for tick in ticks]
     numbers = [label(tick_text(tick), left - 6, scale(tick) + 4, "end") for tick in ticks]
     return join([*lines, *numbers, label(title, 4, 12)])

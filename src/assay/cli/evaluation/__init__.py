@@ -1,4 +1,4 @@
-"""`assay eval`: the commands of the measuring half, imported when they run."""
+"""`assay eval`: the evaluation commands, imported when they run."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ import click
 from assay.cli.lazy import LazyGroup
 
 COMMANDS = {
-    "run": ("assay.cli.evaluation.run", "Ask a system every query of a golden set and say how well it did."),
-    "sweep": ("assay.cli.evaluation.sweep", "Try many configurations on a golden set and say which to take."),
-    "tune": ("assay.cli.evaluation.tune", "Adapt the ranking's numbers to a golden set, if that is more than chance."),
-    "list": ("assay.cli.evaluation.run", "The runs there are."),
-    "show": ("assay.cli.evaluation.report", "A stored run again: other measures, another matcher, single queries."),
-    "compare": ("assay.cli.evaluation.compare", "What changed from one run to another, and whether it is more than chance."),
-    "gate": ("assay.cli.evaluation.gate", "May this run go out? For CI: exit code 0 yes, 1 no, 2 could not tell."),
+    "run": ("assay.cli.evaluation.run", "Run a golden set against a system and report the metrics."),
+    "sweep": ("assay.cli.evaluation.sweep", "Compare many configurations on a golden set and recommend one."),
+    "tune": ("assay.cli.evaluation.tune", "Tune ranking parameters on a golden set, if the gain is significant."),
+    "list": ("assay.cli.evaluation.run", "List the stored runs."),
+    "show": ("assay.cli.evaluation.report", "Show a stored run, with other measures, another matcher, or one query."),
+    "compare": ("assay.cli.evaluation.compare", "Compare two runs, with significance tests."),
+    "gate": ("assay.cli.evaluation.gate", "Pass or fail a run in CI: exit code 0 pass, 1 fail, 2 could not tell."),
     "baseline": ("assay.cli.evaluation.gate", "Write or show the baseline that a gate compares with."),
-    "threshold": ("assay.cli.evaluation.gate", "At which confidence assay ask should refuse, by a golden set."),
-    "diagnose": ("assay.cli.evaluation.compare", "Where each missed expectation was lost."),
+    "threshold": ("assay.cli.evaluation.gate", "Choose the confidence below which assay ask refuses, on a golden set."),
+    "diagnose": ("assay.cli.evaluation.compare", "Show at which stage missed expectations were lost."),
     "experiment": ("assay.cli.evaluation.report", "Log a hypothesis, and its outcome from two runs."),
-    "report": ("assay.cli.evaluation.report", "A run, or two, as one HTML page that opens offline."),
-    "verify": ("assay.cli.evaluation.golden", "Does everything a golden set expects exist?"),
-    "create": ("assay.cli.evaluation.golden", "Add a query to a golden set, with search in view."),
+    "report": ("assay.cli.evaluation.report", "Render a run, or a comparison of two, as one HTML page."),
+    "verify": ("assay.cli.evaluation.golden", "Check that everything a golden set expects exists."),
+    "create": ("assay.cli.evaluation.golden", "Add a query to a golden set, picking from search results."),
     "convert": ("assay.cli.evaluation.golden", "Write a golden set in another format."),
-    "mine": ("assay.cli.evaluation.mine", "Make a golden set of what a repository already holds."),
+    "mine": ("assay.cli.evaluation.mine", "Build a golden set from history, doc comments or documents."),
 }  # fmt: skip
 
 
 @click.group("eval", cls=LazyGroup, commands_table=COMMANDS)
 def eval_command() -> None:
-    """Measure a retriever, ours or yours: golden sets, runs, comparisons, gates.
+    """Evaluate a retriever, assay or any other: golden sets, runs, comparisons, gates.
 
-    Needs no index and none of our engine: a system is a command, an HTTP endpoint, a Python function or a TREC run file.
+    Needs no index: a system is assay, a command, an HTTP endpoint, a Python function or a TREC run file.
     """

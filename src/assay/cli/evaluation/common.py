@@ -1,4 +1,4 @@
-"""What several eval commands share: where runs are kept, naming measures, printing tables."""
+"""Shared by the eval commands: options, the run store, parsing of measures, text tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def root_option(function: F) -> F:
         "--root",
         type=click.Path(path_type=Path),
         metavar="DIR",
-        help="The repository. Default: the one around the current folder.",
+        help="The repository. Default: the one that contains the current folder.",
     )(function)
 
 
@@ -32,7 +32,7 @@ def runs_option(function: F) -> F:
         "runs_file",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE",
-        help="Where runs are kept. Default: .assay/runs.db at the root.",
+        help="The run store. Default: .assay/runs.db at the root.",
     )(function)
 
 
@@ -49,7 +49,7 @@ def system_option(function: F) -> F:
         metavar="SPEC",
         default="assay",
         show_default=True,
-        help="Whom to ask: assay, 'cmd:… {query}', http:URL, python:module:function, trec:FILE.",
+        help="The system under test: assay, 'cmd:… {query}', http:URL, python:module:function, trec:FILE.",
     )(function)
 
 
@@ -59,7 +59,7 @@ def timeout_option(function: F) -> F:
         type=click.FloatRange(min=0, min_open=True),
         default=60.0,
         show_default=True,
-        help="Seconds for one query.",
+        help="Seconds per query.",
     )(function)
 
 
@@ -68,7 +68,7 @@ def corpus_option(function: F) -> F:
         "--corpus",
         type=click.Path(path_type=Path, exists=True, file_okay=False),
         metavar="DIR",
-        help="A folder with one repository in each sub-folder, for golden sets over several.",
+        help="A folder with one repository per sub-folder, for golden sets over several repositories.",
     )(function)
 
 
@@ -79,64 +79,71 @@ def measures_option(function: F) -> F:
         "measures",
         multiple=True,
         metavar="NAME",
-        help="A measure such as nDCG@10, P(rel=2)@5, AP; may be given several times. Default: the usual ones.",
+        help="A measure such as nDCG@10, P(rel=2)@5, AP; may be repeated. Default: the standard ones.",
     )(function)
 
 
 def parsed(names: Sequence[str]) -> list[Measure] | None:
-    """The measures asked for; None when none was."""
+    """Parse the measures; None if there are none."""
     return [parse(name) for text in names for name in _split(text)] or None
 
 
 def _split(text: str) -> list[str]:
-    """Several measures in one, separated by commas or spaces outside brackets."""
+    """Split measures at commas and spaces outside brackets."""
     parts, depth = [""], 0
-    for sign in text:
-        depth += (sign == "(") - (sign == ")")
-        if sign in ", " and depth == 0:
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        if character in ", " and depth == 0:
             parts.append("")
         else:
-            parts[-1] += sign
+            parts[-1] += character
     return [part for part in parts if part]
 
 
 @contextmanager
 def run_store(root: Path | None, runs_file: Path | None, write: bool = False) -> Iterator[RunStore]:
+    """Open the run store of a root, or the given file."""
     with RunStore.open(runs_path(root, runs_file), write) as store:
         yield store
 
 
 def runs_path(root: Path | None, runs_file: Path | None) -> Path:
+    """Return the path of the run store."""
     return runs_file or find_root(root) / FOLDER / "runs.db"
 
 
 def kept_at(root: Path | None, runs_file: Path | None, *parts: str) -> Path:
-    """The folder of these names beside the run file; in `.assay` no part of the way may be a link or another user's."""
+    """Return a folder beside the run store; in `.assay`, no part may be a link or another user's."""
     return place_in(find_root(root) / FOLDER, *parts) if runs_file is None else runs_file.parent.joinpath(*parts)
 
 
 def figure(value: float | None, signed: bool = False) -> str:
+    """Format a metric, or a dash for None."""
     if value is None:
         return "–"
     return f"{value:+.4f}" if signed else f"{value:.4f}"
 
 
 def columns(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
-    """A table in plain text: the first column to the left, numbers to the right."""
+    """Format a plain-text table: the first column left-aligned, numeric columns right-aligned."""
     cells = [[str(cell) for cell in row] for row in (head, *rows)]
-    widths = [max(len(row[at]) for row in cells) for at in range(len(head))]
-    right = [at > 0 and all(_numeric(row[at]) for row in cells[1:]) for at in range(len(head))]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(head))]
+    right_aligned = [column > 0 and all(_is_numeric(row[column]) for row in cells[1:]) for column in range(len(head))]
     return [
-        "  ".join(c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right, strict=True)).rstrip()
+        "  ".join(
+            cell.rjust(width) if align_right else cell.ljust(width)
+            for cell, width, align_right in zip(row, widths, right_aligned, strict=True)
+        ).rstrip()
         for row in cells
     ]
 
 
-def _numeric(cell: str) -> bool:
+def _is_numeric(cell: str) -> bool:
     return cell.strip("+-−%.…/–= 0123456789") == ""
 
 
 def shortened(text: str, limit: int) -> str:
+    """Collapse whitespace and truncate to `limit` characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 

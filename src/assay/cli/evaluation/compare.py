@@ -1,4 +1,4 @@
-"""`assay eval compare`."""
+"""`assay eval compare` and `assay eval diagnose`."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ from assay.evaluate.runs import RunInfo
 from assay.evaluate.scores import read_baseline
 from assay.evaluate.verify import Inventory, report
 
-_SHOWN = 10  # changed queries of a kind printed without --verbose
-_REPORTED = 10_000  # queries up to which report.md is written
+_SHOWN = 10  # changed queries per kind printed without --verbose
+_REPORTED = 10_000  # maximum number of queries for report.md
 
 
 @click.command("compare")
@@ -53,13 +53,13 @@ _REPORTED = 10_000  # queries up to which report.md is written
     help="Refuse runs of different chunkers instead of matching by document and span.",
 )
 @click.option(
-    "--force", is_flag=True, help="Compare what two different golden sets or settings share; the report says so."
+    "--force", is_flag=True, help="Compare what two different golden sets or settings share; the report notes it."
 )
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Where to write the report. Default: .assay/runs/B/report.md.",
+    help="The report file. Default: .assay/runs/B/report.md.",
 )
 @click.option("--verbose", "-v", is_flag=True, help="List every query that changed.")
 @measures_option
@@ -79,15 +79,15 @@ def compare_command(
     runs_file: Path | None,
     form: str,
 ) -> None:
-    """What changed from run A to run B, and whether it is more than chance. Default: the last two runs.
+    """Compare run A with run B, with significance tests. Default: the last two runs.
 
-    With --baseline FILE, the one RUN named (default: the last) is compared with that file.
+    With --baseline FILE, the one run named (default: the last) is compared with that file.
     """
     chosen = parsed(measures)
     with run_store(root, runs_file) as store:
         if baseline is not None:
             if b is not None:
-                raise AssayError("--baseline takes the place of run A: name one run only")
+                raise AssayError("--baseline replaces run A: name only one run")
             run_b = store.find(a or "latest")
             comparison = compare_with_baseline(store, read_baseline(baseline), run_b, chosen, force)
         else:
@@ -96,33 +96,34 @@ def compare_command(
         texts = {}
         if len(comparison.queries) <= _REPORTED:
             texts = {query.id: query.text for query in store.golden(run_b).queries}
-    wanted = len(comparison.queries) <= _REPORTED or output is not None
-    full = comparison_json(comparison, texts or None) if wanted or form == "json" else {}
-    written = None
-    if wanted:
+    with_report = len(comparison.queries) <= _REPORTED or output is not None
+    full = comparison_json(comparison, texts or None) if with_report or form == "json" else {}
+    report_path = None
+    if with_report:
         path = output or kept_at(root, runs_file, "runs", run_b.run_id) / "report.md"
-        written = _write(full, path, output is not None)
+        report_path = _write(full, path, output is not None)
     if form == "json":
         print_json(full)
         return
     print_comparison(comparison, verbose)
-    if written:
-        echo(f"\nsaved: {written}")
+    if report_path:
+        echo(f"\nsaved: {report_path}")
 
 
-def _write(full: dict[str, Any], path: Path, asked: bool) -> Path | None:
-    """Writes the report. Where nobody asked for it, a place that cannot be written to is no reason to fail."""
+def _write(full: dict[str, Any], path: Path, required: bool) -> Path | None:
+    """Write the report and return its path; None if an unrequested report cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(report(full), "utf-8")
     except OSError as error:
-        if asked:
+        if required:
             raise AssayError(f"{path}: cannot be written ({error.strerror or error})") from None
         return None
     return path
 
 
 def print_comparison(comparison: Comparison, verbose: bool) -> None:
+    """Print metrics with tests, and the changed queries."""
     echo_warnings(comparison.warnings)
     echo(f"{comparison.a.run_id} → {comparison.b.run_id}, {len(comparison.queries):,} queries")
     for cause in causes(comparison.a.config, comparison.b.config):
@@ -130,12 +131,12 @@ def print_comparison(comparison: Comparison, verbose: bool) -> None:
     echo("")
     rows = []
     for name, pair in comparison.statistics.items():
-        told = statistics_json(pair, comparison.adjusted[name])
+        row = statistics_json(pair, comparison.adjusted[name])
         mark = {True: "better", False: "worse", None: ""}[better(name, pair.delta)]
-        verdict = mark if mark and told["p_holm"] < 0.05 else (f"{mark}?" if mark else "same")
+        verdict = mark if mark and row["p_holm"] < 0.05 else (f"{mark}?" if mark else "same")
         rows.append([
-            name, figure(told["a"]), figure(told["b"]), figure(told["delta"], True), f"{figure(told['low'], True)} … {figure(told['high'], True)}",
-            figure(told["p_holm"]), figure(told["effect"]), f"{pair.wins}/{pair.losses}/{pair.ties}", figure(told["detectable"]), verdict,
+            name, figure(row["a"]), figure(row["b"]), figure(row["delta"], True), f"{figure(row['low'], True)} … {figure(row['high'], True)}",
+            figure(row["p_holm"]), figure(row["effect"]), f"{pair.wins}/{pair.losses}/{pair.ties}", figure(row["detectable"]), verdict,
         ])  # fmt: skip
     for line in columns(["metric", "a", "b", "Δ", "95 % interval", "p (Holm)", "d", "+/-/=", "detectable", ""], rows):
         echo(line)
@@ -151,7 +152,7 @@ def print_comparison(comparison: Comparison, verbose: bool) -> None:
             echo(f"  {kind:10} … and {len(numbers) - _SHOWN:,} more; --verbose lists them")
 
 
-# `assay eval diagnose`.
+# assay eval diagnose
 
 _SHOWN_DIAGNOSES = 30
 
@@ -171,10 +172,10 @@ _SHOWN_DIAGNOSES = 30
 def diagnose_command(
     run: str, corpus: Path | None, verbose: bool, root: Path | None, runs_file: Path | None, form: str
 ) -> None:
-    """Where each missed expectation of RUN (default: the last) was lost: the stage, aggregated, so that it is clear where to work next.
+    """Show at which stage each missed expectation of RUN (default: the last) was lost, with totals per stage.
 
-    Stages come from the trace a system returns; without one only "ranked low" (see --depth of eval run), "not returned" and "empty
-    result" can be told.
+    Stages come from the trace that a system returns. Without one, only "ranked low" (see --depth of eval run), "not
+    returned" and "empty result" can be distinguished.
     """
     with run_store(root, runs_file) as store:
         info = store.find(run)
@@ -182,40 +183,41 @@ def diagnose_command(
         responses = store.responses(info.run_id, len(golden.queries))
     exists = _existence(info, find_root(root), corpus)
     lost = diagnose(golden.queries, responses, matcher(info.matching), info.level, info.k, exists)
-    told = diagnosis_json(lost, len(golden.queries))
+    report_json = diagnosis_json(lost, len(golden.queries))
     if form == "json":
-        print_json({"run_id": info.run_id, **told})
+        print_json({"run_id": info.run_id, **report_json})
         return
     expected = sum(len(query.at(info.level)) for query in golden.queries)
     echo(f"run {info.run_id}: {len(lost)} of {expected} expectations missed in the first {info.k}\n")
     for line in columns(
-        ["lost at", "missed", "share"], [[s, n, f"{n / max(len(lost), 1):.0%}"] for s, n in told["stages"].items()]
+        ["lost at", "missed", "share"],
+        [[stage, count, f"{count / max(len(lost), 1):.0%}"] for stage, count in report_json["stages"].items()],
     ):
         echo(line)
     echo("")
-    for one in lost[: None if verbose else _SHOWN_DIAGNOSES]:
-        echo(f"  {one.query}: {one.expected}: {one.stage} ({one.detail})")
+    for loss in lost[: None if verbose else _SHOWN_DIAGNOSES]:
+        echo(f"  {loss.query}: {loss.expected}: {loss.stage} ({loss.detail})")
     if len(lost) > _SHOWN_DIAGNOSES and not verbose:
         echo(f"  … and {len(lost) - _SHOWN_DIAGNOSES} more; --verbose lists them")
 
 
 def _existence(info: RunInfo, root: Path, corpus: Path | None) -> Exists:
-    """For our own system the index says whether an expectation exists at all; of others nobody knows."""
+    """Return a lookup of whether an expectation exists: by the index for assay, None for other systems."""
     if not info.system.startswith("assay"):
         return lambda expected, repository: None
     from assay.errors import AssayError
     from assay.evaluate.systems.assay import Assay
 
     system = Assay(root, corpus)
-    known: dict[str, Inventory | None] = {}
+    inventories: dict[str, Inventory | None] = {}
 
     def exists(expected: Expected, repository: str) -> bool | None:
-        if repository not in known:
+        if repository not in inventories:
             try:
-                known[repository] = system.inventory(repository)
+                inventories[repository] = system.inventory(repository)
             except AssayError:
-                known[repository] = None
-        inventory = known[repository]
+                inventories[repository] = None
+        inventory = inventories[repository]
         if inventory is None or expected.level not in inventory.levels:
             return None
         return inventory.has(expected, MATCHERS["strict"])

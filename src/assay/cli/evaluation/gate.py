@@ -1,4 +1,4 @@
-"""`assay eval gate`."""
+"""`assay eval baseline`, `assay eval gate` and `assay eval threshold`."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def _file_option(function: click.decorators.FC) -> click.decorators.FC:
         "path",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE",
-        help=f"Default: {DEFAULT_FILE} at the root.",
+        help=f"The baseline file. Default: {DEFAULT_FILE} at the root.",
     )(function)
 
 
 @click.group("baseline")
 def baseline_command() -> None:
-    """The baseline that a gate compares with: a file of figures per query, to be committed with the code."""
+    """Manage the baseline of a gate: a file of per-query figures, to be committed with the code."""
 
 
 @baseline_command.command("set")
@@ -78,15 +78,15 @@ def set_(run: str, path: Path | None, root: Path | None, runs_file: Path | None,
         info = store.find(run)
         if info.status != "complete":
             raise AssayError(
-                f"run {info.run_id} is {info.status}; a baseline must be complete. Go on with: assay eval run --resume {info.run_id}"
+                f"run {info.run_id} is {info.status}; a baseline must be complete. Resume with: assay eval run --resume {info.run_id}"
             )
         scores = of_run(store, info)
-    where = path or file_of(find_root(root), DEFAULT_FILE)
-    write_baseline(scores, where)
+    baseline_path = path or file_of(find_root(root), DEFAULT_FILE)
+    write_baseline(scores, baseline_path)
     if form == "json":
-        print_json({"run_id": scores.run_id, "file": str(where)})
+        print_json({"run_id": scores.run_id, "file": str(baseline_path)})
     else:
-        echo(f"baseline is run {scores.run_id} ({len(scores.queries)} queries): {where}")
+        echo(f"baseline is run {scores.run_id} ({len(scores.queries)} queries): {baseline_path}")
 
 
 @baseline_command.command("show")
@@ -95,22 +95,22 @@ def set_(run: str, path: Path | None, root: Path | None, runs_file: Path | None,
 @format_option
 def show(path: Path | None, root: Path | None, form: str) -> None:
     """Show the baseline."""
-    where = path or file_of(find_root(root), DEFAULT_FILE)
-    scores = read_baseline(where)
+    baseline_path = path or file_of(find_root(root), DEFAULT_FILE)
+    scores = read_baseline(baseline_path)
     if form == "json":
         print_json({
-            "file": str(where), "run_id": scores.run_id, "created": scores.created, "system": scores.system, "matching": scores.matching,
+            "file": str(baseline_path), "run_id": scores.run_id, "created": scores.created, "system": scores.system, "matching": scores.matching,
             "k": scores.k, "golden_hash": scores.golden_hash, "queries": len(scores.queries), "metrics": scores.means,
         })  # fmt: skip
         return
     echo(
-        f"{where}: run {scores.run_id} of {scores.created}, {scores.system}, {len(scores.queries)} queries, matching {scores.matching}\n"
+        f"{baseline_path}: run {scores.run_id} of {scores.created}, {scores.system}, {len(scores.queries)} queries, matching {scores.matching}\n"
     )
     for line in columns(["metric", "value"], [[name, figure(value)] for name, value in scores.means.items()]):
         echo(line)
 
 
-# `assay eval gate`.
+# assay eval gate
 
 
 @click.command("gate")
@@ -120,7 +120,7 @@ def show(path: Path | None, root: Path | None, form: str) -> None:
     "golden_path",
     type=click.Path(path_type=Path),
     metavar="PATH",
-    help="Ask this golden set first, and gate that run: all of it in one command, for hooks and CI.",
+    help="Run this golden set first and gate that run: one command for hooks and CI.",
 )
 @system_option
 @click.option(
@@ -128,7 +128,7 @@ def show(path: Path | None, root: Path | None, form: str) -> None:
     "floors",
     multiple=True,
     metavar="MEASURE=VALUE",
-    help="The least a measure must have, e.g. RR@10=0.7; may be given several times.",
+    help="The minimum of a measure, e.g. RR@10=0.7; may be repeated.",
 )
 @click.option(
     "--baseline",
@@ -140,28 +140,28 @@ def show(path: Path | None, root: Path | None, form: str) -> None:
     "guarded",
     multiple=True,
     metavar="MEASURE",
-    help="Which measures must not fall. Default: P, R, RR and nDCG at k.",
+    help="A measure that must not fall; may be repeated. Default: P, R, RR and nDCG at k.",
 )
 @click.option(
     "--tolerance",
     type=click.FloatRange(0, 1),
     default=0.02,
     show_default=True,
-    help="A fall up to this is accepted even if it is no chance.",
+    help="The loss that is accepted even if significant.",
 )
 @click.option(
     "--alpha",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.05,
     show_default=True,
-    help="How unlikely a fall must be by chance to count as one.",
+    help="The significance level of a loss.",
 )
 @click.option(
     "--max-breaks",
     type=click.IntRange(min=0),
-    help="Queries that may go from the top 3 to nothing. Default: 1, and 1 more per 50 queries.",
+    help="Queries that may drop from the top 3 to no hit. Default: 1, plus 1 per 50 queries.",
 )
-@click.option("--force", is_flag=True, help="Compare although golden set or settings differ.")
+@click.option("--force", is_flag=True, help="Compare even if golden set or settings differ.")
 @click.option(
     "--junit",
     "junit_file",
@@ -170,7 +170,7 @@ def show(path: Path | None, root: Path | None, form: str) -> None:
     help="Write the outcome as JUnit XML.",
 )
 @click.option(
-    "--github", is_flag=True, help="Print annotations and write the step summary. On by itself inside GitHub Actions."
+    "--github", is_flag=True, help="Print annotations and write the step summary. Automatic in GitHub Actions."
 )
 @root_option
 @runs_option
@@ -192,29 +192,33 @@ def gate_command(
     runs_file: Path | None,
     form: str,
 ) -> None:
-    """May RUN (default: the last) go out? Exit code 0 yes, 1 no, 2 could not tell.
+    """Pass or fail RUN (default: the last). Exit code 0 pass, 1 fail, 2 could not tell.
 
-    Two guards against a baseline: a measure fell by more than the tolerance and that is no chance; single queries broke that were answered at
-    the top. Queries tagged `critical` may never break.
+    Against a baseline, it fails on a significant loss above the tolerance, or if too many queries that had a hit in
+    the top 3 lost it. Queries tagged `critical` may never break.
     """
-    demanded = floors_from(floors)
+    minimums = floors_from(floors)
     if run and golden_path:
-        raise AssayError("a RUN has its golden set: leave out --golden, or leave out RUN to ask anew")
-    if baseline is None and not demanded and _baseline_file(None, find_root(root)) is None:
+        raise AssayError("RUN has its own golden set: leave out --golden, or leave out RUN to run it anew")
+    if baseline is None and not minimums and _baseline_file(None, find_root(root)) is None:
         raise AssayError(
-            "nothing to hold the run against: give --min MEASURE=VALUE, or --baseline FILE (make one with `assay eval baseline set`)"
+            "nothing to compare the run with: give --min MEASURE=VALUE, or --baseline FILE (make one with `assay eval baseline set`)"
         )
     with run_store(root, runs_file, write=golden_path is not None) as store:
         info = (
-            _asked(store, golden_path, spec, baseline, find_root(root)) if golden_path else store.find(run or "latest")
+            _new_run(store, golden_path, spec, baseline, find_root(root))
+            if golden_path
+            else store.find(run or "latest")
         )
-        wanted = [parse(name) for name in dict.fromkeys([*map(str, defaults(info.k)), *demanded, *guarded])]
-        scores = of_run(store, info, wanted)
-        names = [str(parse(name)) for name in guarded] or _usual(scores)
+        measures = [parse(name) for name in dict.fromkeys([*map(str, defaults(info.k)), *minimums, *guarded])]
+        scores = of_run(store, info, measures)
+        names = [str(parse(name)) for name in guarded] or _default_measures(scores)
         comparison = _compare(store, info, baseline, find_root(root), names, force)
         critical = store.tagged(info, CRITICAL)
-    checks = gate(scores, Rules(demanded, names, tolerance, alpha, max_breaks), comparison, critical)
-    advice = "" if comparison is None or all(check.passed for check in checks) else _renewal(info.run_id, runs_file)
+    checks = gate(scores, Rules(minimums, names, tolerance, alpha, max_breaks), comparison, critical)
+    advice = (
+        "" if comparison is None or all(check.passed for check in checks) else _renewal_hint(info.run_id, runs_file)
+    )
     if junit_file:
         _write(junit_file, junit(scores, checks))
     if github or os.environ.get("GITHUB_ACTIONS") == "true":
@@ -235,50 +239,50 @@ def gate_command(
     raise click.exceptions.Exit(0 if all(check.passed for check in checks) else 1)  # fmt: skip
 
 
-def _asked(store: RunStore, golden_path: Path, spec: str, baseline: str | None, root: Path) -> RunInfo:
-    """A new run, by the rules of the baseline file where there is one, so that they can be compared."""
+def _new_run(store: RunStore, golden_path: Path, spec: str, baseline: str | None, root: Path) -> RunInfo:
+    """Execute a run with the matcher and k of the baseline file, if any, so that they are comparable."""
     golden = golden_sets.load(golden_path)
     file = _baseline_file(baseline, root)
-    known = read_baseline(file) if file else None
-    matching = matcher_for(golden, known.matching if known else None)
-    plan = Plan(matching, known.k) if known else Plan(matching)
+    scores = read_baseline(file) if file else None
+    matching = matcher_for(golden, scores.matching if scores else None)
+    plan = Plan(matching, scores.k) if scores else Plan(matching)
     return begin(store, golden, plan, open_system(spec, root=root), root).info
 
 
-def _baseline_file(given: str | None, root: Path) -> Path | None:
-    """The file that is meant; None when there is none, or when another run is meant."""
-    usual = root / DEFAULT_FILE
-    if given is None:
-        return usual if usual.exists() else None
-    return Path(given) if given.endswith(".json") or Path(given).exists() else None
+def _baseline_file(baseline: str | None, root: Path) -> Path | None:
+    """Return the baseline file; None if there is none, or if the baseline is another run."""
+    default = root / DEFAULT_FILE
+    if baseline is None:
+        return default if default.exists() else None
+    return Path(baseline) if baseline.endswith(".json") or Path(baseline).exists() else None
 
 
-def _renewal(run: str, runs_file: Path | None) -> str:
-    kept = f" --runs {runs_file}" if runs_file else ""
-    return f"If that is meant, renew the baseline and commit it: assay eval baseline set {run}{kept}"
+def _renewal_hint(run: str, runs_file: Path | None) -> str:
+    runs_argument = f" --runs {runs_file}" if runs_file else ""
+    return f"If this is intended, renew the baseline and commit it: assay eval baseline set {run}{runs_argument}"
 
 
-def _usual(scores: Scores) -> list[str]:
-    """The main measures, as far as this run has anything to measure them by."""
+def _default_measures(scores: Scores) -> list[str]:
+    """Return the main measures that this run can be judged by."""
     names = [str(measure) for measure in main_measures(scores.k)]
     return [name for name in names if scores.means[name] is not None]
 
 
 def _compare(
-    store: RunStore, info: RunInfo, given: str | None, root: Path, names: list[str], force: bool
+    store: RunStore, info: RunInfo, baseline: str | None, root: Path, names: list[str], force: bool
 ) -> Comparison | None:
-    """The run against the baseline given, a file or another run; else against the usual file; None when there is none."""
-    file = _baseline_file(given, root)
-    if file is None and given is None:
+    """Compare the run with the given or default baseline; None if there is none."""
+    file = _baseline_file(baseline, root)
+    if file is None and baseline is None:
         return None
     if not names:
         raise AssayError(
-            "no query of this golden set has ranked expectations: say what to guard, as in --guard refusal_correctness"
+            "no query of this golden set has ranked expectations: name the measures, as in --guard refusal_correctness"
         )
     measures = [parse(name) for name in names]
     if file is not None:
         return compare_with_baseline(store, read_baseline(file), info, measures, force)
-    return compare_runs(store, store.find(given or ""), info, measures, force=force)
+    return compare_runs(store, store.find(baseline or ""), info, measures, force=force)
 
 
 def _write(path: Path, text: str, mode: str = "w") -> None:
@@ -290,7 +294,7 @@ def _write(path: Path, text: str, mode: str = "w") -> None:
         raise AssayError(f"{path}: cannot be written ({error.strerror or error})") from None
 
 
-# `assay eval threshold`.
+# assay eval threshold
 
 
 @click.command("threshold")
@@ -300,7 +304,7 @@ def _write(path: Path, text: str, mode: str = "w") -> None:
     required=True,
     type=click.Path(path_type=Path),
     metavar="PATH",
-    help="The golden set, with questions to refuse among the others.",
+    help="The golden set, with some questions to refuse.",
 )
 @click.option(
     "--system",
@@ -308,46 +312,47 @@ def _write(path: Path, text: str, mode: str = "w") -> None:
     metavar="SPEC",
     default="ask",
     show_default=True,
-    help="Whom to ask: ask, ask:model=URL#NAME, or any system that says its confidence.",
+    help="The system: ask, ask:model=URL#NAME, or any that returns a confidence.",
 )
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     default=60.0,
     show_default=True,
-    help="Seconds for one question.",
+    help="Seconds per question.",
 )
 @root_option
 @format_option
 def threshold_command(golden_path: Path, spec: str, timeout: float, root: Path | None, form: str) -> None:
-    """At which confidence `assay ask` should refuse: what each threshold would have done with a golden set, and the line for assay.toml.
+    """Choose the confidence below which `assay ask` refuses: evaluates all thresholds on a golden set.
 
-    Balanced accuracy is the mean of two shares: of the answerable questions that are answered, and of the others that are refused.
+    Balanced accuracy is the mean of two shares: of the answerable questions that are answered, and of the others that
+    are refused. Prints the line for assay.toml.
     """
-    where = find_root(root)
+    root_path = find_root(root)
     golden = load(golden_path)
-    used = configuration(where).ask.threshold
-    system = open_system(spec, timeout=timeout, root=where)
+    current = configuration(root_path).ask.threshold
+    system = open_system(spec, timeout=timeout, root=root_path)
     try:
-        judged, failed = _asked_thresholds(system, [(query.text, query.refuse, query.id) for query in golden.queries])
+        judged, failed = _confidences(system, [(query.text, query.refuse, query.id) for query in golden.queries])
     finally:
         system.close()
-    kinds = [sum(one.refuse == kind for one in judged) for kind in (False, True)]
-    if not all(kinds):
+    counts = [sum(entry.refuse == kind for entry in judged) for kind in (False, True)]
+    if not all(counts):
         raise AssayError(
-            f"{golden_path}: {counted(kinds[0], 'question')} to answer and {kinds[1]} to refuse came back with a confidence; both kinds are needed"
+            f"{golden_path}: {counted(counts[0], 'question')} to answer and {counts[1]} to refuse got a confidence; both kinds are needed"
         )
-    points, advice = curve(judged), advise(judged, used)
+    points, advice = curve(judged), advise(judged, current)
     if form == "json":
-        print_json(_json(str(golden_path), spec, kinds, points, advice, failed))
+        print_json(_json(str(golden_path), spec, counts, points, advice, failed))
     else:
-        echo(f"{spec} on {golden_path}: {kinds[0]} answerable questions, {kinds[1]} to refuse\n")
+        echo(f"{spec} on {golden_path}: {counts[0]} answerable questions, {counts[1]} to refuse\n")
         _print(points, advice)
-    echo_warnings([f"{counted(failed, 'question')} got no answer with a confidence and are left out"] if failed else [])
+    echo_warnings([f"{counted(failed, 'question')} got no confidence and are left out"] if failed else [])
 
 
-def _asked_thresholds(system: System, questions: list[tuple[str, bool, str]]) -> tuple[list[Judged], int]:
-    """How sure the system is about each question, and how many it could not say that of."""
+def _confidences(system: System, questions: list[tuple[str, bool, str]]) -> tuple[list[Judged], int]:
+    """Return the confidence of each question, and the number without one."""
     bar = Bar()
     bar.start("asking", len(questions))
     judged, failed = [], 0
@@ -369,13 +374,13 @@ def _asked_thresholds(system: System, questions: list[tuple[str, bool, str]]) ->
 
 
 def _json(
-    golden: str, spec: str, kinds: list[int], points: list[Point], advice: Advice, failed: int
+    golden: str, spec: str, counts: list[int], points: list[Point], advice: Advice, failed: int
 ) -> dict[str, object]:
     return {
         "golden": golden,
         "system": spec,
-        "answerable": kinds[0],
-        "to_refuse": kinds[1],
+        "answerable": counts[0],
+        "to_refuse": counts[1],
         "failed": failed,
         "curve": [_point(point) for point in points],
         "used": _point(advice.used),
@@ -395,8 +400,12 @@ def _point(point: Point) -> dict[str, float]:
 def _print(points: list[Point], advice: Advice) -> None:
     head = ["threshold", "answered", "refused", "balanced accuracy", "95 %"]
     rows = [
-        [f"{p.threshold:.2f}", *map(figure, (p.answered, p.refused, p.balanced)), f"{p.low:.2f} … {p.high:.2f}"]
-        for p in points
+        [
+            f"{entry.threshold:.2f}",
+            *map(figure, (entry.answered, entry.refused, entry.balanced)),
+            f"{entry.low:.2f} … {entry.high:.2f}",
+        ]
+        for entry in points
     ]
     for line in columns(head, rows):
         echo(line)

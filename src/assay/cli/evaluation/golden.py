@@ -28,33 +28,31 @@ _RESULTS = 10
     required=True,
     type=click.Path(path_type=Path),
     metavar="PATH",
-    help="The golden set to add to; made if it does not exist.",
+    help="The golden set to add to; created if missing.",
 )
 @click.option(
     "--set-format",
     type=click.Choice(list(FORMATS)),
-    help="The format of a new set. Default: by the path and what is expected.",
+    help="The format of a new set. Default: by path and expected items.",
 )
-@click.option("--question", metavar="TEXT", help="The question. With it nothing is asked interactively.")
-@click.option("--expect-symbol", multiple=True, metavar="NAME", help="An expected symbol; may be given several times.")
-@click.option("--expect-file", multiple=True, metavar="PATH", help="An expected file; may be given several times.")
-@click.option("--expect-doc", multiple=True, metavar="ID", help="An expected document; may be given several times.")
-@click.option("--expect-chunk", multiple=True, metavar="ID", help="An expected chunk; may be given several times.")
-@click.option("--negative", is_flag=True, help="Nothing answers it: the right answer is a refusal.")
-@click.option("--id", "identity", metavar="ID", help="Default: made from the question.")
+@click.option("--question", metavar="TEXT", help="The question. Skips all prompts.")
+@click.option("--expect-symbol", multiple=True, metavar="NAME", help="An expected symbol; may be repeated.")
+@click.option("--expect-file", multiple=True, metavar="PATH", help="An expected file; may be repeated.")
+@click.option("--expect-doc", multiple=True, metavar="ID", help="An expected document; may be repeated.")
+@click.option("--expect-chunk", multiple=True, metavar="ID", help="An expected chunk; may be repeated.")
+@click.option("--negative", is_flag=True, help="No answer exists: the right response is a refusal.")
+@click.option("--id", "identity", metavar="ID", help="The query's id. Default: derived from the question.")
 @click.option("--tier", default="", help="easy, medium or hard.")
-@click.option("--category", default="", help="What kind of question it is.")
+@click.option("--category", default="", help="The kind of question.")
 @click.option(
     "--tag",
     "tags",
     multiple=True,
-    help="A tag; may be given several times. `critical` makes a gate fail when the query breaks.",
+    help="A tag; may be repeated. `critical` makes a gate fail when the query breaks.",
 )
-@click.option("--notes", default="", help="Why this query was made.")
-@click.option("--answer", default="", help="An expected answer, for people.")
-@click.option(
-    "--system", "spec", default="assay", show_default=True, metavar="SPEC", help="Where to search while you write."
-)
+@click.option("--notes", default="", help="Why this query exists.")
+@click.option("--answer", default="", help="A reference answer, for people.")
+@click.option("--system", "spec", default="assay", show_default=True, metavar="SPEC", help="The system to search with.")
 @root_option
 @format_option
 def create_command(
@@ -76,14 +74,14 @@ def create_command(
     root: Path | None,
     form: str,
 ) -> None:
-    """Add a query to a golden set: type a question, see what a search finds, pick what is expected.
+    """Add a query to a golden set: type a question, see search results, pick the expected ones.
 
-    With --question and --expect-… everything is taken from the options. The set is validated before it is replaced, in one step.
+    With --question and --expect-… there are no prompts. The set is validated before it is replaced atomically.
     """
-    where = find_root(root)
+    root_path = find_root(root)
     if question is not None:
-        given = {"symbol": expect_symbol, "file": expect_file, "doc": expect_doc, "chunk": expect_chunk}
-        expected = tuple(Expected(name, level) for level, names in given.items() for name in names)
+        expectations = {"symbol": expect_symbol, "file": expect_file, "doc": expect_doc, "chunk": expect_chunk}
+        expected = tuple(Expected(name, level) for level, names in expectations.items() for name in names)
         if negative == bool(expected):
             raise AssayError(
                 "give either what is expected (--expect-symbol, --expect-file, --expect-doc, --expect-chunk) or --negative"
@@ -93,13 +91,13 @@ def create_command(
         )
         _add(query, path, set_format, form)
         return
-    system = _searcher(spec, where)
+    system = _searcher(spec, root_path)
     try:
         while True:
-            asked = _interview(system, path)
-            if asked is None:
+            new_query = _interview(system, path)
+            if new_query is None:
                 return
-            _add(asked, path, set_format, form)
+            _add(new_query, path, set_format, form)
             if not click.confirm("another?", default=True):
                 return
     finally:
@@ -108,28 +106,29 @@ def create_command(
 
 
 def _add(query: GoldenQuery, path: Path, set_format: str | None, form: str) -> None:
-    lost = append(query, path, set_format)
+    """Append a query to the set and report fields its format cannot hold."""
+    dropped = append(query, path, set_format)
     if form == "json":
-        print_json({"id": query.id, "golden": str(path), "lost": lost})
+        print_json({"id": query.id, "golden": str(path), "lost": dropped})
         return
     echo(f"added {query.id} to {path}")
-    for line in lost:
+    for line in dropped:
         echo(f"lost: {line}", err=True)
 
 
 def _searcher(spec: str, root: Path) -> System | None:
-    """The system to search with; without it names are typed."""
+    """Open the system to search with; None if unavailable, then names are typed."""
     try:
         system = open_system(spec, root=root)
         system.describe()
         return system
     except AssayError as error:
-        echo(f"no search while you write: {error}", err=True)
+        echo(f"search unavailable: {error}", err=True)
         return None
 
 
 def _interview(system: System | None, path: Path) -> GoldenQuery | None:
-    """Asks for one query; None when the person has had enough."""
+    """Prompt for a query; None to stop."""
     question = click.prompt("question (empty to stop)", default="", show_default=False).strip()
     if not question:
         return None
@@ -144,12 +143,12 @@ def _interview(system: System | None, path: Path) -> GoldenQuery | None:
 
 
 def _pick(system: System | None, question: str) -> list[Expected]:
-    """Search results to choose from, again and again, until what is expected is named; nothing means it should be refused."""
+    """Prompt for expected items among search results until done; empty means a refusal is expected."""
     picked: list[Expected] = []
     shown = _search(system, question)
     while True:
         typed = click.prompt(
-            "expected: numbers, names (file:PATH, doc:ID, chunk:ID), /other words to search, - if nothing answers it, empty when done",
+            "expected: numbers, names (file:PATH, doc:ID, chunk:ID), /other words to search, - if there is no answer, empty when done",
             default="",
             show_default=False,
         ).strip()
@@ -158,10 +157,10 @@ def _pick(system: System | None, question: str) -> list[Expected]:
         elif typed == "-":
             return []
         elif typed:
-            for one in _chosen(typed.replace(",", " ").split(), shown):
-                if one not in picked:
-                    picked.append(one)
-            echo("  so far: " + (", ".join(one.name for one in picked) or "nothing"))
+            for expected in _parse_choices(typed.replace(",", " ").split(), shown):
+                if expected not in picked:
+                    picked.append(expected)
+            echo("  so far: " + (", ".join(expected.name for expected in picked) or "nothing"))
         elif picked:
             return picked
         else:
@@ -184,28 +183,29 @@ def _search(system: System | None, text: str) -> Sequence[Hit]:
     return hits
 
 
-def _chosen(typed: Iterable[str], shown: Sequence[Hit]) -> list[Expected]:
-    found = []
-    for one in typed:
-        if one.isdigit():
-            if not 1 <= int(one) <= len(shown):
-                echo(f"  there is no result {one}")
+def _parse_choices(typed: Iterable[str], shown: Sequence[Hit]) -> list[Expected]:
+    """Convert result numbers and typed names to expected items."""
+    expected = []
+    for token in typed:
+        if token.isdigit():
+            if not 1 <= int(token) <= len(shown):
+                echo(f"  there is no result {token}")
                 continue
-            hit = shown[int(one) - 1]
+            hit = shown[int(token) - 1]
             level = "symbol" if hit.symbol else "file" if hit.path == hit.id else "chunk"
-            found.append(Expected(hit.symbol or hit.id, level))
+            expected.append(Expected(hit.symbol or hit.id, level))
         else:
-            level, colon, name = one.partition(":")
-            named = colon and level in ("file", "doc", "chunk") and name
-            found.append(Expected(name, level) if named else Expected(one))
-    return found
+            level, colon, name = token.partition(":")
+            has_level = colon and level in ("file", "doc", "chunk") and name
+            expected.append(Expected(name, level) if has_level else Expected(token))
+    return expected
 
 
-def new_id(question: str, taken: set[str]) -> str:
-    """An id from the first words of the question, unlike any there is."""
+def new_id(question: str, existing: set[str]) -> str:
+    """Return an unused id from the first words of the question."""
     base = "-".join(re.findall(r"[a-z0-9]+", question.lower())[:6]) or "query"
     identity, number = base, 1
-    while identity in taken:
+    while identity in existing:
         number += 1
         identity = f"{base}-{number}"
     return identity
@@ -217,10 +217,10 @@ def _ids(path: Path) -> set[str]:
     try:
         return {query.id for query in load(path).queries}
     except AssayError:
-        return set()  # adding to it will say what is wrong
+        return set()  # appending reports the problem
 
 
-# `assay eval convert`.
+# assay eval convert
 
 
 @click.command("convert")
@@ -228,12 +228,12 @@ def _ids(path: Path) -> set[str]:
 @click.argument("target", type=click.Path(path_type=Path))
 @click.option("--to", "to", type=click.Choice(list(FORMATS)), required=True, help="The format to write.")
 @click.option(
-    "--from", "given", type=click.Choice(list(FORMATS)), help="The format of SOURCE, where it should not be detected."
+    "--from", "source_format", type=click.Choice(list(FORMATS)), help="The format of SOURCE. Default: detected."
 )
 @format_option
-def convert_command(source: Path, target: Path, to: str, given: str | None, form: str) -> None:
-    """Write the golden set SOURCE to TARGET in another format, and say what that format cannot hold."""
-    lost = convert(source, target, to, given)
+def convert_command(source: Path, target: Path, to: str, source_format: str | None, form: str) -> None:
+    """Convert the golden set SOURCE to TARGET in another format, and list what that format cannot hold."""
+    lost = convert(source, target, to, source_format)
     if form == "json":
         print_json({"source": str(source), "target": str(target), "format": to, "lost": lost})
         return
@@ -242,7 +242,7 @@ def convert_command(source: Path, target: Path, to: str, given: str | None, form
         echo(f"lost: {line}", err=True)
 
 
-# `assay eval verify`.
+# assay eval verify
 
 
 @click.command("verify")
@@ -254,36 +254,37 @@ def convert_command(source: Path, target: Path, to: str, given: str | None, form
     metavar="PATH",
     help="The golden set: a file or a folder, any format.",
 )
-@click.option("--matching", metavar="NAME", help="The matcher the set is meant for. Default: by the set.")
+@click.option("--matching", metavar="NAME", help="The matcher of the set. Default: by the set.")
 @click.option(
     "--corpus",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     metavar="DIR",
-    help="A folder with one indexed repository in each sub-folder, for sets over several.",
+    help="A folder with one indexed repository per sub-folder, for sets over several repositories.",
 )
 @click.option(
     "--items",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
-    help="Everything that can be retrieved, where that is not our index: one id per line, or JSON objects as systems return them.",
+    help="All retrievable items, if not those of the index: one id per line, or JSON objects as systems return them.",
 )
 @root_option
 @format_option
 def verify_command(
     golden_path: Path, matching: str | None, corpus: Path | None, items: Path | None, root: Path | None, form: str
 ) -> None:
-    """Does everything a golden set expects exist? What does not can never be found, and looks like a loss of the ranking.
+    """Check that everything a golden set expects exists; a missing item would look like a ranking failure.
 
-    Symbols are looked up in the index, files in the folder, documents of a BEIR set in its corpus. Exit code 1 when something is missing.
+    Symbols are looked up in the index, files in the folder, documents of a BEIR set in its corpus. Exit code 1 when
+    something is missing.
     """
     golden = load(golden_path)
-    chosen = matcher_for(golden, matching)
-    known = inventories(golden, find_root(root), corpus, items)
-    missing, checked, skipped = verify(golden.queries, known, chosen)
+    matcher = matcher_for(golden, matching)
+    items_by_repository = inventories(golden, find_root(root), corpus, items)
+    missing, checked, skipped = verify(golden.queries, items_by_repository, matcher)
     if not checked and skipped:
         raise AssayError(
-            f"{golden_path}: nothing here says what exists at level {', '.join(golden.levels)}. "
-            "Make an index with `assay index`, or give --items FILE with all that can be retrieved."
+            f"{golden_path}: cannot check expectations at level {', '.join(golden.levels)}. "
+            "Build an index with `assay index`, or list the retrievable items with --items FILE."
         )
     if form == "json":
         print_json(
@@ -295,22 +296,22 @@ def verify_command(
                 "not_checkable": skipped,
                 "missing": [
                     {
-                        "query": m.query.id,
-                        "tier": m.query.tier,
-                        "text": m.query.text,
-                        "expected": m.expected.name,
-                        "level": m.expected.level,
-                        "where": m.query.where,
-                        "nearest": list(m.near),
+                        "query": entry.query.id,
+                        "tier": entry.query.tier,
+                        "text": entry.query.text,
+                        "expected": entry.expected.name,
+                        "level": entry.expected.level,
+                        "where": entry.query.where,
+                        "nearest": list(entry.near),
                     }
-                    for m in missing
+                    for entry in missing
                 ],
                 "warnings": list(golden.warnings),
             }
         )
     else:
-        for one in missing:
-            echo(str(one))
+        for entry in missing:
+            echo(str(entry))
         note = f" ({skipped} more cannot be checked here)" if skipped else ""
         echo(
             f"{golden.format}: {len(golden.queries)} queries, {checked} expectations checked, {len(missing)} missing{note}"

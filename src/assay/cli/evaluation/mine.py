@@ -1,4 +1,4 @@
-"""`assay eval mine`."""
+"""`assay eval mine`, and the inventories that `assay eval verify` checks against."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ _SOURCES: dict[str, Callable[..., Mined]] = {
     "documents": mine_documents,
 }
 _SUFFIXES = (".jsonl", ".ndjson")
-_parser = TextParser()  # its worker starts with the first text
+_parser = TextParser()  # starts its worker with the first text
 
 
 def locate(path: str, text: str) -> list[Definition]:
-    """The named definitions of a source text, by the same extractor that indexes it."""
+    """Return the named definitions of a source text, as the indexer extracts them."""
     language, test = language_of(path), is_test_path(path)
     return [
         Definition(
@@ -64,7 +64,7 @@ def locate(path: str, text: str) -> list[Definition]:
     "--root",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="The repository. Default: the one around the current folder.",
+    help="The repository. Default: the one that contains the current folder.",
 )
 @click.option(
     "--from",
@@ -73,53 +73,53 @@ def locate(path: str, text: str) -> list[Definition]:
     multiple=True,
     default=("history",),
     show_default=True,
-    help="What to mine; may be given several times.",
+    help="The source; may be repeated.",
 )
 @click.option(
     "--output",
     "-o",
     type=click.Path(path_type=Path),
     metavar="FILE.jsonl",
-    help="Where to write the queries. Without it, only the counts are printed.",
+    help="The file to write. Without it, only the counts are printed.",
 )
 @click.option(
     "--limit",
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="At most N queries from each source, of commits the newest; 0: all.",
+    help="At most N queries per source, newest commits first; 0: all.",
 )
 @click.option(
-    "--max-commits", type=click.IntRange(min=0), default=0, metavar="N", help="Look at no more than N commits; 0: all."
+    "--max-commits", type=click.IntRange(min=0), default=0, metavar="N", help="Read at most N commits; 0: all."
 )
 @click.option(
     "--since", default="", metavar="DATE|REVISION", help="Only commits from this day on (UTC), or after this revision."
 )
 @click.option(
-    "--until", default="", metavar="DATE|REVISION", help="Only commits up to this day, or this revision, included."
+    "--until", default="", metavar="DATE|REVISION", help="Only commits up to and including this day or revision."
 )
-@click.option("--sample", "size", type=click.IntRange(min=1), metavar="N", help="Draw N of the queries.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Which sample is drawn.")
+@click.option("--sample", "size", type=click.IntRange(min=1), metavar="N", help="Draw a random sample of N queries.")
+@click.option("--seed", type=int, default=0, show_default=True, help="The seed of the sample.")
 @click.option(
     "--split",
     "at",
     default="",
     metavar="DATE|SHARE",
-    help="Write two sets, FILE.train.jsonl of older and FILE.test.jsonl of newer commits: 2025-01-31, or 0.8 for 80 % older.",
+    help="Write FILE.train.jsonl (older commits) and FILE.test.jsonl (newer): at 2025-01-31, or 0.8 for 80 % older.",
 )
-@click.option("--strip-ids", is_flag=True, help="Remove numbers of issues and pull requests from messages.")
+@click.option("--strip-ids", is_flag=True, help="Remove issue and pull request numbers from messages.")
 @click.option(
     "--strip-names",
     is_flag=True,
-    help="Remove expected names and paths from the text: harder, and nearer to how people ask.",
+    help="Remove expected names and paths from the text: harder, and closer to how people ask.",
 )
 @click.option("--keep-trailers", is_flag=True, help="Keep Signed-off-by and the like.")
-@click.option("--include-tests", is_flag=True, help="Expect tests, too.")
+@click.option("--include-tests", is_flag=True, help="Include tests among the expected items.")
 @click.option(
     "--held-out",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="With --from docstrings: list there the symbols whose doc comments an index must not see.",
+    help="With --from docstrings: write the symbols whose doc comments must be hidden from the index.",
 )
 @format_option
 def mine_command(
@@ -133,18 +133,19 @@ def mine_command(
     form: str,
     **choices: Any,
 ) -> None:
-    """Make a golden set of what a repository already holds.
+    """Build a golden set from what a repository already holds.
 
-    history: a commit's message asks, the symbols its diff touches (as the parent has them) answer. docstrings: a doc comment's first
-    paragraph asks for its symbol. documents: a section asks for the symbols it names in backticks.
+    history: a commit message is the query, the symbols its diff touches (in the parent) are expected. docstrings: the
+    first paragraph of a doc comment is the query for its symbol. documents: a section is the query for the symbols it
+    names in backticks.
     """
     _check(sources, output, at, held_out)
-    where = cut(at) if at else ""
+    split_point = cut(at) if at else ""
     mined = _mine(find_root(root), tuple(dict.fromkeys(sources)), Options(**choices, held_out=held_out is not None))
-    queries = [query for one in mined.values() for query in one.queries]
+    queries = [query for source in mined.values() for query in source.queries]
     if size:
         queries = sample(queries, size, seed)
-    written = _write(queries, output, where)
+    written = _write(queries, output, split_point)
     if held_out:
         names = [query.id for query in queries if HELD_OUT in query.tags]
         held_out.write_text("".join(f"{name}\n" for name in names), "utf-8")
@@ -156,7 +157,7 @@ def mine_command(
 
 
 def _check(sources: tuple[str, ...], output: Path | None, at: str, held_out: Path | None) -> None:
-    """Refuses at once what could only fail after the work is done."""
+    """Reject combinations of options that would fail only after the work is done."""
     if output is not None and output.suffix not in _SUFFIXES:
         raise AssayError(
             f"--output {output}: mined sets are JSON lines; give a name that ends in .jsonl (`assay eval convert` makes others)"
@@ -179,7 +180,7 @@ def _mine(root: Path, sources: tuple[str, ...], options: Options) -> dict[str, M
 
 
 def _write(queries: list[GoldenQuery], output: Path | None, at: str | float) -> dict[str, int]:
-    """Writes one set, or two when split; path → number of queries."""
+    """Write one set, or two if split; return path → number of queries."""
     if output is None:
         return {}
     sets = {output: queries}
@@ -200,46 +201,48 @@ def _write(queries: list[GoldenQuery], output: Path | None, at: str | float) -> 
 
 
 def _as_json(mined: dict[str, Mined], total: int, written: dict[str, int]) -> dict[str, object]:
-    sources = {name: {"queries": len(one.queries), "left_out": one.counts} for name, one in mined.items()}
-    warnings = [warning for one in mined.values() for warning in one.warnings]
+    sources = {name: {"queries": len(result.queries), "left_out": result.counts} for name, result in mined.items()}
+    warnings = [warning for result in mined.values() for warning in result.warnings]
     return {"queries": total, "sources": sources, "written": written, "warnings": warnings}
 
 
 def _print(mined: dict[str, Mined], total: int, written: dict[str, int]) -> None:
-    for source, one in mined.items():
-        for warning in one.warnings:
+    for source, result in mined.items():
+        for warning in result.warnings:
             echo(f"warning: {warning}", err=True)
-        echo(f"{source}: {len(one.queries)} queries, {sum(one.counts.values())} left out")
-        for reason, number in sorted(one.counts.items(), key=lambda row: (-row[1], row[0])):
+        echo(f"{source}: {len(result.queries)} queries, {sum(result.counts.values())} left out")
+        for reason, number in sorted(result.counts.items(), key=lambda row: (-row[1], row[0])):
             echo(f"  {number:6}  {reason}")
-    if total != sum(len(one.queries) for one in mined.values()):
+    if total != sum(len(result.queries) for result in mined.values()):
         echo(f"sampled: {total} queries")
     for path, number in written.items():
         echo(f"wrote {number} to {path}")
 
 
-# What a golden set can be verified against: the index, the files of a folder, a list of items, a BEIR corpus.
+# Inventories of retrievable items: index, folder, item list, BEIR corpus
 
-_LARGEST_CORPUS = 8_000_000_000  # bytes of a BEIR corpus, of which only the ids are kept
+_LARGEST_CORPUS = 8_000_000_000  # bytes of a BEIR corpus; only its ids are kept
 
 
 def inventories(golden: GoldenSet, root: Path, corpus: Path | None, items: Path | None) -> dict[str, Inventory]:
-    """What there is, by repository; under "" for queries that name none."""
+    """Return the retrievable items by repository; "" for queries without one."""
     if items is not None:
-        return {"": Inventory(_listed(items), ("symbol", "file", "doc", "chunk", "span"))}
+        return {"": Inventory(_read_items(items), ("symbol", "file", "doc", "chunk", "span"))}
     if golden.format == "beir":
-        found = _beir_corpus(Path(golden.path))
-        return {"": Inventory((Hit(one) for one in _beir_ids(found)), ("doc",))} if found else {}
+        corpus_file = _beir_corpus(Path(golden.path))
+        return (
+            {"": Inventory((Hit(identifier) for identifier in _beir_ids(corpus_file)), ("doc",))} if corpus_file else {}
+        )
     if golden.format == "trec":
-        return {}  # the documents of a collection that is elsewhere
+        return {}  # the documents are elsewhere
     if corpus is None:
-        return {"": _of_folder(root)}
+        return {"": _folder_inventory(root)}
     names = {query.repository for query in golden.queries if query.repository}
-    return {name: _of_folder(corpus / name) for name in sorted(names) if (corpus / name).is_dir()}
+    return {name: _folder_inventory(corpus / name) for name in sorted(names) if (corpus / name).is_dir()}
 
 
-def _of_folder(folder: Path) -> Inventory:
-    """The symbols of its index, if there is one, and its files."""
+def _folder_inventory(folder: Path) -> Inventory:
+    """Return the files of a folder and the symbols of its index, if any."""
     hits = [Hit(path, path=path, doc=path) for path in _files(folder)]
     levels = ["file", "span", "doc"]
     system = Assay(folder)
@@ -254,29 +257,29 @@ def _of_folder(folder: Path) -> Inventory:
 
 
 def _files(folder: Path) -> Iterator[str]:
-    listed = Listing(folder).paths()
-    if listed is not None:
-        yield from listed
+    git_paths = Listing(folder).paths()
+    if git_paths is not None:
+        yield from git_paths
         return
-    for place, folders, names in os.walk(folder):
+    for folder_path, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
-            yield (Path(place) / name).relative_to(folder).as_posix()
+            yield (Path(folder_path) / name).relative_to(folder).as_posix()
 
 
-def _listed(path: Path) -> Iterator[Hit]:
-    """Items from a file: a JSON list, JSON lines, or one id per line."""
-    with _there(path):
-        if _begins_as_list(path):
+def _read_items(path: Path) -> Iterator[Hit]:
+    """Read items from a file: a JSON list, JSON lines, or one id per line."""
+    with _readable(path):
+        if _is_json_list(path):
             try:
                 yield from response(read_json(path)).hits
             except ValueError as error:
                 raise AssayError(f"{path}: not JSON ({error})") from None
             return
-        yield from _listed_by_line(path)
+        yield from _read_item_lines(path)
 
 
-def _listed_by_line(path: Path) -> Iterator[Hit]:
+def _read_item_lines(path: Path) -> Iterator[Hit]:
     for number, line in read_lines(path):
         if not line.strip():
             continue
@@ -291,11 +294,11 @@ def _listed_by_line(path: Path) -> Iterator[Hit]:
 
 def _beir_corpus(golden: Path) -> Path | None:
     folder = golden if golden.is_dir() else golden.parent.parent
-    return next((p for p in (folder / "corpus.jsonl", folder / "corpus.jsonl.gz") if p.exists()), None)
+    return next((path for path in (folder / "corpus.jsonl", folder / "corpus.jsonl.gz") if path.exists()), None)
 
 
 def _beir_ids(path: Path) -> Iterator[str]:
-    with _there(path):
+    with _readable(path):
         for number, line in read_lines(path, _LARGEST_CORPUS):
             try:
                 yield str(json.loads(line)["_id"])
@@ -303,13 +306,14 @@ def _beir_ids(path: Path) -> Iterator[str]:
                 raise AssayError(f'{path}:{number}: not a BEIR document (an object with "_id")') from None
 
 
-def _begins_as_list(path: Path) -> bool:
+def _is_json_list(path: Path) -> bool:
     with open_unpacked(path, _LARGEST_CORPUS) as file:
         return file.read(1024).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
 
 
 @contextlib.contextmanager
-def _there(path: Path) -> Iterator[None]:
+def _readable(path: Path) -> Iterator[None]:
+    """Convert read errors to AssayError."""
     try:
         yield
     except (OSError, EOFError, zlib.error) as error:

@@ -1,4 +1,4 @@
-"""Commands that show runs: report, show, experiment."""
+"""Commands on stored runs: report, show, experiment."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from assay.text.terms import nearest
 
 @click.command("report")
 @click.argument("run", default="latest")
-@click.option("--against", metavar="RUN", help="Compare with this earlier run, too.")
+@click.option("--against", metavar="RUN", help="Include a comparison with this earlier run.")
 @click.option(
     "--output",
     "-o",
@@ -30,7 +30,7 @@ from assay.text.terms import nearest
     metavar="FILE.html",
     help="Default: .assay/runs/RUN/report.html.",
 )
-@click.option("--force", is_flag=True, help="Compare although golden set or settings differ.")
+@click.option("--force", is_flag=True, help="Compare even if golden set or settings differ.")
 @root_option
 @runs_option
 @format_option
@@ -43,9 +43,9 @@ def report_command(
     runs_file: Path | None,
     form: str,
 ) -> None:
-    """RUN (default: the last) as one HTML page: summary, distributions, every query; with --against, the comparison with plots.
+    """Render RUN (default: the last) as one HTML page: summary, distributions and every query.
 
-    The page holds everything it needs and opens offline.
+    With --against, it includes a comparison. The page is self-contained and opens offline.
     """
     with run_store(root, runs_file) as store:
         info = store.find(run)
@@ -66,13 +66,15 @@ def report_command(
         echo(str(path))
 
 
-# `assay eval show`.
+# assay eval show
 
 
 @click.command("show")
 @click.argument("run", default="latest")
-@click.option("--query", "query_id", metavar="ID", help="One query: what was expected, what came, at which rank.")
-@click.option("--matching", metavar="NAME", help="Judge the stored results by another matcher.")
+@click.option(
+    "--query", "query_id", metavar="ID", help="Show one query: expected and retrieved items with their ranks."
+)
+@click.option("--matching", metavar="NAME", help="Judge the stored results with another matcher.")
 @measures_option
 @root_option
 @runs_option
@@ -86,28 +88,30 @@ def show_command(
     runs_file: Path | None,
     form: str,
 ) -> None:
-    """A stored run again (RUN is its id, a beginning of it, its label, `latest` or `latest~1`).
+    """Show a stored run. RUN is its id, a prefix of it, its label, `latest` or `latest~1`.
 
-    Everything is computed from the stored answers, so a measure or matcher that did not exist then can be applied now.
+    Metrics are computed from the stored responses, so other measures and matchers can be applied later.
     """
     chosen = parsed(measures)
     with run_store(root, runs_file) as store:
-        shown = told(store, store.find(run), chosen, matching or "")
+        summary = told(store, store.find(run), chosen, matching or "")
     if query_id is not None:
-        query = _one(shown["queries"], query_id)
+        query = _find_query(summary["queries"], query_id)
         print_json(query) if form == "json" else _print_query(query)
     elif form == "json":
-        print_json(shown)
+        print_json(summary)
     else:
-        print_run(shown, chosen or main_measures(shown["k"]))
+        print_run(summary, chosen or main_measures(summary["k"]))
 
 
-def _one(queries: list[dict[str, Any]], wanted: str) -> dict[str, Any]:
+def _find_query(queries: list[dict[str, Any]], query_id: str) -> dict[str, Any]:
     for query in queries:
-        if query["id"] == wanted:
+        if query["id"] == query_id:
             return query
-    near = nearest(wanted, [query["id"] for query in queries], 3)
-    raise AssayError(f"no query '{wanted}' in this run." + (f" Nearest: {', '.join(near)}" if near else ""))
+    suggestions = nearest(query_id, [query["id"] for query in queries], 3)
+    raise AssayError(
+        f"no query '{query_id}' in this run." + (f" Nearest: {', '.join(suggestions)}" if suggestions else "")
+    )
 
 
 def _print_query(query: dict[str, Any]) -> None:
@@ -125,7 +129,7 @@ def _print_query(query: dict[str, Any]) -> None:
         echo(f"  failed: {query['error']}")
 
 
-# `assay eval experiment`.
+# assay eval experiment
 
 _LOG = "EXPERIMENTS.md"
 
@@ -141,13 +145,13 @@ def _log_option(function: click.decorators.FC) -> click.decorators.FC:
 
 @click.group("experiment")
 def experiment_command() -> None:
-    """Log a hypothesis before a change, and its outcome after it, from two stored runs."""
+    """Log a hypothesis before a change and its outcome after it, from two stored runs."""
 
 
 @experiment_command.command("new")
 @click.argument("title")
 @click.option("--hypothesis", required=True, help="What you expect and why.")
-@click.option("--what", required=True, help="What is going to be changed.")
+@click.option("--what", required=True, help="What you will change.")
 @click.option("--before", default="latest", show_default=True, metavar="RUN", help="The run to start from.")
 @_log_option
 @root_option
@@ -164,23 +168,23 @@ def new(
     form: str,
 ) -> None:
     """Open an experiment called TITLE."""
-    where = log or file_of(find_root(root), _LOG)
+    log_path = log or file_of(find_root(root), _LOG)
     with run_store(root, runs_file) as store:
         run_id = store.find(before).run_id
-    number = begin(where, title, hypothesis, what, run_id, date.today())
+    number = begin(log_path, title, hypothesis, what, run_id, date.today())
     if form == "json":
-        print_json({"number": number, "before": run_id, "log": str(where)})
+        print_json({"number": number, "before": run_id, "log": str(log_path)})
     else:
         echo(
-            f"experiment {number} is open in {where}; after the change: assay eval run …, then assay eval experiment conclude"
+            f"experiment {number} is open in {log_path}; after the change: assay eval run …, then assay eval experiment conclude"
         )
 
 
 @experiment_command.command("conclude")
-@click.option("--number", type=click.IntRange(min=1), help="Which experiment. Default: the open one.")
+@click.option("--number", type=click.IntRange(min=1), help="The experiment. Default: the open one.")
 @click.option("--after", default="latest", show_default=True, metavar="RUN", help="The run after the change.")
 @click.option("--conclusion", required=True, help="Did it work? Why or why not? Keep or revert?")
-@click.option("--force", is_flag=True, help="Conclude although golden set or settings differ between the runs.")
+@click.option("--force", is_flag=True, help="Conclude even if golden set or settings differ between the runs.")
 @_log_option
 @root_option
 @runs_option
@@ -196,14 +200,14 @@ def conclude_(
     form: str,
 ) -> None:
     """Fill in result and conclusion of the open experiment from the runs before and after."""
-    where = log or file_of(find_root(root), _LOG)
-    entry = open_entry(where, number)
+    log_path = log or file_of(find_root(root), _LOG)
+    entry = open_entry(log_path, number)
     with run_store(root, runs_file) as store:
         a, b = store.find(entry.before), store.find(after)
         comparison = comparison_json(compare_runs(store, a, b, force=force))
         before_run, after_run = told(store, a, None), told(store, b, None)
-    written = conclude(where, entry, before_run, after_run, comparison, conclusion)
+    entry_text = conclude(log_path, entry, before_run, after_run, comparison, conclusion)
     if form == "json":
-        print_json({"number": entry.number, "before": a.run_id, "after": b.run_id, "log": str(where)})
+        print_json({"number": entry.number, "before": a.run_id, "after": b.run_id, "log": str(log_path)})
     else:
-        echo(written)
+        echo(entry_text)

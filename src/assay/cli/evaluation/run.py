@@ -1,4 +1,4 @@
-"""`assay eval run`."""
+"""`assay eval run` and `assay eval list`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from assay.evaluate.systems import System, open_system, reaches_out
 from assay.evaluate.verify import cross_repo_findings, findings
 from assay.text.display import printable
 
-_TASK = 50  # characters of a task in the table
+_TASK = 50  # characters of a query in the table
 _FAILED_SHOWN = 5
 _UNSTABLE_SHOWN = 5
 
@@ -58,59 +58,59 @@ _UNSTABLE_SHOWN = 5
 @click.option(
     "--matching",
     metavar="NAME",
-    help="What counts as found: exact, symbol, dotted, strict, file, doc, chunk, span. Default: by the set.",
+    help="The matcher: exact, symbol, dotted, strict, file, doc, chunk, span. Default: by the set.",
 )
 @cutoff_option
 @click.option(
     "--depth",
     type=click.IntRange(min=1),
     default=None,
-    help="Ask for more results than k, for measures without cut-off and diagnosis.",
+    help="Retrieve more results than k, for measures without cut-off and for eval diagnose.",
 )
-@click.option("--budget", type=click.IntRange(min=1), help="A token budget to hand to the system.")
+@click.option("--budget", type=click.IntRange(min=1), help="A token budget passed to the system.")
 @click.option(
     "--repeat",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Ask everything so often: the median latency counts, and answers that differ are named.",
+    help="Repetitions: the median latency counts, and queries with differing results are listed.",
 )
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
     default=1,
     show_default=True,
-    help="Queries asked at once, where the system allows it.",
+    help="Concurrent queries, if the system allows it.",
 )
 @click.option(
     "--ties",
     type=click.Choice(["order", "trec"]),
     default="order",
     show_default=True,
-    help="Equal scores: in the order of the system, or by id as trec_eval does.",
+    help="Order of equal scores: as returned, or by id as in trec_eval.",
 )
 @timeout_option
-@click.option("--answers", is_flag=True, help="Ask for written answers, too.")
+@click.option("--answers", is_flag=True, help="Request generated answers, too.")
 @corpus_option
-@click.option("--label", default="", metavar="NAME", help="A name for the run, to find it by later.")
+@click.option("--label", default="", metavar="NAME", help="A name for the run.")
 @click.option(
     "--resume",
     "resumed",
     metavar="RUN",
-    help="Go on with an interrupted run; what failed is asked again. A command, module or address must be named again with --system.",
+    help="Resume an interrupted run; failed queries are retried. Repeat --system if it is a command, module or URL.",
 )
 @click.option(
     "--output",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Where to save results.json and FINDINGS.md. Default: .assay/runs/RUN.",
+    help="Folder for results.json and FINDINGS.md. Default: .assay/runs/RUN.",
 )
 @click.option(
     "--findings",
     "findings_file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Write FINDINGS.md here as well, to commit it.",
+    help="Also write FINDINGS.md to this file, to commit it.",
 )
 @measures_option
 @root_option
@@ -138,87 +138,91 @@ def run_command(
     runs_file: Path | None,
     form: str,
 ) -> None:
-    """Ask a system every query of a golden set and say how well it did.
+    """Run a golden set against a system and report the metrics.
 
-    Errors, timeouts and empty results are recorded, score 0 and are never dropped. Answers are stored as they come: a run that was
-    killed goes on with --resume. Exit code 1 when the system failed on some query, 2 when it could not be asked to the end.
+    Errors, timeouts and empty results are recorded and score 0. Responses are stored as they arrive: resume a killed
+    run with --resume. Exit code 1 when the system failed on some query, 2 when it could not finish.
     """
-    where, chosen = find_root(root), parsed(measures)
+    root_path, chosen_measures = find_root(root), parsed(measures)
     if resumed and golden_path:
-        raise AssayError("--resume goes on with the golden set of its run: leave out --golden, or leave out --resume")
-    with run_store(where, runs_file, write=True) as store:
+        raise AssayError("--resume uses the golden set of its run: leave out --golden, or leave out --resume")
+    with run_store(root_path, runs_file, write=True) as store:
         if resumed:
-            typed = click.get_current_context().get_parameter_source("spec") is ParameterSource.COMMANDLINE
-            outcome = _go_on(store, store.find(resumed), spec if typed else None, where, corpus, timeout, jobs)
+            explicit = click.get_current_context().get_parameter_source("spec") is ParameterSource.COMMANDLINE
+            outcome = _resume(store, store.find(resumed), spec if explicit else None, root_path, corpus, timeout, jobs)
         else:
-            golden = _loaded(golden_path)
-            within = str(corpus.resolve()) if corpus else ""
-            by = matcher_for(golden, matching)
-            plan = Plan(by, k, depth or 0, budget, repeat, jobs, answers, within, label, ties)
-            outcome = begin(store, golden, plan, open_system(spec, timeout=timeout, root=where, corpus=corpus), where)
-        run = told(store, outcome.info, chosen, summary=None if chosen else outcome.summary)
+            golden = _load_golden(golden_path)
+            corpus_path = str(corpus.resolve()) if corpus else ""
+            matcher = matcher_for(golden, matching)
+            plan = Plan(matcher, k, depth or 0, budget, repeat, jobs, answers, corpus_path, label, ties)
+            outcome = begin(
+                store, golden, plan, open_system(spec, timeout=timeout, root=root_path, corpus=corpus), root_path
+            )
+        run = told(store, outcome.info, chosen_measures, summary=None if chosen_measures else outcome.summary)
         unstable = store.unstable(outcome.info.run_id)
     if unstable:
         run["warnings"].append(
-            f"{len(unstable)} queries were answered differently when repeated: {', '.join(unstable[:_UNSTABLE_SHOWN])}"
+            f"{len(unstable)} queries had different results when repeated: {', '.join(unstable[:_UNSTABLE_SHOWN])}"
         )
-    folder = output or kept_at(where, runs_file, "runs", outcome.info.run_id)
+    folder = output or kept_at(root_path, runs_file, "runs", outcome.info.run_id)
     saved = _save(run, folder, findings_file)
     if form == "json":
         print_json(run)
     else:
-        print_run(run, chosen or main_measures(run["k"]))
+        print_run(run, chosen_measures or main_measures(run["k"]))
         echo(f"\nsaved: {', '.join(map(str, saved))}")
     if outcome.info.status != "complete":
         died = f" ({outcome.died})" if outcome.died else ""
         raise AssayError(
-            f"the run is incomplete{died}; what was answered is kept. Go on with: {_going_on(outcome.info)}"
+            f"the run is incomplete{died}; responses so far are stored. Resume with: {_resume_command(outcome.info)}"
         )
     raise click.exceptions.Exit(1 if run["counts"]["failed"] else 0)  # fmt: skip
 
 
-def _loaded(golden_path: Path | None) -> GoldenSet:
+def _load_golden(golden_path: Path | None) -> GoldenSet:
     if golden_path is None:
-        raise AssayError("which golden set? Give --golden PATH (or --resume RUN to go on with an interrupted run)")
+        raise AssayError("no golden set: give --golden PATH (or --resume RUN to resume an interrupted run)")
     return golden_sets.load(golden_path)
 
 
 def begin(store: RunStore, golden: GoldenSet, plan: Plan, system: System, root: Path) -> Outcome:
-    """A new run, asked to its end."""
-    with _asking(system, len(golden.queries)) as advance:
+    """Execute a new run to its end."""
+    with _progress(system, len(golden.queries)) as advance:
         return execute(golden, system, store, plan, root, advance)
 
 
-def _go_on(
+def _resume(
     store: RunStore, info: RunInfo, spec: str | None, root: Path, corpus: Path | None, timeout: float, jobs: int
 ) -> Outcome:
-    """Goes on with a run. The store may be a stranger's: what it names is started only if the user names it too."""
+    """Resume a run. The store may be a stranger's: what it names is started only if the user names it, too."""
     if spec is None and reaches_out(info.system):
         raise AssayError(
-            printable(f"run {info.run_id} asked {info.system}; to ask it again, name it: {_going_on(info)}")
+            printable(f"run {info.run_id} used {info.system}; to use it again, name it: {_resume_command(info)}")
         )
     if spec is not None and spec.strip() != info.system:
         raise AssayError(
-            printable(f"run {info.run_id} asked {info.system}, not {spec}: leave out --system, or repeat that")
+            printable(f"run {info.run_id} used {info.system}, not {spec}: leave out --system, or repeat it")
         )
-    within = corpus or (Path(info.corpus) if info.corpus else None)
-    if corpus is None and within is not None and not within.resolve().is_relative_to(root.resolve()):
-        raise AssayError(printable(f"run {info.run_id} asked over {info.corpus}; to go on there, repeat --corpus"))
-    system = open_system(info.system, timeout=timeout, root=root, corpus=within)
-    left = len(store.repositories(info)) - sum(store.answered(info.run_id).values())
-    with _asking(system, left) as advance:
+    corpus_path = corpus or (Path(info.corpus) if info.corpus else None)
+    if corpus is None and corpus_path is not None and not corpus_path.resolve().is_relative_to(root.resolve()):
+        raise AssayError(
+            printable(f"run {info.run_id} used the corpus {info.corpus}; to resume there, repeat --corpus")
+        )
+    system = open_system(info.system, timeout=timeout, root=root, corpus=corpus_path)
+    remaining = len(store.repositories(info)) - sum(store.answered(info.run_id).values())
+    with _progress(system, remaining) as advance:
         return resume(info, system, store, jobs, advance)
 
 
-def _going_on(info: RunInfo) -> str:
-    """The command that goes on with a run."""
-    named = f" --system {shlex.quote(info.system)}" if reaches_out(info.system) else ""
-    return f"assay eval run --resume {info.run_id}{named}"
+def _resume_command(info: RunInfo) -> str:
+    """Return the command that resumes a run."""
+    system_option = f" --system {shlex.quote(info.system)}" if reaches_out(info.system) else ""
+    return f"assay eval run --resume {info.run_id}{system_option}"
 
 
 @contextmanager
-def _asking(system: System, queries: int) -> Iterator[Callable[[], None]]:
-    """Shows how far it is, and lets go of the system whatever happens."""
+def _progress(system: System, queries: int) -> Iterator[Callable[[], None]]:
+    """Show progress and close the system at the end."""
     bar = Bar()
     bar.start("asking", queries)
     try:
@@ -229,7 +233,7 @@ def _asking(system: System, queries: int) -> Iterator[Callable[[], None]]:
 
 
 def _save(run: dict[str, Any], folder: Path, findings_file: Path | None) -> list[Path]:
-    """results.json and the findings in Markdown; over several repositories also CROSS_REPO_FINDINGS.md."""
+    """Write results.json, FINDINGS.md and, over several repositories, CROSS_REPO_FINDINGS.md."""
     files = {
         folder / "results.json": json.dumps(run, indent=2, ensure_ascii=False) + "\n",
         folder / "FINDINGS.md": findings(run),
@@ -249,24 +253,24 @@ def _save(run: dict[str, Any], folder: Path, findings_file: Path | None) -> list
     return list(files)
 
 
-# text
+# Text output
 
 
 def print_run(run: dict[str, Any], measures: Sequence[Measure]) -> None:
-    """Per query, per tier and category, then the whole with its spread."""
+    """Print metrics per query, per group and overall."""
     names = [str(measure) for measure in measures]
     echo(
         f"{run['system']} on {run['golden']['path']}: {run['golden']['queries']} queries, matching {run['matching']}, k = {run['k']}\n"
     )
     rows = [
         [
-            shortened(q["text"], _TASK),
-            *(figure(q["metrics"].get(name)) for name in names),
-            q["first_rank"] or "–",
-            _remark(q),
-            q["tier"],
+            shortened(query["text"], _TASK),
+            *(figure(query["metrics"].get(name)) for name in names),
+            query["first_rank"] or "–",
+            _remark(query),
+            query["tier"],
         ]
-        for q in run["queries"]
+        for query in run["queries"]
     ]
     for line in columns(["task", *names, "first", "", "tier"], rows):
         echo(line)
@@ -274,8 +278,8 @@ def print_run(run: dict[str, Any], measures: Sequence[Measure]) -> None:
         if run[title]:
             echo("")
             groups = [
-                [g, *(figure(told["metrics"].get(name)) for name in names), told["count"]]
-                for g, told in run[title].items()
+                [group, *(figure(entry["metrics"].get(name)) for name in names), entry["count"]]
+                for group, entry in run[title].items()
             ]
             for line in columns([title, *names, "N"], groups):
                 echo(line)
@@ -283,7 +287,7 @@ def print_run(run: dict[str, Any], measures: Sequence[Measure]) -> None:
     echo("")
     for name, value in run["metrics"].items():
         if not value and not parse(name).higher_is_better:
-            continue  # rates of what went wrong are worth a line when something did
+            continue  # error rates are printed only if not zero
         spread = run["spread"].get(name, {})
         interval = f"  95 % {figure(spread['low'])} … {figure(spread['high'])}" if spread.get("low") is not None else ""
         echo(f"  {name + ':':22}{figure(value)} (±{figure(spread.get('sd'))}){interval}")
@@ -305,7 +309,7 @@ def _remark(query: dict[str, Any]) -> str:
 
 
 def _print_failed(run: dict[str, Any]) -> None:
-    failed = [q for q in run["queries"] if q["expected"] and not q["first_rank"]]
+    failed = [query for query in run["queries"] if query["expected"] and not query["first_rank"]]
     if not failed:
         return
     echo(f"\nnothing found for {len(failed)} queries:")
@@ -317,30 +321,30 @@ def _print_failed(run: dict[str, Any]) -> None:
         echo(f"  … and {len(failed) - _FAILED_SHOWN} more in FINDINGS.md")
 
 
-# `assay eval list`.
+# assay eval list
 
 
 @click.command("list")
 @click.option("--system", metavar="TEXT", help="Only runs of systems that contain TEXT.")
 @click.option("--golden", metavar="TEXT", help="Only runs on golden sets whose path contains TEXT.")
-@click.option("-n", "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most the last N.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="The last N runs.")
 @root_option
 @runs_option
 @format_option
 def list_command(
     system: str | None, golden: str | None, limit: int, root: Path | None, runs_file: Path | None, form: str
 ) -> None:
-    """The runs there are, oldest first."""
+    """List the stored runs, oldest first."""
     with run_store(root, runs_file) as store:
-        told = listed(store)
-    chosen = [run for run in told if (system or "") in run["system"] and (golden or "") in run["golden"]][-limit:]
+        runs = listed(store)
+    selected = [run for run in runs if (system or "") in run["system"] and (golden or "") in run["golden"]][-limit:]
     if form == "json":
-        print_json({"runs": chosen})
+        print_json({"runs": selected})
         return
     rows = [
-        [r["run_id"], r["status"], *(figure(r["metrics"].get(f"{name}@{r['k']}")) for name in ("P", "R", "RR", "nDCG")), r["queries"],
-         r["label"], shortened(r["system"], 40), shortened(r["golden"], 40)]
-        for r in chosen
+        [run["run_id"], run["status"], *(figure(run["metrics"].get(f"{name}@{run['k']}")) for name in ("P", "R", "RR", "nDCG")), run["queries"],
+         run["label"], shortened(run["system"], 40), shortened(run["golden"], 40)]
+        for run in selected
     ]  # fmt: skip
     for line in columns(["run", "status", "P@k", "R@k", "RR@k", "nDCG@k", "N", "label", "system", "golden"], rows):
         echo(line)

@@ -24,68 +24,71 @@ from assay.system.inputs import read_bytes
 from assay.text.display import counted
 
 
-def print_tuning(told: dict[str, Any], profile: str, file: str) -> None:
-    """Everything there is to say on one screen."""
-    golden, folds = told["golden"], told["folds"]
+def print_tuning(tuning_report: dict[str, Any], profile: str, file: str) -> None:
+    """Print a tuning report."""
+    golden, folds = tuning_report["golden"], tuning_report["folds"]
     echo(
-        f"{told['base']} tuned on {golden['path']}: {counted(golden['judged'], 'query', 'queries')} judged, {told['measure']}, "
-        f"matching {told['matching']}, {counted(len(folds['each']), 'fold')} by {folds['by']}\n"
+        f"{tuning_report['base']} tuned on {golden['path']}: {counted(golden['judged'], 'query', 'queries')} judged, {tuning_report['measure']}, "
+        f"matching {tuning_report['matching']}, {counted(len(folds['each']), 'fold')} by {folds['by']}\n"
     )
-    _print_held_out(told)
-    _print_folds(told)
-    if told["changes"]:
-        _print_changes(told)
-    echo(f"\n{told['said'][0].upper()}{told['said'][1:]}" + ("." if told["outcome"] == GAIN else ": nothing written."))
+    _print_held_out(tuning_report)
+    _print_folds(tuning_report)
+    if tuning_report["changes"]:
+        _print_changes(tuning_report)
+    echo(
+        f"\n{tuning_report['said'][0].upper()}{tuning_report['said'][1:]}"
+        + ("." if tuning_report["outcome"] == GAIN else ": nothing written.")
+    )
     if profile:
-        written = told["written"]
-        echo(f"\n{f'Added to {written}' if written else f'For {file} (--write NAME adds it)'}:\n\n{profile}".rstrip())
-    work = told["work"]
+        target = tuning_report["written"]
+        echo(f"\n{f'Added to {target}' if target else f'For {file} (--write NAME adds it)'}:\n\n{profile}".rstrip())
+    work = tuning_report["work"]
     before = f", {work['answered_before']:,} answered before" if work["answered_before"] else ""
     echo(f"\nasked: {counted(work['asked'], 'query', 'queries')} over all settings{before}")
 
 
-def _print_held_out(told: dict[str, Any]) -> None:
-    pair, seen = told["held_out"], told["in_sample"]
+def _print_held_out(tuning_report: dict[str, Any]) -> None:
+    pair, in_sample = tuning_report["held_out"], tuning_report["in_sample"]
     echo(
-        f"On queries it was not tuned on: {figure(pair['base'])} → {figure(pair['tuned'])}  ({figure(pair['delta'], signed=True)}, "
+        f"Held-out queries: {figure(pair['base'])} → {figure(pair['tuned'])}  ({figure(pair['delta'], signed=True)}, "
         f"95 % {figure(pair['low'], signed=True)} … {figure(pair['high'], signed=True)}, p {probability(pair['p'])}; "
-        f"{pair['wins']} better, {pair['losses']} worse, {pair['ties']} alike)"
+        f"{pair['wins']} better, {pair['losses']} worse, {pair['ties']} equal)"
     )
-    echo(f"On those it was tuned on (too good to believe): {figure(seen['base'])} → {figure(seen['tuned'])}")
+    echo(f"Training queries (optimistic): {figure(in_sample['base'])} → {figure(in_sample['tuned'])}")
 
 
-def _print_folds(told: dict[str, Any]) -> None:
+def _print_folds(tuning_report: dict[str, Any]) -> None:
     rows = [
-        [number, one["queries"], figure(one["base"]), figure(one["tuned"]), _listed(one["changes"])]
-        for number, one in enumerate(told["folds"]["each"], 1)
+        [number, fold["queries"], figure(fold["base"]), figure(fold["tuned"]), _listed(fold["changes"])]
+        for number, fold in enumerate(tuning_report["folds"]["each"], 1)
     ]
     echo("")
-    for line in columns(["fold", "queries", told["base"], "tuned", "chosen without it"], rows):
+    for line in columns(["fold", "queries", tuning_report["base"], "tuned", "chosen on the other folds"], rows):
         echo(line)
 
 
-def _print_changes(told: dict[str, Any]) -> None:
-    folds = len(told["folds"]["each"])
+def _print_changes(tuning_report: dict[str, Any]) -> None:
+    folds = len(tuning_report["folds"]["each"])
     rows = [
         [
-            one["name"],
-            f"{one['from']:g}",
-            f"{one['to']:g}",
-            figure(one["brings"], signed=True),
-            f"{one['same_direction']}/{folds}",
+            change["name"],
+            f"{change['from']:g}",
+            f"{change['to']:g}",
+            figure(change["brings"], signed=True),
+            f"{change['same_direction']}/{folds}",
         ]
-        for one in told["changes"]
+        for change in tuning_report["changes"]
     ]
     echo("")
-    for line in columns(["number", told["base"], "tuned", "brings", "folds that agree"], rows):
+    for line in columns(["parameter", tuning_report["base"], "tuned", "gain", "folds that agree"], rows):
         echo(line)
 
 
 def _listed(changes: dict[str, float]) -> str:
-    return ", ".join(f"{name} {value:g}" for name, value in changes.items()) or "nothing"
+    return ", ".join(f"{name} {value:g}" for name, value in changes.items()) or "no change"
 
 
-# `assay eval tune`.
+# assay eval tune
 
 _LARGEST = 1_000_000  # bytes of an assay.toml
 
@@ -99,20 +102,22 @@ _CODES = {GAIN: 0, NO_GAIN: 1, TOO_FEW: 2}
     required=True,
     type=click.Path(path_type=Path),
     metavar="PATH",
-    help="The golden set: a file or a folder, any format; one that was mined will do.",
+    help="The golden set: a file or a folder, any format; a mined one works, too.",
 )
-@click.option("--measure", "-m", default="nDCG@10", show_default=True, metavar="NAME", help="What is to become better.")
-@click.option("--matching", metavar="NAME", help="What counts as found: exact, strict, file, … Default: by the set.")
+@click.option("--measure", "-m", default="nDCG@10", show_default=True, metavar="NAME", help="The measure to optimize.")
+@click.option("--matching", metavar="NAME", help="The matcher: exact, strict, file, … Default: by the set.")
 @click.option(
     "--from", "base", default=DEFAULT, show_default=True, metavar="PROFILE", help="The profile to start from."
 )
-@click.option("--write", metavar="NAME", help=f"Add the tuned profile to {NAME} under this name, if it is better.")
+@click.option(
+    "--write", metavar="NAME", help=f"Add the tuned profile to {NAME} under this name, if it is significantly better."
+)
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
     default=lambda: os.cpu_count() or 1,
     show_default="all cores",
-    help="Processes that ask.",
+    help="Worker processes.",
 )
 @corpus_option
 @root_option
@@ -128,72 +133,76 @@ def tune_command(
     root: Path | None,
     form: str,
 ) -> None:
-    """Adapt the numbers of the ranking to a golden set, and say whether that helps on queries they were not adapted to.
+    """Tune the parameters of the ranking on a golden set, and test the gain on held-out queries.
 
-    Numbers are chosen on four fifths of the set and measured on the rest, by turns. Killed, the same command goes on. Exit code 0: better by
-    more than chance; 1: no gain that is more than chance, nothing is written; 2: too few queries to tell.
+    Parameters are chosen on four fifths of the set and measured on the other fifth, for each fifth in turn. A killed
+    command resumes when repeated. Exit code 0: significantly better; 1: no significant gain, nothing is written; 2: too
+    few queries to tell.
     """
-    where, wanted = find_root(root), _measure(measure)
-    settled, golden = load(where), golden_sets.load(golden_path)
-    settled.profile(base)  # an error when there is none
+    root_path, chosen_measure = find_root(root), _measure(measure)
+    configuration, golden = load(root_path), golden_sets.load(golden_path)
+    configuration.profile(base)  # raises if there is none
     if write:
-        _profile_text(settled, where, write, {})
-    asking = Asking(golden, matcher_for(golden, matching), wanted, where, base, corpus)
+        _profile_text(configuration, root_path, write, {})
+    asking = Asking(golden, matcher_for(golden, matching), chosen_measure, root_path, base, corpus)
     bar = Bar()
     try:
-        tuning = tune(asking, kept_at(where, None, "tuning"), jobs, bar)
+        tuning = tune(asking, kept_at(root_path, None, "tuning"), jobs, bar)
     finally:
         bar.close()
-    told = report(tuning)
-    rows = _rows(settled, base, dict(tuning.tuned.changes))
-    better = told["outcome"] == GAIN
-    told["profile"] = rows
-    told["written"] = _write(settled, where, write, rows, told) if write and better else None
+    tuning_report = report(tuning)
+    rows = _rows(configuration, base, dict(tuning.tuned.changes))
+    better = tuning_report["outcome"] == GAIN
+    tuning_report["profile"] = rows
+    tuning_report["written"] = (
+        _write(configuration, root_path, write, rows, tuning_report) if write and better else None
+    )
     if form == "json":
-        print_json(told)
+        print_json(tuning_report)
     else:
-        print_tuning(told, table_text(("profile", write or "tuned"), rows) if better else "", NAME)
-    echo_warnings(told["warnings"])
-    raise click.exceptions.Exit(_CODES[told["outcome"]])
+        print_tuning(tuning_report, table_text(("profile", write or "tuned"), rows) if better else "", NAME)
+    echo_warnings(tuning_report["warnings"])
+    raise click.exceptions.Exit(_CODES[tuning_report["outcome"]])
 
 
 def _measure(name: str) -> Measure:
-    """A measure of rankings; higher must be better."""
-    found = parse(name)
-    if found.kind.cut == "no" or not found.higher_is_better:
-        raise AssayError(
-            f"--measure {name}: rankings are tuned by a measure of rankings, such as nDCG@10, RR@10 or R@20"
-        )
-    return found
+    """Parse a ranking measure for which higher is better."""
+    measure = parse(name)
+    if measure.kind.cut == "no" or not measure.higher_is_better:
+        raise AssayError(f"--measure {name}: not a ranking measure to maximize; use for example nDCG@10, RR@10 or R@20")
+    return measure
 
 
-def _rows(settled: Configuration, base: str, changes: dict[str, float]) -> dict[str, Any]:
-    """The table of the tuned profile. A base is a built-in one; what one's own profile changes in it stays changed."""
+def _rows(configuration: Configuration, base: str, changes: dict[str, float]) -> dict[str, Any]:
+    """Return the TOML table of the tuned profile: built-in base, the custom profile's changes, tuned parameters."""
     if base in PROFILES:
         return {BASE: base} | changes
-    own: dict[str, Any] = settled.given["profile"][base]
-    return {BASE: DEFAULT} | own | changes
+    custom: dict[str, Any] = configuration.given["profile"][base]
+    return {BASE: DEFAULT} | custom | changes
 
 
-def _profile_text(settled: Configuration, root: Path, name: str, rows: dict[str, Any], comment: str = "") -> str:
-    """The file as it would be; an error when the name is taken."""
-    if name in settled.profiles:
-        what = "is built in" if name in PROFILES else f"stands in {NAME} already: remove it there first"
-        raise AssayError(f"--write {name}: that profile {what}, or give another name")
+def _profile_text(configuration: Configuration, root: Path, name: str, rows: dict[str, Any], comment: str = "") -> str:
+    """Return assay.toml with the new profile. Raises AssayError if the name exists."""
+    if name in configuration.profiles:
+        problem = "is built in" if name in PROFILES else f"exists in {NAME}: remove it first"
+        raise AssayError(f"--write {name}: that profile {problem}, or choose another name")
     path = root / NAME
-    before = read_bytes(path, _LARGEST).decode() if path.exists() else ""
+    present_text = read_bytes(path, _LARGEST).decode() if path.exists() else ""
     try:
-        return with_table(before, ("profile", name), rows, comment)
+        return with_table(present_text, ("profile", name), rows, comment)
     except AssayError as error:
         raise AssayError(f"{path}: {error}. Add it by hand:\n\n{table_text(('profile', name), rows)}") from None
 
 
-def _write(settled: Configuration, root: Path, name: str, rows: dict[str, Any], told: dict[str, Any]) -> str:
-    pair, golden = told["held_out"], told["golden"]
+def _write(
+    configuration: Configuration, root: Path, name: str, rows: dict[str, Any], tuning_report: dict[str, Any]
+) -> str:
+    """Add the tuned profile to assay.toml and return its path."""
+    pair, golden = tuning_report["held_out"], tuning_report["golden"]
     comment = (
-        f"by assay eval tune on {golden['judged']} queries of {Path(golden['path']).name}: {told['measure']} "
+        f"by assay eval tune on {golden['judged']} queries of {Path(golden['path']).name}: {tuning_report['measure']} "
         f"{pair['base']:.4f} → {pair['tuned']:.4f} on held-out ones"
     )
-    write_text(root / NAME, _profile_text(settled, root, name, rows, comment))
+    write_text(root / NAME, _profile_text(configuration, root, name, rows, comment))
     load(root)
     return str(root / NAME)

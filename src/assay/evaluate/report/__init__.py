@@ -1,11 +1,11 @@
-"""A run, and perhaps its comparison with another, as one HTML page that opens offline.
+"""HTML report of a run, optionally with its comparison to another run, readable offline.
 
     data ──▶ overview · queries · comparison ──▶ page
-               │ tables, plots (scales, distributions), wording
-               └ markup: elements that escape what they hold
+               │ tables, plots (scales, distributions)
+               └ assay.html: elements that escape their content
 
-Everything is in the page: style, plots as SVG, and a script that only sorts and filters. A content security policy lets no
-other script run and nothing be fetched.
+The page is self-contained: style, SVG plots, and a script that only sorts and filters. Its content security policy
+blocks every other script and every request.
 """
 
 from assay.evaluate.report.page import render

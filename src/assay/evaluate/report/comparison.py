@@ -1,4 +1,4 @@
-"""Two runs side by side: what changed, by how much, and whether it means anything."""
+"""Comparison section of a report: effect sizes, significance tests and per-query changes between two runs."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from assay.html.elements import (
 )
 from assay.text.display import counted
 
-_KINDS = ("Regression", "Loss", "Win", "Draw")  # in the order of attention
+_KIND_ORDER = ("Regression", "Loss", "Win", "Draw")  # sort order
 _SIGNIFICANT = 0.05
 _MOST_EFFECTS = 16
 _MOST_TEXT = 600
 
-Link = Callable[[Pair], str | None]  # the address of a query's page, where there is one
+Link = Callable[[Pair], str | None]  # returns the URL of a query's page, or None
 
 
 def comparison_section(comparison: Comparison, k: int | None, link: Link = lambda pair: None) -> Markup:
-    """Everything there is to say about the difference of two runs; k says which cut-off matters most."""
+    """Render the comparison of two runs; k is the preferred cut-off."""
     primary = primary_metric(measured(side for pair in comparison.per_query for side in (pair.a, pair.b)), k)
     return element(
         "section",
@@ -47,7 +47,7 @@ def comparison_section(comparison: Comparison, k: int | None, link: Link = lambd
         ),
         warning_list(comparison.warnings),
         _verdict(comparison, primary_metric(comparison.statistics, k)),
-        _kinds(comparison),
+        _counts(comparison),
         element("div", [*_forest(comparison), *_query_figures(comparison, primary)], class_="figures"),
         _statistics(comparison),
         _pairs(comparison, primary, link),
@@ -56,61 +56,63 @@ def comparison_section(comparison: Comparison, k: int | None, link: Link = lambd
 
 
 def _verdict(comparison: Comparison, metric: str | None) -> Markup | None:
-    """The main difference in one sentence."""
+    """Describe the difference of the main metric in a sentence."""
     if metric is None:
         return None
-    one = comparison.statistics[metric]
-    delta, p = known(one.delta), _p(one)
+    statistic = comparison.statistics[metric]
+    delta, p = known(statistic.delta), _p_value(statistic)
     if delta is None:
         return None
     moved = f"rose by {decimal(delta)}" if delta > 0 else f"fell by {decimal(-delta)}" if delta < 0 else "did not move"
     return element(
         "p",
         element("strong", f"{metric} {moved}"),
-        f" over {counted(one.n, 'query', 'queries')}" if one.n else None,
-        f" (95\u00a0% interval {signed(one.low)} to {signed(one.high)})" if known(one.low) is not None else None,
-        f": {_meaning(p, one)}" if p is not None and delta else ".",
+        f" over {counted(statistic.n, 'query', 'queries')}" if statistic.n else None,
+        f" (95\u00a0% interval {signed(statistic.low)} to {signed(statistic.high)})"
+        if known(statistic.low) is not None
+        else None,
+        f": {_significance(p, statistic)}" if p is not None and delta else ".",
         class_="verdict",
     )
 
 
-def _meaning(p: float, one: Statistic) -> str:
-    said = f"p {probability(p)}{' after Holm' if known(one.p_holm) is not None else ''}"
+def _significance(p: float, statistic: Statistic) -> str:
+    p_text = f"p {probability(p)}{' after Holm' if known(statistic.p_holm) is not None else ''}"
     if p < _SIGNIFICANT:
-        return f"more than chance alone would give ({said})."
-    smallest = known(one.detectable)
-    limit = f"; these queries can show a change of {decimal(smallest)} or more" if smallest is not None else ""
-    return f"chance cannot be ruled out ({said}){limit}."
+        return f"statistically significant ({p_text})."
+    detectable = known(statistic.detectable)
+    limit = f"; the smallest detectable change is {decimal(detectable)}" if detectable is not None else ""
+    return f"not statistically significant ({p_text}){limit}."
 
 
-def _p(one: Statistic) -> float | None:
-    """The p value to believe: corrected for the number of metrics, where that was done."""
-    corrected = known(one.p_holm)
-    return corrected if corrected is not None else known(one.p)
+def _p_value(statistic: Statistic) -> float | None:
+    """Return the Holm-corrected p value, else the uncorrected one."""
+    corrected = known(statistic.p_holm)
+    return corrected if corrected is not None else known(statistic.p)
 
 
-def _kinds(comparison: Comparison) -> Markup | None:
-    """How many queries won, lost, drew, and what else is known of the pair, such as the chunker versions."""
+def _counts(comparison: Comparison) -> Markup | None:
+    """List wins, losses and draws, and text facts of the pair such as the chunker versions."""
     counts: dict[str, Child] = {
         kind: exact(value, whole(value)) for kind, value in comparison.counts.items() if isinstance(value, int)
     }
-    words: dict[str, Child] = {
+    facts: dict[str, Child] = {
         name.replace("_", " "): value for name, value in comparison.deltas.items() if isinstance(value, str)
     }
-    return definitions({**counts, **words}) if counts or words else None
+    return definitions({**counts, **facts}) if counts or facts else None
 
 
 def _forest(comparison: Comparison) -> Iterator[Markup]:
     effects = [
         Effect(metric, delta, low, high, _direction(metric, low, high))
-        for metric, one in comparison.statistics.items()
-        if (delta := known(one.delta)) is not None
-        and (low := known(one.low)) is not None
-        and (high := known(one.high)) is not None
-        and max(abs(delta), abs(low), abs(high)) <= 1  # what is counted in other units would squeeze the rest
+        for metric, statistic in comparison.statistics.items()
+        if (delta := known(statistic.delta)) is not None
+        and (low := known(statistic.low)) is not None
+        and (high := known(statistic.high)) is not None
+        and max(abs(delta), abs(low), abs(high)) <= 1  # metrics in other units would squeeze the scale
     ]
     if effects:
-        sentence = "B − A with its 95 % interval; coloured where the interval leaves out zero."
+        sentence = "B − A with its 95 % interval; coloured where the interval excludes zero."
         if len(effects) > _MOST_EFFECTS:
             sentence += f" The first {_MOST_EFFECTS} of {len(effects)}; the table has all."
         plot = forest(effects[:_MOST_EFFECTS], "Difference of each metric with its 95 % interval", "difference B − A")
@@ -132,8 +134,10 @@ def _query_figures(comparison: Comparison, primary: str | None) -> Iterator[Mark
         and (after := known(pair.b.get(primary))) is not None
     ]
     if primary and changes:
-        up, down = sum(one.delta > 0 for one in changes), sum(one.delta < 0 for one in changes)
-        sentence = f"{up:,} up, {down:,} down, {len(changes) - up - down:,} unchanged; thicker lines are more queries."
+        up, down = sum(change.delta > 0 for change in changes), sum(change.delta < 0 for change in changes)
+        sentence = (
+            f"{up:,} up, {down:,} down, {len(changes) - up - down:,} unchanged; line width is the number of queries."
+        )
         yield figure(
             "Queries", sentence, slopes(changes, f"{primary} of each query in A and in B", ("A", "B"), primary)
         )
@@ -144,7 +148,7 @@ def _query_figures(comparison: Comparison, primary: str | None) -> Iterator[Mark
 
 
 def _statistics(comparison: Comparison) -> Markup | None:
-    """Every metric with both means, the difference and what the tests say of it."""
+    """Table of metrics with both means, the difference and the test results."""
     a, b, tests = comparison.aggregate_a, comparison.aggregate_b, comparison.statistics
     numeric: Metrics = {name: value for name, value in comparison.deltas.items() if not isinstance(value, str)}
     metrics = list(dict.fromkeys((*a, *b, *numeric, *tests)))
@@ -155,15 +159,15 @@ def _statistics(comparison: Comparison) -> Markup | None:
         return numeric[metric] if metric in numeric else tests.get(metric, Statistic()).delta
 
     columns = [
-        Column[str]("Metric", lambda m: m),
-        number_column("A", lambda m: a.get(m)),
-        number_column("B", lambda m: b.get(m)),
-        Column[str]("B − A", lambda m: _difference(delta(m), m), "number"),
+        Column[str]("Metric", lambda metric: metric),
+        number_column("A", lambda metric: a.get(metric)),
+        number_column("B", lambda metric: b.get(metric)),
+        Column[str]("B − A", lambda metric: _difference(delta(metric), metric), "number"),
     ]
     if tests:
         columns += [
-            *(_test(title, field, about, tests) for title, field, about in _TESTS),
-            Column("Won / lost / tied", lambda m: _balance(tests.get(m, Statistic())), "number"),
+            *(_test_column(title, field, about, tests) for title, field, about in _TESTS),
+            Column("Won / lost / tied", lambda metric: _balance(tests.get(metric, Statistic())), "number"),
         ]
     return table("Metrics and tests", columns, metrics)
 
@@ -172,17 +176,17 @@ _TESTS = (
     ("95 % low", "low", "lower end of the interval of the difference"),
     ("95 % high", "high", "upper end of the interval of the difference"),
     ("p", "p", "paired randomisation test"),
-    ("p Holm", "p_holm", "the same, corrected for the number of metrics"),
+    ("p Holm", "p_holm", "Holm-corrected for the number of metrics"),
     ("p Wilcoxon", "p_wilcoxon", "signed-rank test"),
     ("p t", "p_t", "paired t test"),
     ("Effect", "effect", "Cohen’s d of the paired differences"),
-    ("Detects", "detectable", "the smallest change these queries can show, at 80 % power"),
+    ("Detects", "detectable", "smallest detectable change at 80 % power"),
 )
 
 
-def _test(title: str, field: str, about: str, tests: dict[str, Statistic]) -> Column[str]:
-    written = probability if field.startswith("p") else decimal if field == "detectable" else signed
-    return number_column(title, lambda metric: getattr(tests.get(metric, Statistic()), field), about, written)
+def _test_column(title: str, field: str, about: str, tests: dict[str, Statistic]) -> Column[str]:
+    formatter = probability if field.startswith("p") else decimal if field == "detectable" else signed
+    return number_column(title, lambda metric: getattr(tests.get(metric, Statistic()), field), about, formatter)
 
 
 def _difference(value: float | None, metric: str) -> Markup:
@@ -190,20 +194,20 @@ def _difference(value: float | None, metric: str) -> Markup:
     return element("span", exact(value, signed(value)), class_=verdict(-number if lower_is_better(metric) else number))
 
 
-def _balance(one: Statistic) -> Markup | None:
-    if one.wins is None or one.losses is None or one.ties is None:
+def _balance(statistic: Statistic) -> Markup | None:
+    if statistic.wins is None or statistic.losses is None or statistic.ties is None:
         return None
-    return join([exact(one.wins, str(one.wins)), f" / {one.losses} / {one.ties}"])
+    return join([exact(statistic.wins, str(statistic.wins)), f" / {statistic.losses} / {statistic.ties}"])
 
 
 def _pairs(comparison: Comparison, primary: str | None, link: Link) -> Markup | None:
-    """The table of queries: regressions and losses first, then by the size of the difference."""
+    """Table of queries: regressions and losses first, then by size of the difference."""
     if not comparison.per_query:
         return None
     columns = _pair_columns(comparison.per_query, primary, link)
-    pairs = sorted(comparison.per_query, key=lambda pair: (_attention(pair.kind), _sorted_delta(pair, primary)))
+    pairs = sorted(comparison.per_query, key=lambda pair: (_kind_order(pair.kind), _sorted_delta(pair, primary)))
     rows, note = bounded_rows(columns, pairs, lambda pair: {"data_kind": pair.kind})
-    kinds = sorted({pair.kind for pair in pairs} - {""}, key=_attention)
+    kinds = sorted({pair.kind for pair in pairs} - {""}, key=_kind_order)
     return element(
         "div",
         element("h3", "Wins, losses and regressions"),
@@ -213,8 +217,8 @@ def _pairs(comparison: Comparison, primary: str | None, link: Link) -> Markup | 
     )
 
 
-def _attention(kind: str) -> int:
-    return _KINDS.index(kind) if kind in _KINDS else len(_KINDS)
+def _kind_order(kind: str) -> int:
+    return _KIND_ORDER.index(kind) if kind in _KIND_ORDER else len(_KIND_ORDER)
 
 
 def _delta(pair: Pair, primary: str | None) -> float | None:
@@ -226,7 +230,7 @@ def _sorted_delta(pair: Pair, primary: str | None) -> float:
     return -abs(_delta(pair, primary) or 0.0)
 
 
-def _linked(pair: Pair, link: Link) -> Markup:
+def _query_link(pair: Pair, link: Link) -> Markup:
     words = shortened(pair.text or pair.query_id, _MOST_TEXT)
     address = link(pair)
     return element("a" if address else "span", words, href=address, dir="auto", class_="text")
@@ -234,7 +238,7 @@ def _linked(pair: Pair, link: Link) -> Markup:
 
 def _pair_columns(pairs: Sequence[Pair], primary: str | None, link: Link) -> list[Column[Pair]]:
     columns = [
-        Column[Pair]("Query", lambda pair: _linked(pair, link), "wide"),
+        Column[Pair]("Query", lambda pair: _query_link(pair, link), "wide"),
         Column[Pair]("Kind", lambda pair: element("span", pair.kind, class_=f"badge kind-{pair.kind.lower()}")),
         number_column("Rank A", lambda pair: pair.a_hit_rank, "rank of the first hit in A", whole),
         number_column("Rank B", lambda pair: pair.b_hit_rank, "rank of the first hit in B", whole),

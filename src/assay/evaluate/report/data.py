@@ -1,4 +1,4 @@
-"""The shapes a report is drawn from: what `assay eval run` and `assay eval compare` print as JSON."""
+"""Input schema of a report: the JSON that `assay eval run` and `assay eval compare` print."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from assay.evaluate.metrics.measures import UnknownMeasure, parse
 Metrics = dict[str, float | None]
 Count = int | float | str | None
 
-_PRIMARY = ("nDCG", "RR", "AP", "R", "P", "Success")  # nDCG first: it sees everything found and where
+_PRIMARY = ("nDCG", "RR", "AP", "R", "P", "Success")  # nDCG first: it reflects all hits and their ranks
 _MAIN = ("P", "R", "RR", "nDCG")
 _NULLABLE = frozenset(
     {"metrics", "detectable", "latency", "found", "a", "b", "aggregate_a", "aggregate_b", "deltas", "counts"}
@@ -21,7 +21,7 @@ _NULLABLE = frozenset(
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """How far a mean can be trusted: the deviation of its queries and its 95 % interval."""
+    """Standard deviation and 95 % interval of a mean."""
 
     sd: float | None = None
     low: float | None = None
@@ -29,14 +29,14 @@ class Spread(msgspec.Struct, frozen=True):
 
 
 class Group(msgspec.Struct, frozen=True):
-    """The metrics of one tier, category, tag…"""
+    """Metrics of a query group, such as a tier, category or tag."""
 
     count: int = 0
     metrics: Metrics = {}
 
 
 class Query(msgspec.Struct, frozen=True):
-    """One golden query with what was found for it."""
+    """A golden query with its retrieved results."""
 
     id: str = ""
     text: str = ""
@@ -55,7 +55,7 @@ class Query(msgspec.Struct, frozen=True):
 
 
 class Golden(msgspec.Struct, frozen=True):
-    """Which golden set was asked."""
+    """Identity of the golden set."""
 
     path: str = ""
     format: str = ""
@@ -64,7 +64,7 @@ class Golden(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """One run."""
+    """A run."""
 
     run_id: str = ""
     created: str = ""
@@ -89,7 +89,7 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 class Statistic(msgspec.Struct, frozen=True):
-    """What the difference of one metric means."""
+    """Difference of a metric between two runs, with its significance tests."""
 
     n: int | None = None
     delta: float | None = None
@@ -107,7 +107,7 @@ class Statistic(msgspec.Struct, frozen=True):
 
 
 class Pair(msgspec.Struct, frozen=True):
-    """One query as two runs answered it."""
+    """A query with its results in two runs."""
 
     query_id: str = ""
     text: str = ""
@@ -120,7 +120,7 @@ class Pair(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """Two runs side by side."""
+    """Comparison of two runs."""
 
     run_a: str = ""
     run_b: str = ""
@@ -136,53 +136,62 @@ class Comparison(msgspec.Struct, frozen=True):
 Shape = TypeVar("Shape", Summary, Comparison)
 
 
-def read(shape: type[Shape], given: dict[str, Any]) -> Shape:
-    """The printed JSON of a run or a comparison as its shape; what is missing or null is empty."""
+def read(shape: type[Shape], fields: dict[str, Any]) -> Shape:
+    """Convert the printed JSON of a run or comparison; missing and null fields become empty.
+
+    Raises AssayError if the JSON has another shape.
+    """
     try:
-        return msgspec.convert(_without_nulls(given), shape)
+        return msgspec.convert(_without_nulls(fields), shape)
     except msgspec.ValidationError as error:
         kind, command = ("run", "run") if shape is Summary else ("comparison", "compare")
         raise AssayError(
-            f"the {kind} cannot be drawn: {error}; give what `assay eval {command} --format json` prints"
+            f"the {kind} cannot be rendered: {error}; pass the output of `assay eval {command} --format json`"
         ) from None
 
 
-def _without_nulls(given: Any, nullable: bool = False) -> Any:
-    """Drops null fields, so that they read as missing; in maps of values null is a value and stays."""
-    if isinstance(given, list):
-        return [_without_nulls(value) for value in given]
-    if isinstance(given, dict):
-        return {k: _without_nulls(v, k in _NULLABLE) for k, v in given.items() if nullable or v is not None}
-    return given
+def _without_nulls(value: Any, nullable: bool = False) -> Any:
+    """Drop null fields so that they count as missing; in maps of values null is a value and stays."""
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    if isinstance(value, dict):
+        return {
+            key: _without_nulls(item, key in _NULLABLE) for key, item in value.items() if nullable or item is not None
+        }
+    return value
 
 
 def family(metric: str) -> str:
-    """The metric without its cut-off: `nDCG` of `nDCG@10`."""
+    """Return a metric without its cut-off: `nDCG` of `nDCG@10`."""
     return metric.partition("@")[0]
 
 
 def cut_off(metric: str) -> int:
-    """The k of `nDCG@k`, 0 without one."""
+    """Return the k of `nDCG@k`, or 0."""
     digits = metric.partition("@")[2]
     return int(digits) if digits.isdecimal() else 0
 
 
 def measured(values: Iterable[Metrics]) -> list[str]:
-    """The metrics that occur in any of these, in the order they are met."""
+    """Return the distinct metrics in order of first occurrence."""
     return list(dict.fromkeys(metric for metrics in values for metric in metrics))
 
 
 def primary_metric(metrics: Iterable[str], k: int | None = None) -> str | None:
-    """The metric queries are ordered and compared by: the first known family at the run's k, else whatever there is."""
-    return min(metrics, key=lambda m: _preference(_PRIMARY, m, k), default=None)
+    """Return the metric that orders and compares queries: the preferred family, at the run's k if present."""
+    return min(metrics, key=lambda metric: _preference(_PRIMARY, metric, k), default=None)
 
 
 def main_metrics(metrics: Iterable[str], k: int | None = None) -> list[str]:
-    """The few metrics that get a tile and a column: one per main family, at the run's k; else the first four."""
+    """Return the metrics shown as tiles and columns: one per main family, at the run's k; else the first four."""
     metrics = list(metrics)
-    best = {name: [m for m in metrics if family(m) == name] for name in _MAIN}
-    chosen = [min(found, key=lambda m: _preference(_MAIN, m, k)) for found in best.values() if found]
-    return chosen or metrics[:4]
+    by_family = {name: [metric for metric in metrics if family(metric) == name] for name in _MAIN}
+    preferred = [
+        min(candidates, key=lambda metric: _preference(_MAIN, metric, k))
+        for candidates in by_family.values()
+        if candidates
+    ]
+    return preferred or metrics[:4]
 
 
 def _preference(families: tuple[str, ...], metric: str, k: int | None) -> tuple[int, bool, int]:
@@ -191,7 +200,7 @@ def _preference(families: tuple[str, ...], metric: str, k: int | None) -> tuple[
 
 
 def lower_is_better(metric: str) -> bool:
-    """Whether less of this metric is more: as its measure says; a metric nobody knows is better when higher."""
+    """Return True if lower values of a metric are better; False for unknown metrics."""
     try:
         return not parse(metric).higher_is_better
     except UnknownMeasure:

@@ -1,4 +1,4 @@
-"""What was measured on what, and how well it went: header, tiles, breakdowns, distributions."""
+"""Overview sections of a run report: header, metric tiles, breakdowns, distributions."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from assay.html.elements import (
 from assay.text.display import counted
 
 _MEANING = {
-    "P": "share of the first {k} results that was expected",
-    "R": "share of the expected that is in the first {k}",
-    "RR": "one over the rank of the first hit",
-    "nDCG": "what was found, worth less further down",
-    "AP": "precision at each hit, averaged",
-    "Success": "queries with a hit in the first {k}",
-    "F1": "precision and recall in one",
+    "P": "share of the first {k} results that are relevant",
+    "R": "share of the relevant items among the first {k}",
+    "RR": "reciprocal rank of the first hit",
+    "nDCG": "relevance, discounted by rank",
+    "AP": "mean precision at the ranks of the hits",
+    "Success": "share of queries with a hit among the first {k}",
+    "F1": "harmonic mean of precision and recall",
 }
 _BREAKDOWNS = {
     "tiers": "Tier",
@@ -48,7 +48,7 @@ _MOST_TEXT = 1000
 
 
 def header(summary: Summary) -> Markup:
-    """The title of the page and the facts a reader needs to trust it."""
+    """Render the page title and the run's identity."""
     golden = summary.golden
     queries = golden.queries if golden.queries is not None else len(summary.queries)
     facts: dict[str, Child] = {
@@ -70,21 +70,23 @@ def header(summary: Summary) -> Markup:
 
 
 def definitions(facts: dict[str, Child]) -> Markup:
-    """Names with their values; those without a value are left out."""
+    """Render names with their values as a definition list; empty values are left out."""
     pairs = [element("div", element("dt", name), element("dd", value)) for name, value in facts.items() if value]
     return element("dl", pairs, class_="facts")
 
 
 def notices(summary: Summary) -> Markup | None:
-    """What must be known before the numbers are read."""
+    """Render the warnings of a run, including that it is unfinished."""
     unfinished = [f"This run is {summary.status}: its numbers are not final."] if _unfinished(summary) else []
     return warning_list([*unfinished, *summary.warnings])
 
 
 def warning_list(warnings: Sequence[str]) -> Markup | None:
-    """Warnings as one box, or nothing."""
+    """Render warnings as one box, or None."""
     more = [f"and {len(warnings) - _MOST_WARNINGS:,} more"] if len(warnings) > _MOST_WARNINGS else []
-    items = [element("li", shortened(words, _MOST_TEXT), dir="auto") for words in (*warnings[:_MOST_WARNINGS], *more)]
+    items = [
+        element("li", shortened(warning, _MOST_TEXT), dir="auto") for warning in (*warnings[:_MOST_WARNINGS], *more)
+    ]
     return element("ul", items, class_="warnings", aria_label="Warnings") if items else None
 
 
@@ -93,7 +95,7 @@ def _unfinished(summary: Summary) -> bool:
 
 
 def summary_section(summary: Summary) -> Markup | None:
-    """The main metrics as tiles, all of them as a table, and the counts."""
+    """Main metrics as tiles, all metrics as a table, and the counts."""
     if not summary.metrics and not summary.counts and not summary.latency:
         return None
     main = main_metrics(summary.metrics, summary.k)
@@ -112,7 +114,7 @@ def _tile(metric: str, summary: Summary) -> Markup:
     value, spread = summary.metrics[metric], summary.spread.get(metric, Spread())
     number, low, high = known(value), known(spread.low), known(spread.high)
     detectable = known(summary.detectable.get(metric))
-    asides = [
+    notes = [
         f"sd {decimal(spread.sd)}" if known(spread.sd) is not None else "",
         f"detects a change of {decimal(detectable)}" if detectable is not None else "",
     ]
@@ -122,10 +124,10 @@ def _tile(metric: str, summary: Summary) -> Markup:
         element("h3", metric),
         element("p", exact(value, decimal(value)), class_="value"),
         element("p", _meaning(metric), class_="meaning"),
-        [interval(number, low, high, top, _said(metric, number, low, high)), _bounds(low, high, top)]
+        [interval(number, low, high, top, _interval_text(metric, number, low, high)), _bar_caption(low, high, top)]
         if number is not None
-        else element("p", "Null: no query has what this is measured by.", class_="aside"),
-        element("p", " · ".join(filter(None, asides)), class_="aside") if any(asides) else None,
+        else element("p", "Null: no query has the labels this metric needs.", class_="aside"),
+        element("p", " · ".join(filter(None, notes)), class_="aside") if any(notes) else None,
     )
 
 
@@ -133,13 +135,13 @@ def _meaning(metric: str) -> str:
     return _MEANING.get(family(metric), "").format(k=cut_off(metric) or "results")
 
 
-def _bounds(low: float | None, high: float | None, top: float) -> Markup:
-    """What stands under the bar of a tile: its ends, and the interval between them."""
+def _bar_caption(low: float | None, high: float | None, top: float) -> Markup:
+    """Caption under a tile's bar: the ends of its scale and the interval."""
     middle = f"95 %: {decimal(low)} – {decimal(high)}" if low is not None and high is not None else ""
-    return element("p", *(element("span", words) for words in ("0", middle, f"{top:g}")), class_="bounds")
+    return element("p", *(element("span", text) for text in ("0", middle, f"{top:g}")), class_="bounds")
 
 
-def _said(metric: str, value: float, low: float | None, high: float | None) -> str:
+def _interval_text(metric: str, value: float, low: float | None, high: float | None) -> str:
     bounds = f", 95 % interval {decimal(low)} to {decimal(high)}" if low is not None and high is not None else ""
     return f"{metric} {decimal(value)}{bounds}"
 
@@ -158,14 +160,14 @@ def _count(value: float | str | None) -> Markup:
 
 def _all_metrics(summary: Summary) -> Markup:
     spread = {metric: summary.spread.get(metric, Spread()) for metric in summary.metrics}
-    power = "the smallest change this golden set can show, at 80 % power"
+    power = "smallest detectable change at 80 % power"
     columns = [
-        Column[str]("Metric", lambda m: m),
-        Column[str]("Mean", lambda m: meter(summary.metrics[m]), "number"),
-        number_column("sd", lambda m: spread[m].sd, "deviation of the queries"),
-        number_column("95 % low", lambda m: spread[m].low),
-        number_column("95 % high", lambda m: spread[m].high),
-        number_column("Detects", lambda m: summary.detectable.get(m), power),
+        Column[str]("Metric", lambda metric: metric),
+        Column[str]("Mean", lambda metric: meter(summary.metrics[metric]), "number"),
+        number_column("sd", lambda metric: spread[metric].sd, "standard deviation over the queries"),
+        number_column("95 % low", lambda metric: spread[metric].low),
+        number_column("95 % high", lambda metric: spread[metric].high),
+        number_column("Detects", lambda metric: summary.detectable.get(metric), power),
     ]
     return element(
         "details",
@@ -175,7 +177,7 @@ def _all_metrics(summary: Summary) -> Markup:
 
 
 def breakdown_section(summary: Summary) -> Markup | None:
-    """One table per way of grouping the queries."""
+    """One metrics table per way of grouping the queries."""
     tables = [
         _breakdown(title, groups, summary) for name, title in _BREAKDOWNS.items() if (groups := getattr(summary, name))
     ]
@@ -202,7 +204,7 @@ def _group_column(metric: str, groups: dict[str, Group], top: float) -> Column[s
 
 
 def distribution_section(summary: Summary) -> Markup | None:
-    """Histograms over the queries: each main metric, the rank of the first hit, the latency."""
+    """Histograms over the queries: main metrics, rank of the first hit, latency."""
     figures = [*_metric_figures(summary), *_rank_figure(summary), *_latency_figure(summary)]
     if not figures:
         return None
@@ -212,7 +214,7 @@ def distribution_section(summary: Summary) -> Markup | None:
 
 
 def figure(title: str, sentence: str, plot: Markup) -> Markup:
-    """A plot under its title and one sentence that says what to see."""
+    """Render a plot with its title and a one-sentence caption."""
     return element("figure", element("figcaption", element("strong", title), " ", sentence), plot)
 
 
@@ -220,8 +222,8 @@ def _metric_figures(summary: Summary) -> Iterator[Markup]:
     for metric in main_metrics(measured(query.metrics for query in summary.queries), summary.k):
         values = [value for query in summary.queries if (value := known(query.metrics.get(metric))) is not None]
         if values:
-            given = known(summary.metrics.get(metric))
-            mean = given if given is not None else sum(values) / len(values)
+            reported_mean = known(summary.metrics.get(metric))
+            mean = reported_mean if reported_mean is not None else sum(values) / len(values)
             zeros = sum(value == 0 for value in values)
             sentence = f"{zeros:,} of {counted(len(values), 'query', 'queries')} at 0."
             marks = [Mark(mean, f"mean {decimal(mean)}")]

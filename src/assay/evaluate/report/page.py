@@ -1,4 +1,4 @@
-"""The page itself."""
+"""HTML page of a run report."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _TITLES = {
 
 
 def render(summary: dict[str, Any], comparison: dict[str, Any] | None = None) -> str:
-    """The report of a run, as `eval run` prints it, and of a comparison, as `eval compare` does: one HTML page."""
+    """Render the JSON of a run, and optionally of a comparison, as one HTML page."""
     return page(drawn(summary, comparison))
 
 
 def drawn(summary: dict[str, Any], comparison: dict[str, Any] | None = None) -> Drawn:
-    """The same without the document around it."""
+    """Build the page content without the document around it."""
     run = read(Summary, summary)
     judged = judged_queries(run)
     sections: dict[str, Markup | None] = {
@@ -39,10 +39,10 @@ def drawn(summary: dict[str, Any], comparison: dict[str, Any] | None = None) -> 
         "queries": query_section(judged, run),
     }
     present = {name: section for name, section in sections.items() if section}
-    nothing = element("p", "This run holds nothing to show.", class_="note") if not present else None
+    empty_note = element("p", "This run has no results to show.", class_="note") if not present else None
     return Drawn(
         f"{run.system} – retrieval report" if run.system else "Retrieval report",
         header(run),
         contents({name: _TITLES[name] for name in present}),
-        join([notices(run), *present.values(), nothing]),
+        join([notices(run), *present.values(), empty_note]),
     )

@@ -1,4 +1,4 @@
-"""The query table of a report: outcome of each query, failures first."""
+"""Query table of a report: outcome of each query, failures first."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ from assay.text.display import counted
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a query. The order of OUTCOMES is the order of attention."""
+    """Outcome of a query. OUTCOMES lists them with failures first."""
 
     name: str
     about: str
     failed: bool
 
 
-_ERROR = Outcome("error", "the system gave no answer", True)
-_ANSWERED = Outcome("not refused", "nothing answers it, but the system did", True)
-_MISSED = Outcome("missed", "nothing that was expected was retrieved", True)
-_PARTLY = Outcome("partly", "some of the expected was retrieved", False)
-_FOUND = Outcome("found", "all of the expected was retrieved", False)
-_REFUSED = Outcome("refused", "nothing answers it, and the system said so", False)
+_ERROR = Outcome("error", "the system failed on the query", True)
+_ANSWERED = Outcome("not refused", "unanswerable, but the system returned results", True)
+_MISSED = Outcome("missed", "no expected item was retrieved", True)
+_PARTLY = Outcome("partly", "some expected items were retrieved", False)
+_FOUND = Outcome("found", "all expected items were retrieved", False)
+_REFUSED = Outcome("refused", "unanswerable, and the system refused", False)
 OUTCOMES = (_ERROR, _ANSWERED, _MISSED, _PARTLY, _FOUND, _REFUSED)
 
 
 def outcome(query: Query, k: int | None) -> Outcome:
-    """What became of a query within the first k results."""
+    """Classify a query by its hits among the first k results."""
     if query.error:
         return _ERROR
     if query.refuse:
@@ -59,7 +59,7 @@ def outcome(query: Query, k: int | None) -> Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A query with its outcome and its place on the page."""
+    """A query with its outcome and its anchor on the page."""
 
     query: Query
     outcome: Outcome
@@ -67,18 +67,18 @@ class Judged:
 
 
 def judged_queries(summary: Summary) -> list[Judged]:
-    """All queries in the order of attention: errors, misses, then the lowest score first."""
+    """Return all queries with errors and misses first, then by ascending score."""
     primary = primary_metric(measured(query.metrics for query in summary.queries), summary.k)
     judged = [Judged(query, outcome(query, summary.k), f"query-{i}") for i, query in enumerate(summary.queries, 1)]
 
-    def attention(one: Judged) -> tuple[int, float]:
-        score = known(one.query.metrics.get(primary)) if primary else None
-        return OUTCOMES.index(one.outcome), -1.0 if score is None else score
+    def sort_key(entry: Judged) -> tuple[int, float]:
+        score = known(entry.query.metrics.get(primary)) if primary else None
+        return OUTCOMES.index(entry.outcome), -1.0 if score is None else score
 
-    return sorted(judged, key=attention)
+    return sorted(judged, key=sort_key)
 
 
-# The single queries: what became of each, the failed ones first.
+# Per-query results
 
 _MOST_TEXT = 2000
 _MOST_NAME = 300
@@ -87,17 +87,17 @@ _MOST_FAILURES = 12
 
 
 def failure_section(judged: Sequence[Judged]) -> Markup | None:
-    """How the queries ended, the errors by message, and the failed queries with what was expected of them."""
+    """Counts per outcome, errors grouped by message, and the failed queries with their expected items."""
     if not judged:
         return None
-    failed = [one for one in judged if one.outcome.failed]
+    failed = [entry for entry in judged if entry.outcome.failed]
     more = f"{len(failed) - _MOST_FAILURES:,} more are in the table of queries: choose “failed only”."
     return element(
         "section",
         element("h2", "Outcomes and failures"),
         _outcome_bar(judged),
         _errors(judged),
-        element("ol", [_failure(one) for one in failed[:_MOST_FAILURES]], class_="failures") if failed else None,
+        element("ol", [_failure(entry) for entry in failed[:_MOST_FAILURES]], class_="failures") if failed else None,
         element("p", more, class_="note") if len(failed) > _MOST_FAILURES else None,
         element("p", "No query failed.", class_="note") if not failed else None,
         id="failures",
@@ -105,51 +105,54 @@ def failure_section(judged: Sequence[Judged]) -> Markup | None:
 
 
 def _outcome_bar(judged: Sequence[Judged]) -> Markup:
-    counts = Counter(one.outcome for one in judged)
-    present = [one for one in OUTCOMES if counts[one]]
+    counts = Counter(entry.outcome for entry in judged)
+    present = [kind for kind in OUTCOMES if counts[kind]]
     parts = [
         element(
-            "span", class_=f"part {_class(one)}", style=f"flex-grow:{counts[one]}", title=f"{one.name}: {counts[one]:,}"
+            "span",
+            class_=f"part {_class(kind)}",
+            style=f"flex-grow:{counts[kind]}",
+            title=f"{kind.name}: {counts[kind]:,}",
         )
-        for one in present
+        for kind in present
     ]
     legend = [
-        element("li", badge(one), " ", exact(counts[one], whole(counts[one])), element("span", f" {one.about}"))
-        for one in present
+        element("li", badge(kind), " ", exact(counts[kind], whole(counts[kind])), element("span", f" {kind.about}"))
+        for kind in present
     ]
     return join([element("div", parts, class_="stack", aria_hidden="true"), element("ul", legend, class_="legend")])
 
 
-def badge(one: Outcome) -> Markup:
-    """An outcome as a coloured word."""
-    return element("span", one.name, class_=f"badge {_class(one)}")
+def badge(kind: Outcome) -> Markup:
+    """Render an outcome as a coloured word."""
+    return element("span", kind.name, class_=f"badge {_class(kind)}")
 
 
-def _class(one: Outcome) -> str:
-    return "outcome-" + one.name.replace(" ", "-")
+def _class(kind: Outcome) -> str:
+    return "outcome-" + kind.name.replace(" ", "-")
 
 
 def _errors(judged: Sequence[Judged]) -> Markup | None:
-    """Errors that say the same are one row."""
-    groups = Counter(shortened(one.query.error, _MOST_NAME) for one in judged if one.query.error)
-    if not groups:
+    """Table of error messages with their number of queries."""
+    counts = Counter(shortened(entry.query.error, _MOST_NAME) for entry in judged if entry.query.error)
+    if not counts:
         return None
     columns = [
-        Column[tuple[str, int]]("Error", lambda group: element("code", group[0], dir="auto")),
-        number_column("Queries", lambda group: group[1], "", whole),
+        Column[tuple[str, int]]("Error", lambda row: element("code", row[0], dir="auto")),
+        number_column("Queries", lambda row: row[1], "", whole),
     ]
-    kinds = groups.most_common(_MOST_FAILURES)
-    note = f"The {_MOST_FAILURES} most frequent of {len(groups):,}." if len(groups) > _MOST_FAILURES else None
-    return table("Errors of the system", columns, kinds, note)
+    most_frequent = counts.most_common(_MOST_FAILURES)
+    note = f"The {_MOST_FAILURES} most frequent of {len(counts):,}." if len(counts) > _MOST_FAILURES else None
+    return table("Errors of the system", columns, most_frequent, note)
 
 
-def _failure(one: Judged) -> Markup:
-    query = one.query
+def _failure(entry: Judged) -> Markup:
+    query = entry.query
     return element(
         "li",
-        badge(one.outcome),
+        badge(entry.outcome),
         " ",
-        element("a", element("bdi", shortened(query.text or query.id, 240), dir="auto"), href=f"#{one.anchor}"),
+        element("a", element("bdi", shortened(query.text or query.id, 240), dir="auto"), href=f"#{entry.anchor}"),
         element("p", element("b", "error "), element("bdi", shortened(query.error, _MOST_NAME)))
         if query.error
         else None,
@@ -159,7 +162,7 @@ def _failure(one: Judged) -> Markup:
 
 
 def _names(names: Sequence[str], most: int) -> Markup:
-    """Names in one line."""
+    """Join names in one line, at most `most` of them."""
     shown = [
         join([", " if i else "", element("code", shortened(name, _MOST_NAME))]) for i, name in enumerate(names[:most])
     ]
@@ -167,22 +170,22 @@ def _names(names: Sequence[str], most: int) -> Markup:
 
 
 def query_section(judged: Sequence[Judged], summary: Summary) -> Markup | None:
-    """The table of single queries, each row of which opens to what was expected and what was retrieved."""
+    """Table of queries; each row opens to its expected and retrieved items."""
     if not judged:
         return None
     columns = _columns(judged, summary)
     rows, note = bounded_rows(columns, judged, _attributes)
     choices = {
-        "outcome": [kind.name for kind in OUTCOMES if any(one.outcome is kind for one in judged)],
-        "tier": sorted({one.query.tier for one in judged if one.query.tier}),
-        "category": sorted({one.query.category for one in judged if one.query.category}),
+        "outcome": [kind.name for kind in OUTCOMES if any(entry.outcome is kind for entry in judged)],
+        "tier": sorted({entry.query.tier for entry in judged if entry.query.tier}),
+        "category": sorted({entry.query.category for entry in judged if entry.query.category}),
     }
     return element(
         "section",
         element("h2", "Queries"),
         element(
             "p",
-            "Errors and misses first, then the lowest scores. A row opens to what was expected and retrieved.",
+            "Errors and misses first, then the lowest scores. Open a row for its expected and retrieved items.",
             class_="lead",
         ),
         filters(choices, {"failed": "failed only"}, len(rows)),
@@ -192,86 +195,86 @@ def query_section(judged: Sequence[Judged], summary: Summary) -> Markup | None:
     )
 
 
-def _attributes(one: Judged) -> dict[str, str | None]:
-    """What links and filters find a row by."""
+def _attributes(entry: Judged) -> dict[str, str | None]:
+    """Return the row attributes that links and filters use."""
     return {
-        "id": one.anchor,
-        "data_outcome": one.outcome.name,
-        "data_tier": one.query.tier or None,
-        "data_category": one.query.category or None,
-        "data_failed": "yes" if one.outcome.failed else None,
+        "id": entry.anchor,
+        "data_outcome": entry.outcome.name,
+        "data_tier": entry.query.tier or None,
+        "data_category": entry.query.category or None,
+        "data_failed": "yes" if entry.outcome.failed else None,
     }
 
 
 def _columns(judged: Sequence[Judged], summary: Summary) -> list[Column[Judged]]:
-    """The columns for which there is something to show. On a phone only the primary metric is left of the metrics."""
-    queries = [one.query for one in judged]
+    """Return the columns that have values. Only the primary metric is shown on a phone."""
+    queries = [entry.query for entry in judged]
     metrics = measured(query.metrics for query in queries)
     primary = primary_metric(metrics, summary.k)
     columns = [
-        Column[Judged]("Query", lambda one: _opening(one.query), "wide"),
-        Column[Judged]("Outcome", lambda one: badge(one.outcome)),
-        number_column("First hit", lambda one: one.query.first_rank, "rank of the first expected item", whole),
+        Column[Judged]("Query", lambda entry: _details(entry.query), "wide"),
+        Column[Judged]("Outcome", lambda entry: badge(entry.outcome)),
+        number_column("First hit", lambda entry: entry.query.first_rank, "rank of the first expected item", whole),
     ]
     if any(query.tier for query in queries):
-        columns.insert(2, Column("Tier", lambda one: element("bdi", one.query.tier), "minor"))
+        columns.insert(2, Column("Tier", lambda entry: element("bdi", entry.query.tier), "minor"))
     columns += [_metric_column(metric, metric != primary) for metric in main_metrics(metrics, summary.k)]
     if any(query.latency_ms for query in queries):
-        columns.append(number_column("Latency", lambda one: one.query.latency_ms, "", milliseconds, minor=True))
+        columns.append(number_column("Latency", lambda entry: entry.query.latency_ms, "", milliseconds, minor=True))
     return columns
 
 
 def _metric_column(metric: str, minor: bool) -> Column[Judged]:
-    return number_column(metric, lambda one: one.query.metrics.get(metric), minor=minor)
+    return number_column(metric, lambda entry: entry.query.metrics.get(metric), minor=minor)
 
 
-def _opening(query: Query) -> Markup:
-    """The text of a query that opens to all there is to know about it."""
-    about = [part for part in (query.id, query.category, *query.tags) if part]
+def _details(query: Query) -> Markup:
+    """Render a query's text, opening to its id, tags, error and results."""
+    facts = [part for part in (query.id, query.category, *query.tags) if part]
     error = element("p", element("b", "error "), element("code", shortened(query.error, _MOST_TEXT)), class_="error")
     more = [
         element(
-            "p", [join([" · " if i else "", element("bdi", part)]) for i, part in enumerate(about)], class_="aside"
+            "p", [join([" · " if i else "", element("bdi", part)]) for i, part in enumerate(facts)], class_="aside"
         ),
         error if query.error else None,
         sides(query),
     ]
-    words = element("span", shortened(query.text or query.id, _MOST_TEXT), dir="auto", class_="text")
-    return element("details", element("summary", words), element("div", element("div", *more), class_="more"))
+    text = element("span", shortened(query.text or query.id, _MOST_TEXT), dir="auto", class_="text")
+    return element("details", element("summary", text), element("div", element("div", *more), class_="more"))
 
 
 def sides(query: Query) -> Markup:
-    """What was expected of a query beside what was retrieved for it."""
+    """Render a query's expected and retrieved items side by side."""
     return element("div", _expected(query), _retrieved(query), class_="sides")
 
 
 def _expected(query: Query) -> Markup:
     title = element("h4", "Expected")
     if query.refuse:
-        return element("div", title, element("p", "A refusal: nothing in the corpus answers it.", class_="aside"))
+        return element("div", title, element("p", "A refusal: the corpus has no answer.", class_="aside"))
     items = [_expectation(name, query.found.get(name)) for name in query.expected[:_MOST_NAMES]]
-    return element("div", title, element("ul", items, class_="names"), _more(query.expected))
+    return element("div", title, element("ul", items, class_="names"), _truncation_note(query.expected))
 
 
-def _expectation(name: str, at: int | None) -> Markup:
-    where = element("span", "not found" if at is None else f"rank {at}", class_="where")
+def _expectation(name: str, rank: int | None) -> Markup:
+    position = element("span", "not found" if rank is None else f"rank {rank}", class_="where")
     return element(
-        "li", element("code", shortened(name, _MOST_NAME)), " ", where, class_="missing" if at is None else "hit"
+        "li", element("code", shortened(name, _MOST_NAME)), " ", position, class_="missing" if rank is None else "hit"
     )
 
 
 def _retrieved(query: Query) -> Markup:
     title = element("h4", "Retrieved")
     if not query.retrieved:
-        return element("div", title, element("p", "Nothing.", class_="aside"))
-    hits = set(query.found.values())
+        return element("div", title, element("p", "No results.", class_="aside"))
+    hit_ranks = set(query.found.values())
     items = [
-        element("li", element("code", shortened(name, _MOST_NAME)), class_="hit" if at in hits else None)
-        for at, name in enumerate(query.retrieved[:_MOST_NAMES], 1)
+        element("li", element("code", shortened(name, _MOST_NAME)), class_="hit" if rank in hit_ranks else None)
+        for rank, name in enumerate(query.retrieved[:_MOST_NAMES], 1)
     ]
-    return element("div", title, element("ol", items, class_="names"), _more(query.retrieved))
+    return element("div", title, element("ol", items, class_="names"), _truncation_note(query.retrieved))
 
 
-def _more(names: Sequence[str]) -> Child:
+def _truncation_note(names: Sequence[str]) -> Child:
     hidden = len(names) - _MOST_NAMES
     return element("p", f"and {counted(hidden, 'more', 'more')}", class_="aside") if hidden > 0 else None

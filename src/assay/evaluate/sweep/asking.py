@@ -1,4 +1,4 @@
-"""Making the runs of a sweep: one for each configuration. What was asked before, by a sweep that was killed too, is not asked again."""
+"""Runs of a sweep, one per configuration. Queries answered by an earlier, even killed, sweep are not repeated."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from assay.evaluate.sweep.grid import NONE, SEARCH, SETTABLE, SHARED, Configurat
 from assay.evaluate.systems import System, SystemFailed, open_system
 from assay.system.pool import begin_worker
 
-Advance = Callable[[int], None]  # so many queries more are answered
+Advance = Callable[[int], None]  # called with the number of newly answered queries
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One configuration to be asked, with everything a process needs to ask it."""
+    """A configuration to run, with everything a worker process needs."""
 
     name: str
     spec: str
@@ -35,12 +35,12 @@ class Task:
     runs: Path
     corpus: Path | None = None
     timeout: float = 60.0
-    fresh: bool = False  # ask also what was asked before
+    fresh: bool = False  # repeat queries that were answered before
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The run that measured a configuration, and how many queries this command asked for it."""
+    """The run of a configuration; `asked` counts the queries this command sent."""
 
     name: str
     run_id: str
@@ -49,35 +49,41 @@ class Asked:
 
 
 def ask_all(tasks: Sequence[Task], jobs: int, advance: Advance) -> list[Asked]:
-    """A run for every task, in their order. One after the other, so that latencies are undisturbed; with `jobs`, so many at once."""
-    made = {one.name: one for one in (_at_once(tasks, jobs, advance) if jobs > 1 else (ask(t, advance) for t in tasks))}
-    return [made[task.name] for task in tasks]
+    """Run every task and return the results in order.
+
+    Tasks run sequentially, so that latencies are undisturbed, or up to `jobs` at once.
+    """
+    by_name = {
+        result.name: result
+        for result in (_run_in_processes(tasks, jobs, advance) if jobs > 1 else (ask(task, advance) for task in tasks))
+    }
+    return [by_name[task.name] for task in tasks]
 
 
-def _at_once(tasks: Sequence[Task], jobs: int, advance: Advance) -> Iterator[Asked]:
-    # not forked: a model that was loaded here has threads, which a fork would lose
-    start = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=start, initializer=begin_worker) as pool:
-        waiting = [pool.submit(ask, replace(task, plan=replace(task.plan, at_once=jobs))) for task in tasks]
+def _run_in_processes(tasks: Sequence[Task], jobs: int, advance: Advance) -> Iterator[Asked]:
+    # not fork: the threads of a loaded model would be lost
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=context, initializer=begin_worker) as pool:
+        futures = [pool.submit(ask, replace(task, plan=replace(task.plan, at_once=jobs))) for task in tasks]
         try:
-            for done in as_completed(waiting):
-                yield done.result()
+            for completed in as_completed(futures):
+                yield completed.result()
                 advance(len(tasks[0].golden.queries))
         except BrokenProcessPool:
             raise AssayError(
-                "a process that asked was ended, perhaps for want of memory. What was answered is kept: the same command goes on"
+                "a worker process was killed, perhaps out of memory. Answers so far are stored; repeat the command to resume"
             ) from None
         except BaseException:
-            for child in multiprocessing.active_children():  # what they have answered is kept
+            for child in multiprocessing.active_children():  # their answers are stored
                 child.terminate()
             raise
         finally:
-            for future in waiting:
+            for future in futures:
                 future.cancel()
 
 
 def ask(task: Task, advance: Advance = lambda count: None) -> Asked:
-    """Asks one configuration what it has not answered yet."""
+    """Send a configuration the queries it has not answered yet. Raises AssayError if the system dies."""
     queries = len(task.golden.queries)
     plan = replace(task.plan, label=task.name)
     with (
@@ -87,37 +93,41 @@ def ask(task: Task, advance: Advance = lambda count: None) -> Asked:
         system.index()
         earlier = None if task.fresh else earlier_run(store, task.golden, system, plan)
         if earlier is None:
-            _warm(system, task)
+            _warm_up(system, task)
             outcome = execute(task.golden, system, store, plan, task.root, lambda: advance(1))
-            left = queries
+            remaining = queries
         else:
-            left = queries - sum(store.answered(earlier.run_id).values())
-            advance(queries - left)
-            if not left:
+            remaining = queries - sum(store.answered(earlier.run_id).values())
+            advance(queries - remaining)
+            if not remaining:
                 return Asked(task.name, earlier.run_id, 0)
-            _warm(system, task)
+            _warm_up(system, task)
             outcome = resume(earlier, system, store, plan.jobs, lambda: advance(1))
             store.update(earlier.run_id, label=task.name, environment=earlier.environment | _load(plan))
         if outcome.died:
             raise AssayError(
-                f"{task.name}: the system cannot be asked any more ({outcome.died}). What was answered is kept: the same command goes on"
+                f"{task.name}: the system stopped responding ({outcome.died}). Answers so far are stored; repeat the command to resume"
             )
-        return Asked(task.name, outcome.info.run_id, left, resumed=earlier is not None)
+        return Asked(task.name, outcome.info.run_id, remaining, resumed=earlier is not None)
 
 
 def earlier_run(store: RunStore, golden: GoldenSet, system: System, plan: Plan) -> RunInfo | None:
-    """The newest run in which this system, as it is now, was asked the same queries in the same way; finished or not."""
+    """Return the newest run of the same system state, queries and plan; complete ones first."""
     runs = store.like(
         golden, system=system.name, matching=plan.matching.name, k=plan.k, depth=plan.depth, budget=plan.budget,
         repeat=plan.repeat, answers=plan.answers, corpus=plan.corpus,
     )  # fmt: skip
-    now = described(system)
-    same = [run for run in runs if "ties" not in run.config and all(run.config.get(fact) == now[fact] for fact in now)]
+    description = described(system)
+    same = [
+        run
+        for run in runs
+        if "ties" not in run.config and all(run.config.get(fact) == description[fact] for fact in description)
+    ]
     return next((run for run in same if run.status == "complete"), None) or next(iter(same), None)
 
 
-def _warm(system: System, task: Task) -> None:
-    """Ours open what they need when they are first asked: the first query would be measured with that."""
+def _warm_up(system: System, task: Task) -> None:
+    """Send one query to assay's own systems, which load lazily, so that loading is not part of a latency."""
     if task.spec.partition(":")[0] in SETTABLE:
         with suppress(SystemFailed):
             query = task.golden.queries[0]
@@ -128,13 +138,12 @@ def _load(plan: Plan) -> dict[str, int]:
     return {"runs_at_once": plan.at_once} if plan.at_once > 1 else {}
 
 
-# The stages that configurations share: documents divided once for each chunker, passages embedded once for each
-# chunker and embedder.
+# Shared stages: chunking once per chunker, embedding once per chunker and embedder
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Passages of one chunker as one model embeds them; `divided` documents and `embedded` texts are what this command had to do."""
+    """Passages of one chunker and model; `divided` documents and `embedded` texts are this command's work."""
 
     repository: str
     chunker: str
@@ -146,7 +155,7 @@ class Stage:
 
 
 def configured(system: str, root: Path, corpus: Path | None = None) -> Configuration:
-    """A system as its repository has it; of a search, with the settings spelled out."""
+    """Return a system as configured by its repository; settings of a search are spelled out."""
     with closing(open_system(system, root=root, corpus=corpus)) as opened:
         settings = getattr(opened, "settings", None)
     return Configuration(system, {name: str(getattr(settings, name)) for name in SHARED} if settings else {})
@@ -155,35 +164,48 @@ def configured(system: str, root: Path, corpus: Path | None = None) -> Configura
 def make(
     configurations: Sequence[Configuration], golden: GoldenSet, root: Path, corpus: Path | None, progress: Progress
 ) -> list[Stage]:
-    """Makes what the configurations share, each once, and says what had to be made. A model that is not there is met before much was done."""
+    """Build each shared stage once and return the work done.
+
+    Rerankers are checked after the first stage, so that a missing model fails early.
+    """
     repositories = sorted({query.repository for query in golden.queries}) if corpus else [""]
     stages: list[Stage] = []
     for spec in distinct(configurations):
-        stages += _made(spec, repositories, root, corpus, progress)
+        stages += _build_stages(spec, repositories, root, corpus, progress)
         if len(stages) == len(repositories):
-            for check in _rerankers(configurations):
-                list(_made(check, repositories[:1], root, corpus, progress))
+            for reranker_spec in _rerankers(configurations):
+                list(_build_stages(reranker_spec, repositories[:1], root, corpus, progress))
     return stages
 
 
 def _rerankers(configurations: Sequence[Configuration]) -> list[str]:
-    """A SPEC for each reranker, with the passages that there are already."""
+    """Return a SPEC per reranker, reusing existing passages."""
     first = configurations[0]
-    named = dict.fromkeys(one.settings["reranker"] for one in configurations if "reranker" in one.settings)
-    return [Configuration(first.system, {**first.settings, "embedder": NONE, "reranker": one}).spec for one in named]
+    rerankers = dict.fromkeys(
+        configuration.settings["reranker"] for configuration in configurations if "reranker" in configuration.settings
+    )
+    return [
+        Configuration(first.system, {**first.settings, "embedder": NONE, "reranker": reranker}).spec
+        for reranker in rerankers
+    ]
 
 
 def distinct(configurations: Sequence[Configuration]) -> list[str]:
-    """A SPEC for each pair of chunker and embedder, without what comes after them."""
+    """Return a SPEC without reranker per pair of chunker and embedder."""
     shared = {
-        tuple((name, one.settings[name]) for name in ("chunker", "embedder") if name in one.settings): one
-        for one in configurations
-        if one.system.partition(":")[0] == SEARCH
+        tuple(
+            (name, configuration.settings[name]) for name in ("chunker", "embedder") if name in configuration.settings
+        ): configuration
+        for configuration in configurations
+        if configuration.system.partition(":")[0] == SEARCH
     }
-    return [Configuration(one.system, dict(pair) | {"reranker": NONE}).spec for pair, one in shared.items()]
+    return [
+        Configuration(configuration.system, dict(pair) | {"reranker": NONE}).spec
+        for pair, configuration in shared.items()
+    ]
 
 
-def _made(
+def _build_stages(
     spec: str, repositories: Sequence[str], root: Path, corpus: Path | None, progress: Progress
 ) -> Iterator[Stage]:
     from assay.evaluate.systems.search import SearchSystem
@@ -191,15 +213,15 @@ def _made(
     with closing(open_system(spec, root=root, corpus=corpus)) as system:
         assert isinstance(system, SearchSystem)
         for repository in repositories:
-            counting = _Counting(progress)
-            system.progress = counting
-            made = system.made(repository)
-            divided, embedded = (counting.done.get(stage, 0) for stage in ("dividing documents", "embedding passages"))
-            yield Stage(repository, made.chunker, made.passages, divided, made.embedder, made.model, embedded)
+            counter = _CountingProgress(progress)
+            system.progress = counter
+            facts = system.made(repository)
+            divided, embedded = (counter.done.get(stage, 0) for stage in ("dividing documents", "embedding passages"))
+            yield Stage(repository, facts.chunker, facts.passages, divided, facts.embedder, facts.model, embedded)
 
 
-class _Counting(Progress):
-    """Counts what is told, and tells it on."""
+class _CountingProgress(Progress):
+    """Progress that counts per stage and forwards to another."""
 
     def __init__(self, shown: Progress) -> None:
         self._shown, self._stage = shown, ""
@@ -218,7 +240,7 @@ class _Counting(Progress):
 
 
 def told(stages: Sequence[Stage]) -> dict[str, Any]:
-    """The work of the shared stages, as the report has it."""
+    """Return the work of the shared stages as JSON."""
     embedded = [stage for stage in stages if stage.model]
     return {
         "chunk_sets": len({(stage.repository, stage.chunker) for stage in stages}),

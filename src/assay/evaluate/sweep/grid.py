@@ -1,4 +1,4 @@
-"""Grids: axes of settings, exclusions, YAML grid files and names of configurations."""
+"""Sweep grids: axes of settings, exclusions, YAML grid files and configuration names."""
 
 from __future__ import annotations
 
@@ -15,74 +15,76 @@ from assay.text.chunk import parse as chunker
 from assay.text.display import counted
 from assay.text.terms import nearest
 
-SEARCH = "search"  # the system that has chunkers, embedders and rerankers
-ENGINE = "assay"  # the system that has the numbers of a ranking
-SETTABLE = (SEARCH, ENGINE)  # systems that take settings behind their name
-MOST = 1000  # configurations; more is a slip in the grid, not a plan
+SEARCH = "search"  # system with chunkers, embedders and rerankers
+ENGINE = "assay"  # system with ranking parameters
+SETTABLE = (SEARCH, ENGINE)  # systems whose SPEC takes settings
+MOST = 1000  # configurations; more is probably a mistake in the grid
 NONE = "none"
 
-SHARED = ("chunker", "embedder", "reranker")  # the settings of a search that every report names
+SHARED = ("chunker", "embedder", "reranker")  # search settings listed in every report
 
-# what a sweep of passages tries where nothing else is said: the sizes and the two rerankers of seed 004
+# default axes of a search sweep: the sizes and the two rerankers of seed 004
 USUAL: Mapping[str, tuple[str, ...]] = {
     "chunker": tuple(f"structure:{size}" for size in (512, 1024, 2048, 4096)),
     "embedder": ("lsa",),
     "reranker": (NONE, "features"),
 }
 
-Axes = Mapping[str, Sequence[str]]  # setting → the values to try
+Axes = Mapping[str, Sequence[str]]  # setting → values
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """A system with settings: one cell of the grid. Without settings it is what the repository has configured."""
+    """A system with settings: a cell of the grid. Without settings, the repository's configuration applies."""
 
     system: str
     settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def spec(self) -> str:
-        """What `--system` of `eval run` takes: settings stand at their `{name}`, or behind a system that takes settings."""
-        spec, behind = self.system, []
+        """The SPEC for `eval run --system`: settings replace their `{name}`, else are appended."""
+        spec, appended = self.system, []
         for name, value in self.settings.items():
             if f"{{{name}}}" in spec:
                 spec = spec.replace(f"{{{name}}}", value)
             else:
-                behind.append(f"{name}={value}")
-        return f"{spec}{',' if ':' in spec else ':'}{','.join(behind)}" if behind else spec
+                appended.append(f"{name}={value}")
+        return f"{spec}{',' if ':' in spec else ':'}{','.join(appended)}" if appended else spec
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A system, axes of its settings, and combinations that are left out."""
+    """A system, axes of its settings, and excluded combinations."""
 
     system: str = SEARCH
     axes: Axes = field(default_factory=dict)
     excluded: Sequence[Mapping[str, str]] = ()
 
     def configurations(self) -> list[Configuration]:
-        """Every combination, the last axis changing fastest."""
+        """Return every combination, the last axis varying fastest. Raises AssayError for an invalid grid."""
         axes = dict(USUAL) | dict(self.axes) if self.system == SEARCH else dict(self.axes)
         self._check(axes)
         combinations = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
-        for one in self.excluded:
-            if not any(_has(settings, one) for settings in combinations):
-                raise AssayError(f"excluding {_written(one)} excludes nothing; no configuration has it")
-        kept = [one for one in combinations if not any(_has(one, excluded) for excluded in self.excluded)]
-        if not kept:
-            raise AssayError("every configuration is excluded; leave one")
-        return [Configuration(self.system, settings) for settings in kept]
+        for exclusion in self.excluded:
+            if not any(_contains(settings, exclusion) for settings in combinations):
+                raise AssayError(f"exclusion {_settings_text(exclusion)} matches no configuration")
+        included = [
+            settings
+            for settings in combinations
+            if not any(_contains(settings, exclusion) for exclusion in self.excluded)
+        ]
+        if not included:
+            raise AssayError("every configuration is excluded; keep at least one")
+        return [Configuration(self.system, settings) for settings in included]
 
     def _check(self, axes: Axes) -> None:
         kind = self.system.partition(":")[0]
         for name, values in axes.items():
             if PLACEHOLDER.fullmatch(f"{{{name}}}"):
-                raise AssayError(
-                    f"{name} is no setting: a run fills in {{{name}}} itself; give the setting another name"
-                )
+                raise AssayError(f"{name} is not a setting: a run fills in {{{name}}} itself; rename the setting")
             if kind not in SETTABLE and f"{{{name}}}" not in self.system:
                 raise AssayError(
-                    f"the system '{self.system}' has no place for {name}; write {{{name}}} where it belongs, "
+                    f"the system '{self.system}' has no placeholder for {name}; write {{{name}}} where it belongs, "
                     f"as in 'cmd:search --{name} {{{name}}} {{query}}'"
                 )
             if len(set(values)) < len(values):
@@ -95,37 +97,37 @@ class Grid:
             size *= len(values)
         if size > MOST:
             raise AssayError(
-                f"the grid has {counted(size, 'configuration')}; a sweep tries {MOST:,} at most. Give fewer values"
+                f"the grid has {counted(size, 'configuration')}; the limit of a sweep is {MOST:,}. Give fewer values"
             )
-        for name in {name for one in self.excluded for name in one} - set(axes):
-            near = nearest(name, axes, 1)
+        for name in {name for exclusion in self.excluded for name in exclusion} - set(axes):
+            suggestions = nearest(name, axes, 1)
             raise AssayError(
-                f"cannot exclude by '{name}', which is no axis." + (f" Did you mean '{near[0]}'?" if near else "")
+                f"cannot exclude by '{name}', which is not an axis."
+                + (f" Did you mean '{suggestions[0]}'?" if suggestions else "")
             )
 
 
-def _has(settings: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
-    return all(settings.get(name) == value for name, value in wanted.items())
+def _contains(settings: Mapping[str, str], subset: Mapping[str, str]) -> bool:
+    return all(settings.get(name) == value for name, value in subset.items())
 
 
-def _written(settings: Mapping[str, str]) -> str:
+def _settings_text(settings: Mapping[str, str]) -> str:
     return ", ".join(f"{name}={value}" for name, value in settings.items())
 
 
 def of_size(size: str) -> str:
-    """`512` → the chunker of sections of that size."""
+    """Return the structure chunker of a size: `512` → `structure:512`."""
     return str(chunker(f"structure:{size}"))
 
 
 def of_chunker(spec: str) -> str:
-    """A chunker as it is always written."""
+    """Return the canonical SPEC of a chunker."""
     return str(chunker(spec))
 
 
-# A grid in YAML: the axes under the names of the options, and combinations to leave out. Every problem is told with
-# its line.
+# Grid files (YAML); errors state the line
 
-# field → the setting it is an axis of, and how a value of it is written as one of the setting
+# field → its setting, and the converter of its values
 _AXES: dict[str, tuple[str, Callable[[str], str]]] = {
     "chunk_sizes": ("chunker", of_size),
     "chunkers": ("chunker", of_chunker),
@@ -137,27 +139,27 @@ _SINGULAR = {"chunk_size": ("chunker", of_size), "chunker": ("chunker", of_chunk
 
 
 def read(path: Path) -> Grid:
-    """The grid of a file."""
+    """Read the grid of a YAML file. Raises AssayError with the line of a problem."""
     try:
         root = parse(read_text(path))
     except Unreadable as error:
-        raise _wrong(path, error.line, error.message) from None
+        raise _error(path, error.line, error.message) from None
     if not isinstance(root, Fields):
-        raise _wrong(path, root.line if root else 1, f"a grid is a mapping of {', '.join(_FIELDS)}")
+        raise _error(path, root.line if root else 1, f"a grid is a mapping of {', '.join(_FIELDS)}")
     for name in root.values:
         if name not in _FIELDS:
-            near = nearest(name, _FIELDS, 1)
-            hint = f"; did you mean `{near[0]}`?" if near else f"; a grid has {', '.join(_FIELDS)}"
-            raise _wrong(path, root.lines[name], f"unknown field `{name}`{hint}")
+            suggestions = nearest(name, _FIELDS, 1)
+            hint = f"; did you mean `{suggestions[0]}`?" if suggestions else f"; a grid has {', '.join(_FIELDS)}"
+            raise _error(path, root.lines[name], f"unknown field `{name}`{hint}")
     axes: dict[str, list[str]] = {}
-    for name, (setting, written) in _AXES.items():
+    for name, (setting, convert) in _AXES.items():
         if name in root.values:
-            values = [_in_line(path, one, written) for one in _texts(path, name, root.values[name])]
+            values = [_convert(path, node, convert) for node in _texts(path, name, root.values[name])]
             axes.setdefault(setting, []).extend(values)
     axes |= dict(_settings(path, root.values["set"])) if "set" in root.values else {}
     system = _text(path, "system", root.values["system"]).text if "system" in root.values else SEARCH
     excluded = (
-        [_excluded(path, one) for one in _items(path, "exclude", root.values["exclude"])]
+        [_excluded(path, node) for node in _items(path, "exclude", root.values["exclude"])]
         if "exclude" in root.values
         else []
     )
@@ -166,96 +168,101 @@ def read(path: Path) -> Grid:
 
 def _settings(path: Path, node: Node) -> Iterator[tuple[str, list[str]]]:
     if not isinstance(node, Fields):
-        raise _wrong(path, node.line, f"`set` must be a mapping of settings to lists of values, not {spoken(node)}")
+        raise _error(path, node.line, f"`set` must be a mapping of settings to lists of values, not {spoken(node)}")
     for name, values in node.values.items():
-        yield name, [one.text for one in _texts(path, name, values)]
+        yield name, [item.text for item in _texts(path, name, values)]
 
 
 def _excluded(path: Path, node: Node) -> dict[str, str]:
     if not isinstance(node, Fields) or not node.values:
-        raise _wrong(
+        raise _error(
             path,
             node.line,
             f"`exclude` must list mappings such as {{embedder: none, reranker: features}}, not {spoken(node)}",
         )
-    out = {}
+    settings = {}
     for name, value in node.values.items():
-        setting, written = _SINGULAR.get(name, (name, str))
-        out[setting] = _in_line(path, _text(path, name, value), written)
-    return out
+        setting, convert = _SINGULAR.get(name, (name, str))
+        settings[setting] = _convert(path, _text(path, name, value), convert)
+    return settings
 
 
 def _texts(path: Path, name: str, node: Node) -> list[Scalar]:
-    found = [_text(path, name, one) for one in _items(path, name, node)]
-    if not found:
-        raise _wrong(path, node.line, f"`{name}` has no values to try")
-    return found
+    scalars = [_text(path, name, item) for item in _items(path, name, node)]
+    if not scalars:
+        raise _error(path, node.line, f"`{name}` has no values to try")
+    return scalars
 
 
 def _items(path: Path, name: str, node: Node) -> tuple[Node, ...]:
-    """The items of a list; a single value is a list of one."""
+    """Return the items of a list; a single value counts as a list of one."""
     if isinstance(node, Items):
         return node.items
     if isinstance(node, Scalar) and node.kind != "nothing":
         return (node,)
-    raise _wrong(path, node.line, f"`{name}` must be a list, not {spoken(node)}")
+    raise _error(path, node.line, f"`{name}` must be a list, not {spoken(node)}")
 
 
 def _text(path: Path, name: str, node: Node) -> Scalar:
     if not isinstance(node, Scalar) or node.kind == "nothing" or not node.text.strip():
-        raise _wrong(path, node.line, f"`{name}` must hold plain values, not {spoken(node)}")
+        raise _error(path, node.line, f"`{name}` must hold plain values, not {spoken(node)}")
     return node
 
 
-def _in_line(path: Path, node: Scalar, written: Callable[[str], str]) -> str:
-    """A value as its setting writes it; what is wrong with it is told with the line."""
+def _convert(path: Path, node: Scalar, convert: Callable[[str], str]) -> str:
+    """Convert a value for its setting; errors state the line."""
     try:
-        return written(node.text)
+        return convert(node.text)
     except AssayError as error:
-        raise _wrong(path, node.line, str(error)) from None
+        raise _error(path, node.line, str(error)) from None
 
 
-def _wrong(path: Path, line: int, message: str) -> AssayError:
+def _error(path: Path, line: int, message: str) -> AssayError:
     return AssayError(f"{path}:{line}: {message}" if line else f"{path}: {message}")
 
 
-# What configurations are called: `chunk_512_no_rerank` as in seed 004, with whatever else tells them apart.
+# Names: `chunk_512_no_rerank` as in seed 004, plus the other varied settings
 
-_OTHER = re.compile(r"[^\w.+-]+")
+_UNSAFE = re.compile(r"[^\w.+-]+")
 _LONGEST = 40  # characters of a value in a name
 
 
 def names(configurations: Sequence[Configuration]) -> list[str]:
-    """A name for each configuration, in order; no two are the same."""
+    """Return a unique name per configuration, in order."""
     varied = {
-        setting: list(dict.fromkeys(one.settings[setting] for one in configurations if setting in one.settings))
-        for setting in dict.fromkeys(name for one in configurations for name in one.settings)
+        setting: list(
+            dict.fromkeys(
+                configuration.settings[setting] for configuration in configurations if setting in configuration.settings
+            )
+        )
+        for setting in dict.fromkeys(name for configuration in configurations for name in configuration.settings)
     }
-    found = [
-        "_".join(_part(name, value, varied[name]) for name, value in one.settings.items()) for one in configurations
+    joined = [
+        "_".join(_part(name, value, varied[name]) for name, value in configuration.settings.items())
+        for configuration in configurations
     ]
-    plain = [
-        re.sub("_+", "_", name).strip("_") or _short(one.system)
-        for name, one in zip(found, configurations, strict=True)
+    base_names = [
+        re.sub("_+", "_", name).strip("_") or _short(configuration.system)
+        for name, configuration in zip(joined, configurations, strict=True)
     ]
-    out: list[str] = []
-    for name in plain:
+    unique_names: list[str] = []
+    for name in base_names:
         number = 1
-        while (unique := f"{name}_{number}" if number > 1 else name) in out:
+        while (unique := f"{name}_{number}" if number > 1 else name) in unique_names:
             number += 1
-        out.append(unique)
-    return out
+        unique_names.append(unique)
+    return unique_names
 
 
 def _part(setting: str, value: str, values: Sequence[str]) -> str:
-    """One setting in a name; an embedder only where there are several, a reranker by name only where there are several."""
+    """Return a setting's part of a name; embedders and rerankers are named only where several are tried."""
     if setting == "chunker":
         kind, _, size = value.partition(":")
         return f"{'chunk' if kind == 'structure' else kind}_{size.replace(':', '_')}"
     if setting == "embedder":
         return "" if len(values) == 1 else "lexical" if value == NONE else _short(value)
     if setting == "reranker":
-        models = [one for one in values if one != NONE]
+        models = [model for model in values if model != NONE]
         return "no_rerank" if value == NONE else "with_rerank" if len(models) == 1 else f"rerank_{_short(value)}"
     return f"{setting.rpartition('.')[2]}_{_short(value)}"
 
@@ -263,4 +270,4 @@ def _part(setting: str, value: str, values: Sequence[str]) -> str:
 def _short(value: str) -> str:
     """`folder:models/bge-small` → bge-small, `openai:http://host/v1#nomic` → nomic."""
     last = value.rpartition("#")[2] if "#" in value else value.rstrip("/").rpartition("/")[2]
-    return _OTHER.sub("_", last).strip("_")[:_LONGEST]
+    return _UNSAFE.sub("_", last).strip("_")[:_LONGEST]

@@ -1,4 +1,4 @@
-"""A sweep from configurations to runs: shared stages once, finished runs reused."""
+"""Sweep from configurations to report files: shared stages once, finished runs reused."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ from assay.evaluate.sweep.grid import NONE, SHARED, Configuration, names
 from assay.evaluate.sweep.verdict import Figure, Measured, Verdict, band, difficulties, judge, read
 from assay.text.chunk import parse as chunker
 
-# slices of the golden set → the seed's name for their figures
+# slice of the golden set → JSON key of seed 004
 _SLICES = {"categories": "category_metrics", "tiers": "difficulty_metrics", "file_types": "file_type_metrics"}
-_STATE = ("index_fingerprint", "sha256")  # facts that change with what a system is made of; a command has none
-_SIGNS = ("ease", "gap", "spread", "agreement")
+_STATE = ("index_fingerprint", "sha256")  # facts that change with a system's state; commands have none
+_FEATURES = ("ease", "gap", "spread", "agreement")
 
 
-def single(one: Measured, golden: GoldenSet, difficulties: Sequence[Difficulty]) -> dict[str, Any]:
-    """The report of one configuration."""
+def single(measured: Measured, golden: GoldenSet, difficulties: Sequence[Difficulty]) -> dict[str, Any]:
+    """Return the JSON report of a configuration."""
     clusters = clusters_of(golden.queries)
     groups = {name: members(golden.queries, slice_name) for slice_name, name in _SLICES.items()}
     groups["predicted_difficulty_metrics"] = _by_level(difficulties)
     return {
-        "config": config(one),
-        "summary": {"total_queries": len(golden.queries), **_averages(one, slice(None))},
-        "bands": {f"avg_{key}": word for key, value in one.means.items() if (word := band(key, value))},
-        "intervals": {f"avg_{figure.key}": _interval(one, figure, clusters) for figure in one.figures},
-        "latency": {name: finite(value) for name, value in asdict(latency(one.judged.fact("latency_ms"))).items()},
-        "latency_under_load": one.disturbed,
+        "config": config(measured),
+        "summary": {"total_queries": len(golden.queries), **_averages(measured, slice(None))},
+        "bands": {f"avg_{key}": word for key, value in measured.means.items() if (word := band(key, value))},
+        "intervals": {f"avg_{figure.key}": _interval(measured, figure, clusters) for figure in measured.figures},
+        "latency": {name: finite(value) for name, value in asdict(latency(measured.judged.fact("latency_ms"))).items()},
+        "latency_under_load": measured.disturbed,
         **{
-            name: {group: {"count": len(rows), **_averages(one, rows)} for group, rows in found.items()}
-            for name, found in groups.items()
+            name: {group: {"count": len(rows), **_averages(measured, rows)} for group, rows in members_by_group.items()}
+            for name, members_by_group in groups.items()
         },
-        "failed_queries": one.failed,
-        "run_id": one.info.run_id,
-        "query_results": _queries(one, golden, difficulties),
+        "failed_queries": measured.failed,
+        "run_id": measured.info.run_id,
+        "query_results": _query_rows(measured, golden, difficulties),
     }
 
 
@@ -67,8 +67,8 @@ def comparison(
     verdict: Verdict,
     work: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The report of all configurations."""
-    by_name = {one.name: one for one in measured}
+    """Return the JSON report of all configurations."""
+    by_name = {entry.name: entry for entry in measured}
     return {
         "timestamp": datetime.now(UTC).isoformat(timespec="seconds"),
         "num_configs": len(measured),
@@ -91,127 +91,134 @@ def comparison(
         "difficulty": difficulty(measured, golden.queries, difficulties),
         "work": dict(work),
         "warnings": warnings(measured, golden),
-        "reports": [single(one, golden, difficulties) for one in measured],
+        "reports": [single(entry, golden, difficulties) for entry in measured],
     }
 
 
-def config(one: Measured) -> dict[str, Any]:
-    """What was configured, under the seed's names; null where the system has no such thing."""
-    divided, embedded, reranked = (one.configuration.settings.get(name) for name in SHARED)
+def config(measured: Measured) -> dict[str, Any]:
+    """Return a configuration under the keys of seed 004; null where it does not apply."""
+    chunker_spec, embedder, reranker = (measured.configuration.settings.get(name) for name in SHARED)
     return {
-        "name": one.name,
-        "chunk_size": chunker(str(divided)).size if divided else None,
-        "embedding_model": None if embedded in (None, NONE) else str(embedded),
-        "use_reranker": reranked not in (None, NONE),
-        "reranker_model": None if reranked in (None, NONE) else str(reranked),
-        "system": one.configuration.spec,
-        "settings": dict(one.configuration.settings),
+        "name": measured.name,
+        "chunk_size": chunker(str(chunker_spec)).size if chunker_spec else None,
+        "embedding_model": None if embedder in (None, NONE) else str(embedder),
+        "use_reranker": reranker not in (None, NONE),
+        "reranker_model": None if reranker in (None, NONE) else str(reranker),
+        "system": measured.configuration.spec,
+        "settings": dict(measured.configuration.settings),
     }
 
 
 def recommendations(by_name: Mapping[str, Measured], verdict: Verdict) -> dict[str, Any]:
-    """Which to take, each with its figures."""
+    """Return the recommended configurations with their figures."""
 
-    def told(name: str) -> dict[str, Any] | None:
+    def describe(name: str) -> dict[str, Any] | None:
         if not name:
             return None
-        one = by_name[name]
+        measured = by_name[name]
         return {
             "name": name,
-            f"ndcg_at_{one.info.k}": finite(one.score),
-            "latency_ms": finite(one.latency),
+            f"ndcg_at_{measured.info.k}": finite(measured.score),
+            "latency_ms": finite(measured.latency),
             "best_share": finite(verdict.chosen[name]),
         }
 
     return {
-        "best_quality": told(verdict.best),
-        "fastest": told(verdict.fastest),
-        "best_under": {"limit_ms": verdict.limit, **(told(verdict.in_time) or {"name": None})},
-        "fastest_not_told_apart": told(verdict.thrifty),
+        "best_quality": describe(verdict.best),
+        "fastest": describe(verdict.fastest),
+        "best_under": {"limit_ms": verdict.limit, **(describe(verdict.in_time) or {"name": None})},
+        "fastest_not_told_apart": describe(verdict.thrifty),
     }
 
 
 def difficulty(
     measured: Sequence[Measured], queries: Sequence[GoldenQuery], difficulties: Sequence[Difficulty]
 ) -> dict[str, Any]:
-    """How hard the queries looked, and how well that predicted what was measured."""
-    outcome = mean_quality(measured)
-    signs = {name: np.array([getattr(one, name) for one in difficulties]) for name in _SIGNS}
-    found = {name: correlation(values, outcome) for name, values in signs.items()}
+    """Return predicted difficulties and their correlation with measured quality."""
+    quality_by_query = mean_quality(measured)
+    features = {name: np.array([getattr(entry, name) for entry in difficulties]) for name in _FEATURES}
+    correlations = {name: correlation(values, quality_by_query) for name, values in features.items()}
     quality = f"avg_ndcg_at_{measured[0].info.k}"
     return {
         "correlation": {
-            name: {"spearman": finite(one.rho), "p": finite(one.p), "n": one.n} for name, one in found.items()
+            name: {"spearman": finite(entry.rho), "p": finite(entry.p), "n": entry.n}
+            for name, entry in correlations.items()
         },
         "classes": {
-            level: {"count": len(rows), quality: mean(outcome[rows])} for level, rows in _by_level(difficulties).items()
+            level: {"count": len(rows), quality: mean(quality_by_query[rows])}
+            for level, rows in _by_level(difficulties).items()
         },
         "queries": {
             query.id: {
-                "class": one.level,
-                **{name: finite(getattr(one, name)) for name in _SIGNS},
+                "class": entry.level,
+                **{name: finite(getattr(entry, name)) for name in _FEATURES},
                 "quality": finite(value),
             }
-            for query, one, value in zip(queries, difficulties, outcome.tolist(), strict=True)
+            for query, entry, value in zip(queries, difficulties, quality_by_query.tolist(), strict=True)
         },
     }
 
 
 def mean_quality(measured: Sequence[Measured]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """What the configurations reached on each query, on average; NaN where it cannot be judged."""
-    return np.asarray(np.mean([one.quality for one in measured], axis=0), dtype=np.float64)
+    """Return the mean quality of each query over the configurations; NaN where it cannot be judged."""
+    return np.asarray(np.mean([entry.quality for entry in measured], axis=0), dtype=np.float64)
 
 
 def warnings(measured: Sequence[Measured], golden: GoldenSet) -> list[str]:
-    """What a reader of the figures should know."""
-    said = dict.fromkeys(
+    """Return warnings on failed queries, disturbed latencies and unverifiable reuse."""
+    messages = dict.fromkeys(
         warning
-        for one in measured
-        for warning in one.info.aggregate_json.get("warnings", ())
+        for entry in measured
+        for warning in entry.info.aggregate_json.get("warnings", ())
         if "failed on" not in warning
     )
-    said |= dict.fromkeys(
-        f"{one.name} failed on {one.failed} of {len(golden.queries)} queries; they score 0"
-        for one in measured
-        if one.failed
+    messages |= dict.fromkeys(
+        f"{entry.name} failed on {entry.failed} of {len(golden.queries)} queries; they score 0"
+        for entry in measured
+        if entry.failed
     )
-    disturbed = sum(one.disturbed for one in measured)
+    disturbed = sum(entry.disturbed for entry in measured)
     if disturbed:
-        said[
-            f"{disturbed} of {len(measured)} configurations were measured while others ran: their latencies are higher than alone"
+        messages[
+            f"{disturbed} of {len(measured)} configurations were measured while others ran, which raises their latencies"
         ] = None
-    unseen = sum(not one.asked and not any(one.info.config.get(fact) for fact in _STATE) for one in measured)
-    if unseen:
-        said[
-            f"{unseen} of {len(measured)} configurations were asked earlier; whether their system changed since cannot be seen; --fresh asks again"
+    unverified = sum(not entry.asked and not any(entry.info.config.get(fact) for fact in _STATE) for entry in measured)
+    if unverified:
+        messages[
+            f"{unverified} of {len(measured)} configurations reuse earlier runs of a system whose changes cannot be detected; --fresh repeats them"
         ] = None
-    return list(said)
+    return list(messages)
 
 
-def _averages(one: Measured, rows: Any) -> dict[str, float | None]:
-    averages = {f"avg_{key}": mean(values[rows]) for key, values in one.values.items()}
-    return averages | {"avg_latency_ms": finite(latency(one.judged.fact("latency_ms")[rows]).mean)}
+def _averages(measured: Measured, rows: Any) -> dict[str, float | None]:
+    averages = {f"avg_{key}": mean(values[rows]) for key, values in measured.values.items()}
+    return averages | {"avg_latency_ms": finite(latency(measured.judged.fact("latency_ms")[rows]).mean)}
 
 
-def _interval(one: Measured, figure: Figure, clusters: list[str] | None) -> dict[str, float | None]:
-    """As it was stored with the run, where its measure is one of those that every run reports."""
-    stored = one.info.aggregate_json.get("spread", {}).get(str(figure.measure))
+def _interval(measured: Measured, figure: Figure, clusters: list[str] | None) -> dict[str, float | None]:
+    """Return the interval stored with the run, or compute it for other measures."""
+    stored = measured.info.aggregate_json.get("spread", {}).get(str(figure.measure))
     if stored:
         return {"low": stored["low"], "high": stored["high"]}
-    found = mean_interval(one.values[figure.key], clusters=clusters)
-    return {"low": finite(found.low), "high": finite(found.high)}
+    interval = mean_interval(measured.values[figure.key], clusters=clusters)
+    return {"low": finite(interval.low), "high": finite(interval.high)}
 
 
 def _by_level(difficulties: Sequence[Difficulty]) -> dict[str, list[int]]:
-    """The numbers of the queries in each class that has any, the easy ones first."""
-    groups = {level: [n for n, one in enumerate(difficulties) if one.level == level] for level in reversed(LEVELS)}
+    """Return the positions of the queries per difficulty class, easy first; empty classes are left out."""
+    groups = {
+        level: [position for position, difficulty in enumerate(difficulties) if difficulty.level == level]
+        for level in reversed(LEVELS)
+    }
     return {level: rows for level, rows in groups.items() if rows}
 
 
-def _queries(one: Measured, golden: GoldenSet, difficulties: Sequence[Difficulty]) -> list[dict[str, Any]]:
-    """Each query with its figures, under the seed's names."""
-    told = describe_queries(one.info, golden, one.judged, one.responses, [figure.measure for figure in one.figures])
-    keys = {str(figure.measure): figure.key for figure in one.figures}
+def _query_rows(measured: Measured, golden: GoldenSet, difficulties: Sequence[Difficulty]) -> list[dict[str, Any]]:
+    """Return each query with its figures, under the keys of seed 004."""
+    rows = describe_queries(
+        measured.info, golden, measured.judged, measured.responses, [figure.measure for figure in measured.figures]
+    )
+    keys = {str(figure.measure): figure.key for figure in measured.figures}
     return [
         {
             "query_id": row["id"],
@@ -226,45 +233,46 @@ def _queries(one: Measured, golden: GoldenSet, difficulties: Sequence[Difficulty
             "retrieved": row["retrieved"],
             "error": row["error"],
         }
-        for row, difficulty in zip(told, difficulties, strict=True)
+        for row, difficulty in zip(rows, difficulties, strict=True)
     ]
 
 
-# A sweep from configurations to files: `run` is the whole story.
+# Sweep
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep after it ended."""
+    """A finished sweep."""
 
     golden: GoldenSet
     measured: Sequence[Measured]
     verdict: Verdict
     difficulties: Sequence[Difficulty]
-    shared: Sequence[Stage] = ()  # what was divided and embedded for all of them
+    shared: Sequence[Stage] = ()  # shared chunking and embedding work
 
     @cached_property
     def named(self) -> dict[str, Measured]:
-        return {one.name: one for one in self.measured}
+        """Configurations by name."""
+        return {entry.name: entry for entry in self.measured}
 
     @property
     def id(self) -> str:
-        """The same for the same configurations of the same system on the same golden set."""
+        """Stable id of these configurations, system states and golden set."""
         facts = [self.golden.digest, self.measured[0].info.matching, self.measured[0].info.k]
-        facts += [(one.configuration.spec, one.info.index_fingerprint) for one in self.measured]
+        facts += [(entry.configuration.spec, entry.info.index_fingerprint) for entry in self.measured]
         return hashlib.sha256(repr(facts).encode()).hexdigest()[:10]
 
     @property
     def work(self) -> dict[str, Any]:
-        """What this command did, and what had been done before."""
+        """Counts of this command's work and of reused work."""
         queries = len(self.golden.queries) * len(self.measured)
-        asked = sum(one.asked for one in self.measured)
+        sent = sum(entry.asked for entry in self.measured)
         return {
             "configurations": len(self.measured),
-            "finished_before": sum(not one.asked for one in self.measured),
-            "resumed": sum(one.resumed for one in self.measured),
-            "queries_asked": asked,
-            "queries_answered_before": queries - asked,
+            "finished_before": sum(not entry.asked for entry in self.measured),
+            "resumed": sum(entry.resumed for entry in self.measured),
+            "queries_asked": sent,
+            "queries_answered_before": queries - sent,
             **stages.told(self.shared),
         }
 
@@ -283,25 +291,28 @@ def run(
     timeout: float = 60.0,
     fresh: bool = False,
 ) -> Sweep:
-    """Shared stages once, then a run for each configuration, then what they amount to."""
+    """Build shared stages once, run each configuration, and judge the results."""
     named = dict(zip(names(configurations), configurations, strict=True))
     shared = stages.make(configurations, golden, root, corpus, progress)
-    tasks = [Task(name, one.spec, golden, plan, root, runs, corpus, timeout, fresh) for name, one in named.items()]
+    tasks = [
+        Task(name, configuration.spec, golden, plan, root, runs, corpus, timeout, fresh)
+        for name, configuration in named.items()
+    ]
     progress.start("asking", len(tasks) * len(golden.queries))
-    asked = ask_all(tasks, jobs, progress.advance)
+    results = ask_all(tasks, jobs, progress.advance)
     with RunStore.open(runs) as store:
-        measured = read(store, golden, named, asked)
+        measured = read(store, golden, named, results)
     verdict = judge(measured, limit, clusters_of(golden.queries))
     return Sweep(golden, measured, verdict, difficulties(measured), shared)
 
 
 def save(sweep: Sweep, folder: Path) -> tuple[dict[str, Any], list[Path]]:
-    """The comparison as JSON, and the files that hold it: it, a report for each configuration, and the page."""
+    """Write comparison, per-configuration reports and HTML page; return the comparison and the main paths."""
     report = {"sweep_id": sweep.id} | comparison(
         sweep.measured, sweep.golden, sweep.difficulties, sweep.verdict, sweep.work
     )
     files = {folder / "comparison.json": report}
-    files |= {folder / f"{one['config']['name']}.json": one for one in report["reports"]}
+    files |= {folder / f"{single_report['config']['name']}.json": single_report for single_report in report["reports"]}
     for path, content in files.items():
         write_text(path, msgspec.json.format(msgspec.json.encode(content), indent=2).decode() + "\n")
     write_text(folder / "report.html", render(report))

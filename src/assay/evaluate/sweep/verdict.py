@@ -1,4 +1,4 @@
-"""Figures and verdict of a sweep: best, fastest, best within a latency, indistinguishable, Pareto."""
+"""Figures and verdict of a sweep: best, fastest, best within a latency limit, indistinguishable, Pareto front."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SHORT = 5  # the smaller cut-off of seed 004
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure of the table: its title, its key in the seed's JSON, its measure."""
+    """A column of the table: its title, its JSON key of seed 004, its measure."""
 
     title: str
     key: str
@@ -32,7 +32,7 @@ class Figure:
 
 
 def figures(k: int) -> list[Figure]:
-    """What a sweep measures: at k = 10 the figures of seed 004, and precision."""
+    """Return the figures of a sweep: those of seed 004 (at k = 10) and precision."""
     short = min(_SHORT, k)
     rows = [("MRR", "mrr", f"RR@{k}"), (f"Recall@{short}", f"recall_at_{short}", f"R@{short}")]
     if k != short:
@@ -43,7 +43,7 @@ def figures(k: int) -> list[Figure]:
 
 @dataclass(frozen=True)
 class Measured:
-    """A configuration and its run."""
+    """A configuration with its run."""
 
     name: str
     configuration: Configuration
@@ -55,12 +55,13 @@ class Measured:
 
     @cached_property
     def figures(self) -> list[Figure]:
+        """Figures at the run's k."""
         return figures(self.info.k)
 
     @cached_property
     def values(self) -> Mapping[str, Floats]:
-        """Each figure of each query, by its key."""
-        return {one.key: one.measure.values(self.judged) for one in self.figures}
+        """Per-query values by figure key."""
+        return {figure.key: figure.measure.values(self.judged) for figure in self.figures}
 
     @cached_property
     def means(self) -> Mapping[str, float | None]:
@@ -68,14 +69,14 @@ class Measured:
 
     @property
     def quality(self) -> Floats:
-        """What configurations are compared by, of each query."""
+        """NDCG@k per query, by which configurations are compared."""
         return self.values[f"ndcg_at_{self.info.k}"]
 
     @cached_property
     def score(self) -> float:
-        """The mean of that, unrounded; 0 where nothing could be judged."""
-        known = self.quality[~np.isnan(self.quality)]
-        return float(known.mean()) if len(known) else 0.0
+        """Mean quality, unrounded; 0 if no query could be judged."""
+        judged = self.quality[~np.isnan(self.quality)]
+        return float(judged.mean()) if len(judged) else 0.0
 
     @property
     def mrr(self) -> float:
@@ -83,14 +84,14 @@ class Measured:
 
     @cached_property
     def latency(self) -> float:
-        """Milliseconds a query took on average; infinite when nobody measured it."""
+        """Mean query latency in ms; infinite if not measured."""
         times = self.judged.fact("latency_ms")
-        known = times[~np.isnan(times)]
-        return float(known.mean()) if len(known) else float("inf")
+        measured = times[~np.isnan(times)]
+        return float(measured.mean()) if len(measured) else float("inf")
 
     @property
     def disturbed(self) -> bool:
-        """Whether others were measured at the same time."""
+        """True if other configurations ran at the same time."""
         return int(self.info.environment.get("runs_at_once", 1)) > 1
 
     @property
@@ -99,35 +100,39 @@ class Measured:
 
 
 def read(
-    store: RunStore, golden: GoldenSet, named: Mapping[str, Configuration], asked: Sequence[Asked]
+    store: RunStore, golden: GoldenSet, named: Mapping[str, Configuration], results: Sequence[Asked]
 ) -> list[Measured]:
-    """What was measured, from the run file."""
-    out = []
-    for one in asked:
-        info = store.info(one.run_id)
-        responses = store.responses(one.run_id, len(golden.queries))
+    """Load the measured configurations from the run store."""
+    measured = []
+    for result in results:
+        info = store.info(result.run_id)
+        responses = store.responses(result.run_id, len(golden.queries))
         judged = store.judged(info)
-        out.append(Measured(one.name, named[one.name], info, judged, responses, one.asked, one.resumed))
-    return out
+        measured.append(
+            Measured(result.name, named[result.name], info, judged, responses, result.asked, result.resumed)
+        )
+    return measured
 
 
 def difficulties(measured: Sequence[Measured]) -> list[Difficulty]:
-    """How hard each query is, from what all configurations answered. Documents are compared: chunks of two chunkers have nothing in common."""
+    """Predict query difficulties from all answers, by document, as chunk ids differ between chunkers."""
     return classify(
         [
-            [Answer([hit.score for hit in r.hits], [hit.document for hit in r.hits]) for r in one.responses]
-            for one in measured
+            [
+                Answer([hit.score for hit in response.hits], [hit.document for hit in response.hits])
+                for response in entry.responses
+            ]
+            for entry in measured
         ]
     )
 
 
-# What a sweep says: the best, the fastest, the best in time, what cannot be told from the best, and what nothing
-# beats in both.
+# Verdict
 
 ALPHA = 0.05
-_RESAMPLES = 2_000  # of the queries; shares are good to a hundredth
+_RESAMPLES = 2_000  # bootstrap samples; shares are accurate to about 0.01
 
-# from which value on a figure is called so; seed 004
+# lower bounds of the quality bands of seed 004
 _BANDS: Mapping[str, Sequence[tuple[float, str]]] = {
     "mrr": ((0.8, "Excellent"), (0.6, "Good"), (0.4, "Fair"), (0.0, "Poor")),
     "recall_at_5": ((0.9, "Excellent"), (0.7, "Good"), (0.5, "Fair"), (0.0, "Poor")),
@@ -136,7 +141,7 @@ _BANDS: Mapping[str, Sequence[tuple[float, str]]] = {
 
 
 def band(key: str, value: float | None) -> str:
-    """What a figure is called, where seed 004 has a word for it."""
+    """Return the quality band of a figure, or an empty string if seed 004 defines none."""
     if value is None or key not in _BANDS:
         return ""
     return next(word for least, word in _BANDS[key] if value >= least)
@@ -144,58 +149,63 @@ def band(key: str, value: float | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Names of configurations, by what they are. `against` compares each other one with the best; p is Holm's over all of them."""
+    """Recommended configurations by name. `against` compares each with the best; `adjusted` has Holm-corrected p."""
 
     best: str
     fastest: str
     limit: float  # milliseconds
-    in_time: str  # the best under the limit; empty when none is
+    in_time: str  # best within the limit; empty if none is
     against: Mapping[str, Paired]
     adjusted: Mapping[str, float]
-    front: Sequence[str]  # nothing is both better and faster; the best first
-    thrifty: str  # the fastest that cannot be told from the best
-    chosen: Mapping[str, float]  # how often each would be the best on other queries of the same kind
+    front: Sequence[str]  # Pareto front, best first
+    thrifty: str  # fastest without a significant difference from the best
+    chosen: Mapping[str, float]  # share of resampled query sets on which each is the best
 
     def alike(self, name: str) -> bool:
-        """Whether a configuration cannot be told from the best."""
-        return _alike(self.adjusted.get(name, 1.0))
+        """Return True if a configuration does not differ significantly from the best."""
+        return _is_indistinguishable(self.adjusted.get(name, 1.0))
 
     @property
     def not_told_apart(self) -> list[str]:
+        """Names of the configurations without a significant difference from the best."""
         return [name for name in self.against if self.alike(name)]
 
 
-def _alike(p: float) -> bool:
+def _is_indistinguishable(p: float) -> bool:
     return math.isnan(p) or p >= ALPHA
 
 
 def judge(measured: Sequence[Measured], limit: float, clusters: Sequence[str] | None = None) -> Verdict:
-    """The verdict on a sweep. Quality is NDCG; of equally good ones the better MRR, then the faster counts."""
-    ranked = sorted(measured, key=lambda one: (-round(one.score, 12), -one.mrr, one.latency))
+    """Judge a sweep by NDCG; ties by higher MRR, then lower latency."""
+    ranked = sorted(measured, key=lambda entry: (-round(entry.score, 12), -entry.mrr, entry.latency))
     best, *others = ranked
-    in_time = [one for one in ranked if one.latency <= limit]
-    against = {one.name: paired(best.quality, one.quality, clusters=clusters) for one in others}
+    in_time = [entry for entry in ranked if entry.latency <= limit]
+    against = {entry.name: paired(best.quality, entry.quality, clusters=clusters) for entry in others}
     adjusted = holm({name: pair.p for name, pair in against.items()})
-    alike = [best, *(one for one in others if _alike(adjusted[one.name]))]
+    indistinguishable = [best, *(entry for entry in others if _is_indistinguishable(adjusted[entry.name]))]
     return Verdict(
         best=best.name,
-        fastest=min(ranked, key=lambda one: one.latency).name,
+        fastest=min(ranked, key=lambda entry: entry.latency).name,
         limit=limit,
         in_time=in_time[0].name if in_time else "",
         against=against,
         adjusted=adjusted,
-        front=[one.name for one in front(ranked)],
-        thrifty=min(alike, key=lambda one: one.latency).name,
+        front=[entry.name for entry in front(ranked)],
+        thrifty=min(indistinguishable, key=lambda entry: entry.latency).name,
         chosen=dict(
-            zip((one.name for one in ranked), best_shares([one.quality for one in ranked], clusters), strict=True)
+            zip(
+                (entry.name for entry in ranked),
+                best_shares([entry.quality for entry in ranked], clusters),
+                strict=True,
+            )
         ),
     )
 
 
 def best_shares(quality: Sequence[Floats], clusters: Sequence[str] | None = None) -> list[float]:
-    """The share of resampled query sets on which each configuration is the best; those that tie share. Whole clusters are drawn where there are any.
+    """Return the share of resampled query sets on which each configuration is best; ties split it.
 
-    The best of many on one set is partly luck: this says how much of its lead is.
+    Whole clusters are resampled if given. The best of many on one set is partly luck: the share tells how much.
     """
     values = np.array(quality)
     judged = ~np.isnan(values).any(axis=0)
@@ -204,32 +214,32 @@ def best_shares(quality: Sequence[Floats], clusters: Sequence[str] | None = None
     if not len(units):
         return [1 / len(values)] * len(values)
     totals = np.array([np.bincount(units, weights=row) for row in values[:, judged]])
-    return _drawn_shares(totals, np.random.default_rng(0))
+    return _resampled_shares(totals, np.random.default_rng(0))
 
 
-def _drawn_shares(totals: Floats, generator: np.random.Generator) -> list[float]:
-    """The shares over resamples of the columns, drawn in blocks so that memory stays small."""
-    units, left = totals.shape[1], _RESAMPLES
+def _resampled_shares(totals: Floats, generator: np.random.Generator) -> list[float]:
+    """Return the shares over resamples of the columns, drawn in blocks to bound memory."""
+    units, remaining = totals.shape[1], _RESAMPLES
     shares = np.zeros(len(totals))
-    while left:
-        rows = min(left, max(1, BLOCK // units))
-        drawn = generator.multinomial(units, np.full(units, 1 / units), rows)
-        sums = np.round(drawn @ totals.T, 9)  # as many queries for all, so sums compare as means do
+    while remaining:
+        rows = min(remaining, max(1, BLOCK // units))
+        counts = generator.multinomial(units, np.full(units, 1 / units), rows)
+        sums = np.round(counts @ totals.T, 9)  # equal numbers of queries, so sums compare like means
         best = sums == sums.max(axis=1, keepdims=True)
         shares += (best / best.sum(axis=1, keepdims=True)).sum(axis=0)
-        left -= rows
+        remaining -= rows
     return [float(share) for share in shares / _RESAMPLES]
 
 
 def front(measured: Sequence[Measured]) -> list[Measured]:
-    """The Pareto front: those that no other beats in one of quality and latency and matches in the other."""
+    """Return the Pareto front of quality and latency."""
 
-    def beaten(one: Measured) -> bool:
+    def is_dominated(entry: Measured) -> bool:
         return any(
-            other.score >= one.score
-            and other.latency <= one.latency
-            and (other.score > one.score or other.latency < one.latency)
+            other.score >= entry.score
+            and other.latency <= entry.latency
+            and (other.score > entry.score or other.latency < entry.latency)
             for other in measured
         )
 
-    return [one for one in measured if not beaten(one)]
+    return [entry for entry in measured if not is_dominated(entry)]

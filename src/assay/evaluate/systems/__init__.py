@@ -1,9 +1,9 @@
-"""Systems under test: ours, a command, an HTTP endpoint, a Python callable, a TREC run file; all by one protocol.
+"""Systems under test, behind one protocol: assay, a command, an HTTP endpoint, a Python callable, a TREC run file.
 
     open_system("cmd:rg -l -e {query}", root=…) ──▶ System ── retrieve(text, k) ──▶ Response
 
-Each kind is a module with `open(root, corpus, argument, timeout)`, imported when it is first asked for. `shape` turns what foreign
-retrievers print into a `Response`.
+Each kind is a module with `open(root, corpus, argument, timeout)`, imported on first use. `shape` converts the output
+of foreign retrievers to a `Response`.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ __all__ = ["KINDS", "Base", "System", "SystemDied", "SystemFailed", "folder_of",
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of system: the module that opens it, and how its SPEC is written."""
+    """A kind of system: the module that opens it, and an example SPEC."""
 
     module: str
     example: str
     bare: bool = False  # works without an argument
-    whole: bool = False  # the kind's name belongs to the argument, as the scheme does to an address
+    whole: bool = False  # the argument includes the kind's name, such as the scheme of a URL
 
 
 KINDS = {
@@ -42,11 +42,11 @@ KINDS = {
 }
 
 
-_OF_ASKING = ("threshold", "model", "model_key_variable")  # settings of [ask]; the others are of [search]
+_ASK_SETTINGS = ("threshold", "model", "model_key_variable")  # of [ask]; all others are settings of [search]
 
 
 def open_system(spec: str, *, timeout: float = 60.0, root: Path, corpus: Path | None = None) -> System:
-    """The system that a SPEC names, ready to be asked. `timeout` is in seconds and for one query."""
+    """Open the system of a SPEC. `timeout` is in seconds per query. Raises AssayError for an invalid SPEC."""
     name, _, argument = spec.strip().partition(":")
     kind = KINDS.get(name)
     if kind is None:
@@ -54,7 +54,7 @@ def open_system(spec: str, *, timeout: float = 60.0, root: Path, corpus: Path | 
         hint = f" Did you mean {KINDS[near[0]].example}?" if near else ""
         raise AssayError(f"unknown kind of system '{name}'; a system is one of {', '.join(KINDS)}.{hint}")
     if not argument.strip() and not kind.bare:
-        raise AssayError(f"system '{spec}' says nothing after '{name}:'; write for example {kind.example}")
+        raise AssayError(f"system '{spec}' has nothing after '{name}:'; write for example {kind.example}")
     if timeout <= 0:
         raise AssayError(f"a timeout of {timeout:g} s leaves no time to answer; give a number above 0")
     module = import_module(f"{__name__}.{kind.module}")
@@ -63,9 +63,9 @@ def open_system(spec: str, *, timeout: float = 60.0, root: Path, corpus: Path | 
 
 
 def reaches_out(spec: str) -> bool:
-    """Tell whether a SPEC starts a program, imports a module, contacts a server or opens a file: then only the user may name it.
+    """Return True if a SPEC starts a program, imports a module, contacts a server or opens a file.
 
-    Files may name it too (a grid, the store of runs), and they may be a stranger's.
+    Only the user may name such a system: grids and run stores may come from a stranger.
     """
     name, _, argument = spec.strip().partition(":")
     if name not in ("search", "ask"):
@@ -74,5 +74,5 @@ def reaches_out(spec: str) -> bool:
 
     table: dict[str, dict[str, str]] = {"search": {}, "ask": {}}
     for setting, value in said(argument).items():
-        table["ask" if setting in _OF_ASKING else "search"][setting] = value
+        table["ask" if setting in _ASK_SETTINGS else "search"][setting] = value
     return bool(trust.risks(table, Path.cwd()))

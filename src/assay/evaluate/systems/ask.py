@@ -1,6 +1,6 @@
-"""`assay ask` as a system under test: what it finds, what it answers, and whether what it cites is there.
+"""`assay ask` as a system under test: its hits, its answer, and whether its citations resolve.
 
-ask                                                       as the root's assay.toml has it
+ask                                                       with the settings of the root's assay.toml
 ask:threshold=0.4,chunker=structure:1024
 ask:model=http://127.0.0.1:8080/v1#NAME
 """
@@ -20,7 +20,7 @@ from assay.evaluate.systems.search import SearchSystem, hit, said
 
 
 class AskSystem(SearchSystem):
-    """Asks the root, or the query's repository inside the corpus. A stream that broke is a failure: half an answer is none."""
+    """Asks the root, or the query's repository inside the corpus. An interrupted answer is a failure."""
 
     kind = "ask"
 
@@ -31,28 +31,28 @@ class AskSystem(SearchSystem):
     def retrieve(
         self, text: str, k: int, budget: int | None = None, repository: str = "", query_id: str = ""
     ) -> Response:
-        search = self.opened(repository).searcher
+        searcher = self.opened(repository).searcher
         with reading():
             started = time.perf_counter()
             try:
-                found = search.ranked(text, max(k, PASSAGES))
-                reply = answered(text, found[:PASSAGES], search.search, self._asking)
+                passages = searcher.ranked(text, max(k, PASSAGES))
+                reply = answered(text, passages[:PASSAGES], searcher.search, self._asking)
             except AssayError as error:
                 raise SystemFailed(str(error)) from None
             if reply.problem:
                 raise SystemFailed(reply.problem)
-            spent = time.perf_counter() - started
+            seconds = time.perf_counter() - started
             root = folder_of(self._root, self._corpus, repository)
             citations = tuple(
-                Citation(one.id, resolves(one, root, search.search.passages), one.text, one.number)
-                for one in reply.sources
+                Citation(source.id, resolves(source, root, searcher.search.passages), source.text, source.number)
+                for source in reply.sources
             )
         answer = Answer(reply.text, citations, reply.grounded, reply.confidence)
-        return finished(Response(tuple(map(hit, found)), answer), k, spent)
+        return finished(Response(tuple(map(hit, passages)), answer), k, seconds)
 
 
 def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> AskSystem:
-    """As the root's assay.toml has it, but for what the SPEC says."""
+    """Open a system with the root's assay.toml and the settings of the SPEC."""
     searching, asking = ask_settings(said(argument))
-    settled = load(root)
-    return AskSystem(root, corpus, settled.search.but(**searching), settled.ask.but(**asking))
+    configuration = load(root)
+    return AskSystem(root, corpus, configuration.search.but(**searching), configuration.ask.but(**asking))

@@ -1,4 +1,4 @@
-"""`http:URL`: a retriever behind an address. It is sent the query as JSON, or in the address where that has a `{query}`."""
+"""`http:URL`: a retriever behind a URL, queried by JSON POST, or by GET if the URL contains `{query}`."""
 
 from __future__ import annotations
 
@@ -31,35 +31,41 @@ from assay.evaluate.systems.protocol import (
 from assay.evaluate.systems.shape import parse
 
 _CHUNK = 1 << 16
-_COMPLAINT = 1 << 12  # bytes of an error page that are read
+_ERROR_BYTES = 1 << 12  # bytes read of an error page
 
 
 def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> Endpoint:
-    """An endpoint from its address, written `http://host/…`, `http:host/…` or `http:https://host/…`."""
-    scheme, _, rest = argument.partition(":")
-    url = rest if "://" in rest else f"{scheme}:{rest}" if rest.startswith("//") else f"{scheme}://{rest}"
+    """Open an endpoint from `http://host/…`, `http:host/…` or `http:https://host/…`."""
+    scheme, _, remainder = argument.partition(":")
+    url = (
+        remainder
+        if "://" in remainder
+        else f"{scheme}:{remainder}"
+        if remainder.startswith("//")
+        else f"{scheme}://{remainder}"
+    )
     try:
         address = urlsplit(PLACEHOLDER.sub("0", url))
         host, port = address.hostname, address.port
     except ValueError as error:
         raise AssayError(f"system '{argument}': {error}") from None
     if not host or port == 0 or address.scheme not in ("http", "https"):
-        raise AssayError(f"system '{argument}' is no address; write for example http://127.0.0.1:8000/search")
+        raise AssayError(f"system '{argument}' is not a URL; write for example http://127.0.0.1:8000/search")
     if address.username is not None:
         raise AssayError(
-            "a password in an address would be stored with every run; send it from a command instead, for example "
-            'cmd:curl -s -H "Authorization: Bearer $TOKEN" … , which keeps the variable\'s name only'
+            "a password in a URL would be stored with every run; send it from a command instead, for example "
+            'cmd:curl -s -H "Authorization: Bearer $TOKEN" … , which stores only the variable\'s name'
         )
     return Endpoint(argument, url, host, root, timeout)
 
 
 class Endpoint(Base):
-    """An HTTP endpoint that is asked once for each query."""
+    """An HTTP endpoint with one request per query."""
 
     def __init__(self, spec: str, url: str, host: str, root: Path, timeout: float) -> None:
         super().__init__(spec)
         self._url, self._root, self._timeout = url, root, timeout
-        self._in_address = "query" in PLACEHOLDER.findall(url)
+        self._query_in_url = "query" in PLACEHOLDER.findall(url)
         self._opener = _opener(host)
 
     def retrieve(
@@ -68,50 +74,50 @@ class Endpoint(Base):
         require_budget(self._url, budget)
         request = self._request(text, k, budget, repository)
         try:
-            body, seconds = _within(self._timeout, lambda: _fetch(self._opener, request, self._timeout))
+            body, seconds = _call_with_timeout(self._timeout, lambda: _fetch(self._opener, request, self._timeout))
         except TimeoutError:
             raise SystemFailed(f"no answer within {self._timeout:g} s") from None
         return finished(parse(body.decode("utf-8", "replace")), k, seconds)
 
     def _request(self, text: str, k: int, budget: int | None, repository: str) -> Request:
-        """The request for one query: GET where the address holds it, else POST."""
+        """Build the request of a query: GET if the URL holds the query, else POST."""
         values = placeholders(text, k, budget, repository, self._root)
-        url = PLACEHOLDER.sub(lambda found: quote(values[found[1]], safe="", errors="replace"), self._url)
+        url = PLACEHOLDER.sub(lambda match: quote(values[match[1]], safe="", errors="replace"), self._url)
         headers = {"Accept": "application/json", "User-Agent": "assay"}
-        if self._in_address:
+        if self._query_in_url:
             return Request(url, headers=headers)
-        asked = {"query": text, "k": k, "budget": budget, "repository": repository}
-        return Request(url, json.dumps(asked).encode(), headers | {"Content-Type": "application/json"})
+        payload = {"query": text, "k": k, "budget": budget, "repository": repository}
+        return Request(url, json.dumps(payload).encode(), headers | {"Content-Type": "application/json"})
 
 
 def _opener(host: str) -> OpenerDirector:
-    """Goes through the environment's proxies, but never to reach this very machine."""
+    """Return an opener that uses the environment's proxies except for loopback hosts."""
     return build_opener(ProxyHandler({}) if is_loopback(host) else ProxyHandler())
 
 
 def _fetch(opener: OpenerDirector, request: Request, timeout: float) -> tuple[bytes, float]:
-    """The body of an answer, and the seconds it took. Every way to fail says what happened in one line."""
+    """Return the response body and the seconds taken. Raises TimeoutError, SystemFailed or SystemDied."""
     started = time.perf_counter()
     try:
         with opener.open(request, timeout=timeout) as reply:
             body = _read(reply, started + timeout)
     except HTTPError as error:
         with error:
-            said = one_line(error.read(_COMPLAINT).decode("utf-8", "replace"))
-        raise SystemFailed(f"HTTP {error.code} {error.reason}{': ' if said else ''}{said}") from None
+            message = one_line(error.read(_ERROR_BYTES).decode("utf-8", "replace"))
+        raise SystemFailed(f"HTTP {error.code} {error.reason}{': ' if message else ''}{message}") from None
     except URLError as error:
         if isinstance(error.reason, TimeoutError):
             raise TimeoutError from None
-        gone = isinstance(error.reason, ConnectionRefusedError | socket.gaierror)
-        kind = SystemDied if gone else SystemFailed
-        raise kind(f"cannot reach {urlsplit(request.full_url).netloc}: {error.reason}") from None
+        unreachable = isinstance(error.reason, ConnectionRefusedError | socket.gaierror)
+        failure = SystemDied if unreachable else SystemFailed
+        raise failure(f"cannot reach {urlsplit(request.full_url).netloc}: {error.reason}") from None
     except (http.client.HTTPException, ConnectionError, ValueError) as error:
         raise SystemFailed(f"the connection broke: {type(error).__name__} {one_line(str(error))}".rstrip()) from None
     return body, time.perf_counter() - started
 
 
 def _read(reply: http.client.HTTPResponse, deadline: float) -> bytes:
-    """The whole body, unless it is too large or comes too slowly."""
+    """Return the body. Raises SystemFailed if it is too large, TimeoutError after the deadline."""
     body = bytearray()
     while chunk := reply.read1(_CHUNK):
         body += chunk
@@ -122,15 +128,18 @@ def _read(reply: http.client.HTTPResponse, deadline: float) -> bytes:
     return bytes(body)
 
 
-def _within(seconds: float, fetch: Callable[[], tuple[bytes, float]]) -> tuple[bytes, float]:
-    """What `fetch` brings in time, else TimeoutError. A socket's own timeout counts anew with every packet, and never for names."""
-    done: Future[tuple[bytes, float]] = Future()
+def _call_with_timeout(seconds: float, fetch: Callable[[], tuple[bytes, float]]) -> tuple[bytes, float]:
+    """Return the result of `fetch`, or raise TimeoutError after `seconds`.
+
+    A socket timeout restarts with every packet and does not cover name resolution.
+    """
+    result: Future[tuple[bytes, float]] = Future()
 
     def work() -> None:
         try:
-            done.set_result(fetch())
+            result.set_result(fetch())
         except BaseException as error:
-            done.set_exception(error)
+            result.set_exception(error)
 
     threading.Thread(target=work, daemon=True, name="assay-http").start()
-    return done.result(seconds)
+    return result.result(seconds)

@@ -1,4 +1,4 @@
-"""`python:module:function`: a retriever in this very process: a function, a class, or an object with `retrieve`."""
+"""`python:module:function`: a retriever in this process: a function, a class, or an object with `retrieve`."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from assay.evaluate.systems.protocol import Base, SystemDied, SystemFailed, fini
 from assay.evaluate.systems.shape import response
 from assay.text.terms import nearest
 
-# What callables name the number of results they are asked for; a second parameter without a default is taken for it too.
+# Accepted names of the number of results; a second parameter without a default is used for it as well.
 _COUNTS = ("k", "top_k", "topk", "n", "limit", "size", "num_results", "max_results")
 _OPTIONS = ("budget", "repository", "query_id")
 
-Asked = Callable[[str, int, dict[str, Any]], object]  # text, k, options by name
+Retrieve = Callable[[str, int, dict[str, Any]], object]  # text, k, options by name
 
 
 def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> InProcess:
-    """The object that `module:name` means, from the installed packages or the current folder; `name` may have dots."""
+    """Load `module:name` from the installed packages or the current folder; `name` may have dots."""
     module, _, name = argument.partition(":")
     if not module or not name:
         raise AssayError(f"system 'python:{argument}' must name a module and a function: python:my_retriever:search")
-    if (here := os.getcwd()) not in sys.path:
-        sys.path.insert(0, here)
+    if (folder := os.getcwd()) not in sys.path:
+        sys.path.insert(0, folder)
     return InProcess(module, name, timeout)
 
 
 class InProcess(Base):
-    """A Python object that is asked in a thread of its own, one query at a time."""
+    """A Python retriever called in a thread of its own, one query at a time."""
 
     concurrent = False
 
@@ -50,18 +50,18 @@ class InProcess(Base):
         self._timeout = timeout
         self._worker = _Worker(patience=timeout)
         self._module, self._object = self._call("loading it", lambda: _load(module, name))
-        self._retrieve = _asked(getattr(self._object, "retrieve", self._object), self.name)
+        self._retrieve = _adapt(getattr(self._object, "retrieve", self._object), self.name)
         answer = getattr(self._object, "answer", None)
-        self._answer = _asked(answer, self.name) if callable(answer) else self._retrieve
+        self._answer = _adapt(answer, self.name) if callable(answer) else self._retrieve
 
     def describe(self) -> dict[str, Any]:
-        """The spec, a hash of the module's file, and what module and object say about themselves."""
+        """Return the spec, a hash of the module's file, and the facts that module and object declare."""
         facts = super().describe()
         if self._module.__file__:
             facts["sha256"] = hashlib.sha256(Path(self._module.__file__).read_bytes()).hexdigest()
         for fact, holder in (("__version__", self._module), ("chunker_version", self._object)):
-            if isinstance(said := getattr(holder, fact, None), str | int):
-                facts[fact.strip("_")] = str(said)
+            if isinstance(value := getattr(holder, fact, None), str | int):
+                facts[fact.strip("_")] = str(value)
         described = getattr(self._object, "describe", None)
         return facts | ({"config": self._call("describe()", described)} if callable(described) else {})
 
@@ -84,12 +84,12 @@ class InProcess(Base):
     ) -> Response:
         return self._ask(self._answer, text, k, dict(zip(_OPTIONS, (budget, repository, query_id), strict=True)))
 
-    def _ask(self, asked: Asked, text: str, k: int, options: dict[str, Any]) -> Response:
-        """One query within the time there is. Whatever is raised is this query's failure, and the run goes on."""
+    def _ask(self, retrieve: Retrieve, text: str, k: int, options: dict[str, Any]) -> Response:
+        """Run a query within the timeout. Any exception fails this query only."""
 
         def timed() -> tuple[object, float]:
             started = time.perf_counter()
-            value = asked(text, k, options)
+            value = retrieve(text, k, options)
             value = list(value) if isinstance(value, Iterator) else value
             return value, time.perf_counter() - started
 
@@ -98,46 +98,49 @@ class InProcess(Base):
         except (SystemFailed, KeyboardInterrupt):
             raise
         except BaseException as error:  # also sys.exit()
-            raise SystemFailed(_said(error)) from error
+            raise SystemFailed(_describe_error(error)) from error
         return finished(response(value), k, seconds)
 
     def _optional(self, name: str, timeout: float | None = None) -> None:
-        """Calls a method of the object if it has one."""
+        """Call a method of the object if it has one."""
         method = getattr(self._object, name, None)
         if callable(method):
             self._call(f"{name}()", method, timeout)
 
     def _call(self, what: str, function: Callable[[], Any], timeout: float | None = None) -> Any:
-        """Something other than a query; loading and indexing may take their time."""
+        """Call something other than a query; loading and indexing have no timeout."""
         try:
             return self._worker.call(function, timeout)
         except (AssayError, KeyboardInterrupt):
             raise
         except BaseException as error:
-            raise SystemFailed(f"system '{self.name}': {what} failed: {_said(error)}") from error
+            raise SystemFailed(f"system '{self.name}': {what} failed: {_describe_error(error)}") from error
 
 
 class _Worker:
-    """The one thread in which a retriever lives: what it opens there, such as a SQLite connection, it can use there."""
+    """The one thread a retriever runs in, so that thread-bound resources such as SQLite connections work."""
 
     def __init__(self, patience: float) -> None:
-        self._patience = patience  # seconds to wait for a call that was given up
+        self._patience = patience  # seconds to wait for a timed-out call
         self._tasks: queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = queue.SimpleQueue()
         self._last: Future[Any] = Future()
         self._last.set_result(None)
-        # a daemon: a retriever that never comes back must not keep the process from ending
+        # daemon: a retriever that hangs must not keep the process alive
         threading.Thread(target=self._work, daemon=True, name="assay-python-system").start()
 
     def call(self, function: Callable[[], Any], timeout: float | None = None) -> Any:
-        """What `function` returns or raises; SystemFailed when it takes too long, SystemDied when an earlier one still runs."""
+        """Return or raise what `function` does.
+
+        Raises SystemFailed on timeout, SystemDied if an earlier call still runs.
+        """
         if not wait_for([self._last], self._patience).done:
-            raise SystemDied(f"still busy with an earlier query, {self._patience:g} s after that was given up")
+            raise SystemDied(f"still busy with an earlier query {self._patience:g} s after it timed out")
         done = self._last = Future()
         self._tasks.put((function, done))
         try:
             return done.result(timeout)
         except TimeoutError:
-            if done.done():  # its own, not ours
+            if done.done():  # raised by the function itself
                 raise
             raise SystemFailed(f"no answer within {timeout:g} s") from None
 
@@ -154,35 +157,35 @@ class _Worker:
 
 
 def _load(module: str, name: str) -> tuple[ModuleType, Any]:
-    """The module, and the object in it; of a class an instance."""
+    """Return a module and the object in it; a class is instantiated."""
     try:
         loaded = importlib.import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise  # the module is there, but something it imports is not
+            raise  # the module exists, but one of its imports does not
         raise AssayError(f"no module '{module}', neither installed nor in {os.getcwd()}") from None
-    found: Any = loaded
+    target: Any = loaded
     for part in name.split("."):
-        if not hasattr(found, part):
-            near = nearest(part, (one for one in dir(found) if not one.startswith("_")), 3)
+        if not hasattr(target, part):
+            near = nearest(part, (attribute for attribute in dir(target) if not attribute.startswith("_")), 3)
             hint = f" Nearest: {', '.join(near)}" if near else ""
             raise AssayError(f"'{part}' of '{name}' is not in '{module}'.{hint}")
-        found = getattr(found, part)
-    return loaded, found() if inspect.isclass(found) else found
+        target = getattr(target, part)
+    return loaded, target() if inspect.isclass(target) else target
 
 
-def _asked(function: object, name: str) -> Asked:
-    """A callable as we call it, whichever of k, budget, repository and query_id it takes."""
+def _adapt(function: object, name: str) -> Retrieve:
+    """Wrap a callable with whichever of k, budget, repository and query_id it takes."""
     if not callable(function):
         raise AssayError(f"system '{name}' is neither a function nor an object with retrieve()")
     try:
         signature = inspect.signature(function)
-    except (TypeError, ValueError):  # some built-in functions do not say
+    except (TypeError, ValueError):  # some built-in functions have no signature
         return lambda text, k, options: function(text, k)
     second, by_name = _parameters(signature)
 
     def arguments(text: str, k: int, options: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        return [text, k] if second else [text], {one: options.get(one, k) for one in by_name}
+        return [text, k] if second else [text], {option: options.get(option, k) for option in by_name}
 
     def ask(text: str, k: int, options: dict[str, Any]) -> object:
         positional, named = arguments(text, k, options)
@@ -197,18 +200,26 @@ def _asked(function: object, name: str) -> Asked:
 
 
 def _parameters(signature: inspect.Signature) -> tuple[bool, list[str]]:
-    """Whether k is passed as the second argument, and what is passed by name: the options taken, and k if it is not the second."""
+    """Return True if k is the second positional argument, and the parameters passed by name."""
     parameters = list(signature.parameters.values())
-    positional = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    second = any(one.kind is one.VAR_POSITIONAL for one in parameters)
+    positional = [
+        parameter
+        for parameter in parameters
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+    ]
+    second = any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters)
     if len(positional) > 1:
         name, default = positional[1].name, positional[1].default
         second = name in _COUNTS or (default is inspect.Parameter.empty and name not in _OPTIONS)
-    names = [one.name for one in parameters[1:] if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
-    counts = [] if second else [one for one in names if one in _COUNTS][:1]
-    return second, counts + [one for one in names if one in _OPTIONS]
+    names = [
+        parameter.name
+        for parameter in parameters[1:]
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    ]
+    counts = [] if second else [name for name in names if name in _COUNTS][:1]
+    return second, counts + [name for name in names if name in _OPTIONS]
 
 
-def _said(error: BaseException) -> str:
-    """An exception in one line: its type and the first line of its message."""
+def _describe_error(error: BaseException) -> str:
+    """Return an exception's type and the first line of its message."""
     return f"{type(error).__name__}: {one_line(str(error))}".rstrip(": ")

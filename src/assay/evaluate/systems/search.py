@@ -1,6 +1,6 @@
-"""`assay search` as a system under test: passages of documents and definitions of code, by any chunker, embedder and reranker.
+"""`assay search` as a system under test, with any chunker, embedder and reranker.
 
-search                                                    as the root's assay.toml has it
+search                                                    with the settings of the root's assay.toml
 search:chunker=structure:1024,embedder=none,reranker=features
 """
 
@@ -26,13 +26,13 @@ from assay.store.index import Index
 from assay.store.layout import Home
 from assay.text.chunk import parse
 
-_NOT_DESCRIBED = ("k", "embedder_key_variable", "reranker_key_variable", "model_key_variable")  # what changes no result
-_NEXT = re.compile(r",(?=\w+=)")  # a value may have commas in it
+_NOT_DESCRIBED = ("k", "embedder_key_variable", "reranker_key_variable", "model_key_variable")  # no effect on results
+_SEPARATOR = re.compile(r",(?=\w+=)")  # values may contain commas
 
 
 @dataclass(frozen=True)
 class _Opened:
-    """One repository's index, and what searches it."""
+    """A repository's index and its searcher."""
 
     index: Index
     searcher: Searcher
@@ -45,12 +45,12 @@ class _Opened:
 
 
 class Made(NamedTuple):
-    """The stages of a search that configurations share: how documents were divided, into how many passages, and who embedded them."""
+    """Facts of the shared stages of a search: chunker, number of passages, embedder and model."""
 
     chunker: str
     passages: int
     embedder: str
-    model: str  # by name; empty without an embedder
+    model: str  # empty without an embedder
 
 
 class SearchSystem(Base):
@@ -58,27 +58,28 @@ class SearchSystem(Base):
 
     kind = "search"
     concurrent = False
-    progress: Progress | None = None  # told what is divided and embedded
+    progress: Progress | None = None  # receives chunking and embedding progress
 
     def __init__(
         self, root: Path, corpus: Path | None, settings: SearchSettings, asking: AskSettings | None = None
     ) -> None:
-        usual = dataclasses.asdict(SearchSettings()) | dataclasses.asdict(AskSettings())
-        chosen = dataclasses.asdict(settings) | (dataclasses.asdict(asking) if asking else {})
-        told = {name: value for name, value in chosen.items() if name not in _NOT_DESCRIBED}
-        said = ",".join(f"{name}={value}" for name, value in told.items() if value != usual[name])
-        super().__init__(f"{self.kind}:{said}" if said else self.kind)
+        defaults = dataclasses.asdict(SearchSettings()) | dataclasses.asdict(AskSettings())
+        settings_by_name = dataclasses.asdict(settings) | (dataclasses.asdict(asking) if asking else {})
+        described = {name: value for name, value in settings_by_name.items() if name not in _NOT_DESCRIBED}
+        changed = ",".join(f"{name}={value}" for name, value in described.items() if value != defaults[name])
+        super().__init__(f"{self.kind}:{changed}" if changed else self.kind)
         self.settings = settings
-        self._told = told
+        self._config = described
         self._root, self._corpus = root, corpus
         self._open: dict[str, _Opened] = {}
 
     def index(self) -> None:
-        """Divides and embeds; of a corpus, what each query speaks of when it is asked."""
+        """Chunk and embed the root; repositories of a corpus are prepared by their first query."""
         if self._corpus is None:
             self.opened("")
 
     def opened(self, repository: str) -> _Opened:
+        """Open a repository's index and searcher, once. Raises SystemDied if a model is unavailable."""
         key = repository if self._corpus is not None else ""
         if key not in self._open:
             folder = folder_of(self._root, self._corpus, repository)
@@ -96,7 +97,7 @@ class SearchSystem(Base):
         return self._open[key]
 
     def made(self, repository: str) -> Made:
-        """What a repository is searched with, made if it is not there; `progress` tells what had to be."""
+        """Return the facts of a repository's search stages, building them if needed."""
         searcher = self.opened(repository).searcher
         model = searcher.meaning.embedder.name if searcher.meaning else ""
         return Made(self.settings.chunker, len(searcher.search.passages), self.settings.embedder, model)
@@ -107,9 +108,9 @@ class SearchSystem(Base):
             "version": __version__,
             "cold_start": True,
             "chunker_version": parse(self.settings.chunker).identity,
-            "config": self._told,
+            "config": self._config,
         }
-        if self._corpus is not None:  # models are known when the first repository is asked
+        if self._corpus is not None:  # models are loaded by the first query
             return facts
         opened = self.opened("")
         meaning = opened.searcher.meaning
@@ -123,26 +124,36 @@ class SearchSystem(Base):
         with reading():
             started = time.perf_counter()
             try:
-                found = opened.searcher.ranked(text, k)
+                passages = opened.searcher.ranked(text, k)
             except AssayError as error:
                 raise SystemFailed(str(error)) from None
-            spent = time.perf_counter() - started
-        return finished(Response(tuple(hit(one) for one in found)), k, spent)
+            seconds = time.perf_counter() - started
+        return finished(Response(tuple(hit(passage) for passage in passages)), k, seconds)
 
     def close(self) -> None:
         for opened in self._open.values():
             opened.index.close()
 
 
-def hit(one: Found) -> Hit:
-    return Hit(one.id, one.symbol, one.path, one.path, one.start, one.end, round(one.score, 6), page=one.page)
+def hit(passage: Found) -> Hit:
+    """Convert a found passage or definition to a hit."""
+    return Hit(
+        passage.id,
+        passage.symbol,
+        passage.path,
+        passage.path,
+        passage.start,
+        passage.end,
+        round(passage.score, 6),
+        page=passage.page,
+    )
 
 
 def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> SearchSystem:
-    """As the root's assay.toml has it, but for what the SPEC says."""
+    """Open a search with the root's assay.toml and the settings of the SPEC."""
     return SearchSystem(root, corpus, load(root).search.but(**search_settings(said(argument))))
 
 
 def said(argument: str) -> dict[str, str]:
-    """The settings in a SPEC, by name."""
-    return dict(part.partition("=")[::2] for part in _NEXT.split(argument)) if argument else {}
+    """Parse the settings of a SPEC."""
+    return dict(part.partition("=")[::2] for part in _SEPARATOR.split(argument)) if argument else {}

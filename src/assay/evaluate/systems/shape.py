@@ -1,4 +1,4 @@
-"""From whatever a foreign retriever prints or returns to a `Response`. The guide `docs/guides/systems.md` describes what is accepted."""
+"""Conversion of foreign retrievers' output to a `Response`; docs/guides/systems.md lists what is accepted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 from assay.core.golden import Answer, Citation, Hit, Response, Stage
 from assay.evaluate.systems.protocol import SystemFailed, one_line
 
-# Where the list of results is, and what each fact of a result may be called; the first name that is there counts.
+# Keys of the result list, and accepted keys of each result field; the first key present counts.
 LISTS = ("items", "results", "hits", "matches", "documents", "data")
 NAMES = {
     "id": ("id", "_id", "chunk_id", "docid", "doc_id", "document_id"),
@@ -27,9 +27,9 @@ NAMES = {
     "tokens": ("tokens", "token_count"),
     "page": ("page", "page_number"),
 }
-# Objects inside a result that hold the facts about it, as vector stores and search servers nest them.
+# Nested objects that hold the fields of a result, as in vector stores and search servers.
 NESTED = ("chunk", "node", "document", "metadata", "payload", "_source")
-_RIPGREP = ("begin", "match", "context", "end", "summary")  # the kinds of line `rg --json` prints
+_RIPGREP = ("begin", "match", "context", "end", "summary")  # line types of `rg --json`
 _LINES = re.compile(r"(\d+)(?:\s*-\s*(\d+))?")
 _PLACE = re.compile(r"(?P<id>(?P<path>.+?):(?P<start>\d+)(?:-(?P<end>\d+))?)(?::.*)?")
 _JSON_LINE = re.compile(r"""\{|\[\s*(?:$|[]\[{"])""")
@@ -37,7 +37,7 @@ _SPACE = re.compile(r"\s*")
 
 
 def parse(text: str, plain: bool = False) -> Response:
-    """The response in an output: one JSON value, several (as JSON lines), or if `plain` is allowed, lines that begin with a path."""
+    """Parse output: a JSON value, JSON lines or, if `plain`, lines that begin with a path."""
     text = text.strip().removeprefix("\ufeff")
     if not text or text == "null":
         return Response()
@@ -51,7 +51,7 @@ def parse(text: str, plain: bool = False) -> Response:
 
 
 def _values(text: str) -> list[object]:
-    """The JSON values of a text, one after the other."""
+    """Decode the consecutive JSON values of a text."""
     decoder, position, values = json.JSONDecoder(), 0, []
     while position < len(text):
         try:
@@ -64,41 +64,41 @@ def _values(text: str) -> list[object]:
 
 
 def _ripgrep_match(value: object) -> object:
-    """What a line of `rg --json` says about a match, None if it is about something else; any other value as it is."""
+    """Return the match of an `rg --json` line, None for its other line types, other values unchanged."""
     if isinstance(value, dict) and value.get("type") in _RIPGREP and isinstance(value.get("data"), dict):
         return value["data"] if value["type"] == "match" else None
     return value
 
 
 def response(value: object) -> Response:
-    """The response in a decoded value: a list of results, or an object that holds one and perhaps an answer."""
+    """Convert a decoded value: a list of results, or an object with such a list and optionally an answer."""
     if isinstance(value, Response):
         return value
     if isinstance(value, list | tuple):
         return Response(_hits(value))
     if not isinstance(value, Mapping):
-        raise SystemFailed(f"the answer must be a list of results or an object with one, not {_kind(value)}")
+        raise SystemFailed(f"the response must be a list of results or an object with one, not {_json_type(value)}")
     if value.get("error"):
         raise SystemFailed(one_line(_message(value["error"])))
     answer = _answer(value)
     return Response(
         hits=_hits(_results(value, answer is not None)),
         answer=answer,
-        tokens=_whole(value.get("tokens"), "tokens"),
+        tokens=_integer(value.get("tokens"), "tokens"),
         stages=_stages(value),
         config=_config(value.get("config")),
     )
 
 
 def _results(value: Mapping[str, Any], answered: bool) -> Sequence[object]:
-    """The list of results in an object. An object without a list is itself the only result, unless it only answers."""
+    """Return the result list of an object; an object without one is itself a result, unless it only has an answer."""
     for name in LISTS:
-        found = value.get(name)
-        if isinstance(found, list | tuple):
-            return found
-        if isinstance(found, Mapping) and any(inner in found for inner in LISTS):  # a search server's hits.hits
-            return _results(found, answered)
-        if name in value and found is None:  # how Go and others write an empty list
+        results = value.get(name)
+        if isinstance(results, list | tuple):
+            return results
+        if isinstance(results, Mapping) and any(inner in results for inner in LISTS):  # Elasticsearch: hits.hits
+            return _results(results, answered)
+        if name in value and results is None:  # null for an empty list, as in Go
             return ()
     if answered:
         return ()
@@ -106,12 +106,12 @@ def _results(value: Mapping[str, Any], answered: bool) -> Sequence[object]:
         hit(value)
     except SystemFailed:
         keys = ", ".join(map(str, value)) or "nothing"
-        raise SystemFailed(f"no list of results: expected one of {', '.join(LISTS)}; there is {keys}") from None
+        raise SystemFailed(f"no list of results: expected one of {', '.join(LISTS)}; got {keys}") from None
     return (value,)
 
 
 def _hits(values: Sequence[object]) -> tuple[Hit, ...]:
-    """All results; an error says which one cannot be read."""
+    """Convert all results; errors state the position."""
     hits = []
     for position, value in enumerate(values, 1):
         try:
@@ -122,7 +122,7 @@ def _hits(values: Sequence[object]) -> tuple[Hit, ...]:
 
 
 def hit(value: object) -> Hit:
-    """One result: an id, an (id, score) pair, or an object with any of the known names."""
+    """Convert a result: an id, an (id, score) pair, or an object with accepted keys."""
     if isinstance(value, Hit):
         return value
     if isinstance(value, str | Integral) and not isinstance(value, bool):
@@ -132,58 +132,58 @@ def hit(value: object) -> Hit:
     fields = _fields(value)
     start, end = _span(fields)
     path, symbol, doc = _text(fields, "path").removeprefix("./"), _text(fields, "symbol"), _text(fields, "doc")
-    identifier = _text(fields, "id") or _made_id(path, symbol, start, end) or doc
+    identifier = _text(fields, "id") or _derived_id(path, symbol, start, end) or doc
     if not identifier:
-        there = ", ".join(map(str, fields)) or "nothing"
-        raise SystemFailed(f"nothing names it: give it an id, a path or a symbol; there is {there}")
-    score = _score(_first(fields, "score"))
-    tokens, page = (_whole(_first(fields, fact), fact) or 0 for fact in ("tokens", "page"))
-    known = Hit(identifier, symbol, path) if path or symbol else named(identifier)
-    return replace(known, doc=doc, start=start, end=end, score=score, tokens=tokens, page=page)
+        keys = ", ".join(map(str, fields)) or "nothing"
+        raise SystemFailed(f"no identifier: expected an id, a path or a symbol; got {keys}")
+    score = _score(_field(fields, "score"))
+    tokens, page = (_integer(_field(fields, fact), fact) or 0 for fact in ("tokens", "page"))
+    base = Hit(identifier, symbol, path) if path or symbol else named(identifier)
+    return replace(base, doc=doc, start=start, end=end, score=score, tokens=tokens, page=page)
 
 
 def named(identifier: str, score: float | None = None) -> Hit:
-    """A hit of which only the id is known; `src/app.py::Flask.run` also says path and symbol."""
+    """Return a hit from its id; `src/app.py::Flask.run` also gives path and symbol."""
     path, mark, symbol = identifier.partition("::")
-    if mark and symbol and ("/" in path or "." in path):  # `std::vector` is all symbol
+    if mark and symbol and ("/" in path or "." in path):  # not a path: `std::vector`
         return Hit(identifier, symbol, path, score=score)
     return Hit(identifier, score=score)
 
 
 def _line(line: str) -> Hit:
-    """A line of plain output: `path`, `path:10`, `path:10-20` or `path:10:text`, as grep, ripgrep and compilers print."""
+    """Parse a line of plain output: `path`, `path:10`, `path:10-20` or `path:10:text`, as grep and compilers print."""
     if _JSON_LINE.match(line):
         raise SystemFailed("plain lines and JSON are mixed; print the results to stdout and everything else to stderr")
     line = line.removeprefix("./")
-    place = _PLACE.fullmatch(line)
-    if place is None:
-        known = named(line)
-        return known if known.path else Hit(line, path=line)
-    start = int(place["start"])
-    return Hit(place["id"], path=place["path"], start=start, end=int(place["end"] or start))
+    match = _PLACE.fullmatch(line)
+    if match is None:
+        by_id = named(line)
+        return by_id if by_id.path else Hit(line, path=line)
+    start = int(match["start"])
+    return Hit(match["id"], path=match["path"], start=start, end=int(match["end"] or start))
 
 
-def _made_id(path: str, symbol: str, start: int, end: int) -> str:
-    """An id for a result that has none, from what it does say."""
+def _derived_id(path: str, symbol: str, start: int, end: int) -> str:
+    """Return an id from path, symbol and lines, for a result without one."""
     if path and symbol:
         return f"{path}::{symbol}"
     return f"{path}:{start}-{end}" if path and start else path or symbol
 
 
 def _fields(value: object) -> dict[str, Any]:
-    """The facts of a result object, those of nested objects among them; the result's own win."""
-    own = _facts(value)
+    """Return the fields of a result object, merged with those of nested objects; its own take precedence."""
+    own = _as_dict(value)
     if own is None:
-        raise SystemFailed(f"must be an id or an object, not {_kind(value)}")
+        raise SystemFailed(f"must be an id or an object, not {_json_type(value)}")
     fields: dict[str, Any] = {}
     for name in NESTED:
-        if _facts(own.get(name)) is not None:
+        if _as_dict(own.get(name)) is not None:
             fields |= _fields(own.pop(name))
     return fields | {name: fact for name, fact in own.items() if fact is not None}
 
 
-def _facts(value: object) -> dict[str, Any] | None:
-    """The facts of an object of JSON or of Python; None for anything else."""
+def _as_dict(value: object) -> dict[str, Any] | None:
+    """Return the fields of a JSON or Python object; None for anything else."""
     if isinstance(value, Mapping):
         return dict(value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -193,31 +193,31 @@ def _facts(value: object) -> dict[str, Any] | None:
     return dict(vars(value)) if hasattr(value, "__dict__") and not callable(value) else None
 
 
-def _first(fields: Mapping[str, Any], fact: str) -> Any:
-    """A fact under the first of its names that is there."""
-    return next((fields[name] for name in NAMES[fact] if fields.get(name) is not None), None)
+def _field(fields: Mapping[str, Any], field: str) -> Any:
+    """Return a field under the first of its accepted keys that is present."""
+    return next((fields[name] for name in NAMES[field] if fields.get(name) is not None), None)
 
 
-def _text(fields: Mapping[str, Any], fact: str) -> str:
-    """A fact that is a name; numbers become text, and ripgrep's `{"text": …}` its text."""
-    value = _first(fields, fact)
+def _text(fields: Mapping[str, Any], field: str) -> str:
+    """Return a text field; numbers become text, as does ripgrep's `{"text": …}`."""
+    value = _field(fields, field)
     if isinstance(value, Mapping):
         value = value.get("text")
     if value is None or isinstance(value, str):
         return value or ""
     if isinstance(value, Integral) and not isinstance(value, bool):
         return str(value)
-    raise SystemFailed(f"its {fact} must be text, not {_kind(value)}")
+    raise SystemFailed(f"its {field} must be text, not {_json_type(value)}")
 
 
 def _span(fields: Mapping[str, Any]) -> tuple[int, int]:
-    """First and last line; a single line is both. `lines` may say them together, as "10-20" or [10, 20]."""
-    start, end = _whole(_first(fields, "start"), "start"), _whole(_first(fields, "end"), "end")
+    """Return first and last line; a single line is both. Also reads `lines`: "10-20" or [10, 20]."""
+    start, end = _integer(_field(fields, "start"), "start"), _integer(_field(fields, "end"), "end")
     lines = fields.get("lines")
-    if start is None and isinstance(lines, str) and (both := _LINES.fullmatch(lines.strip())):
-        start, end = int(both[1]), int(both[2] or both[1])
+    if start is None and isinstance(lines, str) and (match := _LINES.fullmatch(lines.strip())):
+        start, end = int(match[1]), int(match[2] or match[1])
     elif start is None and isinstance(lines, list | tuple) and len(lines) == 2:
-        start, end = _whole(lines[0], "lines"), _whole(lines[1], "lines")
+        start, end = _integer(lines[0], "lines"), _integer(lines[1], "lines")
     start = start or 0
     end = start if end is None else end
     if end < start:
@@ -225,8 +225,8 @@ def _span(fields: Mapping[str, Any]) -> tuple[int, int]:
     return start, end
 
 
-def _whole(value: object, fact: str) -> int | None:
-    """A count or a line number, also as text or as 12.0; None when absent."""
+def _integer(value: object, field: str) -> int | None:
+    """Return a count or line number, also from text or 12.0; None if absent."""
     if value is None:
         return None
     if isinstance(value, str) and value.strip().isdecimal():
@@ -234,11 +234,11 @@ def _whole(value: object, fact: str) -> int | None:
     number = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
     if number >= 0 and number.is_integer():
         return int(number)
-    raise SystemFailed(f"{fact} must be a whole number from 0, not {value!r}")
+    raise SystemFailed(f"{field} must be a whole number from 0, not {value!r}")
 
 
 def _score(value: object) -> float | None:
-    """A score, also as text; None when absent. What cannot be ordered is refused."""
+    """Return a score, also from text; None if absent. Raises SystemFailed unless finite."""
     if value is None:
         return None
     try:
@@ -251,31 +251,31 @@ def _score(value: object) -> float | None:
 
 
 def _answer(value: Mapping[str, Any]) -> Answer | None:
-    """The written answer, as text or as an object; also a bare refusal, or citations without a text."""
-    said = value.get("answer")
-    if isinstance(said, Mapping):
-        facts = {**value, **said}
-        text = said.get("text")
+    """Return the answer, given as text or an object, or as a refusal or citations without text."""
+    answer = value.get("answer")
+    if isinstance(answer, Mapping):
+        facts = {**value, **answer}
+        text = answer.get("text")
     else:
-        facts, text = dict(value), said
+        facts, text = dict(value), answer
     if text is not None and not isinstance(text, str):
-        raise SystemFailed(f"the answer must be text or an object with a text, not {_kind(text)}")
+        raise SystemFailed(f"the answer must be text or an object with a text, not {_json_type(text)}")
     refused, grounded = _flag(facts, "refused"), _flag(facts, "grounded")
     citations = facts.get("citations")
     if not text and refused is None and grounded is None and not citations:
         return None
     if citations is not None and not isinstance(citations, list | tuple):
-        raise SystemFailed(f"citations must be a list, not {_kind(citations)}")
+        raise SystemFailed(f"citations must be a list, not {_json_type(citations)}")
     return Answer(
         text=text or "",
-        citations=tuple(_citation(one, position) for position, one in enumerate(citations or (), 1)),
+        citations=tuple(_citation(citation, position) for position, citation in enumerate(citations or (), 1)),
         grounded=not refused if grounded is None else grounded,
         confidence=_confidence(facts.get("confidence")),
     )
 
 
 def _citation(value: object, position: int) -> Citation:
-    """One citation: an id, or an object that has one and may say whether it resolved, what it cites, and as which number."""
+    """Convert a citation: an id, or an object with an id and optionally resolved, text and n."""
     try:
         if not isinstance(value, Mapping):
             return Citation(hit(value).id)
@@ -288,31 +288,35 @@ def _citation(value: object, position: int) -> Citation:
 
 
 def _confidence(value: object) -> float | None:
-    """How sure the system says it is; words such as "high" say nothing that can be compared."""
-    said = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
-    return said if math.isfinite(said) else None
+    """Return a numeric confidence; None for words such as "high", which cannot be compared."""
+    confidence = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    return confidence if math.isfinite(confidence) else None
 
 
 def _stages(value: Mapping[str, Any]) -> tuple[Stage, ...]:
-    """The trace, under `stages` or `trace`. A trace that is no list is something else of the system's own."""
+    """Return the trace under `stages` or `trace`; a trace that is not a list is ignored."""
     trace = value.get("stages") or value.get("trace")
     return tuple(map(_stage, trace)) if isinstance(trace, list | tuple) else ()
 
 
 def _stage(value: object) -> Stage:
-    """One stage of a trace: its name, what it passed on, and why it left single items out."""
+    """Convert a trace stage: its name, the items passed on, and reasons for dropped items."""
     if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
         raise SystemFailed("every stage of the trace must be an object with a name")
     items, dropped = value.get("items") or (), value.get("dropped") or {}
     if not isinstance(items, list | tuple) or not isinstance(dropped, Mapping):
         raise SystemFailed(f"stage '{value['name']}': items must be a list, and dropped an object of reasons by id")
-    return Stage(value["name"], tuple(one.id for one in _hits(items)), {str(i): str(why) for i, why in dropped.items()})
+    return Stage(
+        value["name"],
+        tuple(item.id for item in _hits(items)),
+        {str(identifier): str(reason) for identifier, reason in dropped.items()},
+    )
 
 
 def _config(value: object) -> dict[str, Any]:
     if value is None or isinstance(value, Mapping):
         return dict(value or {})
-    raise SystemFailed(f"config must be an object, not {_kind(value)}")
+    raise SystemFailed(f"config must be an object, not {_json_type(value)}")
 
 
 def _flag(fields: Mapping[str, Any], name: str) -> bool | None:
@@ -323,14 +327,14 @@ def _flag(fields: Mapping[str, Any], name: str) -> bool | None:
 
 
 def _message(error: object) -> str:
-    """What an `error` says: its text, or the message in it."""
+    """Return the message of an `error` value."""
     if isinstance(error, Mapping) and isinstance(error.get("message"), str):
         return str(error["message"])
     return error if isinstance(error, str) else json.dumps(error, default=str)
 
 
-def _kind(value: object) -> str:
-    """What a value is, in the words of JSON."""
-    words = {"NoneType": "null", "bool": "true or false", "int": "a number", "float": "a number", "str": "text"}
-    words |= {"list": "a list", "dict": "an object"}
-    return words.get(type(value).__name__, type(value).__name__)
+def _json_type(value: object) -> str:
+    """Name the JSON type of a value."""
+    names = {"NoneType": "null", "bool": "true or false", "int": "a number", "float": "a number", "str": "text"}
+    names |= {"list": "a list", "dict": "an object"}
+    return names.get(type(value).__name__, type(value).__name__)

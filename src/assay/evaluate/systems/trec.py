@@ -1,4 +1,4 @@
-"""`trec:FILE`: what a system answered some other time, in a TREC run file (`qid Q0 docid rank score tag`)."""
+"""`trec:FILE`: recorded results in a TREC run file (`qid Q0 docid rank score tag`)."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _COLUMNS = "qid Q0 docid rank score tag"
 
 
 def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> RunFile:
-    """A run file, read and checked whole."""
+    """Read and validate a run file."""
     return RunFile(argument)
 
 
 class RunFile(Base):
-    """The answers of a run file, by query id: higher scores first, equal ones in the order of the file."""
+    """Results of a run file by query id, by descending score; ties in file order."""
 
     def __init__(self, path: str) -> None:
         super().__init__(f"trec:{path}")
@@ -38,7 +38,7 @@ class RunFile(Base):
             self._tag = self._tag or tag
         self._digest = digest.hexdigest()
         if not self._answers:
-            raise AssayError(f"{path}: no results in it; a run file has lines of '{_COLUMNS}'")
+            raise AssayError(f"{path}: no results; a run file has lines of '{_COLUMNS}'")
 
     def describe(self) -> dict[str, Any]:
         return super().describe() | {"tag": self._tag, "sha256": self._digest}
@@ -47,12 +47,12 @@ class RunFile(Base):
         self, text: str, k: int, budget: int | None = None, repository: str = "", query_id: str = ""
     ) -> Response:
         documents, scores = self._answers.get(query_id, ([], array("d")))
-        best = sorted(range(len(documents)), key=lambda place: -scores[place])[:k]
-        return Response(tuple(named(documents[place], scores[place]) for place in best))
+        best = sorted(range(len(documents)), key=lambda position: -scores[position])[:k]
+        return Response(tuple(named(documents[position], scores[position]) for position in best))
 
 
 def _rows(path: str, seen: Callable[[bytes], object]) -> Iterator[tuple[str, str, float, str]]:
-    """Query, document, score and tag of each line; an error says which line and what is wrong with it."""
+    """Yield query, document, score and tag of each line. Raises AssayError with the line number."""
     for number, line in _lines(path, seen):
         columns = line.split()
         if not columns:

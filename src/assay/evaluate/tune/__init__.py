@@ -1,7 +1,7 @@
-"""Adapting the ranking's numbers to a golden set, and finding out honestly whether that helps.
+"""Tuning of ranking parameters on a golden set, with nested cross-validation to test whether it generalizes.
 
 golden set ──▶ folds ──▶ search (on all but one fold) ──▶ figures of that fold ──▶ verdict ──▶ report
-                            └── figures (asking, memory) ──┘
+                            └── figures (queries, cache) ──┘
 
-`numbers` is the table of what is tuned, `tuning.tune` the whole story. `folds`, `search` and `verdict` are pure.
+`search` holds the parameters, the folds, the greedy search and the verdict, all pure; `tuning.tune` runs it all.
 """

@@ -1,4 +1,4 @@
-"""Nested cross-validation over folds: the parameters, their values, and the greedy search."""
+"""Nested cross-validation: tuned parameters, folds, greedy search and verdict."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from assay.evaluate.statistics import Paired, detectable, paired, queries_needed
 from assay.evaluate.statistics.intervals import labels_of, units_of
 
 Values = Mapping[str, tuple[float, ...]]
-Changes = tuple[tuple[str, float], ...]  # numbers with other values than the base has, by name
+Changes = tuple[tuple[str, float], ...]  # changed parameters as (name, value), by name
 
-# a few steps to either side of the default, wide enough that the best is rarely outside
+# a few values on either side of the default, wide enough that the best is rarely outside
 TUNED: Values = {
     "coverage": (0.3, 0.5, 0.85, 1.0),
     "name_precision": (0.0, 0.15, 0.6, 1.0),
@@ -42,35 +42,35 @@ TUNED: Values = {
     "own": (0.0, 1.0, 4.0),
 }
 
-OF_HISTORY = ("history", "touched")  # know the answers of a set that was mined from the history they read
+OF_HISTORY = ("history", "touched")  # leak the answers of a set mined from the searched history
 
 
 def without(names: Collection[str], values: Values = TUNED) -> Values:
-    """The table without some numbers."""
-    return {name: tried for name, tried in values.items() if name not in names}
+    """Return the value table without some parameters."""
+    return {name: candidates for name, candidates in values.items() if name not in names}
 
 
 def changed(changes: Changes, name: str, value: float | None) -> Changes:
-    """The changes with one more, or another value of one; None takes it back."""
-    rest = {known: number for known, number in changes if known != name}
-    return tuple(sorted((rest if value is None else rest | {name: value}).items()))
+    """Return the changes with a parameter set to a value, or reset if None."""
+    others = {other: other_value for other, other_value in changes if other != name}
+    return tuple(sorted((others if value is None else others | {name: value}).items()))
 
 
 def written(changes: Changes) -> str:
-    """As in a SPEC: `hits=0.25,walk=1`; empty for none."""
+    """Format changes as in a SPEC: `hits=0.25,walk=1`."""
     return ",".join(f"{name}={value:g}" for name, value in changes)
 
 
-# Folds: parts of a golden set, each of which is measured with what was tuned on the others.
+# Folds
 
-FOLDS = 5  # each tuning sees four fifths of the set, and all of it is measured
+FOLDS = 5  # each search sees four fifths of the set
 
 Rows = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Folds:
-    """The number of each query's fold, and what they were made by: repository, time or text."""
+    """Fold number of each query; folds are made by repository, time or text."""
 
     by: str
     of: tuple[int, ...]
@@ -80,73 +80,73 @@ class Folds:
         return max(self.of, default=-1) + 1
 
     def held_out(self, fold: int) -> Rows:
-        """Which queries are in a fold."""
-        return np.array([one == fold for one in self.of], np.bool_)
+        """Return a mask of the queries in a fold."""
+        return np.array([number == fold for number in self.of], np.bool_)
 
 
 def split(queries: Sequence[GoldenQuery]) -> Folds:
-    """The folds of a golden set; the same whatever the order of its queries."""
+    """Split a golden set into folds, independent of the order of its queries."""
     if len({query.repository for query in queries}) > 1:
-        return Folds("repository", _packed([query.repository for query in queries]))
-    if queries and all(_when(query) for query in queries):
-        return Folds("time", _stretches(queries, lambda query: (_when(query), query.id)))
-    return Folds("text", _stretches(queries, lambda query: hashlib.sha256(query.text.encode()).hexdigest()))
+        return Folds("repository", _pack_groups([query.repository for query in queries]))
+    if queries and all(_commit_time(query) for query in queries):
+        return Folds("time", _contiguous(queries, lambda query: (_commit_time(query), query.id)))
+    return Folds("text", _contiguous(queries, lambda query: hashlib.sha256(query.text.encode()).hexdigest()))
 
 
-def _when(query: GoldenQuery) -> float:
-    """When a mined query was committed, in seconds; 0 when it does not say."""
+def _commit_time(query: GoldenQuery) -> float:
+    """Return the commit time of a mined query in seconds; 0 if unknown."""
     try:
         return datetime.fromisoformat(query.notes).timestamp()
     except (ValueError, OverflowError, OSError):
         return 0.0
 
 
-def _stretches(queries: Sequence[GoldenQuery], key: Callable[[GoldenQuery], Hashable]) -> tuple[int, ...]:
-    """Neighbours by a key in one fold, the folds of nearly one size; queries with the same key stay together."""
+def _contiguous(queries: Sequence[GoldenQuery], key: Callable[[GoldenQuery], Hashable]) -> tuple[int, ...]:
+    """Put neighbours by key into folds of nearly equal size; equal keys stay together."""
     keys = [key(query) for query in queries]
     ordered = sorted(set(keys))  # type: ignore[type-var]
-    fold = {one: place * FOLDS // len(ordered) for place, one in enumerate(ordered)}
-    return _numbered([fold[one] for one in keys])
+    fold = {key_value: position * FOLDS // len(ordered) for position, key_value in enumerate(ordered)}
+    return _renumber([fold[key_value] for key_value in keys])
 
 
-def _packed(labels: Sequence[str]) -> tuple[int, ...]:
-    """Whole groups, the largest first, each into the fold that has least."""
-    filled = [0] * FOLDS
+def _pack_groups(labels: Sequence[str]) -> tuple[int, ...]:
+    """Assign whole groups, largest first, to the smallest fold."""
+    sizes = [0] * FOLDS
     fold: dict[str, int] = {}
     for label, size in sorted(Counter(labels).items(), key=lambda pair: (-pair[1], pair[0])):
-        fold[label] = filled.index(min(filled))
-        filled[fold[label]] += size
-    return _numbered([fold[label] for label in labels])
+        fold[label] = sizes.index(min(sizes))
+        sizes[fold[label]] += size
+    return _renumber([fold[label] for label in labels])
 
 
-def _numbered(folds: Sequence[int]) -> tuple[int, ...]:
-    """Without gaps: a set of three repositories has three folds."""
-    places = {fold: place for place, fold in enumerate(sorted(set(folds)))}
-    return tuple(places[fold] for fold in folds)
+def _renumber(folds: Sequence[int]) -> tuple[int, ...]:
+    """Renumber folds without gaps: three repositories make three folds."""
+    numbers = {fold: number for number, fold in enumerate(sorted(set(folds)))}
+    return tuple(numbers[fold] for fold in folds)
 
 
-# Looking for better numbers: one change after the other, each of which must gain more than the noise of the set.
+# Greedy forward search: each change must gain more than the noise
 
-MOST_CHANGES = 6  # the sixth never brought anything that held
-NOISE = 1.0  # standard errors by which a change must gain
-SHORTLIST = 8  # numbers that are tried again beside the changes made
+MOST_CHANGES = 6  # a sixth change never generalized
+NOISE = 1.0  # standard errors a change must gain
+SHORTLIST = 8  # parameters retried together with the current changes
 
-Figures = Callable[[Sequence[Changes]], Sequence[Floats]]  # the figure of each query, for each of some changes
+Figures = Callable[[Sequence[Changes]], Sequence[Floats]]  # per-query figures for each set of changes
 
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """What a change brings over what was before, on average, and the least it brings when luck is taken off."""
+    """Mean gain of a change, and its lower bound (mean minus noise)."""
 
     mean: float
     least: float
 
 
 def gain(before: Floats, after: Floats, clusters: Sequence[str] | None = None) -> Gain:
-    """The mean difference, and the same less the noise, by clusters where there are any; queries without a figure do not count."""
+    """Return the gain over the judged queries, with the standard error by clusters if given."""
     difference = after - before
-    known = ~np.isnan(difference)
-    units = units_of(difference[known], labels_of(clusters, known))
+    judged = ~np.isnan(difference)
+    units = units_of(difference[judged], labels_of(clusters, judged))
     if units.count < 2:
         return Gain(0.0, -math.inf)
     mean = round(units.mean, 12)
@@ -156,82 +156,89 @@ def gain(before: Floats, after: Floats, clusters: Sequence[str] | None = None) -
 def search(
     figures: Figures, values: Values, base: Mapping[str, float], rows: Rows, clusters: Sequence[str] | None = None
 ) -> Changes:
-    """The changes of the base that are best on some of the queries; none when none is better by more than noise."""
+    """Return the changes of the base that are best on the selected queries; empty if none beats the noise."""
     labels = list(compress(clusters, rows)) if clusters else None
 
-    def tried(present: Changes, candidates: Sequence[Changes]) -> list[tuple[Gain, Changes]]:
-        """The candidates with what each gains over the present, best first; of equal ones the first."""
-        before, *after = (one[rows] for one in figures([present, *candidates]))
-        gains = [(gain(before, one, labels), candidate) for one, candidate in zip(after, candidates, strict=True)]
+    def rank_candidates(current: Changes, candidates: Sequence[Changes]) -> list[tuple[Gain, Changes]]:
+        """Return the candidates with their gains over the current changes, best first."""
+        before, *after = (figures_after[rows] for figures_after in figures([current, *candidates]))
+        gains = [
+            (gain(before, figures_after, labels), candidate)
+            for figures_after, candidate in zip(after, candidates, strict=True)
+        ]
         return sorted(gains, key=lambda pair: -pair[0].least)
 
-    present: Changes = ()
-    alone = tried(present, singles(values, base))
+    current: Changes = ()
+    alone = rank_candidates(current, singles(values, base))
     promising = alone
     while promising and promising[0][0].least > 0:
-        present = promising[0][1]
-        if len(present) == MOST_CHANGES:
+        current = promising[0][1]
+        if len(current) == MOST_CHANGES:
             break
-        promising = tried(present, beside(present, [one for _, one in alone], values, base))
-    return _pruned(present, tried)
+        promising = rank_candidates(
+            current, beside(current, [figures_after for _, figures_after in alone], values, base)
+        )
+    return _prune(current, rank_candidates)
 
 
 def singles(values: Values, base: Mapping[str, float]) -> list[Changes]:
-    """Every value of every number by itself."""
-    return [((name, value),) for name, tried in values.items() for value in tried if value != base[name]]
+    """Return every alternative value of every parameter as a single change."""
+    return [((name, value),) for name, candidates in values.items() for value in candidates if value != base[name]]
 
 
 def beside(present: Changes, alone: Sequence[Changes], values: Values, base: Mapping[str, float]) -> list[Changes]:
-    """What to try next: the best value of the numbers that promise most, and the neighbouring values of those that were changed."""
-    made = dict(present)
+    """Return the next candidates: promising parameters at their best value, and neighbours of changed values."""
+    chosen = dict(present)
     best: dict[str, float] = {}
     for ((name, value),) in alone:
-        if name not in made:
+        if name not in chosen:
             best.setdefault(name, value)
-    more = [changed(present, name, value) for name, value in list(best.items())[:SHORTLIST]]
-    return more + [changed(present, name, value) for name in made for value in _neighbours(name, made, values, base)]
+    additions = [changed(present, name, value) for name, value in list(best.items())[:SHORTLIST]]
+    return additions + [
+        changed(present, name, value) for name in chosen for value in _neighbours(name, chosen, values, base)
+    ]
 
 
-def _neighbours(name: str, made: Mapping[str, float], values: Values, base: Mapping[str, float]) -> list[float]:
-    """The next lower and the next higher value of a number; the base's own is no change."""
+def _neighbours(name: str, chosen: Mapping[str, float], values: Values, base: Mapping[str, float]) -> list[float]:
+    """Return the next lower and higher values of a parameter, except the base's."""
     ordered = sorted({*values[name], base[name]})
-    place = ordered.index(made[name])
-    return [value for value in ordered[max(place - 1, 0) : place + 2] if value not in (made[name], base[name])]
+    position = ordered.index(chosen[name])
+    return [value for value in ordered[max(position - 1, 0) : position + 2] if value not in (chosen[name], base[name])]
 
 
-def _pruned(present: Changes, tried: Callable[[Changes, Sequence[Changes]], list[tuple[Gain, Changes]]]) -> Changes:
-    """Without the changes that bring nothing now that the others are made."""
-    while len(present) > 1:
-        shorter = tried(present, [changed(present, name, None) for name, _ in present])
-        free = max(shorter, key=lambda pair: pair[0].mean)
-        if free[0].mean < 0:
+def _prune(
+    current: Changes, rank_candidates: Callable[[Changes, Sequence[Changes]], list[tuple[Gain, Changes]]]
+) -> Changes:
+    """Remove changes that gain nothing given the others."""
+    while len(current) > 1:
+        shorter = rank_candidates(current, [changed(current, name, None) for name, _ in current])
+        removal = max(shorter, key=lambda pair: pair[0].mean)
+        if removal[0].mean < 0:
             break
-        present = free[1]
-    return present
+        current = removal[1]
+    return current
 
 
-# What a tuning amounts to: a gain, none that is more than chance, or too few queries to tell.
+# Verdict
 
 ALPHA = 0.05
 LEAST = 40  # judged queries; with fewer, a fold has less than eight
-LARGEST = 0.05  # about the most that tuning brings (docs/guides/tune.md): what a set must be able to show
+LARGEST = 0.05  # about the largest gain of tuning (docs/guides/tune.md), which a set must be able to detect
 
 GAIN, NO_GAIN, TOO_FEW = "gain", "no gain", "too few queries"
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The outcome, the comparison of base and tuned on held-out queries, and how many queries would tell."""
+    """Outcome, paired comparison of base and tuned on held-out queries, and the number of queries needed."""
 
     outcome: str
     held_out: Paired
-    needed: int = (
-        0  # queries that show a gain of LARGEST where differences spread like these; 0 unless they are too few
-    )
+    needed: int = 0  # queries that would detect a gain of LARGEST; 0 unless there are too few
 
 
 def judge(base: Floats, tuned: Floats, clusters: Sequence[str] | None = None) -> Verdict:
-    """Figures of each query by the base, and by what was tuned without it."""
+    """Judge tuned against base figures; each query's tuned figure comes from a search without its fold."""
     pair = paired(base, tuned, clusters=clusters if enough(clusters) else None)
     if pair.delta > 0 and pair.p < ALPHA:
         return Verdict(GAIN, pair)
@@ -242,17 +249,16 @@ def judge(base: Floats, tuned: Floats, clusters: Sequence[str] | None = None) ->
 
 
 def enough(clusters: Sequence[str] | None) -> bool:
-    """Whether there are so many clusters that their signs can tell anything: five cannot, whatever they show."""
+    """Return True if a sign test over the clusters could be significant; five clusters never are."""
     return clusters is not None and 2.0 ** (1 - len(set(clusters))) <= ALPHA
 
 
-# Nested cross-validation: numbers are looked for on all folds but one and measured on that one, so that no query
-# judges what it helped to choose.
+# Nested cross-validation: no query judges changes it helped to choose
 
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """What was chosen without a fold's queries, and their mean figure by the base and by that."""
+    """A fold: changes chosen without its queries, and its mean figures by the base and by these changes."""
 
     queries: int
     changes: Changes
@@ -262,13 +268,13 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """A tuning after it ended. Figures are of all queries, in their order."""
+    """A finished tuning. Figures are per query, in order."""
 
-    changes: Changes  # chosen on all queries: what is written
+    changes: Changes  # chosen on all queries; the result
     base: Floats
-    tuned: Floats  # by them; on the queries they were chosen on, so too good to believe
-    without: Mapping[str, Floats]  # the same without each of the changes
-    held_out: Floats  # each query by what was chosen without its fold
+    tuned: Floats  # with these changes; in-sample, so optimistic
+    without: Mapping[str, Floats]  # with all but one change, by its name
+    held_out: Floats  # each query with the changes chosen without its fold
     folds: Sequence[Fold]
     verdict: Verdict
 
@@ -281,7 +287,7 @@ def cross(
     clusters: Sequence[str] | None = None,
     begin: Callable[[str], None] = lambda stage: None,
 ) -> Tuned:
-    """Chooses and measures by turns, then chooses on everything. `begin` is told what comes next."""
+    """Search and measure per fold, then search on all queries. `begin` is called with each stage's name."""
     before = figures([()])[0]
     held_out = np.full(len(before), np.nan)
     measured = []
@@ -294,11 +300,11 @@ def cross(
     begin("all queries")
     changes = search(figures, values, base, np.ones(len(before), np.bool_), clusters)
     after, *without = figures([changes, *(changed(changes, name, None) for name, _ in changes)])
-    each = {name: one for (name, _), one in zip(changes, without, strict=True)}
+    without_change = {name: values_without for (name, _), values_without in zip(changes, without, strict=True)}
     verdict = judge(before, held_out, clusters)
-    if not changes and verdict.outcome == GAIN:  # what single folds chose is of no use when all of them choose nothing
+    if not changes and verdict.outcome == GAIN:  # there is nothing to write if the whole set yields no change
         verdict = Verdict(NO_GAIN, verdict.held_out)
-    return Tuned(changes, before, after, each, held_out, measured, verdict)
+    return Tuned(changes, before, after, without_change, held_out, measured, verdict)
 
 
 def _count(figures: Floats) -> int:
@@ -306,5 +312,5 @@ def _count(figures: Floats) -> int:
 
 
 def _mean(figures: Floats) -> float:
-    known = figures[~np.isnan(figures)]
-    return float(known.mean()) if len(known) else float("nan")
+    judged = figures[~np.isnan(figures)]
+    return float(judged.mean()) if len(judged) else float("nan")

@@ -1,6 +1,6 @@
-"""A sweep as one HTML page that opens offline: what to take, every configuration, and every query in each of them.
+"""HTML page of a sweep: recommendations, configurations and per-query results, readable offline.
 
-Drawn from the comparison report that `eval sweep` writes, with the tables, scales and style of the report of a run.
+Rendered from the comparison report that `eval sweep` writes, with the tables, scales and style of the run report.
 """
 
 from assay.evaluate.report.sweep.tables import render

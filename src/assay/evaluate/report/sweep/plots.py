@@ -1,4 +1,4 @@
-"""Plots of a sweep: quality against latency, heat maps of two settings, groups of queries, predicted against measured."""
+"""Plots of a sweep: Pareto front, heat maps of two settings, query groups, predicted against measured quality."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from itertools import pairwise
 from assay.html.elements import Markup, decimal, element, known, shortened
 from assay.html.plots import CHARACTER, WIDTH, Scale, label, power_ticks, round_ticks, svg, x_axis, y_axis
 
-WIDE = 860  # of the plot that is looked at first
+WIDE = 860  # px, for the main plot
 _LEFT = 44
-_SKEWED = 8  # slowest over fastest from which latencies are drawn by powers of ten
+_SKEWED = 8  # slowest/fastest ratio above which the latency axis is logarithmic
 _MOST_NAME = 34
-_LINE = 13  # between two labels
-_ROW = 30  # of a heat map
-_GROUP = 26  # of a group of queries
+_LINE = 13  # px between two labels
+_ROW = 30  # px, height of a heat map row
+_GROUP = 26  # px, height of a query group
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A configuration: how long it takes, how good it is, and what it is: best, front or other."""
+    """A configuration with its latency, quality and role: best, front or other."""
 
     name: str
     latency: float
@@ -29,56 +29,70 @@ class Point:
 
 
 def pareto(points: Sequence[Point], quality: str) -> Markup:
-    """Quality against latency; the front is joined by a line, and its points are named."""
-    tall, base = 350, 304
-    slowest, fastest = max(one.latency for one in points), max(min(one.latency for one in points), 0.001)
+    """Plot quality against latency; a line joins the Pareto front, whose points are labelled."""
+    height, base = 350, 304
+    slowest, fastest = max(point.latency for point in points), max(min(point.latency for point in points), 0.001)
     logarithmic = slowest > _SKEWED * fastest
     ticks = power_ticks(fastest, slowest) if logarithmic else round_ticks(0.0, slowest)
     x = Scale(ticks[0], ticks[-1], _LEFT, WIDE - 16, logarithmic)
-    levels = round_ticks(min(one.quality for one in points), max(one.quality for one in points))
+    levels = round_ticks(min(point.quality for point in points), max(point.quality for point in points))
     y = Scale(levels[0], levels[-1], base, 30)
-    front = sorted((one for one in points if one.role != "other"), key=lambda one: one.latency)
-    steps = [(x(b.latency), y(a.quality)) for a, b in pairwise(front)]  # what is reached stays reached until more is
-    corners = [(x(one.latency), y(one.quality)) for one in front]
-    line = " ".join(f"{across:g},{up:g}" for across, up in sorted([*corners, *steps], key=lambda at: (at[0], -at[1])))
+    front = sorted((point for point in points if point.role != "other"), key=lambda point: point.latency)
+    steps = [
+        (x(slower.latency), y(faster.quality)) for faster, slower in pairwise(front)
+    ]  # the front is a step function
+    corners = [(x(point.latency), y(point.quality)) for point in front]
+    line = " ".join(
+        f"{across:g},{up:g}" for across, up in sorted([*corners, *steps], key=lambda corner: (corner[0], -corner[1]))
+    )
     unit = "mean latency of a query, ms" + (" (logarithmic)" if logarithmic else "")
     return svg(
-        tall,
+        height,
         f"{quality} against latency of {len(points)} configurations",
         y_axis(y, levels, _LEFT, WIDE - 16, quality),
         x_axis(x, ticks, base, unit, WIDE),
         element("polyline", points=line, class_="front"),
-        [_point(one, x, y) for one in sorted(points, key=lambda one: ("other", "front", "best").index(one.role))],
-        _names(front, x, y, base),
+        [
+            _point(point, x, y)
+            for point in sorted(points, key=lambda point: ("other", "front", "best").index(point.role))
+        ],
+        _point_labels(front, x, y, base),
         width=WIDE,
     )
 
 
-def _point(one: Point, x: Scale, y: Scale) -> Markup:
-    said = f"{one.name}: {decimal(one.quality, 4)} in {decimal(one.latency, 2)} ms"
-    size = 4 if one.role == "other" else 6
+def _point(point: Point, x: Scale, y: Scale) -> Markup:
+    tooltip = f"{point.name}: {decimal(point.quality, 4)} in {decimal(point.latency, 2)} ms"
+    size = 4 if point.role == "other" else 6
     return element(
-        "circle", element("title", said), cx=x(one.latency), cy=y(one.quality), r=size, class_=f"point {one.role}"
+        "circle",
+        element("title", tooltip),
+        cx=x(point.latency),
+        cy=y(point.quality),
+        r=size,
+        class_=f"point {point.role}",
     )
 
 
-def _names(points: Sequence[Point], x: Scale, y: Scale, base: float) -> list[Markup]:
-    """The names beside their points, on the side that has room, none over another."""
-    out: list[Markup] = []
-    taken: list[tuple[float, float, float]] = []  # left, right, height of a label
-    for one in sorted(points, key=lambda one: -one.quality):
-        words = shortened(one.name, _MOST_NAME)
-        width, at = len(words) * CHARACTER + 10, x(one.latency)
-        before = at + width > WIDE - 10
-        left, right = (at - width, at) if before else (at, at + width)
-        height = y(one.quality) - 10
-        while any(low < right and left < high and abs(height - other) < _LINE for low, high, other in taken):
-            height += _LINE + 20 if height < y(one.quality) else _LINE
+def _point_labels(points: Sequence[Point], x: Scale, y: Scale, base: float) -> list[Markup]:
+    """Label points, left or right of them, without overlap."""
+    labels: list[Markup] = []
+    placed: list[tuple[float, float, float]] = []  # left, right, height of a label
+    for point in sorted(points, key=lambda point: -point.quality):
+        name = shortened(point.name, _MOST_NAME)
+        width, anchor = len(name) * CHARACTER + 10, x(point.latency)
+        leftwards = anchor + width > WIDE - 10
+        left, right = (anchor - width, anchor) if leftwards else (anchor, anchor + width)
+        height = y(point.quality) - 10
+        while any(low < right and left < high and abs(height - other) < _LINE for low, high, other in placed):
+            height += _LINE + 20 if height < y(point.quality) else _LINE
         if height < base:
-            taken.append((left, right, height))
-            class_ = "label strong" if one.role == "best" else "label"
-            out.append(label(words, at - 10 if before else at + 10, height, "end" if before else "start", class_))
-    return out
+            placed.append((left, right, height))
+            class_ = "label strong" if point.role == "best" else "label"
+            labels.append(
+                label(name, anchor - 10 if leftwards else anchor + 10, height, "end" if leftwards else "start", class_)
+            )
+    return labels
 
 
 def heat_map(
@@ -88,40 +102,46 @@ def heat_map(
     name: str,
     bounds: tuple[float, float],
 ) -> Markup:
-    """A value for each pair of settings, darker where it is higher. Bounds are shared by maps side by side; cells nobody measured stay empty."""
+    """Plot a value per pair of settings, darker where higher; unmeasured cells stay empty.
+
+    Maps drawn side by side share `bounds`.
+    """
     left = min(150.0, max(len(row) for row in rows) * CHARACTER + 14)
-    wide = (WIDTH - left - 4) / len(columns)
-    room = max(3, int(wide / CHARACTER))
-    heads = [
-        label(shortened(column, room), left + wide * (at + 0.5), 14, "middle") for at, column in enumerate(columns)
+    cell_width = (WIDTH - left - 4) / len(columns)
+    most_characters = max(3, int(cell_width / CHARACTER))
+    column_labels = [
+        label(shortened(column, most_characters), left + cell_width * (number + 0.5), 14, "middle")
+        for number, column in enumerate(columns)
     ]
     cells = [
-        _cell(values[row, column], f"{row}, {column}", left + wide * across, 22 + _ROW * down, wide, bounds)
-        for down, row in enumerate(rows)
-        for across, column in enumerate(columns)
+        _cell(values[row, column], f"{row}, {column}", left + cell_width * x, 22 + _ROW * y, cell_width, bounds)
+        for y, row in enumerate(rows)
+        for x, column in enumerate(columns)
         if (row, column) in values
     ]
-    names = [label(shortened(row, 22), left - 8, 22 + _ROW * (at + 0.5) + 4, "end") for at, row in enumerate(rows)]
-    return svg(26 + _ROW * len(rows), name, heads, names, cells)
+    row_labels = [
+        label(shortened(row, 22), left - 8, 22 + _ROW * (number + 0.5) + 4, "end") for number, row in enumerate(rows)
+    ]
+    return svg(26 + _ROW * len(rows), name, column_labels, row_labels, cells)
 
 
-def _cell(value: float, said: str, x: float, y: float, wide: float, bounds: tuple[float, float]) -> Markup:
+def _cell(value: float, name: str, x: float, y: float, width: float, bounds: tuple[float, float]) -> Markup:
     low, high = bounds
     share = (value - low) / (high - low) if high > low else 0.5
     return element(
         "g",
-        element("title", f"{said}: {decimal(value, 4)}"),
+        element("title", f"{name}: {decimal(value, 4)}"),
         element(
-            "rect", x=round(x + 1, 1), y=y + 1, width=round(wide - 2, 1), height=_ROW - 2, rx=4, class_="cell",
+            "rect", x=round(x + 1, 1), y=y + 1, width=round(width - 2, 1), height=_ROW - 2, rx=4, class_="cell",
             fill_opacity=round(0.08 + 0.84 * share, 3),
         ),
-        label(decimal(value), x + wide / 2, y + _ROW / 2 + 4, "middle", "label onto" if share > 0.55 else "label strong"),
+        label(decimal(value), x + width / 2, y + _ROW / 2 + 4, "middle", "label onto" if share > 0.55 else "label strong"),
     )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Queries that belong together: what the best configuration reached on them, and what the others did."""
+    """A query group: its size and the quality of the best and of the other configurations on it."""
 
     name: str
     count: int
@@ -129,45 +149,45 @@ class Group:
     others: Sequence[tuple[str, float]]
 
 
-def groups(found: Sequence[Group], name: str, x_label: str) -> Markup:
-    """A bar for the best configuration in each group, and a dot for every other one."""
-    left = min(130.0, max(len(one.name) for one in found) * CHARACTER + 44)
+def groups(query_groups: Sequence[Group], name: str, x_label: str) -> Markup:
+    """Plot a bar for the best configuration per group and a dot for every other one."""
+    left = min(130.0, max(len(group.name) for group in query_groups) * CHARACTER + 44)
     x = Scale(0.0, 1.0, left, WIDTH - 12)
-    base = 8 + _GROUP * len(found)
+    base = 8 + _GROUP * len(query_groups)
     rows = []
-    for at, one in enumerate(found):
-        y = 8 + _GROUP * at
-        rows.append(label(f"{shortened(one.name, 16)} ({one.count})", left - 8, y + 14, "end"))
+    for number, group in enumerate(query_groups):
+        y = 8 + _GROUP * number
+        rows.append(label(f"{shortened(group.name, 16)} ({group.count})", left - 8, y + 14, "end"))
         rows.append(
             element(
-                "rect", element("title", f"{one.name}, the best: {decimal(one.best)}"), x=left, y=y + 4,
-                width=round(max(x(one.best) - left, 0.5), 1), height=_GROUP - 12, rx=2, class_="bar soft",
+                "rect", element("title", f"{group.name}, the best: {decimal(group.best)}"), x=left, y=y + 4,
+                width=round(max(x(group.best) - left, 0.5), 1), height=_GROUP - 12, rx=2, class_="bar soft",
             )
         )  # fmt: skip
         rows += [
             element(
                 "circle", element("title", f"{other}: {decimal(value)}"), cx=x(value), cy=y + 11, r=2.5, class_="dot"
             )
-            for other, value in one.others
+            for other, value in group.others
         ]
     return svg(base + 36, name, x_axis(x, round_ticks(0.0, 1.0), base, x_label), rows)
 
 
 def scatter(points: Sequence[tuple[str, str, float, float]], name: str, x_label: str, y_label: str) -> Markup:
-    """A dot for each query: its name, its class, and two figures from 0 to 1."""
+    """Plot a dot per query, given as (name, class, x, y) with x and y from 0 to 1."""
     base = 214
     x, y = Scale(0.0, 1.0, _LEFT - 6, WIDTH - 14), Scale(0.0, 1.0, base, 28)
     dots = [
         element(
             "circle",
-            element("title", f"{query}: {decimal(a)}, {decimal(b)}"),
-            cx=x(a),
-            cy=y(b),
+            element("title", f"{query}: {decimal(x_value)}, {decimal(y_value)}"),
+            cx=x(x_value),
+            cy=y(y_value),
             r=4,
             class_=f"dot level-{level}",
         )
-        for query, level, a, b in points
-        if known(a) is not None and known(b) is not None
+        for query, level, x_value, y_value in points
+        if known(x_value) is not None and known(y_value) is not None
     ]
     ticks = round_ticks(0.0, 1.0)
     return svg(base + 36, name, y_axis(y, ticks, _LEFT - 6, WIDTH - 14, y_label), x_axis(x, ticks, base, x_label), dots)
