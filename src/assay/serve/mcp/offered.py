@@ -1,4 +1,4 @@
-"""The tools as agents see them: what each is for, when not to use it, one example."""
+"""Tables of MCP tools, prompts and resources. A tool description says its purpose, when not to use it, and one example."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INSTRUCTIONS = (
 
 
 def instructions(labels: Sequence[str], ignored: Sequence[str] = ()) -> str:
-    """What an agent is told at first: how several repositories are told apart, and settings that are `ignored` for want of trust."""
+    """Return the server instructions, with the repository labels and the `ignored` (untrusted) settings."""
     untrusted = (
         f" Settings of assay.toml that the user has not trusted are ignored: {', '.join(ignored)}. Only the user can "
         "change that, with `assay trust`."
@@ -38,24 +38,24 @@ def instructions(labels: Sequence[str], ignored: Sequence[str] = ()) -> str:
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool and what it takes."""
+    """An MCP tool: metadata, argument struct, implementation."""
 
     name: str
     title: str
     description: str
     takes: type[arguments.Arguments]
     answer: Callable[[Call, Any], str]
-    reads: bool = True  # changes nothing
+    reads: bool = True  # read-only
 
     def call(self, call: Call, given: dict[str, Any]) -> str:
         try:
-            asked = msgspec.convert(given, self.takes)
+            parsed = msgspec.convert(given, self.takes)
         except msgspec.ValidationError as error:
             raise AssayError(f"{self.name}: {error}. It takes: {', '.join(self.takes.__struct_fields__)}") from None
-        return self.answer(call, asked)
+        return self.answer(call, parsed)
 
 
-_ALL = (
+_ALL_TOOLS = (
     Tool(
         "context",
         "What a task needs",
@@ -114,17 +114,17 @@ _ALL = (
         reads=False,
     ),
 )
-TOOLS = {tool.name: tool for tool in _ALL}
+TOOLS = {tool.name: tool for tool in _ALL_TOOLS}
 
 
-# Two ways to begin: planning a change and reviewing one, each with what the repository has to say to it.
+# Prompts: plan a change, review a change
 
-_BUDGET = 3_000  # tokens of what the repository says
+_BUDGET = 3_000  # tokens of the context in a prompt
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """What it takes (name, description, whether it must be given), what `context` is asked for it, and what to do with the answer."""
+    """An MCP prompt: arguments as (name, description, required), the `context` call they make, and the text around its answer."""
 
     name: str
     title: str
@@ -134,7 +134,7 @@ class Prompt:
     text: str
 
     def arguments(self, given: Mapping[str, str]) -> dict[str, Any]:
-        """What to ask `context`."""
+        """Return the arguments of the `context` call. Raises AssayError if a required one is missing."""
         missing = [name for name, _, needed in self.takes if needed and not given.get(name, "").strip()]
         if missing:
             raise AssayError(f"{self.name}: {', '.join(missing)} is missing")
@@ -170,12 +170,12 @@ _ALL_PROMPTS = (
 PROMPTS = {prompt.name: prompt for prompt in _ALL_PROMPTS}
 
 
-# What agents may read without asking: the figures of the index, and whether it is fresh.
+# Resources: index statistics and freshness
 
 
 @dataclass(frozen=True)
 class Resource:
-    """A text of JSON that is made when it is read."""
+    """An MCP resource: JSON computed on read."""
 
     uri: str
     name: str
@@ -184,12 +184,12 @@ class Resource:
 
 
 def _status(resident: Resident | Residents) -> dict[str, Any]:
-    """The figures of `assay status`; before there is an index only how far it is."""
+    """Return the statistics of `assay status`; without an index only its state."""
     state = {"state": _state(resident)}
     try:
         with resident.using() as repo:
             return state | json_answers.each(
-                repo, lambda one: {"root": str(one.root), **dataclasses.asdict(one.status())}
+                repo, lambda member: {"root": str(member.root), **dataclasses.asdict(member.status())}
             )
     except NoIndex:
         return {"root": ", ".join(map(str, resident.roots))} | state
@@ -198,10 +198,10 @@ def _status(resident: Resident | Residents) -> dict[str, Any]:
 def _freshness(resident: Resident | Residents) -> dict[str, Any]:
     try:
         with resident.using() as repo:
-            found = repo.freshness()
+            freshness = repo.freshness()
     except NoIndex:
         return {"state": _state(resident), "fresh": False}
-    return {"state": _state(resident), "fresh": found.fresh, "stale": found.stale}
+    return {"state": _state(resident), "fresh": freshness.fresh, "stale": freshness.stale}
 
 
 def _state(resident: Resident | Residents) -> dict[str, Any]:
@@ -217,7 +217,10 @@ _ALL_RESOURCES = (
         _status,
     ),
     Resource(
-        "assay://freshness", "freshness", "Whether the index is as the files are, and which files are not.", _freshness
+        "assay://freshness",
+        "freshness",
+        "Whether the index is fresh, and which files changed since they were indexed.",
+        _freshness,
     ),
 )
 RESOURCES = {resource.uri: resource for resource in _ALL_RESOURCES}
