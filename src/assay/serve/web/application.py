@@ -99,7 +99,10 @@ def application(bench: Bench, access: Access, workers: Workers | None = None) ->
     """Build the guarded ASGI application of pages, API, login and static files."""
     work = workers or Workers()
     routes = [
-        *(Route(endpoint.path, _api_handler(endpoint, bench, work), methods=endpoint.methods) for endpoint in ENDPOINTS),
+        *(
+            Route(endpoint.path, _api_handler(endpoint, bench, work), methods=endpoint.methods)
+            for endpoint in ENDPOINTS
+        ),
         *(Route(page.path, _page_handler(page, bench, work), methods=["GET"]) for page in PAGES),
         Route("/openapi.json", _openapi_response, methods=["GET"]),
         Route("/login", _login_handler(access), methods=["GET", "POST"]),
