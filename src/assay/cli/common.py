@@ -66,27 +66,27 @@ def format_option(function: F) -> F:
     )(function)
 
 
-def find_root(given: Path | None) -> Path:
-    """Return the given folder, else the nearest folder with an index, the enclosing repository, or the current folder."""
-    if given is not None:
-        return given.resolve()
+def find_root(path: Path | None) -> Path:
+    """Return `path`, else the nearest folder with an index, the enclosing repository, or the current folder."""
+    if path is not None:
+        return path.resolve()
     return root_around(Path.cwd())
 
 
-def find_one(given: Path | None) -> Path:
+def find_one(path: Path | None) -> Path:
     """Like `find_root`, but raises AssayError for a workspace."""
-    folder = workspace_around((given or Path.cwd()).resolve())
-    if folder is not None and (given is None or folder == given.resolve()):
+    folder = workspace_around((path or Path.cwd()).resolve())
+    if folder is not None and (path is None or folder == path.resolve()):
         from assay.api import Workspace
 
         Workspace.at(folder).only("this")
-    return find_root(given)
+    return find_root(path)
 
 
-def find_repository(given: Path | None) -> Path:
-    """Like `find_root`, for servers: raises AssayError instead of defaulting to the home directory or a file system root."""
-    root = find_root(given)
-    if given is None and root in (Path.home().resolve(), Path(root.anchor)) and not (root / ".git").exists():
+def find_repository(path: Path | None) -> Path:
+    """Like `find_root`, but raises AssayError rather than default to the home directory or a file system root."""
+    root = find_root(path)
+    if path is None and root in (Path.home().resolve(), Path(root.anchor)) and not (root / ".git").exists():
         raise AssayError(f"{root} is not a repository: run this command inside one, or pass --root DIR")
     return root
 

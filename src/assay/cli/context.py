@@ -44,7 +44,7 @@ from assay.store.caches import Answer, PackCache, key_of
 @click.option(
     "--budget",
     type=click.IntRange(min=0),
-    help=f"Maximum number of tokens, in any format. Default: 50000; {REVIEW_BUDGET} with --pr; {COMMENT_BUDGET} for a comment.",
+    help=f"Maximum number of tokens. Default: 50000; {REVIEW_BUDGET} with --pr; {COMMENT_BUDGET} for a comment.",
 )
 @profile_option
 @click.option(
@@ -69,7 +69,9 @@ def context_command(
     session: str,
     no_cache: bool,
 ) -> None:
-    """Rank the symbols TASK needs and pack them into a token budget: all names, then signatures and bodies by value per token.
+    """Rank the symbols TASK needs and pack them into a token budget.
+
+    All are named; signatures and bodies are added by value per token.
 
     Also for files (--files src/app.py src/cli.py) and for the review of a branch (--pr main --format comment).
     Exit code 1 when nothing was found or nothing changed.

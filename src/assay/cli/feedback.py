@@ -67,9 +67,9 @@ def not_useful(symbols: tuple[str, ...], task: str, root: Path | None, index_dir
 @root_options
 @format_option
 def used(session: str, place: str | None, root: Path | None, index_dir: Path | None, form: str) -> None:
-    """Record that a file or text was read or written: items last shown in the session and named or defined there were useful.
+    """Record a file or text that was read or written: items last shown in the session and named there were useful.
 
-    For hooks of editors and agents. Items shown but never used count as not useful once the session gets its next answer.
+    For hooks of editors and agents. Items shown but never used count as not useful at the session's next answer.
     """
     index, home = _open_index(root, index_dir)
     path, lines, text = _read_place(index.root, place) if place is not None else ("", range(0), _read_stdin())

@@ -55,9 +55,10 @@ def index_command(
     yes: bool,
     form: str,
 ) -> None:
-    """Build or update the index of the repositories at PATHS, or of the workspace or repository around the current folder.
+    """Build or update the index of PATHS, by default of the workspace or repository around the current folder.
 
-    Only changed files are parsed and resolved again. Exit code 1 when some files could not be read; the others are indexed.
+    Only changed files are parsed and resolved again.
+    Exit code 1 when some files could not be read; the others are indexed.
     """
     repo = repository_at(paths or roots, index_dir)
     multi_repo = "" not in repo.members
@@ -288,8 +289,9 @@ def _log(text: str) -> None:
 def ingest_scip_command(file: Path, root: Path | None, index_dir: Path | None, form: str) -> None:
     """Merge FILE, a SCIP index (index.scip): exact edges from a compiler or language server.
 
-    Create one with scip-python, scip-typescript, scip-java, rust-analyzer scip, … Its edges have confidence 1 and are kept
-    until their source file changes. Exit code 1 when some of its documents are not in the index.
+    Create one with scip-python, scip-typescript, scip-java, rust-analyzer scip, …
+    Its edges have confidence 1 and are kept until their source file changes.
+    Exit code 1 when some of its documents are not in the index.
     """
     where = find_one(root)
     merged = merge(where, home_of(where, index_dir), file)

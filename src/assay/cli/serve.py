@@ -133,7 +133,7 @@ def mcp_command(
 ) -> None:
     """Serve agents over the Model Context Protocol: stdin and stdout, or HTTP.
 
-    Without an index it answers by text search while the index is built. `assay init` adds it to the configuration of agents.
+    Without an index it answers by text search while the index is built. `assay init` configures agents to use it.
     """
     repo = repository_at(roots, index_dir, find_repository)
     for member in repo.members.values():
@@ -171,7 +171,7 @@ def mcp_command(
     "names",
     multiple=True,
     type=click.Choice(list(CLIENTS)),
-    help="Client to configure. May be repeated. Default: all; those with files in your home directory only if installed.",
+    help="Client to configure. May be repeated. Default: all; those configured in your home only if installed.",
 )
 @click.option("--print", "only_show", is_flag=True, help="Print what would be written; write nothing.")
 def init_command(root: Path | None, names: tuple[str, ...], only_show: bool) -> None:
@@ -196,7 +196,8 @@ def init_command(root: Path | None, names: tuple[str, ...], only_show: bool) -> 
             echo(f"{client.title}: {error}", err=True)
     if command[0] == sys.executable:
         echo(
-            f"note: assay is not on the PATH, so {sys.executable} was written; it differs for other users of this repository",
+            f"note: assay is not on the PATH, so the entries name {sys.executable}, "
+            "which differs for other users of this repository",
             err=True,
         )
     raise click.exceptions.Exit(1 if failed else 0)

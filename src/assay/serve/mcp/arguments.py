@@ -31,7 +31,7 @@ _LEFT_OUT = "… {} more; ask with a larger budget\n"
 
 
 def fitted(head: str, pieces: Sequence[str], budget: int) -> str:
-    """Join a head and as many pieces, best first, as fit into the budget, then the number left out; the head is cut if needed."""
+    """Join a head and as many pieces, best first, as fit into the budget; append the number left out."""
     texts = [printable(piece) for piece in pieces]
     head = shortened(printable(head), budget)
     remaining = budget - count(head)
@@ -231,7 +231,7 @@ class Conversation:
         self._lock = threading.Lock()
 
     def adapted(self, ranked: Sequence[Ranked], source: Source, bodies: bool, repeat: bool) -> list[Ranked]:
-        """Limit the rendering of ranked items: no bodies unless requested, and only names for unchanged bodies already sent."""
+        """Limit the rendering of ranked items: no bodies unless requested, names for unchanged bodies already sent."""
         if not bodies:
             return [replace(candidate, most=SIGNATURE) if candidate.most == BODY else candidate for candidate in ranked]
         return list(ranked) if repeat else [self._limit_sent(candidate, source) for candidate in ranked]

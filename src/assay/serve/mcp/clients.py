@@ -1,4 +1,4 @@
-"""`assay init`: insert an `assay mcp` entry into the configuration files of agents and editors, changing nothing else."""
+"""`assay init`: insert an `assay mcp` entry into configuration files of agents and editors; change nothing else."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ class Change:
 
 
 def plan(client: Client, root: Path, command: list[str]) -> Change:
-    """Compute the change for a client; an existing entry is kept. Raises AssayError if the file cannot be read or edited safely."""
+    """Compute the change for a client; an existing entry is kept. Raises AssayError if the file is unusable."""
     path = client.path(root)
     if client.shared and not path.resolve().is_relative_to(root.resolve()):
         raise AssayError(f"{path}: a symbolic link leads out of the repository; the file was not changed")

@@ -81,7 +81,7 @@ class Serving:
         return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._limiter)
 
     def _conversation(self, ctx: Request) -> Conversation:
-        """Return the conversation of the connection: one for stdio, one per HTTP session, a new one without a session."""
+        """Return the conversation: one for stdio, one per HTTP session, a new one without a session."""
         return self._conversations.of("stdio" if ctx.request is None else ctx.request.headers.get(_SESSION))
 
     # resources and prompts

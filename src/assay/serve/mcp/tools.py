@@ -1,4 +1,4 @@
-"""Implementation of the MCP tools: parsed arguments in, text within the token budget out; AssayError for the agent to read."""
+"""MCP tools: parsed arguments in, text within the token budget out. Errors are one-line AssayErrors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Access control for servers (listen address, Host and Origin checks, token) and the child processes that index for them."""
+"""Access control of servers (listen address, Host and Origin checks, token), and their indexing child processes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Listen address, accepted host names, and the required token (empty: none). Raises AssayError for an unsafe combination."""
+    """Listen address, accepted host names and required token (empty: none). Raises AssayError if unsafe."""
 
     host: str = "127.0.0.1"
     token: str = field(default="", repr=False)
@@ -50,7 +50,8 @@ class Access:
     def __post_init__(self) -> None:
         if not self.is_local and not self.token:
             raise AssayError(
-                f"{self.host} can be reached from other machines, so a token is needed: set ASSAY_TOKEN to a long random text "
+                f"{self.host} can be reached from other machines, so a token is needed: "
+                "set ASSAY_TOKEN to a long random text "
                 '(python3 -c "import secrets; print(secrets.token_urlsafe())") or listen on 127.0.0.1'
             )
         if self.token and (
@@ -59,7 +60,10 @@ class Access:
             raise AssayError(f"the token must have at least {_MIN_TOKEN_LENGTH} printable ASCII characters")
 
     def answers_to(self, host_header: str) -> bool:
-        """Return True if a Host header names this server. Guards against DNS rebinding: a rebound page sends its own host name."""
+        """Return True if a Host header names this server.
+
+        Guards against DNS rebinding: a rebound page sends its own host name.
+        """
         name = _host_name(host_header)
         if name is None:
             return False
@@ -91,9 +95,9 @@ class Access:
         scheme, _, candidate = headers.get("authorization", "").partition(" ")
         return scheme.lower() == "bearer" and self.is_token(candidate.strip())
 
-    def is_token(self, given: str) -> bool:
+    def is_token(self, candidate: str) -> bool:
         """Compare with the token in constant time."""
-        return bool(self.token) and hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
+        return bool(self.token) and hmac.compare_digest(candidate.encode("utf-8", "replace"), self.token.encode())
 
     @property
     def is_local(self) -> bool:
@@ -180,7 +184,7 @@ class Step:
 
 
 class Work:
-    """A task of `assay.serve.watch.keeper` (`index` or `prepare`), run in a new child process each time; `stop` is thread-safe."""
+    """A task of `keeper.main` (`index` or `prepare`), run in a new child process each time; `stop` is thread-safe."""
 
     def __init__(self, name: str, root: Path, home: Home) -> None:
         # -P: import no modules from the current folder, which may be an untrusted repository

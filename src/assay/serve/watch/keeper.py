@@ -1,4 +1,4 @@
-"""Index refreshes for a server: the state of an index, the child process that refreshes it, and the loop that decides when.
+"""Index refreshes for servers: index state, the refreshing child process, and the loop that schedules it.
 
 hints (file watcher) ──▶ Keeper ──▶ child process (`index`, then `prepare`) ──▶ events ──▶ Resident
 """

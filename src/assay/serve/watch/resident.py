@@ -1,4 +1,4 @@
-"""Open repositories of a server: a pool shared by threads, whose index is refreshed in the background as files change."""
+"""Open repositories of a server: pools shared by threads, with indexes refreshed in the background."""
 
 from __future__ import annotations
 
@@ -275,9 +275,9 @@ class Residents:
     """
 
     def __init__(
-        self, found: Sequence[Root], folder: Path | None = None, watch: bool = True, partly: bool = False
+        self, roots: Sequence[Root], folder: Path | None = None, watch: bool = True, partly: bool = False
     ) -> None:
-        self._roots = sorted(found, key=lambda root: root.label)
+        self._roots = sorted(roots, key=lambda root: root.label)
         self._folder, self._skip_missing = folder, partly
         self._lock = threading.Lock()
         self._workspaces: list[tuple[list[object], Workspace]] = []  # (inputs, workspace), least recently used first

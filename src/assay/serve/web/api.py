@@ -1,4 +1,4 @@
-"""HTTP API: the table of endpoints, whose answers equal `--format json` of the commands, and its OpenAPI description."""
+"""HTTP API: the table of endpoints, which answer like `--format json` of the commands, and its OpenAPI description."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _LIMIT = Parameter("limit", "maximum number of entries", int, default=100, least
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """An API endpoint. `has`: answer keys with their schema kinds; `several`: those for multiple repositories, if different."""
+    """API endpoint. `has`: answer keys with schema kinds; `several`: those for multiple repositories, if different."""
 
     path: str
     about: str
@@ -325,7 +325,7 @@ _SCHEMA_KINDS: dict[str, dict[str, Any]] = {
 _WITHOUT_SCHEMA = {
     "type": "object",
     "additionalProperties": {"type": "string"},
-    "description": "When several are served: repositories left out of the answer, by label, with the progress of their index.",
+    "description": "Repositories left out of the answer, by label, with the progress of their index.",
 }
 _SCHEMAS = {
     "Error": {
@@ -364,8 +364,8 @@ def description() -> dict[str, Any]:
         "info": {
             "title": "assay",
             "version": __version__,
-            "description": "Find the code and documents a task needs, and measure how well that was done. Answers are what the commands print "
-            "with --format json.",
+            "description": "Find the code and documents a task needs, and measure retrieval quality. "
+            "Answers equal the output of the commands with --format json.",
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "paths": {endpoint.path: _operations(endpoint) for endpoint in ENDPOINTS},

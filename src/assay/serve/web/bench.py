@@ -1,4 +1,4 @@
-"""Data access of the web server: resident repositories, an answer cache, stored runs and sweeps, and index-free answers."""
+"""Data access of the web server: resident repositories, answer cache, stored runs and sweeps, index-free answers."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ class Bench:
         return sorted(summaries, key=lambda summary: (summary["timestamp"], summary["sweep_id"]), reverse=True)
 
     def sweep(self, sweep_id: str) -> dict[str, Any]:
-        """Return a sweep report. The name is matched against existing folders, never used as a path. Raises NotFound."""
+        """Return a sweep report; its id is only compared with existing folder names. Raises NotFound."""
         name = next((name for name in self._sweep_names() if name == sweep_id), None)
         report = self._read_sweep(name) if name else None
         if report is None:

@@ -80,7 +80,7 @@ class Parameter:
         return value.encode("utf-8", "replace").decode()  # replaces lone surrogates of JSON escapes
 
     def spelled(self, text: str) -> Any:
-        """Convert query text to the parameter's type; text that cannot be converted is returned for `read` to reject."""
+        """Convert query text to the parameter's type; return unconvertible text for `read` to reject."""
         if self.type is bool:
             return _BOOLEANS.get(text.lower(), text)
         if self.type in (int, float):

@@ -90,8 +90,8 @@ def _render_progress(bench: Bench) -> Shown:
 def waiting(state: State, label: str = "") -> Shown:
     """Render the progress, or the failure, of a missing index."""
     if state.name == "failed":
-        whose = f" of {label}" if label else ""
-        return Shown("", empty(f"The index{whose} could not be built", state.why, command="assay index -v"))
+        suffix = f" of {label}" if label else ""
+        return Shown("", empty(f"The index{suffix} could not be built", state.why, command="assay index -v"))
     progress = element("progress", value=round(state.share, 3), max=1, aria_label="Share of the index that is built")
     rebuilding = (
         element("p", "The previous index is missing or unusable. It is being built again.") if state.again else None

@@ -1,4 +1,4 @@
-"""Page layout and shared components: document head, navigation, headings, badges, empty states, login, numbered lines."""
+"""Page layout and shared components: document head, navigation, headings, badges, empty states, login form."""
 
 from __future__ import annotations
 

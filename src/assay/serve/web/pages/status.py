@@ -156,7 +156,7 @@ def _language_table(status: Status) -> Markup:
         number_column("Calls", lambda row: row[1].calls, "all call sites", whole, minor=True),
         Column[Language]("Resolved", lambda row: _share(row[1].calls_resolved), "number", "of calls to names defined in this repository"),
         Column[Language](
-            "At least", lambda row: _share(row[1].calls_resolved_floor), "number minor", "lower bound: if every ambiguous name were defined here"
+            "At least", lambda row: _share(row[1].calls_resolved_floor), "number minor", "if every ambiguous name is defined here"
         ),
     ]  # fmt: skip
     return table("Languages", columns, status.languages.items())
