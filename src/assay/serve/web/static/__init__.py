@@ -9,8 +9,8 @@ from importlib.resources import files
 
 # name in the URL → (package, file, media type); the first two are shared with the reports
 _FILES = {
-    "report.css": ("assay.evaluate.report", "page.css", "text/css"),
-    "report.js": ("assay.evaluate.report", "page.js", "text/javascript"),
+    "report.css": ("assay.html", "page.css", "text/css"),
+    "report.js": ("assay.html", "page.js", "text/javascript"),
     "app.css": (__package__, "app.css", "text/css"),
     "app.js": (__package__, "app.js", "text/javascript"),
     "icon.svg": (__package__, "icon.svg", "image/svg+xml"),
