@@ -107,10 +107,10 @@ def test_huge_and_minified_files_are_passed_over_with_their_reason(repository: R
     repository.write("app.js", "function a(){return 1};" * 2000)
     done = _index(repository, "--verbose")
     assert (done.code, done.err) == (DONE, "")
-    assert "passed over: 1 large, 1 minified" in done.lines
+    assert "skipped: 1 large, 1 minified" in done.lines
     assert {"  app.js: minified", "  huge.py: large (50.0 MB)"} <= set(done.lines)
     _the_rest_is_indexed(repository)
-    assert "passed over: 1 large, 1 minified; --verbose lists them" in _index(repository).lines
+    assert "skipped: 1 large, 1 minified (list: --verbose)" in _index(repository).lines
 
 
 DEEP = 5_000
@@ -404,7 +404,7 @@ def test_starting_afresh_is_said_in_a_line(repository: Repository) -> None:
     _cut(_file(repository, CATALOGUE), 0.5)
     done = _index(repository)
     assert (done.code, done.err) == (DONE, "")
-    assert done.lines[0].startswith("started afresh: ")
+    assert done.lines[0].startswith("rebuilt from scratch: ")
     assert "catalogue.db: the index is " in done.lines[0]
     assert done.lines[1].startswith("indexed 1 file")
     assert assay(repository.root, "symbols", "helper").code == DONE
@@ -438,7 +438,7 @@ def test_damage_deep_inside_the_catalogue_is_noticed_by_the_next_run(repository:
     assert done.err.endswith("Rebuild it with: assay index --rebuild\n")
     done = _index(repository)
     assert done.code == DONE
-    assert done.lines[0].startswith("started afresh: ")
+    assert done.lines[0].startswith("rebuilt from scratch: ")
     assert repository.open().export() == before
 
 
@@ -467,7 +467,7 @@ def test_an_index_of_another_version_of_assay_is_readable_stale_and_rebuilt(repo
     assert assay(repository.root, "symbols", "helper").code == DONE
     done = _index(repository)
     assert done.code == DONE
-    assert done.lines[0] == "started afresh: the index was made by another version of assay"
+    assert done.lines[0] == "rebuilt from scratch: the index was made by another version of assay"
     assert assay(repository.root, "status").code == DONE
 
 

@@ -236,7 +236,7 @@ def test_status_in_text_has_a_line_per_language(shop: Repository) -> None:
     rows = {line.split()[0]: line.split() for line in done.lines if line.startswith(("python", "javascript"))}
     assert rows["python"][1] == "3"
     assert rows["javascript"] == ["javascript", "1", "2", "1", "100.0%"]
-    assert any(line.startswith("calls resolved: 100.0% of those that name something of") for line in done.lines)
+    assert any(line.startswith("calls resolved: 100.0% of calls to names defined in") for line in done.lines)
     assert done.lines[-1] == "fresh: nothing changed since"
 
 
@@ -430,7 +430,7 @@ def test_without_git_the_files_must_be_named(tmp_path: Path) -> None:
     made.index()
     done = assay(made.root, "tests")
     assert done.code == 2
-    assert done.err.endswith("name the files whose tests are wanted\n")
+    assert done.err.endswith("name the files to find tests for\n")
     assert "not a git repository" in done.err
 
 

@@ -124,7 +124,7 @@ def test_an_address_that_would_break_out_of_a_link_is_refused(shop: Repository, 
 
 def test_links_without_a_pull_request_are_refused(shop: Repository) -> None:
     shop.index()
-    assert "--links belongs to --pr" in assay(shop.root, "context", "tax", "--links", BLOB).err
+    assert "--links requires --pr" in assay(shop.root, "context", "tax", "--links", BLOB).err
 
 
 def test_what_there_is_nothing_of_takes_one_line(shop: Repository) -> None:

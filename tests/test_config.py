@@ -263,7 +263,7 @@ def test_what_config_prints_can_be_kept_as_the_file(shop: Repository, text: str 
 def test_check_says_everything_that_is_wrong(shop: Repository) -> None:
     assert assay(shop.root, "config", "check").code == 0
     shop.write("assay.toml", OWN)
-    assert assay(shop.root, "config", "check").out == f"{shop.root}/assay.toml: right\n"
+    assert assay(shop.root, "config", "check").out == f"{shop.root}/assay.toml: valid\n"
     shop.write("assay.toml", "[context]\nk = 0\nformt = 1\n")
     done = assay(shop.root, "config", "check")
     assert (done.code, len(done.lines)) == (1, 2)

@@ -181,5 +181,7 @@ def test_an_option_that_needs_files_says_so(shop: Repository) -> None:
     assert done.code == 2
     assert "--files" in done.err
     assert "what is the task?" in assay(shop.root, "context").err
-    assert "neither a TASK nor --files" in assay(shop.root, "context", "--files", "prices.py", "--pr").err
-    assert "neither a TASK nor --files" in assay(shop.root, "context", "task", "--pr").err
+    assert (
+        "cannot be combined with a TASK or --files" in assay(shop.root, "context", "--files", "prices.py", "--pr").err
+    )
+    assert "cannot be combined with a TASK or --files" in assay(shop.root, "context", "task", "--pr").err

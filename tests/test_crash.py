@@ -245,7 +245,7 @@ def test_two_indexers_at_once_both_succeed(start: Start, many: Repository, tmp_p
     assert [code for _, _, code in results] == [0, 0]
     said = sorted(err for _, err, _ in results)
     assert said[0] == ""
-    assert said[1] in ("", "another assay is indexing this repository; waiting for it\n")
+    assert said[1] in ("", "another assay process is indexing this repository; waiting for it\n")
     assert any(out.startswith("indexed") for out, _, _ in results)
     assert _export(many.root, many.home) == _full(many, tmp_path / "full")
     assert not _leftovers(many)
@@ -320,7 +320,7 @@ def test_an_interrupted_run_says_so_in_a_line_and_leaves_the_index_alone(
         process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert (out, err) == ("", "assay: interrupted; what was finished before is untouched\n")
+    assert (out, err) == ("", "assay: interrupted; completed work is kept\n")
     assert not _unfinished(many)
     assert _export(many.root, many.home) == before
     assert assay(many.root, "index", ".").code == 0

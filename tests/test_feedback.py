@@ -88,7 +88,7 @@ def _learned(shop: Repository) -> Learned:
 
 
 def test_what_is_said_is_listed_with_what_it_is_worth(shop: Repository) -> None:
-    assert "nothing was learned yet" in _feedback(shop, "list").out
+    assert "no feedback yet" in _feedback(shop, "list").out
     assert not _file(shop).exists()
     done = _feedback(shop, "useful", "checkout", "Cart.total", "--task", TASK)
     assert done.lines == ["useful: shop.py::checkout, shop.py::Cart.total"]
@@ -166,8 +166,8 @@ def test_what_a_hook_reports_is_useful(shop: Repository) -> None:
     ("place", "complaint"),
     [
         ("gone.py", "gone.py: cannot be read (No such file or directory)"),
-        ("shop.py:9-3", "--file shop.py:9-3: lines are counted from 1"),
-        ("shop.py:0", "--file shop.py:0: lines are counted from 1"),
+        ("shop.py:9-3", "--file shop.py:9-3: lines start at 1"),
+        ("shop.py:0", "--file shop.py:0: lines start at 1"),
         ("../../etc/passwd", "../../etc/passwd: outside "),
         (".", ".: cannot be read"),
         ("shop.py:" + "9" * 20, "shop.py:999"),
@@ -208,7 +208,7 @@ def test_code_that_changed_is_said_not_to_count(shop: Repository) -> None:
     shop.index()
     assert _feedback(shop, "list").lines == [
         "+0.250  shop.py::ship_parcel  1 useful, 0 not",
-        "not counted, as the code changed since: 1 symbol",
+        "expired, because the code changed: 1 symbol",
     ]
 
 
@@ -426,6 +426,6 @@ def test_the_program_of_the_guide_works(shop: Repository) -> None:
 
 def test_the_empty_file_that_a_full_disk_leaves_is_as_good_as_none(shop: Repository) -> None:
     _file(shop).write_bytes(b"")
-    assert "nothing was learned yet" in _feedback(shop, "list").out
+    assert "no feedback yet" in _feedback(shop, "list").out
     _feedback(shop, "useful", "checkout")
     assert "shop.py::checkout" in _feedback(shop, "list").out

@@ -56,7 +56,7 @@ def test_the_repository_is_configured_for_all_and_the_home_only_for_what_is_ther
 def test_twice_is_as_good_as_once(init: Callable[..., Done], repository: Repository) -> None:
     init("--client", "claude")
     before = (repository.root / ".mcp.json").read_bytes()
-    assert "has assay already" in init("--client", "claude").out
+    assert "already has assay" in init("--client", "claude").out
     assert (repository.root / ".mcp.json").read_bytes() == before
 
 

@@ -317,7 +317,7 @@ def test_what_is_not_found_is_said_with_what_was_searched_and_what_to_try(served
         assert "nothing in" in nothing
         assert "try: other words" in nothing
         assert "try with other words" in await agent.ask("search", query="zzqx")
-        assert "searched 5 steps of calls" in await agent.ask("impact", symbol="send_invoice")
+        assert "no callers of send_invoice" in await agent.ask("impact", symbol="send_invoice")
 
     asked(served, work)
 

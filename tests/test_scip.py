@@ -231,7 +231,7 @@ def test_merged_edges_survive_a_rebuild(shop: Repository, arguments: list[str]) 
     with sqlite3.connect(folder / "catalogue.db") as connection:
         connection.execute("UPDATE meta SET value = 'another' WHERE key = 'version'")
     done = assay(shop.root, "index", *arguments)
-    assert done.lines[0].startswith("started afresh")
+    assert done.lines[0].startswith("rebuilt from scratch")
     assert _scip(shop) == EXPECTED
 
 

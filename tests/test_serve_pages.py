@@ -137,7 +137,7 @@ def test_a_search_ranks_and_says_what_scores_are_made_of(server: Server) -> None
 
 def test_a_search_says_how_sure_it_is_and_what_to_try_when_it_is_not(server: Server) -> None:
     assert re.search(r"\d\d? % sure", server.get("/", task="apply discounts to the price").text)
-    unsure = "Probably not here, or in other words."
+    unsure = "Probably not here, or worded differently."
     assert unsure not in server.get("/", task="apply_discounts").text
 
 

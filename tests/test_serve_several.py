@@ -215,7 +215,7 @@ def test_runs_and_sweeps_are_those_of_the_workspaces_own_folder(team: Path, tmp_
         assert len(server.get("/api/runs").json["runs"]) == 1
         for path in ("/runs", "/compare", "/sweeps"):
             page = server.get(path).text
-            assert "Those of the workspace, in" in page
+            assert "Stored for the workspace in" in page
             assert str(own / ".assay") in page
 
 
@@ -312,7 +312,7 @@ def test_one_that_cannot_be_indexed_does_not_stop_the_others(tmp_path: Path) -> 
             assert "shop/" in page
             assert "<strong>Without office</strong>" in page
         assert "<strong>Without office</strong>" in server.get("/").text
-        until(lambda: "The index of office could not be made" in server.get("/index").text)
+        until(lambda: "The index of office could not be built" in server.get("/index").text)
         assert ">python<" in server.get("/index").text
 
         (office / ".assay").unlink()
@@ -333,7 +333,7 @@ def test_while_none_has_an_index_the_files_of_all_are_looked_at(tmp_path: Path) 
         assert "the index of office is" in found["freshness"]
         page = server.get("/", task="wages discounts").text
         assert "office/src/wages.ts" in page
-        until(lambda: "The index of shop could not be made" in server.get("/", task="wages discounts").text)
+        until(lambda: "The index of shop could not be built" in server.get("/", task="wages discounts").text)
 
         shutil.rmtree(office)
         until(lambda: repositories(server.get("/api/context", task="discounts").json["items"]) == {"shop"})

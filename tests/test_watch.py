@@ -203,7 +203,7 @@ def test_a_child_that_is_killed_is_said_and_tried_again(repository: Repository) 
         watch.says("waiting for it")
         for child in children(watch.process.pid):
             os.kill(child, signal.SIGKILL)
-        watch.says(r"failed: indexing ended before it was done \(by signal 9\)")
+        watch.says(r"failed: indexing stopped before it finished \(by signal 9\)")
     try:
         watch.says("indexed 1 file")
     finally:
@@ -393,4 +393,4 @@ def test_too_few_watches_are_no_reason_to_stop(repository: Repository, monkeypat
     watching = Watching(repository.root, repository.home.folder, complain=said.append)
     hints = watching.hints()
     assert [next(hints), next(hints)]
-    assert "looking every 0.1 s instead" in said[0]
+    assert "polling every 0.1 s instead" in said[0]

@@ -471,7 +471,7 @@ def test_an_index_elsewhere_is_about_one_repository(team: Path) -> None:
     done = assay(team / "all", "context", "cookie", "--index-dir", "x")
 
     assert done.code == 2
-    assert "--index-dir is about one repository" in done.err
+    assert "--index-dir works with a single repository only" in done.err
 
 
 def test_the_python_interface_is_that_of_a_repository(team: Path) -> None:

@@ -1,4 +1,4 @@
-"""The `assay` command. Each command lives in a module of its own and is imported only when it runs, so that `--help` is instant."""
+"""The `assay` command line. Command modules are imported only when they run, so that `--help` is fast."""
 
 from __future__ import annotations
 
@@ -14,58 +14,58 @@ from assay.errors import AssayError
 
 # command → (module, one line of help); the module defines `COMMAND_command`
 COMMANDS = {
-    "index": ("assay.cli.index", "Bring the index of a repository up to date."),
-    "status": ("assay.cli.index", "What is indexed, how well calls were resolved, and whether it is fresh."),
-    "context": ("assay.cli.context", "The symbols a task needs, best first, packed into a budget of tokens."),
-    "search": ("assay.cli.search", "Passages of documents and definitions of code for a query, with places to cite."),
-    "ask": ("assay.cli.search", "An answer from the documents and the code, with citations, or a refusal."),
-    "why": ("assay.cli.symbols", "Why a symbol stands where it stands for a task, or where it was lost."),
+    "index": ("assay.cli.index", "Build or update the index of a repository."),
+    "status": ("assay.cli.index", "Show index statistics, the share of resolved calls, and freshness."),
+    "context": ("assay.cli.context", "Rank the symbols a task needs and pack them into a token budget."),
+    "search": ("assay.cli.search", "Search passages of documents and definitions of code, with locations to cite."),
+    "ask": ("assay.cli.search", "Answer a question from documents and code with citations, or refuse."),
+    "why": ("assay.cli.symbols", "Explain the rank of a symbol for a task, or the step that dropped it."),
     "symbols": ("assay.cli.symbols", "List symbols by name or pattern."),
-    "impact": ("assay.cli.symbols", "Who would notice if a symbol changed: its transitive callers."),
-    "tests": ("assay.cli.symbols", "The tests that reach the given files, or what git diff shows."),
-    "feedback": ("assay.cli.feedback", "Say which symbols were useful and which were not, and see what was learned."),
-    "ingest-scip": ("assay.cli.index", "Merge a SCIP index: edges as exact as the compiler that made them."),
+    "impact": ("assay.cli.symbols", "List the transitive callers of a symbol: what a change could break."),
+    "tests": ("assay.cli.symbols", "List the tests that reach the given files, or the files of git diff."),
+    "feedback": ("assay.cli.feedback", "Record which symbols were useful or not, and show what was learned."),
+    "ingest-scip": ("assay.cli.index", "Merge a SCIP index: exact edges from a compiler or language server."),
     "watch": ("assay.cli.index", "Keep the index up to date while files change."),
     "mcp": ("assay.cli.serve", "Serve agents over the Model Context Protocol."),
-    "init": ("assay.cli.serve", "Tell agents and editors about assay: adds it to their configuration."),
+    "init": ("assay.cli.serve", "Add assay to the configuration of agents and editors."),
     "trust": (
         "assay.cli.config",
-        "Decide about the settings of a repository that reach out of it: servers, keys, folders.",
+        "Trust or revoke settings with effects outside the repository: servers, keys, folders.",
     ),
-    "config": ("assay.cli.config", "Every setting, its value, and where it comes from; config check validates."),
-    "serve": ("assay.cli.serve", "Search, explanations, runs and sweeps as local web pages and an HTTP API."),
-    "eval": ("assay.cli.evaluation", "Measure a retriever, ours or yours: golden sets, runs, comparisons, gates."),
+    "config": ("assay.cli.config", "Show every setting with its value and origin; config check validates."),
+    "serve": ("assay.cli.serve", "Serve search, explanations, runs and sweeps as web pages and an HTTP API."),
+    "eval": ("assay.cli.evaluation", "Evaluate a retriever, ours or yours: golden sets, runs, comparisons, gates."),
 }
 
 
 @click.group(cls=LazyGroup, commands_table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="assay")
 def cli() -> None:
-    """Find the code and documents a task needs, and measure how well that was done.
+    """Find the code and documents a task needs, and measure retrieval quality.
 
     Everything is local: an index in .assay/ at the root of the repository, no key, no download.
-    Exit codes: 0 done, 1 done but something is not as it should be, 2 could not run.
+    Exit codes: 0 success, 1 completed with a negative result or problems, 2 could not run.
     """
 
 
-def _warned(message: Warning | str, *_: object, **__: object) -> None:
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
     from assay.cli.common import echo
 
     echo(f"assay: warning: {message}", err=True)
 
 
 def main() -> None:
-    """The entry point: errors meant for people become one line and exit code 2, warnings one line."""
-    warnings.showwarning = _warned
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # starting its threads costs every command that counts 20 ms
+    """Run the command line: expected errors become one line and an exit code, warnings one line."""
+    warnings.showwarning = _show_warning
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # starting its threads costs 20 ms per command
     try:
         sys.exit(cli.main(standalone_mode=False))
     except Exception as error:
-        sys.exit(_explained(error))
+        sys.exit(_report_error(error))
 
 
-def _explained(error: Exception) -> int:
-    """Print what went wrong as a line and return the exit code; what nobody foresaw is raised again."""
+def _report_error(error: Exception) -> int:
+    """Print an expected error as one line and return the exit code; re-raise unexpected ones."""
     import sqlite3
 
     from assay.cli.common import echo, show_usage_error
@@ -75,7 +75,7 @@ def _explained(error: Exception) -> int:
         echo(f"assay: {error}", err=True)
         code = error.exit_code
     elif isinstance(error, click.exceptions.Abort):
-        echo("assay: interrupted; what was finished before is untouched", err=True)
+        echo("assay: interrupted; completed work is kept", err=True)
         code = 130
     elif isinstance(error, click.ClickException):
         show_usage_error(error)
@@ -84,7 +84,7 @@ def _explained(error: Exception) -> int:
     elif isinstance(error, sqlite3.DatabaseError):
         echo(f"assay: the index is damaged ({error}). Rebuild it with: assay index --rebuild", err=True)
     elif isinstance(error, UnicodeEncodeError):
-        echo("assay: what was typed is not valid UTF-8", err=True)
+        echo("assay: the command line is not valid UTF-8", err=True)
     else:
         raise error
     return code

@@ -25,31 +25,34 @@ from assay.text.display import counted
     "--root",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="The repository. Default: the one around the current folder.",
+    help="Repository. Default: the one around the current folder.",
 )
 @format_option
 def config_command(action: str | None, root: Path | None, form: str) -> None:
-    """Every setting, its value, and where it comes from: assay.toml at the root, your user configuration, the default, or the base of a
-    profile. Settings that are ignored until you trust them (assay trust) stand at the end.
+    """Show every setting with its value and origin: assay.toml, user configuration, default, or base profile.
 
-    The text is TOML and can be kept as assay.toml. With the ACTION `check`, only says whether assay.toml is right: every mistake, and
-    exit code 1 when there is one.
+    The output is valid assay.toml; settings that are ignored until trusted (assay trust) are listed at the end.
+    With the ACTION `check`, validate assay.toml and list all errors; exit code 1 if there are any.
     """
     where = root.resolve() if root else workspace_around(Path.cwd()) or find_root(None)
     if action == "check":
-        raise click.exceptions.Exit(_check(where, form))
+        raise click.exceptions.Exit(_check_file(where, form))
     configuration = load(where)
     rows = settings(configuration)
     if form == "json":
         ignored = [{"name": f"{risk.section}.{risk.name}", "value": risk.value} for risk in configuration.ignored]
         print_json(
-            {"file": _file(configuration), "settings": [_json(row) for row in rows], "ignored_settings": ignored}
+            {
+                "file": _file_name(configuration),
+                "settings": [_setting_json(row) for row in rows],
+                "ignored_settings": ignored,
+            }
         )
         return
-    echo(f"# {configuration.file or f'no {NAME} in {where}: everything has its default'}")
+    echo(f"# {configuration.file or f'no {NAME} in {where}: all settings have their defaults'}")
     if configuration.own:
         echo(f"# {user.path()}: user configuration")
-    for line in _toml(rows):
+    for line in _toml_lines(rows):
         echo(line)
     if configuration.ignored:
         echo("\n# ignored until you trust them: assay trust --show")
@@ -57,7 +60,7 @@ def config_command(action: str | None, root: Path | None, form: str) -> None:
             echo(f"# {risk.title} = {risk.shown}")
 
 
-def _check(root: Path, form: str) -> int:
+def _check_file(root: Path, form: str) -> int:
     try:
         configuration, problems = load(root), list[str]()
         roots_of(root)
@@ -66,23 +69,23 @@ def _check(root: Path, form: str) -> int:
     except AssayError as error:
         problems = str(error).splitlines()
     if form == "json":
-        print_json({"file": _file(configuration), "problems": problems})
+        print_json({"file": _file_name(configuration), "problems": problems})
     else:
-        fine = f"{configuration.file}: right" if configuration.file else f"no {NAME} in {root}, which is fine"
-        echo("\n".join(problems) or fine)
+        success = f"{configuration.file}: valid" if configuration.file else f"no {NAME} in {root}: defaults are used"
+        echo("\n".join(problems) or success)
     return 1 if problems else 0
 
 
-def _file(configuration: Configuration) -> str | None:
+def _file_name(configuration: Configuration) -> str | None:
     return str(configuration.file) if configuration.file else None
 
 
-def _json(row: Setting) -> dict[str, object]:
+def _setting_json(row: Setting) -> dict[str, object]:
     return {"name": ".".join((*row.section, row.name)), "value": row.value, "origin": row.origin}
 
 
-def _toml(rows: list[Setting]) -> Iterator[str]:
-    """The settings as TOML; what is built in, and cannot be set under that name, as a comment."""
+def _toml_lines(rows: list[Setting]) -> Iterator[str]:
+    """Yield the settings as TOML lines; built-in sections, which cannot be set, are commented out."""
     for (section, built_in), group in groupby(rows, key=lambda row: (row.section, row.built_in)):
         mark = "# " if built_in else ""
         yield f"\n{mark}[{'.'.join(map(key, section))}]"
@@ -91,9 +94,9 @@ def _toml(rows: list[Setting]) -> Iterator[str]:
             yield f"{mark}{line:<40} # {row.origin}"
 
 
-# `assay trust`.
+# assay trust
 
-_DONE, _OPEN = 0, 1  # exit codes: nothing is left to decide; something is
+_DONE, _UNDECIDED = 0, 1  # exit codes
 
 
 @click.command("trust")
@@ -101,21 +104,21 @@ _DONE, _OPEN = 0, 1  # exit codes: nothing is left to decide; something is
     "--root",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="The repository, or the folder of a workspace. Default: the one around the current folder.",
+    help="Repository or workspace folder. Default: the one around the current folder.",
 )
-@click.option("--show", is_flag=True, help="Only show the settings and whether they are trusted.")
-@click.option("--revoke", is_flag=True, help="End the trust in this repository.")
-@click.option("--yes", is_flag=True, help="Do not ask; for scripts, which know what they trust.")
+@click.option("--show", is_flag=True, help="Show the settings and whether they are trusted; change nothing.")
+@click.option("--revoke", is_flag=True, help="Revoke the trust in this repository.")
+@click.option("--yes", is_flag=True, help="Trust without confirmation, for scripts.")
 @format_option
 def trust_command(root: Path | None, show: bool, revoke: bool, yes: bool, form: str) -> None:
-    """Decide about the settings of assay.toml that reach out of the repository: servers, keys, other folders, models.
+    """Trust settings of assay.toml with effects outside the repository: servers, keys, other folders, models.
 
-    Until you trust them they are ignored. The decision is yours alone, is kept in your user configuration, and ends when one of these
-    settings changes. Exit codes: 0 trusted, revoked, or nothing to decide; 1 not trusted (--show, or you said no), or nothing to revoke
-    (--revoke); 2 could not.
+    They are ignored until you trust them. The decision is stored in your user configuration and expires when one of
+    these settings changes. Exit codes: 0 trusted, revoked, or nothing to decide; 1 not trusted (--show, or declined), or
+    nothing to revoke (--revoke); 2 could not run.
     """
     if show and revoke:
-        raise AssayError("--show and --revoke: give one of them")
+        raise AssayError("--show and --revoke exclude each other")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UntrustedSettings)
         where = root.resolve() if root else workspace_around(Path.cwd()) or find_root(None)
@@ -123,28 +126,28 @@ def trust_command(root: Path | None, show: bool, revoke: bool, yes: bool, form: 
             raise click.exceptions.Exit(_revoke(where / NAME, form))
         configuration = load(where)
     if form == "json" or show or not configuration.ignored:
-        _show(configuration, where, form)
+        _show_risks(configuration, where, form)
         if show or not configuration.ignored:
-            raise click.exceptions.Exit(_OPEN if configuration.ignored else _DONE)
+            raise click.exceptions.Exit(_UNDECIDED if configuration.ignored else _DONE)
     else:
         _print_risks(configuration.risks, where / NAME)
-    if not yes and not _is_wanted():
+    if not yes and not _confirm_trust():
         echo("not trusted: these settings stay ignored", err=True)
-        raise click.exceptions.Exit(_OPEN)
+        raise click.exceptions.Exit(_UNDECIDED)
     trust.grant(where / NAME, configuration.risks)
     echo("trusted until one of these settings changes (assay trust --revoke ends it)", err=True)
 
 
 def _revoke(file: Path, form: str) -> int:
-    ended = trust.revoke(file)
+    revoked = trust.revoke(file)
     if form == "json":
-        print_json({"file": str(file), "revoked": ended})
+        print_json({"file": str(file), "revoked": revoked})
     else:
-        echo(f"{file}: no longer trusted" if ended else f"{file}: was not trusted")
-    return _DONE if ended else _OPEN
+        echo(f"{file}: no longer trusted" if revoked else f"{file}: was not trusted")
+    return _DONE if revoked else _UNDECIDED
 
 
-def _show(configuration: Configuration, where: Path, form: str) -> None:
+def _show_risks(configuration: Configuration, where: Path, form: str) -> None:
     file = where / NAME
     if form == "json":
         settings = [
@@ -153,20 +156,22 @@ def _show(configuration: Configuration, where: Path, form: str) -> None:
         ]
         print_json({"file": str(file), "trusted": not configuration.ignored, "settings": settings})
     elif not configuration.risks:
-        echo(f"{file}: nothing in it needs trust" if configuration.file else f"no {NAME} in {where}")
+        echo(f"{file}: no setting needs trust" if configuration.file else f"no {NAME} in {where}")
     else:
         _print_risks(configuration.risks, file)
         echo("not trusted: these settings are ignored" if configuration.ignored else "trusted")
 
 
 def _print_risks(risks: tuple[Risk, ...], file: Path) -> None:
-    echo(f"{file}: {counted(len(risks), 'setting')} with an effect outside of the repository:")
+    echo(f"{file}: {counted(len(risks), 'setting')} with an effect outside the repository:")
     for risk in risks:
         echo(f"  {risk.title} = {risk.shown}\n      {risk.effect}")
 
 
-def _is_wanted() -> bool:
-    """Ask a person at a terminal; nobody else can answer."""
+def _confirm_trust() -> bool:
+    """Ask for confirmation. Raises AssayError without a terminal."""
     if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)):
-        raise AssayError("nobody can be asked without a terminal: assay trust --yes trusts what is shown above")
+        raise AssayError(
+            "cannot ask for confirmation without a terminal; to trust the settings above, run: assay trust --yes"
+        )
     return click.confirm("Trust these settings?", default=False, err=True)

@@ -20,7 +20,7 @@ from assay.store.caches import Answer, PackCache, key_of
     "--files",
     multiple=True,
     metavar="FILE...",
-    help="Instead: the symbols of these files and who calls them. With a TASK too, its ranking decides their order.",
+    help="Pack the symbols of these files and their callers instead; ordered by a TASK if given.",
 )
 @click.option(
     "--pr",
@@ -28,23 +28,23 @@ from assay.store.caches import Answer, PackCache, key_of
     is_flag=False,
     flag_value="",
     metavar="[BASE]",
-    help="Instead: what a review needs of the changes since BASE, committed or not. "
-    "Default: the remote's default branch, else main or master, else the commit before.",
+    help="Pack context for a review of the changes since BASE, committed or not, instead. "
+    "Default: the remote's default branch, else main or master, else the previous commit.",
 )
 @click.option(
     "--links",
     default="",
     metavar="URL",
-    help="With --pr: link every place below this address, as in https://github.com/OWNER/NAME/blob/COMMIT.",
+    help="With --pr: base URL of links, such as https://github.com/OWNER/NAME/blob/COMMIT.",
 )
 @repository_options
 @click.option(
-    "-k", type=click.IntRange(min=1), help="At most so many items. Default: 50 for a TASK alone, else no limit."
+    "-k", type=click.IntRange(min=1), help="Maximum number of items. Default: 50 for a TASK alone, else no limit."
 )
 @click.option(
     "--budget",
     type=click.IntRange(min=0),
-    help=f"At most so many tokens, whatever the format. Default: 50000, with --pr {REVIEW_BUDGET}, of a comment {COMMENT_BUDGET}.",
+    help=f"Maximum number of tokens. Default: 50000; {REVIEW_BUDGET} with --pr; {COMMENT_BUDGET} for a comment.",
 )
 @profile_option
 @click.option(
@@ -52,10 +52,10 @@ from assay.store.caches import Answer, PackCache, key_of
     "form",
     type=click.Choice(list(FORMS)),
     show_default="text",
-    help="How to print the answer.",
+    help="Output format.",
 )
 @session_option
-@click.option("--no-cache", is_flag=True, help="Neither use nor keep answers to the same question.")
+@click.option("--no-cache", is_flag=True, help="Neither read nor write the answer cache.")
 def context_command(
     task: str,
     files: tuple[str, ...],
@@ -69,54 +69,56 @@ def context_command(
     session: str,
     no_cache: bool,
 ) -> None:
-    """The symbols that TASK needs, best first, in a budget of tokens: names of all, then signatures and bodies where a token buys most.
+    """Rank the symbols TASK needs and pack them into a token budget.
 
-    Or around files (--files src/app.py src/cli.py), or for the review of a branch (--pr main --format comment).
+    All are named; signatures and bodies are added by value per token.
+
+    Also for files (--files src/app.py src/cli.py) and for the review of a branch (--pr main --format comment).
     Exit code 1 when nothing was found or nothing changed.
     """
-    _check(task, files, base)
+    _check_arguments(task, files, base)
     if links and base is None:
-        raise AssayError("--links belongs to --pr: it is for a comment at a pull request")
+        raise AssayError("--links requires --pr")
     repo.look_ahead()
     settings = (repo, profile_name, form, k, budget)
-    asked: Question
+    question: Question
     if base is not None:
-        asked = Review(*settings, base, links)
+        question = Review(*settings, base, links)
     elif files:
-        asked = Files(*settings, files, task)
+        question = Files(*settings, files, task)
     else:
-        asked = Task(*settings, task, session)
-    # what a session was given fades by the minute: its answers are not kept
-    answer = _answer(asked) if no_cache or session else _remembered(asked)
+        question = Task(*settings, task, session)
+    # session boosts decay by the minute, so answers of a session are not cached
+    answer = _compute_answer(question) if no_cache or session else _cached_answer(question)
     echo_pack(answer.text)
     raise click.exceptions.Exit(answer.code)
 
 
-def _check(task: str, files: tuple[str, ...], base: str | None) -> None:
+def _check_arguments(task: str, files: tuple[str, ...], base: str | None) -> None:
     if base is not None and (files or task.strip()):
-        raise AssayError("--pr asks about a diff: give it neither a TASK nor --files")
+        raise AssayError("--pr cannot be combined with a TASK or --files")
     if base is None and not files and not task.strip():
         raise AssayError(
             "what is the task? Say in words what you want to understand or change, or give --files or --pr"
         )
 
 
-def _answer(asked: Question) -> Answer:
-    context = asked.answer()
+def _compute_answer(question: Question) -> Answer:
+    context = question.answer()
     return Answer(context.render(), 0 if context.ranked else 1)
 
 
-def _remembered(asked: Question) -> Answer:
-    """The answer to a question that was asked before, as long as nothing it depends on has changed."""
-    index, state = asked.repo.index, asked.look.state
+def _cached_answer(question: Question) -> Answer:
+    """Return the cached answer to a question, or compute and cache it; any relevant change invalidates the cache."""
+    index, state = question.repo.index, question.look.state
     if not state:
-        return _answer(asked)
+        return _compute_answer(question)
     cache = PackCache(index)
     try:
-        key = key_of(index, state, asked.key())
+        key = key_of(index, state, question.key())
         answer = cache.get(key)
         if answer is None:
-            answer = _answer(asked)
+            answer = _compute_answer(question)
             cache.put(key, answer)
         return answer
     finally:

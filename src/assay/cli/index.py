@@ -1,4 +1,4 @@
-"""Commands that make and inspect an index: index, status, watch, ingest-scip."""
+"""Commands that build and inspect an index: index, status, watch, ingest-scip."""
 
 from __future__ import annotations
 
@@ -34,20 +34,16 @@ from assay.serve.watch.first_look import ANYWAY, Watching, watcher
 from assay.serve.watch.keeper import Ended, Event, Keeper, Went
 from assay.text.display import counted
 
-_SHOWN = 10  # problems printed without --verbose
+_MAX_PROBLEMS = 10  # printed without --verbose
 
 
 @click.command("index")
 @click.argument("paths", nargs=-1, metavar="[PATHS]...")
 @roots_options
-@click.option("--rebuild", is_flag=True, help="Start afresh instead of updating what changed.")
-@click.option("--verbose", "-v", is_flag=True, help="List every file that was passed over, and why.")
-@click.option(
-    "--strict", is_flag=True, help="Exit with 1 also for files that were read with a remark (converted encodings)."
-)
-@click.option(
-    "--yes", "-y", is_flag=True, help="Index also a home directory or the root of a file system, without asking."
-)
+@click.option("--rebuild", is_flag=True, help="Rebuild from scratch instead of updating changed files.")
+@click.option("--verbose", "-v", is_flag=True, help="List every skipped file with the reason.")
+@click.option("--strict", is_flag=True, help="Exit with 1 also for files with notes (converted encodings).")
+@click.option("--yes", "-y", is_flag=True, help="Index a home directory or file system root without asking.")
 @format_option
 def index_command(
     paths: tuple[str, ...],
@@ -59,32 +55,33 @@ def index_command(
     yes: bool,
     form: str,
 ) -> None:
-    """Bring the index of each repository up to date: of PATHS, of the workspace, or of the one around the current folder.
+    """Build or update the index of PATHS, by default of the workspace or repository around the current folder.
 
-    Only what changed is parsed and resolved again. Exit code 1 means that everything else is indexed but some files could not be read.
+    Only changed files are parsed and resolved again.
+    Exit code 1 when some files could not be read; the others are indexed.
     """
     repo = repository_at(paths or roots, index_dir)
-    several = "" not in repo.members
-    told, worst = [], 0
+    multi_repo = "" not in repo.members
+    results, exit_code = [], 0
     for label, member in repo.members.items():
-        done = _indexed(member, rebuild, several, yes or may_index(member))
-        worst = max(worst, _code(done, strict))
+        result = _index_member(member, rebuild, multi_repo, yes or may_index(member))
+        exit_code = max(exit_code, _exit_code(result, strict))
         if form == "json":
-            told.append(_json(label, member.root, done))
+            results.append(_result_json(label, member.root, result))
             continue
         if label:
             echo(f"[{label}]")
-        if isinstance(done, Report):
-            _print(done, member.root, verbose)
+        if isinstance(result, Report):
+            _print_report(result, member.root, verbose)
         else:
-            echo(f"assay: {done}", err=True)
+            echo(f"assay: {result}", err=True)
     if form == "json":
-        print_json({"repositories": told} if several else told[0])
-    raise click.exceptions.Exit(worst)
+        print_json({"repositories": results} if multi_repo else results[0])
+    raise click.exceptions.Exit(exit_code)
 
 
-def _indexed(repo: Repository, rebuild: bool, go_on: bool, anywhere: bool) -> Report | Exception:
-    """What was done; where others follow, also what went wrong."""
+def _index_member(repo: Repository, rebuild: bool, go_on: bool, anywhere: bool) -> Report | Exception:
+    """Index a repository; with `go_on`, return an error instead of raising it."""
     bar = Bar()
     try:
         return index(repo.root, repo.home, rebuild, bar, anywhere)
@@ -96,21 +93,21 @@ def _indexed(repo: Repository, rebuild: bool, go_on: bool, anywhere: bool) -> Re
         bar.close()
 
 
-def _code(done: Report | Exception, strict: bool) -> int:
-    if not isinstance(done, Report):
+def _exit_code(result: Report | Exception, strict: bool) -> int:
+    if not isinstance(result, Report):
         return 2
-    return 1 if done.problems or (strict and done.notes) else 0
+    return 1 if result.problems or (strict and result.notes) else 0
 
 
-def _json(label: str, root: Path, done: Report | Exception) -> dict[str, object]:
-    named: dict[str, object] = {"repository": label} if label else {}
-    told = dataclasses.asdict(done) if isinstance(done, Report) else {"failed": str(done)}
-    return {**named, "root": str(root), **told}
+def _result_json(label: str, root: Path, result: Report | Exception) -> dict[str, object]:
+    label_field: dict[str, object] = {"repository": label} if label else {}
+    fields = dataclasses.asdict(result) if isinstance(result, Report) else {"failed": str(result)}
+    return {**label_field, "root": str(root), **fields}
 
 
-def _print(report: Report, root: Path, verbose: bool) -> None:
+def _print_report(report: Report, root: Path, verbose: bool) -> None:
     if report.reason:
-        echo(f"started afresh: {report.reason}")
+        echo(f"rebuilt from scratch: {report.reason}")
     if report.mode == "fresh":
         echo(f"up to date: {counted(report.files, 'file')} in {root}")
     elif not report.files and report.documents:
@@ -128,30 +125,30 @@ def _print(report: Report, root: Path, verbose: bool) -> None:
         echo(f"warning: {warning}", err=True)
     counts = Counter(reason.partition(" (")[0] for reason in report.skipped.values())
     if counts:
-        listed = "" if verbose else "; --verbose lists them"
-        echo("passed over: " + ", ".join(f"{n} {reason}" for reason, n in sorted(counts.items())) + listed)
+        listed = "" if verbose else " (list: --verbose)"
+        echo("skipped: " + ", ".join(f"{n} {reason}" for reason, n in sorted(counts.items())) + listed)
     if verbose:
         for path, reason in sorted(report.skipped.items()):
             echo(f"  {path}: {reason}")
     for title, rows in (("problem", report.problems), ("note", report.notes)):
         for number, (path, text) in enumerate(sorted(rows.items())):
-            if number == _SHOWN and not verbose:
-                echo(f"{title}: … and {len(rows) - _SHOWN} more; --verbose lists them", err=True)
+            if number == _MAX_PROBLEMS and not verbose:
+                echo(f"{title}: … and {len(rows) - _MAX_PROBLEMS} more; --verbose lists them", err=True)
                 break
             echo(f"{title}: {path}: {text}", err=True)
 
 
-# `assay status`.
+# assay status
 
 
 @click.command("status")
 @repository_options
 @format_option
 def status_command(repo: Repository, form: str) -> None:
-    """What is indexed, how well calls were resolved, and whether it is fresh.
+    """Show index statistics, the share of resolved calls, and freshness.
 
-    "calls resolved" is the share of call sites that name something defined in the repository and were resolved to it.
-    Exit code 1 means that files changed since they were indexed.
+    "calls resolved" is the share of calls to names defined in the repository that were resolved to a definition.
+    Exit code 1 when files changed since they were indexed.
     """
     stale = {label: member.freshness().stale for label, member in repo.members.items()}
     if form == "json":
@@ -168,27 +165,27 @@ def status_command(repo: Repository, form: str) -> None:
     raise click.exceptions.Exit(1 if any(stale.values()) else 0)
 
 
-def _print_status(found: Status, stale: list[str], root: Path) -> None:
-    figures = {"file": found.files, "line": found.lines, "symbol": found.symbols, "edge": found.edges}
+def _print_status(status: Status, stale: list[str], root: Path) -> None:
+    figures = {"file": status.files, "line": status.lines, "symbol": status.symbols, "edge": status.edges}
     echo(f"{root}: " + ", ".join(counted(number, noun) for noun, number in figures.items()))
-    if found.languages:
+    if status.languages:
         echo(f"\n{'language':<12} {'files':>6} {'symbols':>8} {'calls':>8} {'resolved':>9}")
-    for name, row in found.languages.items():
+    for name, row in status.languages.items():
         share = f"{row.calls_resolved:8.1%}" if row.calls_resolved is not None else "       –"
         echo(f"{name:<12} {row.files:>6} {row.symbols:>8} {row.calls:>8} {share:>9}")
-    if found.calls_resolved is not None and found.calls_resolved_floor is not None:
-        floor = f"at least {found.calls_resolved_floor:.1%} if every doubtful name were one of ours"
-        echo(f"calls resolved: {found.calls_resolved:.1%} of those that name something of this repository ({floor})")
-    if found.edge_types:
-        echo("\nedges: " + ", ".join(f"{name} {count:,}" for name, count in found.edge_types.items()))
-    if found.documents:
-        unread = f", {found.unread_documents} could not be read" if found.unread_documents else ""
-        echo(f"documents: {found.documents:,} with {counted(found.sections, 'section')}{unread}")
-    if found.skipped:
-        echo("passed over: " + ", ".join(f"{count} {reason}" for reason, count in found.skipped.items()))
-    if found.problems:
-        echo(f"problems: {counted(found.problems, 'file')} could not be read; assay index -v lists them")
-    echo(f"index: {found.bytes / 1e6:.1f} MB; code of the last {found.mode} indexed in {found.seconds:.1f} s")
+    if status.calls_resolved is not None and status.calls_resolved_floor is not None:
+        floor = f"at least {status.calls_resolved_floor:.1%} if every ambiguous name is defined here"
+        echo(f"calls resolved: {status.calls_resolved:.1%} of calls to names defined in this repository ({floor})")
+    if status.edge_types:
+        echo("\nedges: " + ", ".join(f"{name} {count:,}" for name, count in status.edge_types.items()))
+    if status.documents:
+        unread = f", {status.unread_documents} could not be read" if status.unread_documents else ""
+        echo(f"documents: {status.documents:,} with {counted(status.sections, 'section')}{unread}")
+    if status.skipped:
+        echo("skipped: " + ", ".join(f"{count} {reason}" for reason, count in status.skipped.items()))
+    if status.problems:
+        echo(f"problems: {counted(status.problems, 'file')} could not be read; assay index -v lists them")
+    echo(f"index: {status.bytes / 1e6:.1f} MB; last {status.mode} index: {status.seconds:.1f} s")
     if stale:
         names = ", ".join(stale[:5]) + (f" and {len(stale) - 5} more" if len(stale) > 5 else "")
         echo(f"stale: {counted(len(stale), 'file')} changed since ({names}); run: assay index")
@@ -196,9 +193,9 @@ def _print_status(found: Status, stale: list[str], root: Path) -> None:
         echo("fresh: nothing changed since")
 
 
-# `assay watch`.
+# assay watch
 
-_PATIENCE = 5.0  # seconds for the others to end
+_STOP_SECONDS = 5.0  # for the other keeper threads to end
 
 
 @click.command("watch")
@@ -207,22 +204,22 @@ _PATIENCE = 5.0  # seconds for the others to end
     "--poll",
     type=click.FloatRange(min=0.1),
     metavar="SECONDS",
-    help="Look at the files in intervals: for file systems that tell of no changes (networks, containers).",
+    help="Poll at this interval: for file systems without change events (networks, containers).",
 )
 def watch_command(roots: tuple[str, ...], index_dir: Path | None, poll: float | None) -> None:
     """Keep the index up to date while files change, until Ctrl-C.
 
-    A burst of changes, be it a save or the switch of a branch, is one update of what changed. What the index ignores is ignored.
-    `assay mcp` and `assay serve` do the same by themselves.
+    A burst of changes, such as a save or a branch switch, triggers one update. Files the index ignores are ignored.
+    `assay mcp` and `assay serve` watch by themselves.
     """
     members = repository_at(roots, index_dir, find_repository).members
-    for one in members.values():
-        check_servable(one)
+    for member in members.values():
+        check_servable(member)
     if poll is None:
-        watcher()  # says so if it cannot
-    keepers = [_keeper(label, one, poll) for label, one in members.items()]
+        watcher()  # raises if watchfiles is missing
+    keepers = [_make_keeper(label, member, poll) for label, member in members.items()]
     others = [threading.Thread(target=keeper.run, name="assay keeper", daemon=True) for keeper in keepers[1:]]
-    _say(f"watching {', '.join(str(one.root) for one in members.values())}; Ctrl-C ends it")
+    _log(f"watching {', '.join(str(member.root) for member in members.values())}; Ctrl-C stops it")
     try:
         for thread in others:
             thread.start()
@@ -231,60 +228,58 @@ def watch_command(roots: tuple[str, ...], index_dir: Path | None, poll: float | 
         for keeper in keepers:
             keeper.stop()
         for thread in others:
-            thread.join(_PATIENCE)
+            thread.join(_STOP_SECONDS)
 
 
-def _keeper(label: str, repo: Repository, poll: float | None) -> Keeper:
-    telling = _Telling(f"[{label}] " if label else "")
-    watching = Watching(repo.root, repo.home.folder, poll is None, poll or ANYWAY, complain=telling.say)
-    return Keeper(repo.root, repo.home.folder, watching, telling.tell)
+def _make_keeper(label: str, repo: Repository, poll: float | None) -> Keeper:
+    printer = _EventPrinter(f"[{label}] " if label else "")
+    watching = Watching(repo.root, repo.home.folder, poll is None, poll or ANYWAY, complain=printer.say)
+    return Keeper(repo.root, repo.home.folder, watching, printer.tell)
 
 
-class _Telling:
-    """Says what was done, of several of which; that something is waited for, or went wrong, once and not every second."""
+class _EventPrinter:
+    """Prints keeper events, prefixed with a label; repeated waiting and failure messages only once."""
 
-    def __init__(self, whose: str) -> None:
-        self._whose = whose
+    def __init__(self, prefix: str) -> None:
+        self._prefix = prefix
         self._last = ""
         self._first = True
 
     def tell(self, event: Event) -> None:
         if isinstance(event, Went) and event.step.waiting:
-            self._once("another assay is indexing this repository; waiting for it")
+            self._say_once("another assay process is indexing this repository; waiting for it")
         elif isinstance(event, Ended) and event.why:
-            self._once(f"failed: {event.why}")
+            self._say_once(f"failed: {event.why}")
         elif isinstance(event, Ended) and event.report:
             self._last = ""
             if event.report.mode != "fresh" or self._first:
-                self.say(_done(event.report))
+                self.say(_describe_report(event.report))
             self._first = False
 
     def say(self, text: str) -> None:
-        _say(f"{self._whose}{text}")
+        _log(f"{self._prefix}{text}")
 
-    def _once(self, text: str) -> None:
+    def _say_once(self, text: str) -> None:
         if text != self._last:
             self.say(text)
         self._last = text
 
 
-def _done(report: Report) -> str:
-    took = f"in {report.seconds:.1f} s"
+def _describe_report(report: Report) -> str:
+    duration = f"in {report.seconds:.1f} s"
     problems = f"; {counted(len(report.problems), 'file')} could not be read" if report.problems else ""
     if report.mode == "fresh":
         return f"up to date: {counted(report.files, 'file')}"
     if report.mode == "full":
-        return f"indexed {counted(report.files, 'file')} {took}{problems}"
-    return (
-        f"updated {took}: {report.parsed} changed, {report.removed} removed, {report.resolved} resolved again{problems}"
-    )
+        return f"indexed {counted(report.files, 'file')} {duration}{problems}"
+    return f"updated {duration}: {report.parsed} changed, {report.removed} removed, {report.resolved} resolved again{problems}"
 
 
-def _say(text: str) -> None:
+def _log(text: str) -> None:
     echo(f"{time.strftime('%H:%M:%S')} {text}", err=True)
 
 
-# `assay ingest-scip`.
+# assay ingest-scip
 
 
 @click.command("ingest-scip")
@@ -292,10 +287,11 @@ def _say(text: str) -> None:
 @root_options
 @format_option
 def ingest_scip_command(file: Path, root: Path | None, index_dir: Path | None, form: str) -> None:
-    """Merge FILE, a SCIP index (index.scip): edges as exact as the compiler that made them.
+    """Merge FILE, a SCIP index (index.scip): exact edges from a compiler or language server.
 
-    Make one with scip-python, scip-typescript, scip-java, rust-analyzer scip, … Its edges have confidence 1 and stay until the file they were
-    read from changes. Exit code 1 when some of its documents are not in the index.
+    Create one with scip-python, scip-typescript, scip-java, rust-analyzer scip, …
+    Its edges have confidence 1 and are kept until their source file changes.
+    Exit code 1 when some of its documents are not in the index.
     """
     where = find_one(root)
     merged = merge(where, home_of(where, index_dir), file)

@@ -1,4 +1,4 @@
-"""A group of commands that imports a command only when it runs."""
+"""Click group that imports a command only when it runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 
 class LazyGroup(click.Group):
-    """Knows the names and help lines of its commands without importing them: name → (module, one line of help)."""
+    """Click group with a static table of commands: name → (module, one-line help)."""
 
     def __init__(self, *arguments: Any, commands_table: dict[str, tuple[str, str]], **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -31,13 +31,13 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in self.table.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Runs a command; being interrupted, and a reader of our output that stops reading (`| head`), are ordinary ends."""
+        """Run a command; an interrupt becomes Abort, a closed output pipe (`| head`) exit code 0."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
             raise click.exceptions.Abort from None
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still buffered goes nowhere
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # discards buffered output at exit
             raise click.exceptions.Exit(0) from None
 
     def resolve_command(

@@ -1,4 +1,4 @@
-"""Opening the repository a command speaks of; where there is no index yet, offering to build it."""
+"""Open the repository or workspace of a command, offering to build a missing index."""
 
 from __future__ import annotations
 
@@ -20,17 +20,15 @@ from assay.text.display import counted
 
 
 def repository_options(function: Callable[..., None]) -> Callable[..., None]:
-    """--root, --index-dir and --index. The command gets the open repository as `repo`."""
+    """Add --root, --index-dir and --index; pass the open repository to the command as `repo`."""
 
     @roots_options
-    @click.option(
-        "--index", "build", is_flag=True, help="Bring the index up to date first, or build it, without asking."
-    )
+    @click.option("--index", "build", is_flag=True, help="Build or update the index first, without asking.")
     @functools.wraps(function)
     def opened(*arguments: Any, roots: tuple[str, ...], index_dir: Path | None, build: bool, **options: Any) -> None:
         with repository_at(roots, index_dir) as repo:
             for label, member in repo.members.items():
-                if build or (member.home.named() is None and _is_wanted(member.root)):
+                if build or (member.home.named() is None and _confirm_build(member.root)):
                     _build(member, f"{label}: " if label else "", may_index(member))
             function(*arguments, repo=repo, **options)
 
@@ -38,30 +36,32 @@ def repository_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def repository_at(
-    given: Sequence[str], index_dir: Path | None, find: Callable[[Path | None], Path] = find_root
+    paths: Sequence[str], index_dir: Path | None, find: Callable[[Path | None], Path] = find_root
 ) -> Repository:
-    """The repository that is named, several as one, the workspace in or around the current folder, or the repository around it."""
-    named = [Path(one) for one in given]
-    workspace = workspace_around(Path.cwd()) if not named else None
-    if len(named) == 1 and named[0].is_dir() and workspace_around(named[0].resolve()) == named[0].resolve():
-        workspace = named[0].resolve()
-    if workspace is None and len(named) < 2 and not (named and "=" in given[0] and not named[0].exists()):
-        return Repository(find(named[0] if named else None), index_dir)
+    """Open the named repository, several as a workspace, or the workspace or repository around the current folder."""
+    folders = [Path(path) for path in paths]
+    workspace = workspace_around(Path.cwd()) if not folders else None
+    if len(folders) == 1 and folders[0].is_dir() and workspace_around(folders[0].resolve()) == folders[0].resolve():
+        workspace = folders[0].resolve()
+    if workspace is None and len(folders) < 2 and not (folders and "=" in paths[0] and not folders[0].exists()):
+        return Repository(find(folders[0] if folders else None), index_dir)
     if index_dir:
-        raise AssayError("--index-dir is about one repository: each of several keeps its index in its own .assay/")
+        raise AssayError(
+            "--index-dir works with a single repository only; in a workspace each keeps its index in its own .assay/"
+        )
     from assay.api import Workspace
     from assay.config.roots import roots
 
-    return Workspace.at(workspace) if workspace else Workspace(roots(given))
+    return Workspace.at(workspace) if workspace else Workspace(roots(paths))
 
 
-def _is_wanted(root: Path) -> bool:
-    """Asks a person at a terminal; nobody else can answer."""
+def _confirm_build(root: Path) -> bool:
+    """Ask whether to build a missing index; False without a terminal."""
     return _is_terminal() and confirm(f"{root}: no index yet. Build it now?", default=True)
 
 
 def may_index(repo: Repository) -> bool:
-    """Return whether a person agreed to index a home directory or a file system's root; whoever has an index of it did."""
+    """Ask before indexing a home directory or file system root for the first time; return True if confirmed."""
     try:
         if repo.home.named() is None:
             check_extent(repo.root)
@@ -71,7 +71,7 @@ def may_index(repo: Repository) -> bool:
 
 
 def check_servable(repo: Repository) -> None:
-    """Refuse what has no index yet and is not a folder to make one of: servers ask nobody."""
+    """Raise AssayError if a server should not index this folder: servers cannot ask for confirmation."""
     check_root(repo.root)
     if repo.home.named() is None:
         check_extent(repo.root)
@@ -83,7 +83,7 @@ def _is_terminal() -> bool:
     )  # None: closed by the caller
 
 
-def _build(repo: Repository, whose: str, anywhere: bool) -> None:
+def _build(repo: Repository, prefix: str, anywhere: bool) -> None:
     from assay.cli.common import Bar
 
     bar = Bar()
@@ -92,6 +92,6 @@ def _build(repo: Repository, whose: str, anywhere: bool) -> None:
     finally:
         bar.close()
     if report.mode != "fresh":
-        echo(f"{whose}indexed {counted(report.files, 'file')} in {report.seconds:.1f} s", err=True)
+        echo(f"{prefix}indexed {counted(report.files, 'file')} in {report.seconds:.1f} s", err=True)
     if report.problems:
-        echo(f"{whose}{len(report.problems)} files could not be read; assay index -v lists them", err=True)
+        echo(f"{prefix}{len(report.problems)} files could not be read; assay index -v lists them", err=True)

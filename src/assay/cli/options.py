@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options shared by commands: multiple values, ranking, search filters."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ from assay.rank.profile import DEFAULT, PROFILES
 
 
 class SeveralValues(click.Command):
-    """A command some of whose options, each with `multiple`, are written once before several values."""
+    """Command whose `several` options (each with `multiple`) accept many values after one flag."""
 
-    def __init__(self, *arguments: Any, several: Sequence[str] = (), **known: Any) -> None:
-        super().__init__(*arguments, **known)
-        self._several = several
+    def __init__(self, *arguments: Any, several: Sequence[str] = (), **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._multi_value_options = several
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, list(self._spelled_out(args)))
+        return super().parse_args(ctx, list(self._expand_values(args)))
 
-    def _spelled_out(self, arguments: list[str]) -> Iterator[str]:
-        """The arguments with the option before each of its values."""
+    def _expand_values(self, arguments: list[str]) -> Iterator[str]:
+        """Yield the arguments with the option repeated before each of its values."""
         option = ""
-        for place, argument in enumerate(arguments):
+        for position, argument in enumerate(arguments):
             if argument == "--":
-                yield from arguments[place:]
+                yield from arguments[position:]
                 return
             if argument.startswith("-"):
-                option = argument if argument in self._several else ""
-                follows = arguments[place + 1 : place + 2]
-                if option and follows and not follows[0].startswith("-"):
+                option = argument if argument in self._multi_value_options else ""
+                next_argument = arguments[position + 1 : position + 2]
+                if option and next_argument and not next_argument[0].startswith("-"):
                     continue
                 yield argument
             else:
                 yield from (option, argument) if option else (argument,)
 
 
-# What the commands that rank have in common.
+# Ranking options
 
 
 def profile_option(function: F) -> F:
@@ -49,7 +49,7 @@ def profile_option(function: F) -> F:
         "--profile",
         "profile_name",
         metavar="NAME",
-        help=f"How to rank: {', '.join(PROFILES)}, or a profile of assay.toml. Default: {DEFAULT}.",
+        help=f"Ranking profile: {', '.join(PROFILES)}, or one defined in assay.toml. Default: {DEFAULT}.",
     )(function)
 
 
@@ -58,15 +58,15 @@ def session_option(function: F) -> F:
         "--session",
         default="",
         metavar="NAME",
-        help="Whose questions these are: what a session was given lately ranks higher in it.",
+        help="Session name: items recently shown in a session rank higher in it.",
     )(function)
 
 
-# What a search is confined to, for every command that searches.
+# Search filters
 
 
 class FilterOptions(TypedDict):
-    """What `Repository.search` takes to confine a search."""
+    """Filter arguments of `Repository.search`."""
 
     paths: tuple[str, ...]
     languages: tuple[str, ...]
@@ -77,7 +77,7 @@ class FilterOptions(TypedDict):
 
 
 def filter_options(function: Callable[..., None]) -> Callable[..., None]:
-    """--path, --language, --kind, --since, --documents-only and --code-only. The command gets them as `filters`."""
+    """Add --path, --language, --kind, --since, --documents-only and --code-only, passed as `filters`."""
 
     @click.option(
         "--path",
@@ -91,7 +91,7 @@ def filter_options(function: Callable[..., None]) -> Callable[..., None]:
         "languages",
         multiple=True,
         metavar="NAME",
-        help="Only this language, or format of documents: python, markdown, pdf, … May be repeated.",
+        help="Only this language or document format: python, markdown, pdf, … May be repeated.",
     )
     @click.option(
         "--kind",
@@ -109,7 +109,7 @@ def filter_options(function: Callable[..., None]) -> Callable[..., None]:
     @click.option("--documents-only", is_flag=True, help="Only passages of documents.")
     @click.option("--code-only", is_flag=True, help="Only definitions of code.")
     @functools.wraps(function)
-    def confined(
+    def with_filters(
         *arguments: Any,
         paths: tuple[str, ...],
         languages: tuple[str, ...],
@@ -120,10 +120,10 @@ def filter_options(function: Callable[..., None]) -> Callable[..., None]:
         **options: Any,
     ) -> None:
         if documents_only and code_only:
-            raise AssayError("--documents-only and --code-only leave nothing to search; give one of them")
+            raise AssayError("--documents-only and --code-only exclude each other")
         filters = FilterOptions(
             paths=paths, languages=languages, kinds=kinds, since=since, documents=not code_only, code=not documents_only
         )
         function(*arguments, filters=filters, **options)
 
-    return confined
+    return with_filters

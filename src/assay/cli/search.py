@@ -13,30 +13,30 @@ from assay.search.search import Found
 from assay.serve import json_answers
 from assay.text.display import printable
 
-_WIDEST = 160  # characters of a line that is shown
+_MAX_COLUMNS = 160  # of a printed line
 
 
 @click.command("search")
 @click.argument("query")
 @repository_options
 @click.option(
-    "-k", type=click.IntRange(min=1), help="At most so many results. Default: 10, or k of [search] in assay.toml."
+    "-k", type=click.IntRange(min=1), help="Maximum number of results. Default: 10, or k of [search] in assay.toml."
 )
 @filter_options
 @click.option(
     "--chunker",
     metavar="SPEC",
-    help="How documents are divided: structure:512, tokens:1024:128. Another one is made when it is first used.",
+    help="Chunker of documents: structure:512, tokens:1024:128. Chunks are built on first use.",
 )
 @click.option(
     "--embedder",
     metavar="SPEC",
-    help="What finds the same in other words: lsa, wordllama, folder:PATH, openai:URL#MODEL, or none. Default: lsa.",
+    help="Embedder: lsa, wordllama, folder:PATH, openai:URL#MODEL, or none. Default: lsa.",
 )
 @click.option(
     "--reranker",
     metavar="SPEC",
-    help="What reads the best once more: features, folder:PATH, rerank:URL#MODEL, or none. Default: features.",
+    help="Reranker: features, folder:PATH, rerank:URL#MODEL, or none. Default: features.",
 )
 @format_option
 def search_command(
@@ -49,48 +49,50 @@ def search_command(
     reranker: str | None,
     form: str,
 ) -> None:
-    """Passages of documents and definitions of code that answer QUERY, best first, with the places to cite.
+    """Search passages of documents and definitions of code for QUERY, best first, with locations to cite.
 
     Exit code 1 when nothing was found.
     """
     settings = repo.configuration.search.but(chunker=chunker, embedder=embedder, reranker=reranker, k=k)
     bar = Bar()
     try:
-        found = repo.search(
+        results = repo.search(
             query, settings.k, **filters, chunker=chunker, embedder=embedder, reranker=reranker, progress=bar
         )
     finally:
         bar.close()
     stale = repo.freshness().stale
     if form == "json":
-        print_json(json_answers.search(query, settings, not stale, found))
+        print_json(json_answers.search(query, settings, not stale, results))
     else:
-        _print(found, repo, chunker)
+        _print_results(results, repo, chunker)
         if stale:
             echo(f"{len(stale)} files changed since they were indexed; run: {repo.indexing}", err=True)
-    raise click.exceptions.Exit(0 if found else 1)
+    raise click.exceptions.Exit(0 if results else 1)
 
 
-def _print(found: list[Found], repo: Repository, chunker: str | None) -> None:
-    """One result after the other; words of the query stand out in a terminal."""
-    if not found:
+def _print_results(results: list[Found], repo: Repository, chunker: str | None) -> None:
+    """Print the results; query words are highlighted in a terminal."""
+    if not results:
         echo(f"nothing found among {repo.searched(chunker)}")
-    for number, one in enumerate(found):
+    for number, result in enumerate(results):
         if number:
             echo()
-        title: list[Part] = ["  ", (one.title, {"bold": True})] if one.title else []
-        echo_styled((one.place, {"fg": "cyan"}), *title)
-        for line in one.snippet():
-            marked = one.marked(_shown(line))
-            echo_styled("    ", *((text, {"fg": "yellow", "bold": True}) if hit else text for text, hit in marked))
+        title: list[Part] = ["  ", (result.title, {"bold": True})] if result.title else []
+        echo_styled((result.place, {"fg": "cyan"}), *title)
+        for line in result.snippet():
+            segments = result.marked(_truncate(line))
+            echo_styled(
+                "    ", *((text, {"fg": "yellow", "bold": True}) if matched else text for text, matched in segments)
+            )
 
 
-def _shown(line: str) -> str:
+def _truncate(line: str) -> str:
     safe = printable(line.rstrip())
-    return safe if len(safe) <= _WIDEST else safe[: _WIDEST - 1] + "…"
+    return safe if len(safe) <= _MAX_COLUMNS else safe[: _MAX_COLUMNS - 1] + "…"
 
 
-# `assay ask`.
+# assay ask
 
 ANSWERED, REFUSED, BROKEN = 0, 1, 2  # exit codes
 
@@ -102,16 +104,15 @@ ANSWERED, REFUSED, BROKEN = 0, 1, 2  # exit codes
 @click.option(
     "--model",
     metavar="URL#NAME",
-    help="Who writes the answer: an OpenAI-compatible server, http://127.0.0.1:8080/v1#NAME. Default: nobody, it is made of excerpts.",
+    help="Model that writes the answer, on an OpenAI-compatible server: http://127.0.0.1:8080/v1#NAME. "
+    "Default: none; the answer consists of excerpts.",
 )
 @click.option(
     "--threshold",
     type=click.FloatRange(0, 1),
-    help="Refuse when less sure than this; 0 never refuses what it found something for. Default: [ask] of assay.toml.",
+    help="Refuse below this confidence; 0 refuses only when nothing was found. Default: [ask] of assay.toml.",
 )
-@click.option(
-    "--format", "form", type=click.Choice(FORMS), default="text", show_default=True, help="How to print the answer."
-)
+@click.option("--format", "form", type=click.Choice(FORMS), default="text", show_default=True, help="Output format.")
 def ask_command(
     question: str,
     repo: Repository,
@@ -120,30 +121,30 @@ def ask_command(
     threshold: float | None,
     form: str,
 ) -> None:
-    """An answer to QUESTION from the documents and the code, with citations [#1] that say where it stands; or a refusal that says what was searched.
+    """Answer QUESTION from documents and code with citations [#1], or refuse and report what was searched.
 
-    Exit codes: 0 answered, 1 refused, 2 could not.
+    Exit codes: 0 answered, 1 refused, 2 could not run.
     """
     bar = Bar()
-    shown = _Shown() if form != "json" else None
+    stream = _StreamPrinter() if form != "json" else None
     try:
-        reply = repo.ask(question, **filters, model=model, threshold=threshold, progress=bar, show=shown)
+        reply = repo.ask(question, **filters, model=model, threshold=threshold, progress=bar, show=stream)
     finally:
         bar.close()
     stale = repo.freshness().stale
     if form == "json":
         print_json(json_answers.ask(reply, not stale))
     else:
-        _print_answer(reply, form, bool(shown and shown.anything))
+        _print_answer(reply, form, bool(stream and stream.anything))
         if stale:
             echo(f"{len(stale)} files changed since they were indexed; run: {repo.indexing}", err=True)
     if reply.problem:
-        echo(f"assay: {printable(reply.problem)}; what came is above", err=True)
+        echo(f"assay: {printable(reply.problem)}; the partial answer is above", err=True)
     raise click.exceptions.Exit(BROKEN if reply.problem else ANSWERED if reply.grounded else REFUSED)
 
 
-class _Shown:
-    """Shows what a model writes as it comes."""
+class _StreamPrinter:
+    """Streams model output to the terminal."""
 
     anything = False
 
@@ -153,9 +154,9 @@ class _Shown:
 
 
 def _print_answer(reply: Reply, form: str, streamed: bool) -> None:
-    """The answer, then its sources; what was shown while it came is not said again."""
+    """Print the answer and its sources; after streaming, only what was not printed yet."""
     if not streamed:
         echo(rendered(reply, form))
         return
-    rest = sources(reply, form) if reply.grounded or reply.problem else reply.text
-    echo("\n" + ("\n" + rest if rest else ""))
+    remainder = sources(reply, form) if reply.grounded or reply.problem else reply.text
+    echo("\n" + ("\n" + remainder if remainder else ""))

@@ -1,4 +1,4 @@
-"""Commands that serve people and agents: serve, mcp, init."""
+"""Commands for servers: serve (web), mcp (agents), init (client configuration)."""
 
 from __future__ import annotations
 
@@ -31,32 +31,32 @@ from assay.system.files import FOLDER
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="The address to listen on. Any but a loopback one demands a token.",
+    help="Address to listen on. Any but loopback requires a token.",
 )
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=7070, show_default=True, help="The port; 0 for any that is free."
+    "--port", type=click.IntRange(0, 65535), default=7070, show_default=True, help="Port; 0 for any free one."
 )
 @click.option(
     "--token",
     envvar="ASSAY_TOKEN",
     default="",
-    help="Answer only who has this token. Better in ASSAY_TOKEN: other users of the machine see the command line.",
+    help="Required access token. Prefer ASSAY_TOKEN: other users of the machine can read the command line.",
 )
 @click.option(
     "--allow-host",
     "names",
     multiple=True,
     metavar="NAME",
-    help="A further name it is reached by, behind a proxy. May be repeated.",
+    help="Additional accepted Host name, for use behind a proxy. May be repeated.",
 )
 @click.option(
     "--runs",
     "runs_file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The run file. Default: .assay/runs.db at the root; of several, in the workspace's folder.",
+    help="Run store. Default: .assay/runs.db at the root; for several repositories, in the workspace folder.",
 )
-@click.option("--no-watch", is_flag=True, help="Do not follow changes of files; the index is brought up to date once.")
+@click.option("--no-watch", is_flag=True, help="Do not watch files; the index is updated once at start.")
 def serve_command(
     roots: tuple[str, ...],
     index_dir: Path | None,
@@ -67,9 +67,9 @@ def serve_command(
     runs_file: Path | None,
     no_watch: bool,
 ) -> None:
-    """Search, explanations, runs, comparisons and sweeps as web pages, and everything as an HTTP API (/openapi.json).
+    """Serve search, explanations, runs, comparisons and sweeps as web pages and an HTTP API (/openapi.json).
 
-    Only this machine can reach it unless --host says otherwise. Stop it with Ctrl-C.
+    Listens on loopback only unless --host is set. Stop it with Ctrl-C.
     """
     try:
         from assay.serve.web.application import application, run
@@ -81,40 +81,47 @@ def serve_command(
 
     access = Access(host, token, frozenset(name.lower() for name in names))
     repo = repository_at(roots, index_dir)
-    for one in repo.members.values():
-        check_servable(one)
+    for member in repo.members.values():
+        check_servable(member)
     repo.ignored_settings  # noqa: B018 (warns now, not with the first request)
     listening = listen(host, port)
     with closing(listening), resident_of(repo, index_dir, not no_watch, partly=True) as resident:
         where = ", ".join(map(str, resident.roots))
         echo(f"serving {where} at http://{access.shown}:{listening.getsockname()[1]} (Ctrl-C stops it)")
-        run(application(Bench(resident, runs_file or _own_folder(repo) / FOLDER / "runs.db"), access), listening)
+        run(application(Bench(resident, runs_file or _runs_folder(repo) / FOLDER / "runs.db"), access), listening)
 
 
-def _own_folder(repo: Repository) -> Path:
-    """Where runs are kept: at the root; of several, where their assay.toml is, else where `assay eval` would keep them now."""
+def _runs_folder(repo: Repository) -> Path:
+    """Return the folder of the run store: the root, the workspace folder, or the default root of `assay eval`."""
     return (repo.folder or find_root(None)) if isinstance(repo, Workspace) else repo.root
 
 
-# `assay mcp`.
+# assay mcp
 
 
 @click.command("mcp")
 @roots_options
 @click.option(
-    "--http", "port", type=click.IntRange(0, 65535), metavar="PORT", help="Over HTTP at this port instead; 0 for any."
+    "--http",
+    "port",
+    type=click.IntRange(0, 65535),
+    metavar="PORT",
+    help="Serve over HTTP on this port instead of stdio; 0 for any free one.",
 )
 @click.option(
-    "--host", default="127.0.0.1", show_default=True, help="With --http: the address. Any but loopback demands a token."
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="With --http: address to listen on. Any but loopback requires a token.",
 )
 @click.option(
     "--token",
     envvar="ASSAY_TOKEN",
     default="",
-    help="With --http: who asks must have it. Default: ASSAY_TOKEN of the environment.",
+    help="With --http: required access token. Default: ASSAY_TOKEN of the environment.",
 )
-@click.option("--no-watch", is_flag=True, help="Do not follow changes of files while it runs.")
-@click.option("--no-learning", is_flag=True, help="Keep nothing of what was asked for, and take no feedback.")
+@click.option("--no-watch", is_flag=True, help="Do not watch files; the index is updated once at start.")
+@click.option("--no-learning", is_flag=True, help="Record no usage and accept no feedback.")
 def mcp_command(
     roots: tuple[str, ...],
     index_dir: Path | None,
@@ -126,20 +133,20 @@ def mcp_command(
 ) -> None:
     """Serve agents over the Model Context Protocol: stdin and stdout, or HTTP.
 
-    It answers at once; where there is no index yet, by words alone while the index is built. `assay init` tells agents about it.
+    Without an index it answers by text search while the index is built. `assay init` configures agents to use it.
     """
     repo = repository_at(roots, index_dir, find_repository)
-    for one in repo.members.values():
-        check_servable(one)
+    for member in repo.members.values():
+        check_servable(member)
     if find_spec("mcp") is None:
         raise AssayError(f"serving agents needs the package mcp: {install('mcp')}")
     access = Access(host, token)
     listening = listen(host, port) if port is not None else None
     with resident_of(repo, index_dir, not no_watch) as resident, Notes(resident, not no_learning) as notes:
-        first = FirstLook({label: one.root for label, one in repo.members.items()})
+        first = FirstLook({label: member.root for label, member in repo.members.items()})
         if not resident.wait(0):
             first.begin()
-        from assay.serve.mcp.running import over_http, over_stdio  # takes a second, in which the index is begun
+        from assay.serve.mcp.running import over_http, over_stdio  # takes a second, during which indexing starts
         from assay.serve.mcp.server import Serving
 
         serving = Serving(resident, first, notes)
@@ -149,14 +156,14 @@ def mcp_command(
             over_http(serving, access, listening)
 
 
-# `assay init`.
+# assay init
 
 
 @click.command("init")
 @click.option(
     "--root",
     type=click.Path(path_type=Path),
-    help="The repository. Default: the one around the current folder.",
+    help="Repository. Default: the one around the current folder.",
     metavar="DIR",
 )
 @click.option(
@@ -164,51 +171,52 @@ def mcp_command(
     "names",
     multiple=True,
     type=click.Choice(list(CLIENTS)),
-    help="Only this one. May be repeated. Default: all, but in your home only for those that are there.",
+    help="Client to configure. May be repeated. Default: all; those configured in your home only if installed.",
 )
-@click.option("--print", "only_show", is_flag=True, help="Show what would be written, and write nothing.")
+@click.option("--print", "only_show", is_flag=True, help="Print what would be written; write nothing.")
 def init_command(root: Path | None, names: tuple[str, ...], only_show: bool) -> None:
-    """Tell agents and editors about assay: adds `assay mcp` to their configuration.
+    """Add `assay mcp` to the configuration of agents and editors.
 
     Claude Code (.mcp.json), Cursor (.cursor/mcp.json), VS Code (.vscode/mcp.json), Codex (~/.codex/config.toml),
-    Zed (~/.config/zed/settings.json). Nothing else in these files changes, comments included; an entry for assay that is there stays.
-    Exit code 1 when a file had to be left as it is.
+    Zed (~/.config/zed/settings.json). Everything else in these files, comments included, and an existing entry are kept.
+    Exit code 1 when a file could not be changed.
     """
     where = (None if root else workspace_around(Path.cwd())) or find_repository(root)
     check_root(where)
-    started = _started_by()
+    command = _start_command()
     failed = False
     for client in [CLIENTS[name] for name in dict.fromkeys(names)] or list(CLIENTS.values()):
-        if not names and not _is_there(client, where):
-            echo(f"{client.title}: not found here; --client {client.name} writes it all the same")
+        if not names and not _is_installed(client, where):
+            echo(f"{client.title}: not installed; use --client {client.name} to configure it anyway")
             continue
         try:
-            _tell(plan(client, where, started), only_show)
+            _apply_change(plan(client, where, command), only_show)
         except AssayError as error:
             failed = True
             echo(f"{client.title}: {error}", err=True)
-    if started[0] == sys.executable:
+    if command[0] == sys.executable:
         echo(
-            f"note: assay is not on the PATH, so {sys.executable} was named; others who use this repository will have another",
+            f"note: assay is not on the PATH, so the entries name {sys.executable}, "
+            "which differs for other users of this repository",
             err=True,
         )
     raise click.exceptions.Exit(1 if failed else 0)
 
 
-def _started_by() -> list[str]:
-    """How others start assay."""
-    # -P: nothing in the repository is taken for a module
+def _start_command() -> list[str]:
+    """Return the command that clients use to start assay."""
+    # -P: import no modules from the repository
     return ["assay"] if shutil.which("assay") else [sys.executable, "-P", "-m", "assay"]
 
 
-def _is_there(client: Client, root: Path) -> bool:
-    """Files of the repository are for everybody who works on it; the home is only written to for what is in use."""
+def _is_installed(client: Client, root: Path) -> bool:
+    """Return True for files shared in the repository, and for clients with a folder in the home directory."""
     return client.shared or client.path(root).parent.is_dir()
 
 
-def _tell(change: Change, only_show: bool) -> None:
+def _apply_change(change: Change, only_show: bool) -> None:
     if not change.needed:
-        echo(f"{change.client.title}: {change.path} has assay already")
+        echo(f"{change.client.title}: {change.path} already has assay")
         return
     if not only_show:
         write(change)

@@ -21,7 +21,9 @@ from assay.text.terms import nearest
 @click.command("symbols")
 @click.argument("pattern")
 @repository_options
-@click.option("-n", "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="At most so many.")
+@click.option(
+    "-n", "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Maximum number of symbols."
+)
 @click.option("--kind", help="Only symbols of this kind: function, method, class, field, …")
 @format_option
 def symbols_command(pattern: str, repo: Repository, limit: int, kind: str | None, form: str) -> None:
@@ -29,28 +31,28 @@ def symbols_command(pattern: str, repo: Repository, limit: int, kind: str | None
 
     PATTERN is a name (run, Flask.run, src/app.py::Flask.run), a pattern (*Handler, Flask.*) or part of a name.
 
-    Exit code 1 when nothing matches; the nearest names are offered.
+    Exit code 1 when nothing matches; the nearest names are suggested.
     """
-    found = repo.symbols(pattern, kind=kind)
+    matches = repo.symbols(pattern, kind=kind)
     if form == "json":
-        print_json(json_answers.symbols(pattern, found, limit))
-        raise click.exceptions.Exit(0 if found else 1)
-    if not found:
+        print_json(json_answers.symbols(pattern, matches, limit))
+        raise click.exceptions.Exit(0 if matches else 1)
+    if not matches:
         raise NoSuchSymbol(pattern, nearest(pattern.strip("*?"), repo.index.names()))
-    for item in found[:limit]:
+    for item in matches[:limit]:
         echo(f"{item.path}:{item.start}  {item.kind} {item.symbol}  {item.signature}")
-    if len(found) > limit:
-        echo(f"… and {len(found) - limit} more; -n shows more", err=True)
+    if len(matches) > limit:
+        echo(f"… and {len(matches) - limit} more; -n shows more", err=True)
 
 
-# `assay why`.
+# assay why
 
 
 @click.command("why")
 @click.argument("task")
 @click.argument("symbol")
 @click.option(
-    "-k", type=click.IntRange(min=1), default=10, show_default=True, help="How many results count as the answer."
+    "-k", type=click.IntRange(min=1), default=10, show_default=True, help="Number of results that count as the answer."
 )
 @profile_option
 @session_option
@@ -59,33 +61,41 @@ def symbols_command(pattern: str, repo: Repository, limit: int, kind: str | None
 def why_command(
     task: str, symbol: str, k: int, profile_name: str | None, session: str, repo: Repository, form: str
 ) -> None:
-    """Why SYMBOL stands where it stands in what `assay context TASK` answers: what each word, each factor and the graph added.
+    """Explain the rank of SYMBOL in `assay context TASK`: the contribution of each word, each factor and the graph.
 
-    For a symbol that is not among the first k, the step that lost it. If SYMBOL means several, each is explained.
+    For a symbol outside the first k, name the step that dropped it. If SYMBOL is ambiguous, explain every match.
     """
-    found = repo.why(task, symbol, k, profile=profile_name, session=session)
+    explanations = repo.why(task, symbol, k, profile=profile_name, session=session)
     if form == "json":
-        print_json(json_answers.why(task, repo.configuration.profile(profile_name).name, found))
+        print_json(json_answers.why(task, repo.configuration.profile(profile_name).name, explanations))
         return
-    for number, one in enumerate(found):
+    for number, explanation in enumerate(explanations):
         if number:
             echo()
-        for line in told(one):
+        for line in told(explanation):
             echo(line)
 
 
-# `assay impact`.
+# assay impact
 
 
 @click.command("impact")
 @click.argument("symbol")
 @repository_options
-@click.option("--depth", type=click.IntRange(min=1), default=5, show_default=True, help="How many steps to follow.")
 @click.option(
-    "--min-confidence", type=click.FloatRange(0, 1), default=0.1, show_default=True, help="Leave out what is less sure."
+    "--depth", type=click.IntRange(min=1), default=5, show_default=True, help="Maximum number of steps to follow."
+)
+@click.option(
+    "--min-confidence",
+    type=click.FloatRange(0, 1),
+    default=0.1,
+    show_default=True,
+    help="Minimum confidence of a result.",
 )
 @click.option("--all", "everything", is_flag=True, help="Follow types, fields and inheritance too, not only calls.")
-@click.option("-n", "--limit", type=click.IntRange(min=1), default=100, show_default=True, help="At most so many.")
+@click.option(
+    "-n", "--limit", type=click.IntRange(min=1), default=100, show_default=True, help="Maximum number of results."
+)
 @format_option
 def impact_command(
     symbol: str,
@@ -96,67 +106,75 @@ def impact_command(
     limit: int,
     form: str,
 ) -> None:
-    """Who would notice if SYMBOL changed: its transitive callers, by depth and confidence.
+    """List the transitive callers of SYMBOL, by depth and confidence: what a change could break.
 
-    SYMBOL is a name as you would write it: run, Flask.run, or src/app.py::Flask.run. If several match, all are meant.
+    SYMBOL is a name such as run, Flask.run or src/app.py::Flask.run. If several match, all are included.
     """
     changed = repo.symbol(symbol)
-    found = repo.impact(symbol, depth=depth, min_confidence=min_confidence, everything=everything)
+    dependents = repo.impact(symbol, depth=depth, min_confidence=min_confidence, everything=everything)
     if form == "json":
-        print_json(json_answers.impact(changed, found, limit))
+        print_json(json_answers.impact(changed, dependents, limit))
         return
     for item in changed:
         echo(f"{item.kind} {item.symbol}  {item.path}:{item.start}")
-    if not found:
+    if not dependents:
         echo(f"nothing in {'this repository' if '' in repo.members else 'these repositories'} calls it")
-    shown = 0
-    for affected in found[:limit]:
-        if affected.depth != shown:
-            shown = affected.depth
-            echo(f"\n{shown} step{'s' if shown > 1 else ''} away:")
-        who, what = affected.item.symbol or "(file)", affected.through.rpartition("::")[2]
-        echo(f"  {affected.confidence:4.2f}  {affected.item.path}:{affected.line}  {who}  {affected.edge} {what}")
-    if len(found) > limit:
-        echo(f"… and {len(found) - limit} more; -n shows more", err=True)
+    shown_depth = 0
+    for affected in dependents[:limit]:
+        if affected.depth != shown_depth:
+            shown_depth = affected.depth
+            echo(f"\n{shown_depth} step{'s' if shown_depth > 1 else ''} away:")
+        name, what = affected.item.symbol or "(file)", affected.through.rpartition("::")[2]
+        echo(f"  {affected.confidence:4.2f}  {affected.item.path}:{affected.line}  {name}  {affected.edge} {what}")
+    if len(dependents) > limit:
+        echo(f"… and {len(dependents) - limit} more; -n shows more", err=True)
 
 
-# `assay tests`.
+# assay tests
 
 
 @click.command("tests")
 @click.argument("files", nargs=-1)
 @repository_options
-@click.option("--depth", type=click.IntRange(min=1), default=6, show_default=True, help="How many steps to follow.")
+@click.option(
+    "--depth", type=click.IntRange(min=1), default=6, show_default=True, help="Maximum number of steps to follow."
+)
 @click.option("--paths", is_flag=True, help="Print only the paths of the test files, for a test runner.")
 @format_option
 def tests_command(files: tuple[str, ...], repo: Repository, depth: int, paths: bool, form: str) -> None:
-    """The tests that reach FILES, or without FILES what git diff HEAD shows, nearest and surest first."""
-    wanted = repo.paths_of(files) if files else _changed(repo.only("what git diff shows").root)
-    known = wanted if files else [path for path in wanted if path in repo.files]
-    found = repo.affected_tests(known, depth=depth)
-    test_files = list(dict.fromkeys(a.item.path for a in found))
+    """List the tests that reach FILES, by default the files of git diff HEAD, nearest and most certain first."""
+    requested = repo.paths_of(files) if files else _changed_files(repo.only("what git diff shows").root)
+    indexed = requested if files else [path for path in requested if path in repo.files]
+    tests = repo.affected_tests(indexed, depth=depth)
+    test_files = list(dict.fromkeys(affected.item.path for affected in tests))
     if form == "json":
-        print_json({"files": known, "test_files": test_files, "tests": [json_answers.affected(one) for one in found]})
+        print_json(
+            {
+                "files": indexed,
+                "test_files": test_files,
+                "tests": [json_answers.affected(affected) for affected in tests],
+            }
+        )
     elif paths:
         for path in test_files:
             echo(path)
-    elif not wanted:
+    elif not requested:
         echo("nothing changed since the last commit; name files to ask about them")
-    elif not found:
-        echo(f"no test reaches {', '.join(known) or 'the changed files'}")
+    elif not tests:
+        echo(f"no test reaches {', '.join(indexed) or 'the changed files'}")
     else:
-        for affected in found:
+        for affected in tests:
             echo(
                 f"{affected.confidence:4.2f}  {affected.item.path}:{affected.item.start}  {affected.item.symbol or '(file)'}"
             )
 
 
-def _changed(root: Path) -> list[str]:
-    """Tracked files that differ from HEAD, and new ones; before the first commit, all of them."""
+def _changed_files(root: Path) -> list[str]:
+    """Return tracked files that differ from HEAD, and new ones; before the first commit, all files."""
     git, new = Git(root), ("ls-files", "-z", "--others", "--exclude-standard")
     try:
         if git.revision("HEAD"):
             return sorted({*git.paths("diff", "--name-only", "-z", "--relative", "HEAD"), *git.paths(*new)})
         return sorted({*git.paths(*new, "--cached")})
     except AssayError as error:
-        raise AssayError(f"{error}; name the files whose tests are wanted") from None
+        raise AssayError(f"{error}; name the files to find tests for") from None

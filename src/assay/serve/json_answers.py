@@ -1,4 +1,4 @@
-"""Answers as JSON, the same from every surface: what `--format json` prints is what the server sends."""
+"""JSON form of every answer, shared by `--format json` and the HTTP API."""
 
 from __future__ import annotations
 
@@ -19,63 +19,70 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-_OPTIONAL = ("page", "headings", "symbol", "vector", "repository")  # of a result of a search
+_OPTIONAL = ("page", "headings", "symbol", "vector", "repository")  # search result keys, omitted when empty
 
 
-def item(one: Item) -> Json:
-    """The stable form of an item."""
-    told = {
-        "id": one.id, "symbol": one.symbol, "kind": one.kind, "path": one.path, "start": one.start, "end": one.end,
-        "signature": one.signature, "doc": one.doc, "test": one.test,
+def item(symbol: Item) -> Json:
+    """Return the stable JSON form of an item."""
+    fields = {
+        "id": symbol.id, "symbol": symbol.symbol, "kind": symbol.kind, "path": symbol.path, "start": symbol.start, "end": symbol.end,
+        "signature": symbol.signature, "doc": symbol.doc, "test": symbol.test,
     }  # fmt: skip
-    return told | ({"repository": one.repository} if one.repository else {})
+    return fields | ({"repository": symbol.repository} if symbol.repository else {})
 
 
-def symbols(pattern: str, found: Sequence[Item], limit: int) -> Json:
-    return {"pattern": pattern, "total": len(found), "symbols": [item(one) for one in found[:limit]]}
+def symbols(pattern: str, matches: Sequence[Item], limit: int) -> Json:
+    return {"pattern": pattern, "total": len(matches), "symbols": [item(match) for match in matches[:limit]]}
 
 
-def affected(one: Affected) -> Json:
+def affected(dependent: Affected) -> Json:
     return {
-        **item(one.item), "depth": one.depth, "confidence": one.confidence,
-        "edge": one.edge, "through": one.through, "line": one.line,
+        **item(dependent.item), "depth": dependent.depth, "confidence": dependent.confidence,
+        "edge": dependent.edge, "through": dependent.through, "line": dependent.line,
     }  # fmt: skip
 
 
-def impact(changed: Sequence[Item], found: Sequence[Affected], limit: int) -> Json:
+def impact(changed: Sequence[Item], dependents: Sequence[Affected], limit: int) -> Json:
     return {
-        "symbols": [item(one) for one in changed],
-        "total": len(found),
-        "affected": [affected(one) for one in found[:limit]],
+        "symbols": [item(symbol) for symbol in changed],
+        "total": len(dependents),
+        "affected": [affected(dependent) for dependent in dependents[:limit]],
     }
 
 
-def explanation(one: Explanation) -> Json:
+def explanation(explained: Explanation) -> Json:
     return {
-        **item(one.item), "rank": one.rank, "score": one.score, "best": one.best, "lost": one.lost, "channels": one.channels,
-        "factors": one.factors, "pointed": one.pointed, "shared": one.shared, "parts": one.parts, "times": one.times, "ranker": one.ranker,
-        "words": [dataclasses.asdict(word) for word in one.words], "walk": [dataclasses.asdict(way) for way in one.ways],
+        **item(explained.item), "rank": explained.rank, "score": explained.score, "best": explained.best, "lost": explained.lost,
+        "channels": explained.channels, "factors": explained.factors, "pointed": explained.pointed, "shared": explained.shared,
+        "parts": explained.parts, "times": explained.times, "ranker": explained.ranker,
+        "words": [dataclasses.asdict(word) for word in explained.words], "walk": [dataclasses.asdict(way) for way in explained.ways],
     }  # fmt: skip
 
 
-def why(task: str, profile: str, told: Sequence[Explanation]) -> Json:
-    return {"task": task, "profile": profile, "explanations": [explanation(one) for one in told]}
+def why(task: str, profile: str, explanations: Sequence[Explanation]) -> Json:
+    return {"task": task, "profile": profile, "explanations": [explanation(explained) for explained in explanations]}
 
 
-def search(query: str, settings: SearchSettings, fresh: bool, found: Sequence[Found]) -> Json:
-    used = {"chunker": settings.chunker, "embedder": settings.embedder, "reranker": settings.reranker}
-    return {"query": query, **used, "fresh": fresh, "results": [_found(rank, one) for rank, one in enumerate(found, 1)]}
+def search(query: str, settings: SearchSettings, fresh: bool, results: Sequence[Found]) -> Json:
+    components = {"chunker": settings.chunker, "embedder": settings.embedder, "reranker": settings.reranker}
+    return {
+        "query": query,
+        **components,
+        "fresh": fresh,
+        "results": [_search_result(rank, result) for rank, result in enumerate(results, 1)],
+    }
 
 
-def _found(rank: int, one: Found) -> Json:
-    """The stable form of a result; what it does not have is absent."""
-    told = {
-        "rank": rank, "id": one.id, "kind": one.kind, "path": one.path, "language": one.language, "start": one.start, "end": one.end,
-        "page": one.page, "headings": list(one.headings), "symbol": one.symbol, "citation": one.place,
-        "score": round(one.score, 6), "lexical": round(one.lexical, 6), "vector": None if isnan(one.vector) else round(one.vector, 6),
-        "text": one.text, "repository": one.repository,
+def _search_result(rank: int, result: Found) -> Json:
+    """Return the stable JSON form of a search result; empty optional keys are left out."""
+    fields = {
+        "rank": rank, "id": result.id, "kind": result.kind, "path": result.path, "language": result.language,
+        "start": result.start, "end": result.end, "page": result.page, "headings": list(result.headings),
+        "symbol": result.symbol, "citation": result.place,
+        "score": round(result.score, 6), "lexical": round(result.lexical, 6), "vector": None if isnan(result.vector) else round(result.vector, 6),
+        "text": result.text, "repository": result.repository,
     }  # fmt: skip
-    return {name: value for name, value in told.items() if value or name not in _OPTIONAL}
+    return {name: value for name, value in fields.items() if value or name not in _OPTIONAL}
 
 
 def ask(reply: Reply, fresh: bool) -> Json:
@@ -84,11 +91,11 @@ def ask(reply: Reply, fresh: bool) -> Json:
     return as_json(reply) | {"fresh": fresh}
 
 
-def each(repo: Repository, told: Callable[[Repository], Json]) -> Json:
-    """What there is to tell of a repository; of several, a list."""
+def each(repo: Repository, describe: Callable[[Repository], Json]) -> Json:
+    """Apply a function to a repository, or to each member of a workspace as a list under `repositories`."""
     if "" in repo.members:
-        return told(repo)
-    rows = [{"repository": label, **told(one)} for label, one in repo.members.items()]
+        return describe(repo)
+    rows = [{"repository": label, **describe(member)} for label, member in repo.members.items()]
     return {"repositories": rows, "ignored_settings": repo.ignored_settings}
 
 

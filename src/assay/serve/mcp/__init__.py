@@ -1,3 +1,3 @@
-"""The server for agents: few tools that take names and paths, answers within a budget of tokens (docs/guides/agents.md)."""
+"""MCP server for agents: a few tools with token-budgeted answers (docs/guides/agents.md)."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the tools take. The descriptions are for the agent that fills them in."""
+"""Per-call building blocks of the MCP tools: argument schemas, token budgets, usage notes, and bodies already sent."""
 
 from __future__ import annotations
 
@@ -26,41 +26,41 @@ from assay.store.layout import LEARNED, content_hash
 from assay.text.display import printable
 from assay.text.tokens import count
 
-LEAST = 100  # tokens: less holds neither what was found nor what to do
-_MORE = "… {} more; ask with a larger budget\n"
+LEAST = 100  # tokens: less holds neither results nor a hint
+_LEFT_OUT = "… {} more; ask with a larger budget\n"
 
 
 def fitted(head: str, pieces: Sequence[str], budget: int) -> str:
-    """A head and as many of the pieces, best first, as fit; what is left out is counted. Without pieces, as much of the head as fits."""
+    """Join a head and as many pieces, best first, as fit into the budget; append the number left out."""
     texts = [printable(piece) for piece in pieces]
     head = shortened(printable(head), budget)
-    left = budget - count(head)
+    remaining = budget - count(head)
     costs = [count(text) for text in texts]
-    if sum(costs) <= left:
+    if sum(costs) <= remaining:
         return head + "".join(texts)
-    left -= count(_MORE.format(len(texts)))
+    remaining -= count(_LEFT_OUT.format(len(texts)))
     shown = 0
-    while shown < len(texts) and costs[shown] <= left:
-        left -= costs[shown]
+    while shown < len(texts) and costs[shown] <= remaining:
+        remaining -= costs[shown]
         shown += 1
-    return head + "".join(texts[:shown]) + (_MORE.format(len(texts) - shown) if left >= 0 else "")
+    return head + "".join(texts[:shown]) + (_LEFT_OUT.format(len(texts) - shown) if remaining >= 0 else "")
 
 
 def shortened(text: str, budget: int) -> str:
-    """The first lines of a text that fit."""
-    out = ""
+    """Return the leading lines of a text that fit into the budget."""
+    fitting = ""
     for line in text.splitlines(keepends=True):
-        if count(out + line) > budget:
+        if count(fitting + line) > budget:
             break
-        out += line
-    return out
+        fitting += line
+    return fitting
 
 
-# What the tools take. The descriptions are for the agent that fills them in.
+# Argument schemas; agents read the descriptions
 
-_MOST = 100_000  # tokens of an answer
+_MAX_BUDGET = 100_000  # tokens of an answer
 
-Budget = Annotated[int, Meta(ge=LEAST, le=_MOST, description="The whole answer has at most so many tokens.")]
+Budget = Annotated[int, Meta(ge=LEAST, le=_MAX_BUDGET, description="Maximum number of tokens of the whole answer.")]
 Symbol = Annotated[
     str,
     Meta(
@@ -77,7 +77,7 @@ Paths = Annotated[list[str], Meta(max_length=100)]
 
 
 class Arguments(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """What a tool is called with."""
+    """Base of the argument structs: unknown fields are rejected."""
 
 
 class Context(Arguments, frozen=True):
@@ -113,7 +113,7 @@ class Search(Arguments, frozen=True):
     query: Annotated[str, Meta(min_length=1, description="Words that the passage or definition should have, or mean.")]
     paths: Annotated[Paths, Meta(description="Only in these: `docs/`, `*.md`, `src/app.py`.")] = []
     only: Annotated[Literal["all", "documents", "code"], Meta(description="What to search.")] = "all"
-    limit: Annotated[int, Meta(ge=1, le=100, description="At most so many results.")] = 10
+    limit: Annotated[int, Meta(ge=1, le=100, description="Maximum number of results.")] = 10
     budget: Budget = 2_000
 
 
@@ -133,7 +133,7 @@ class Why(Arguments, frozen=True):
 class Impact(Arguments, frozen=True):
     symbol: Symbol
     tests: Annotated[bool, Meta(description="Only the tests among them: what to run after the change.")] = False
-    depth: Annotated[int, Meta(ge=1, le=20, description="How many steps to follow.")] = 5
+    depth: Annotated[int, Meta(ge=1, le=20, description="Maximum number of call steps to follow.")] = 5
     budget: Budget = 1_500
 
 
@@ -144,34 +144,33 @@ class Feedback(Arguments, frozen=True):
 
 
 def schema(of: type[Arguments]) -> dict[str, Any]:
-    """The JSON schema of arguments, in one piece."""
+    """Return the self-contained JSON schema of an argument struct."""
     return {**msgspec.json.schema(of)["$defs"][of.__name__], "additionalProperties": False}
 
 
-# What use teaches, noted behind the answers: what a conversation was given, and which of it was then asked for by
-# name.
+# Usage notes: items shown in a conversation, and those it later requested by name
 
-_WAITING = 100  # notes at most: who asks faster than can be written is not learned from
+_MAX_PENDING = 100  # notes; further ones are dropped until the writer catches up
 
 
 class Notes:
-    """Notes are written in their order by one thread: no answer waits for them. Off, nothing is kept."""
+    """Records implicit feedback in order on a background thread, so that answers never wait. Off: records nothing."""
 
     def __init__(self, resident: Resident | Residents, on: bool = True) -> None:
         self.on = on
-        self._repo = resident.own()  # of the writer alone
+        self._repo = resident.own()  # used by the writer thread only
         self._generations: list[str | None] = []
         self._writer = ThreadPoolExecutor(1, "assay notes")
-        self._room = threading.Semaphore(_WAITING)
+        self._capacity = threading.Semaphore(_MAX_PENDING)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Of the repositories that are asked as one; none for one alone."""
+        """Labels of the served repositories; empty for a single one."""
         return tuple(filter(None, self._repo.members))
 
     @property
     def ignored_settings(self) -> list[str]:
-        """Settings that count only after the user has trusted them, when the server began."""
+        """Settings ignored at server start because the user has not trusted them."""
         return self._repo.ignored_settings
 
     def __enter__(self) -> Self:
@@ -180,90 +179,90 @@ class Notes:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Writes what is still to be written."""
+        """Write all pending notes and close."""
         self._writer.shutdown()
         self._repo.close()
 
     def given(self, session: str, items: Iterable[Item], task: str) -> None:
-        """A conversation was given items for a task."""
+        """Record that items were shown to a conversation for a task."""
         shown = list(items)
-        self._note(lambda repo: repo.note_given(shown, task, session))
+        self._enqueue(lambda repo: repo.note_given(shown, task, session))
 
     def used(self, session: str, names: Sequence[str] = (), paths: Sequence[str] = ()) -> None:
-        """What it was given before and asks for now, by name or as part of a file, was useful."""
+        """Record previously shown items as useful when they are requested by name or by their file."""
 
         def write(repo: Repository) -> None:
-            for label, one in repo.members.items():
-                if label and not (one.home.folder / LEARNED).exists():
-                    continue  # nothing was given of it
-                with learn.learning(one.index, one.home, one.source) as told:
-                    told.used(" ".join(f"{name.removeprefix(f'{label}/')}()" for name in names), session)
+            for label, member in repo.members.items():
+                if label and not (member.home.folder / LEARNED).exists():
+                    continue  # nothing of this repository was shown
+                with learn.learning(member.index, member.home, member.source) as store:
+                    store.used(" ".join(f"{name.removeprefix(f'{label}/')}()" for name in names), session)
                     for path in paths:
-                        told.used("", session, path.removeprefix(f"{label}/"), range(1, sys.maxsize))
+                        store.used("", session, path.removeprefix(f"{label}/"), range(1, sys.maxsize))
 
-        self._note(write)
+        self._enqueue(write)
 
-    def _note(self, write: Callable[[Repository], None]) -> None:
-        if self.on and self._room.acquire(blocking=False):
-            self._writer.submit(self._written, write)
+    def _enqueue(self, write: Callable[[Repository], None]) -> None:
+        if self.on and self._capacity.acquire(blocking=False):
+            self._writer.submit(self._write_note, write)
 
-    def _written(self, write: Callable[[Repository], None]) -> None:
-        """With a repository of its own: those that answer stay warm. Where nothing can be kept, nothing is."""
-        self._room.release()
-        before, self._generations = self._generations, [one.home.named() for one in self._repo.members.values()]
+    def _write_note(self, write: Callable[[Repository], None]) -> None:
+        """Write a note with the writer's own repository, so that pooled ones stay warm; errors are ignored."""
+        self._capacity.release()
+        before, self._generations = self._generations, [member.home.named() for member in self._repo.members.values()]
         if before != self._generations:
             self._repo.close()
         with contextlib.suppress(AssayError, OSError):
             write(self._repo)
 
 
-# What was said in a conversation already: bodies that were sent are referred to, not sent again.
+# Conversations: bodies already sent are referred to, not sent again
 
 SENT = "sent before"
-_MOST_ANSWERS = 1_000  # conversations remembered at once
+_MAX_CONVERSATIONS = 1_000  # kept at once
 
 
 class Conversation:
-    """One connection of an agent. `name` is that of its session in what is learned."""
+    """Connection of an agent. `name` is its session name in the feedback store."""
 
     def __init__(self) -> None:
         self.name = f"mcp-{secrets.token_hex(8)}"
-        self._sent: dict[str, bytes] = {}  # id → hash of the text that was sent
-        self._guard = threading.Lock()
+        self._sent_hashes: dict[str, bytes] = {}  # item id → content hash of the body sent
+        self._lock = threading.Lock()
 
     def adapted(self, ranked: Sequence[Ranked], source: Source, bodies: bool, repeat: bool) -> list[Ranked]:
-        """A ranking as it is to be shown here: bodies only if they are wanted, and were not sent as they are now."""
+        """Limit the rendering of ranked items: no bodies unless requested, names for unchanged bodies already sent."""
         if not bodies:
-            return [replace(one, most=SIGNATURE) if one.most == BODY else one for one in ranked]
-        return list(ranked) if repeat else [self._adapted(one, source) for one in ranked]
+            return [replace(candidate, most=SIGNATURE) if candidate.most == BODY else candidate for candidate in ranked]
+        return list(ranked) if repeat else [self._limit_sent(candidate, source) for candidate in ranked]
 
     def remember(self, items: Iterable[PackedItem], source: Source) -> None:
-        """What has been sent now."""
+        """Record the bodies that were just sent."""
         for packed in items:
             if packed.rendering == BODY or packed.within:
-                with self._guard:
-                    self._sent[packed.id] = content_hash(source.text(packed.item).encode())
+                with self._lock:
+                    self._sent_hashes[packed.id] = content_hash(source.text(packed.item).encode())
 
-    def _adapted(self, one: Ranked, source: Source) -> Ranked:
-        known = self._sent.get(one.item.id)
-        if known is None or content_hash(source.text(one.item).encode()) != known:
-            return one
-        return replace(one, most=NAME, why="; ".join(filter(None, (one.why, SENT))))
+    def _limit_sent(self, candidate: Ranked, source: Source) -> Ranked:
+        sent_hash = self._sent_hashes.get(candidate.item.id)
+        if sent_hash is None or content_hash(source.text(candidate.item).encode()) != sent_hash:
+            return candidate
+        return replace(candidate, most=NAME, why="; ".join(filter(None, (candidate.why, SENT))))
 
 
 class Conversations:
-    """The conversations of a server by key; those silent for longest are forgotten."""
+    """LRU cache of conversations by key."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[str, Conversation] = OrderedDict()
+        self._by_key: OrderedDict[str, Conversation] = OrderedDict()
 
     def of(self, key: str | None) -> Conversation:
-        """The conversation of a key, a new one if it is new. Without a key nothing is remembered."""
+        """Return the conversation of a key, created on first use; without a key a new one that is not kept."""
         if key is None:
             return Conversation()
-        if key not in self._known:
-            self._known[key] = Conversation()
-        self._known.move_to_end(key)
-        if len(self._known) > _MOST_ANSWERS:
-            self._known.popitem(last=False)
-        return self._known[key]
+        if key not in self._by_key:
+            self._by_key[key] = Conversation()
+        self._by_key.move_to_end(key)
+        if len(self._by_key) > _MAX_CONVERSATIONS:
+            self._by_key.popitem(last=False)
+        return self._by_key[key]

@@ -1,4 +1,4 @@
-"""The agents and editors that can be told about `assay mcp`: where their configuration is and what is added to it."""
+"""`assay init`: insert an `assay mcp` entry into configuration files of agents and editors; change nothing else."""
 
 from __future__ import annotations
 
@@ -15,52 +15,55 @@ from typing import Any
 from assay.errors import AssayError
 from assay.system.files import TooLarge, read_regular
 
-_BLANK = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.S)
+_WHITESPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.S)
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
-_WORD = re.compile(r"[^\s,:\[\]{}\"/]+")
-_DEEPEST = 200  # nobody's settings are deeper
+_LITERAL = re.compile(r"[^\s,:\[\]{}\"/]+")
+_MAX_DEPTH = 200  # nesting levels, far more than real settings have
 
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A value and where it stands; the `members` of an object in their order."""
+    """A parsed value with its span in the text; `members` of an object in source order."""
 
     start: int
     end: int
     value: Any
     members: tuple[tuple[str, _Node], ...] = ()
-    open_ended: bool = False  # its last member has a comma behind it
+    open_ended: bool = False  # has a trailing comma
 
 
 def with_member(text: str, path: Sequence[str], value: Any) -> str:
-    """The text with `value` at the path of names if nothing stands there yet, and everything else as it was. Raises AssayError for no object."""
+    """Insert `value` at a path of object keys unless the path exists; return the text, otherwise unchanged.
+
+    Raises AssayError if the text, or a value on the path, is not an object.
+    """
     if "\r\n" in text:
         return with_member(text.replace("\r\n", "\n"), path, value).replace("\n", "\r\n")
     text = text if text.strip() else "{}\n"
-    node, rest = _parse(text), list(path)
-    while (inner := _member(node, rest[0])) is not None:
-        if len(rest) == 1:
+    node, remaining = _parse(text), list(path)
+    while (inner := _member(node, remaining[0])) is not None:
+        if len(remaining) == 1:
             return text
         if not isinstance(inner.value, dict):
-            raise AssayError(f"its '{rest[0]}' is not an object")
-        node, rest = inner, rest[1:]
-    for name in reversed(rest[1:]):
+            raise AssayError(f"its '{remaining[0]}' is not an object")
+        node, remaining = inner, remaining[1:]
+    for name in reversed(remaining[1:]):
         value = {name: value}
-    return _inserted(text, node, rest[0], value, _unit(text), len(path) - len(rest) + 1)
+    return _insert_member(text, node, remaining[0], value, _indent_unit(text), len(path) - len(remaining) + 1)
 
 
 def parsed(text: str) -> Any:
-    """The value of a text with comments."""
+    """Parse JSON with comments and trailing commas."""
     return _parse(text).value
 
 
 def _member(node: _Node, name: str) -> _Node | None:
-    return next((value for known, value in reversed(node.members) if known == name), None)
+    return next((value for key, value in reversed(node.members) if key == name), None)
 
 
-def _inserted(text: str, node: _Node, name: str, value: Any, unit: str, depth: int) -> str:
-    """A new last member, behind the comments that follow the one before."""
-    member = f"\n{unit * depth}{json.dumps(name)}: {_written(value, unit, depth)}"
+def _insert_member(text: str, node: _Node, name: str, value: Any, unit: str, depth: int) -> str:
+    """Insert a new last member after the comments that follow the previous one."""
+    member = f"\n{unit * depth}{json.dumps(name)}: {_serialize(value, unit, depth)}"
     closing = f"\n{unit * (depth - 1)}"
     if not node.members:
         inside = text[node.start + 1 : node.end - 1].rstrip()
@@ -71,20 +74,21 @@ def _inserted(text: str, node: _Node, name: str, value: Any, unit: str, depth: i
     return text[:last] + comma + inside + member + ("," if node.open_ended else "") + closing + text[node.end - 1 :]
 
 
-def _written(value: Any, unit: str, depth: int) -> str:
-    """Objects on lines of their own, everything else on one."""
+def _serialize(value: Any, unit: str, depth: int) -> str:
+    """Serialize a value: object members on separate lines, everything else on one line."""
     if not isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
     lines = (
-        f"\n{unit * (depth + 1)}{json.dumps(name)}: {_written(one, unit, depth + 1)}" for name, one in value.items()
+        f"\n{unit * (depth + 1)}{json.dumps(name)}: {_serialize(member, unit, depth + 1)}"
+        for name, member in value.items()
     )
     return "{" + ",".join(lines) + f"\n{unit * depth}}}"
 
 
-def _unit(text: str) -> str:
-    """What a level is indented by."""
-    found = re.search(r"^([ \t]+)\S", text, re.M)
-    return found[1] if found else "  "
+def _indent_unit(text: str) -> str:
+    """Return the indentation of one level, detected from the text."""
+    match = re.search(r"^([ \t]+)\S", text, re.M)
+    return match[1] if match else "  "
 
 
 def _parse(text: str) -> _Node:
@@ -102,24 +106,24 @@ class _Reader:
         self._text = text
 
     def skip(self, at: int) -> int:
-        found = _BLANK.match(self._text, at)
-        return found.end() if found else at
+        match = _WHITESPACE.match(self._text, at)
+        return match.end() if match else at
 
     def value(self, at: int, depth: int) -> _Node:
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             raise AssayError("it is nested too deeply")
-        sign = self._text[at : at + 1]
-        if sign == "{":
+        first = self._text[at : at + 1]
+        if first == "{":
             return self._object(at, depth)
-        if sign == "[":
+        if first == "[":
             return self._array(at, depth)
-        found = (_STRING if sign == '"' else _WORD).match(self._text, at)
-        if found is None:
-            raise self._wrong(at)
+        match = (_STRING if first == '"' else _LITERAL).match(self._text, at)
+        if match is None:
+            raise self._syntax_error(at)
         try:
-            return _Node(at, found.end(), json.loads(found[0]))
+            return _Node(at, match.end(), json.loads(match[0]))
         except ValueError:
-            raise self._wrong(at) from None
+            raise self._syntax_error(at) from None
 
     def _object(self, start: int, depth: int) -> _Node:
         members: list[tuple[str, _Node]] = []
@@ -127,10 +131,10 @@ class _Reader:
         while self._text[at : at + 1] != "}":
             name = _STRING.match(self._text, at)
             if name is None or not comma:
-                raise self._wrong(at)
+                raise self._syntax_error(at)
             colon = self.skip(name.end())
             if self._text[colon : colon + 1] != ":":
-                raise self._wrong(colon)
+                raise self._syntax_error(colon)
             node = self.value(self.skip(colon + 1), depth + 1)
             members.append((json.loads(name[0]), node))
             at, comma = self._next(node.end)
@@ -142,43 +146,43 @@ class _Reader:
         at, comma = self.skip(start + 1), True
         while self._text[at : at + 1] != "]":
             if not comma:
-                raise self._wrong(at)
+                raise self._syntax_error(at)
             node = self.value(at, depth + 1)
             values.append(node.value)
             at, comma = self._next(node.end)
         return _Node(start, at + 1, values)
 
     def _next(self, at: int) -> tuple[int, bool]:
-        """Behind a value: where the next thing stands, and whether a comma came before it."""
+        """Return the offset of the next token after a value, and True if a comma precedes it."""
         at = self.skip(at)
         return (self.skip(at + 1), True) if self._text[at : at + 1] == "," else (at, False)
 
-    def _wrong(self, at: int) -> AssayError:
+    def _syntax_error(self, at: int) -> AssayError:
         line = self._text.count("\n", 0, at) + 1
         return AssayError(f"it is not valid JSON (line {line})")
 
 
-# The agents and editors that can be told about `assay mcp`: where their configuration is and what is added to it.
+# Clients and their configuration files
 
 NAME = "assay"
-_LIMIT = 10_000_000  # bytes of a configuration
-_OPEN_FOLDER = ("--root", "${workspaceFolder}")  # for editors that do not start servers in the folder that is open
+_MAX_BYTES = 10_000_000  # of a configuration file
+_OPEN_FOLDER = ("--root", "${workspaceFolder}")  # for editors that start servers outside the open folder
 
 
 @dataclass(frozen=True)
 class Client:
-    """Where an agent keeps its servers, and how an entry of it looks."""
+    """Location and entry format of an agent's MCP server configuration."""
 
     name: str
     title: str
-    file: str  # from the repository, or with ~ from the home of the user
-    place: tuple[str, ...]  # names that lead to the entry
+    file: str  # relative to the repository, or to the home directory with ~
+    place: tuple[str, ...]  # object keys of the entry
     options: tuple[str, ...] = ()
-    more: tuple[tuple[str, Any], ...] = ()  # besides command and args
+    more: tuple[tuple[str, Any], ...] = ()  # keys besides command and args
 
     @property
     def shared(self) -> bool:
-        """Whether the file is part of the repository."""
+        """True if the file belongs to the repository rather than to the user."""
         return not self.file.startswith("~")
 
     def path(self, root: Path) -> Path:
@@ -202,7 +206,7 @@ CLIENTS = {client.name: client for client in _ALL}
 
 @dataclass(frozen=True)
 class Change:
-    """A configuration as it is and as it will be."""
+    """Configuration file content before and after adding the entry."""
 
     client: Client
     path: Path
@@ -215,31 +219,31 @@ class Change:
 
 
 def plan(client: Client, root: Path, command: list[str]) -> Change:
-    """What is to be written for a client; nothing where it has an entry, whatever it says. Raises AssayError for a file that cannot be read."""
+    """Compute the change for a client; an existing entry is kept. Raises AssayError if the file is unusable."""
     path = client.path(root)
     if client.shared and not path.resolve().is_relative_to(root.resolve()):
-        raise AssayError(f"{path}: a link leads out of the repository; it is left as it is")
-    add = _with_table if path.suffix == ".toml" else with_member
+        raise AssayError(f"{path}: a symbolic link leads out of the repository; the file was not changed")
+    add = _append_table if path.suffix == ".toml" else with_member
     try:
-        before = read_regular(path, _LIMIT).decode("utf-8-sig")
+        before = read_regular(path, _MAX_BYTES).decode("utf-8-sig")
     except FileNotFoundError:
         before = ""
     except TooLarge as error:
-        raise AssayError(f"{error}; it is left as it is") from None
+        raise AssayError(f"{error}; the file was not changed") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise AssayError(f"{path}: cannot be read ({error}); it is left as it is") from None
+        raise AssayError(f"{path}: cannot be read ({error}); the file was not changed") from None
     try:
         after = add(before, client.place, client.entry(command))
-        _check(path, client, before, after)
+        _check_nothing_lost(path, client, before, after)
     except AssayError as error:
         raise AssayError(
-            f"{path}: {error}; it is left as it is. Add the entry of `assay init --print` by hand"
+            f"{path}: {error}; the file was not changed. Add the entry of `assay init --print` by hand"
         ) from None
     return Change(client, path, before, after)
 
 
 def write(change: Change) -> None:
-    """Writes a configuration in one step; a link stays a link, and who may read the file stays the same."""
+    """Write a configuration file atomically, keeping symbolic links and permissions. Raises AssayError on failure."""
     path = change.path.resolve()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -256,8 +260,8 @@ def write(change: Change) -> None:
         raise AssayError(f"{change.path}: cannot be written ({error.strerror or error})") from None
 
 
-def _check(path: Path, client: Client, before: str, after: str) -> None:
-    """That nothing is lost: without our entry, the new file says what the old one said."""
+def _check_nothing_lost(path: Path, client: Client, before: str, after: str) -> None:
+    """Check that the new file without our entry equals the old one. Raises AssayError otherwise."""
     read: Callable[[str], Any] = tomllib.loads if path.suffix == ".toml" else parsed
     old, new = (read(before) if before.strip() else {}), read(after)
     section, name = client.place
@@ -269,19 +273,19 @@ def _check(path: Path, client: Client, before: str, after: str) -> None:
         raise AssayError("adding an entry would change something else in it")
 
 
-def _with_table(text: str, place: tuple[str, ...], value: dict[str, Any]) -> str:
-    """TOML with a table at its end, unless it has one of that name."""
+def _append_table(text: str, place: tuple[str, ...], value: dict[str, Any]) -> str:
+    """Append a table to a TOML text unless it has one of that name. Raises AssayError for invalid TOML."""
     try:
-        known = tomllib.loads(text)
+        document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise AssayError(f"it is not valid TOML ({error})") from None
     section, name = place
-    if name in known.get(section, {}):
+    if name in document.get(section, {}):
         return text
     end = "\r\n" if "\r\n" in text else "\n"
     lines = [
         f"[{section}.{name}]",
-        *(f"{key} = {json.dumps(one, ensure_ascii=False)}" for key, one in value.items()),
+        *(f"{key} = {json.dumps(member, ensure_ascii=False)}" for key, member in value.items()),
         "",
     ]
     gap = "" if not text else end if re.search(r"\n$", text) else end * 2

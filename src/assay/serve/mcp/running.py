@@ -1,4 +1,4 @@
-"""Running the server: over stdin and stdout for one client, or over HTTP for several."""
+"""MCP transports: stdio for one client, HTTP for many, with request checks and a session limit."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from assay.serve.watch.access import BACKLOG, UNAUTHORIZED, Access
 from assay.serve.watch.keeper import Polite
 
 PATH = "/mcp"
-SESSIONS = 256  # open at once: more than the connections below, so that one that nobody uses can always make room
-LARGEST_BODY = 1_048_576  # bytes of a request: the longest task and a hundred names fit many times
-BODY_SECONDS = 30.0  # for a client to send the body of a request
-_CONNECTIONS = 200  # more are told to come back later
+SESSIONS = 256  # open at once: more than connections, so that an idle one can always be evicted
+LARGEST_BODY = 1_048_576  # bytes of a request: many times the longest task and a hundred names
+BODY_SECONDS = 30.0  # for a client to send the request body
+_CONNECTIONS = 200  # concurrent; further ones get a 503
 _LARGEST_HEAD = 65_536  # bytes
 _SESSION = b"mcp-session-id"
 
 
 def over_stdio(serving: Serving) -> None:
-    """Until the client closes our stdin."""
+    """Serve one client over stdin and stdout until it closes stdin."""
 
     async def run() -> None:
         async with stdio_server() as (reading, writing):
@@ -40,10 +40,10 @@ def over_stdio(serving: Serving) -> None:
 
 
 def over_http(serving: Serving, access: Access, listening: socket.socket) -> None:
-    """Until it is interrupted."""
+    """Serve over HTTP on a listening socket until interrupted."""
     app: Any = serving.server.streamable_http_app(
         streamable_http_path=PATH,
-        # its patterns take `localhost:1@evil.com` for `localhost:*`: the guard checks Host and Origin instead
+        # the SDK's patterns accept `localhost:1@evil.com` as `localhost:*`; Guard checks Host and Origin instead
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         max_sessions=SESSIONS,
         max_request_body_size=LARGEST_BODY,
@@ -66,7 +66,7 @@ def over_http(serving: Serving, access: Access, listening: socket.socket) -> Non
 
 
 class Guard:
-    """An ASGI application around another: lets through who may ask, when the whole request has come in time and is not too large."""
+    """ASGI middleware: checks Host, Origin and token, and limits body size and receive time."""
 
     def __init__(self, app: ASGIApp, access: Access, seconds: float = BODY_SECONDS) -> None:
         self._app, self._access, self._seconds = app, access, seconds
@@ -75,43 +75,43 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        refused = self._refusal(scope)
+        refusal = self._refusal(scope)
         body = b""
-        if refused is None:
+        if refusal is None:
             try:
                 async with asyncio.timeout(self._seconds):
-                    body = await _body(receive)
+                    body = await _read_body(receive)
             except TimeoutError:
-                refused = _said(408, f"the request was not complete within {self._seconds:g} seconds")
+                refusal = _error_response(408, f"the request was not complete within {self._seconds:g} seconds")
             except _TooLarge:
-                refused = _said(413, f"the body is larger than {LARGEST_BODY:,} bytes")
-        if refused is not None:
-            await refused(scope, receive, send)
+                refusal = _error_response(413, f"the body is larger than {LARGEST_BODY:,} bytes")
+        if refusal is not None:
+            await refusal(scope, receive, send)
             return
-        await self._app(scope, _replayed(body, receive), send)
+        await self._app(scope, _replay_body(body, receive), send)
 
     def _refusal(self, scope: Scope) -> Response | None:
-        """Return the answer to a request that is not to be heard; None for one that is."""
+        """Return the error response of a request that is refused, else None."""
         headers, access = Headers(scope=scope), self._access
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         if len(hosts) != 1 or not (access.is_addressed(hosts[0]) if access.token else access.answers_to(hosts[0])):
-            return _said(421, "this server does not answer to that Host")
+            return _error_response(421, "this server does not answer to that Host")
         if len(origins) > 1 or (origins and not access.allows_origin(origins[0], hosts[0], scope["scheme"])):
-            return _said(403, "requests from the pages of other sites are refused")
+            return _error_response(403, "requests from the pages of other sites are refused")
         if access.token and not access.has_bearer(headers):
             return PlainTextResponse(f"{UNAUTHORIZED}\n", 401, {"WWW-Authenticate": "Bearer"})
         return None
 
 
 class Rooms:
-    """An ASGI application around the SDK's: when all sessions are taken, the one unused for longest makes room for a new one.
+    """ASGI middleware that evicts the least recently used idle session when the SDK's session limit is reached.
 
-    Its client is answered 404 when it comes back, upon which clients begin a new session.
+    The evicted client gets a 404 on its next request, after which MCP clients start a new session.
     """
 
     def __init__(self, app: ASGIApp, most: int = SESSIONS) -> None:
-        self._app, self._most = app, most
-        self._busy: OrderedDict[bytes, int] = OrderedDict()  # requests under way by session, the longest unused first
+        self._app, self._limit = app, most
+        self._requests: OrderedDict[bytes, int] = OrderedDict()  # session → running requests, least recently used first
         self._opening = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -121,22 +121,22 @@ class Rooms:
         session = dict(scope["headers"]).get(_SESSION)
         if session is None:
             await self._open(scope, receive, send)
-        elif session in self._busy:
+        elif session in self._requests:
             await self._use(session, scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
     async def _open(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """A request without a session, which may begin one."""
+        """Forward a request without a session, which may start one."""
 
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] < 400:
-                begun = dict(message["headers"]).get(_SESSION)
-                if begun is not None:
-                    self._busy.setdefault(begun, 0)
+                new_session = dict(message["headers"]).get(_SESSION)
+                if new_session is not None:
+                    self._requests.setdefault(new_session, 0)
             await send(message)
 
-        while len(self._busy) + self._opening >= self._most and await self._make_room():
+        while len(self._requests) + self._opening >= self._limit and await self._evict_idle():
             pass
         self._opening += 1
         try:
@@ -153,36 +153,36 @@ class Rooms:
                 ended = message["status"] == 404 or (scope["method"] == "DELETE" and message["status"] < 300)
             await send(message)
 
-        self._busy[session] += 1
-        self._busy.move_to_end(session)
+        self._requests[session] += 1
+        self._requests.move_to_end(session)
         try:
             await self._app(scope, receive, sending)
         finally:
             if ended:
-                self._busy.pop(session, None)
-            elif session in self._busy:
-                self._busy[session] -= 1
+                self._requests.pop(session, None)
+            elif session in self._requests:
+                self._requests[session] -= 1
 
-    async def _make_room(self) -> bool:
-        """End the session that nobody has used for longest, as its client would; return whether there was one."""
-        session = next((session for session, requests in self._busy.items() if not requests), None)
+    async def _evict_idle(self) -> bool:
+        """Delete the least recently used idle session as its client would; return False if all are busy."""
+        session = next((session for session, requests in self._requests.items() if not requests), None)
         if session is None:
             return False
-        del self._busy[session]
+        del self._requests[session]
         headers = [(b"host", b"localhost"), (_SESSION, session)]
         scope = {
             "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "scheme": "http", "method": "DELETE",
             "path": PATH, "raw_path": PATH.encode(), "root_path": "", "query_string": b"", "headers": headers,
         }  # fmt: skip
-        await self._app(scope, _replayed(b"", _nothing), _unheard)
+        await self._app(scope, _replay_body(b"", _disconnect), _discard)
         return True
 
 
 class _TooLarge(Exception):
-    """A body larger than is read."""
+    """The request body exceeds LARGEST_BODY."""
 
 
-async def _body(receive: Receive) -> bytes:
+async def _read_body(receive: Receive) -> bytes:
     body = bytearray()
     while True:
         message = await receive()
@@ -193,8 +193,8 @@ async def _body(receive: Receive) -> bytes:
             return bytes(body)
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    """A body that has come already, and then whatever comes."""
+def _replay_body(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that replays a body already read, then forwards."""
     pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receiving() -> Message:
@@ -203,13 +203,13 @@ def _replayed(body: bytes, receive: Receive) -> Receive:
     return receiving
 
 
-async def _nothing() -> Message:
+async def _disconnect() -> Message:
     return {"type": "http.disconnect"}
 
 
-async def _unheard(_message: Message) -> None:
-    """Whoever ended the session for its client reads no answer."""
+async def _discard(_message: Message) -> None:
+    """Discard the response of an eviction."""
 
 
-def _said(status: int, line: str) -> Response:
+def _error_response(status: int, line: str) -> Response:
     return PlainTextResponse(f"{line}\n", status, {"connection": "close"})

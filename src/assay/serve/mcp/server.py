@@ -1,4 +1,4 @@
-"""The tools, resources and prompts behind the official SDK. Every call is answered in a thread: a long one holds up nobody."""
+"""MCP server on the official SDK: dispatches tools, resources and prompts to worker threads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from assay.serve.watch import Resident, Residents
 from assay.serve.watch.first_look import FirstLook
 from assay.text.terms import nearest
 
-_AT_ONCE = 8  # calls that are answered at the same time; more wait their turn
+_MAX_CONCURRENT = 8  # calls; further ones wait
 _SESSION = "mcp-session-id"
 _log = logging.getLogger(__name__)
 
@@ -35,12 +35,12 @@ T = TypeVar("T")
 
 
 class Serving:
-    """One repository, served to any number of connections."""
+    """MCP server of one resident repository, or several, for any number of connections."""
 
     def __init__(self, resident: Resident | Residents, first: FirstLook, notes: Notes) -> None:
         self._resident, self._first, self._notes = resident, first, notes
         self._conversations = Conversations()
-        self._turns = anyio.CapacityLimiter(_AT_ONCE)
+        self._limiter = anyio.CapacityLimiter(_MAX_CONCURRENT)
         self.server: Server[Any] = Server(
             "assay",
             version=__version__,
@@ -56,76 +56,76 @@ class Serving:
     # tools
 
     async def _list_tools(self, _ctx: Request, _params: Paged) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_tool(tool) for tool in TOOLS.values()])
+        return types.ListToolsResult(tools=[_describe_tool(tool) for tool in TOOLS.values()])
 
     async def _call_tool(self, ctx: Request, params: types.CallToolRequestParams) -> types.CallToolResult:
         try:
-            tool = _known("tool", params.name, TOOLS)
-            text = await self._answered(tool, params.arguments or {}, self._conversation(ctx))
+            tool = _lookup("tool", params.name, TOOLS)
+            text = await self._run_tool(tool, params.arguments or {}, self._conversation(ctx))
         except AssayError as error:
-            return _said(_line(error), error=True)
+            return _text_result(_one_line(error), error=True)
         except Exception as error:
             _log.exception("%s failed", one_line(params.name))
-            return _said(f"{params.name} failed: {type(error).__name__}: {_line(error)}", error=True)
-        return _said(text)
+            return _text_result(f"{params.name} failed: {type(error).__name__}: {_one_line(error)}", error=True)
+        return _text_result(text)
 
-    async def _answered(self, tool: Tool, given: dict[str, Any], conversation: Conversation) -> str:
+    async def _run_tool(self, tool: Tool, arguments: dict[str, Any], conversation: Conversation) -> str:
         call = Call(self._resident, self._first, conversation, self._notes, threading.Event())
         try:
-            return await self._in_thread(lambda: tool.call(call, given))
+            return await self._run_in_thread(lambda: tool.call(call, arguments))
         except anyio.get_cancelled_exc_class():
             call.stop.set()
             raise
 
-    async def _in_thread(self, work: Callable[[], T]) -> T:
-        return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._turns)
+    async def _run_in_thread(self, work: Callable[[], T]) -> T:
+        return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._limiter)
 
     def _conversation(self, ctx: Request) -> Conversation:
-        """That of the connection: the only one of stdio, that of its session over HTTP, a new one where a client has no sessions."""
+        """Return the conversation: one for stdio, one per HTTP session, a new one without a session."""
         return self._conversations.of("stdio" if ctx.request is None else ctx.request.headers.get(_SESSION))
 
     # resources and prompts
 
     async def _list_resources(self, _ctx: Request, _params: Paged) -> types.ListResourcesResult:
-        return types.ListResourcesResult(resources=[_resource(one) for one in RESOURCES.values()])
+        return types.ListResourcesResult(resources=[_describe_resource(resource) for resource in RESOURCES.values()])
 
     async def _read_resource(self, _ctx: Request, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         try:
-            resource = _known("resource", str(params.uri), RESOURCES)
-            value = await self._in_thread(lambda: resource.read(self._resident))
+            resource = _lookup("resource", str(params.uri), RESOURCES)
+            value = await self._run_in_thread(lambda: resource.read(self._resident))
         except AssayError as error:
-            raise MCPError(types.INVALID_PARAMS, _line(error)) from None
+            raise MCPError(types.INVALID_PARAMS, _one_line(error)) from None
         text = json.dumps(value, indent=1)
         return types.ReadResourceResult(
             contents=[types.TextResourceContents(uri=resource.uri, mime_type="application/json", text=text)]
         )
 
     async def _list_prompts(self, _ctx: Request, _params: Paged) -> types.ListPromptsResult:
-        return types.ListPromptsResult(prompts=[_prompt(one) for one in PROMPTS.values()])
+        return types.ListPromptsResult(prompts=[_describe_prompt(prompt) for prompt in PROMPTS.values()])
 
     async def _get_prompt(self, ctx: Request, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        given = params.arguments or {}
+        arguments = params.arguments or {}
         try:
-            prompt = _known("prompt", params.name, PROMPTS)
-            found = await self._answered(TOOLS["context"], prompt.arguments(given), self._conversation(ctx))
+            prompt = _lookup("prompt", params.name, PROMPTS)
+            answer = await self._run_tool(TOOLS["context"], prompt.arguments(arguments), self._conversation(ctx))
         except AssayError as error:
-            raise MCPError(types.INVALID_PARAMS, _line(error)) from None
-        said = types.TextContent(type="text", text=prompt.text.format_map({**given, "found": found}))
+            raise MCPError(types.INVALID_PARAMS, _one_line(error)) from None
+        content = types.TextContent(type="text", text=prompt.text.format_map({**arguments, "found": answer}))
         return types.GetPromptResult(
-            description=prompt.description, messages=[types.PromptMessage(role="user", content=said)]
+            description=prompt.description, messages=[types.PromptMessage(role="user", content=content)]
         )
 
 
-def _known(what: str, name: str, table: dict[str, T]) -> T:
-    """The row of a table; an unknown name is an error that offers the nearest."""
+def _lookup(kind: str, name: str, table: dict[str, T]) -> T:
+    """Return the entry of a table. Raises AssayError with the nearest name for an unknown one."""
     if name not in table:
         near = nearest(name, table, 1)
-        hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(table)}"
-        raise AssayError(f"no {what} called '{name}'. {hint}")
+        hint = f"Did you mean {near[0]}?" if near else f"Available: {', '.join(table)}"
+        raise AssayError(f"no {kind} called '{name}'. {hint}")
     return table[name]
 
 
-def _tool(tool: Tool) -> types.Tool:
+def _describe_tool(tool: Tool) -> types.Tool:
     hints = types.ToolAnnotations(read_only_hint=tool.reads, destructive_hint=False, open_world_hint=False)
     return types.Tool(
         name=tool.name,
@@ -136,18 +136,23 @@ def _tool(tool: Tool) -> types.Tool:
     )
 
 
-def _resource(one: Resource) -> types.Resource:
-    return types.Resource(uri=one.uri, name=one.name, description=one.description, mime_type="application/json")
+def _describe_resource(resource: Resource) -> types.Resource:
+    return types.Resource(
+        uri=resource.uri, name=resource.name, description=resource.description, mime_type="application/json"
+    )
 
 
-def _prompt(one: Prompt) -> types.Prompt:
-    takes = [types.PromptArgument(name=name, description=told, required=needed) for name, told, needed in one.takes]
-    return types.Prompt(name=one.name, title=one.title, description=one.description, arguments=takes)
+def _describe_prompt(prompt: Prompt) -> types.Prompt:
+    parameters = [
+        types.PromptArgument(name=name, description=description, required=required)
+        for name, description, required in prompt.takes
+    ]
+    return types.Prompt(name=prompt.name, title=prompt.title, description=prompt.description, arguments=parameters)
 
 
-def _line(error: Exception) -> str:
+def _one_line(error: Exception) -> str:
     return one_line(" ".join(str(error).split()))
 
 
-def _said(text: str, error: bool = False) -> types.CallToolResult:
+def _text_result(text: str, error: bool = False) -> types.CallToolResult:
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=error)

@@ -1,4 +1,4 @@
-"""What the tools do: arguments in, a text within its budget out. Errors are AssayErrors of one line."""
+"""MCP tools: parsed arguments in, text within the token budget out. Errors are one-line AssayErrors."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from assay.serve.watch.first_look import FirstLook, Match
 from assay.store.index import NoIndex, UnusableIndex
 from assay.text.display import counted
 
-_WAIT = 0.3  # seconds for an index that is nearly there
-_NAMED = 3  # files in a line about freshness
-_FEWEST, _TOKENS_PER_BODY = 5, 100  # short bodies: what remains is better spent on signatures than on nothing
-_GIVEN = 10  # of an answer that are taken for offered: that nobody asks for the fortieth name says nothing
-_PROFILES = {"know": None, "change": "change"}  # by the aim of a question; None: as assay.toml has it
-_OUTLINE = "outline; for bodies ask context with symbols=[names below], or with detail=full"
-_AGAIN = "repeat=true sends again what was sent before"
+_WAIT = 0.3  # seconds for an index that is nearly built
+_MAX_NAMED = 3  # files or symbols named in a summary line
+_MIN_ITEMS, _TOKENS_PER_BODY = 5, 100  # low estimate: leftover budget goes to signatures
+_MAX_RECORDED = 10  # items recorded as shown: not requesting the fortieth is no evidence against it
+_PROFILES = {"know": None, "change": "change"}  # aim → ranking profile; None: default of assay.toml
+_OUTLINE_HINT = "outline; for bodies ask context with symbols=[names below], or with detail=full"
+_REPEAT_HINT = "repeat=true sends again what was sent before"
 
 
 class Cancelled(AssayError):
-    """Nobody waits for the answer any more."""
+    """The client cancelled the request."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a tool, and all it may use."""
+    """A tool call and its dependencies."""
 
     resident: Resident | Residents
-    first: FirstLook  # what answers while there is no index
+    first: FirstLook  # index-free search, used until the index is built
     conversation: Conversation
     notes: Notes
     stop: threading.Event
@@ -54,7 +54,7 @@ class Call:
 
     @contextlib.contextmanager
     def repository(self) -> Iterator[Repository]:
-        """The repository; raises NoIndex when its index is not there soon."""
+        """Lease the repository. Raises NoIndex if its index is not built within a short wait."""
         for root in self.resident.roots:
             check_root(root)
         if not self.resident.wait(_WAIT):
@@ -63,7 +63,7 @@ class Call:
         with self.resident.using() as repo:
             try:
                 repo.index  # noqa: B018 (raises)
-            except UnusableIndex:  # damaged, or of another version: the keeper makes it anew
+            except UnusableIndex:  # damaged, or of another version: the keeper rebuilds it
                 raise self._no_index() from None
             yield repo
 
@@ -79,90 +79,88 @@ class Call:
 # context
 
 
-def context(call: Call, asked: arguments.Context) -> str:
-    _check_context(asked)
+def context(call: Call, args: arguments.Context) -> str:
+    _check_context(args)
     try:
         with call.repository() as repo:
-            return _context(call, repo, asked)
+            return _pack_context(call, repo, args)
     except NoIndex:
-        if not asked.task.strip():
+        if not args.task.strip():
             raise
-        return _first_look(call, asked.task, asked.budget)
+        return _search_without_index(call, args.task, args.budget)
 
 
-def _check_context(asked: arguments.Context) -> None:
-    about = {"symbols": asked.symbols, "files": asked.files, "pr": asked.pr is not None}
-    given = [name for name, value in about.items() if value]
-    if len(given) > 1 or (given and given != ["files"] and asked.task.strip()):
+def _check_context(args: arguments.Context) -> None:
+    options = {"symbols": args.symbols, "files": args.files, "pr": args.pr is not None}
+    subjects = [name for name, value in options.items() if value]
+    if len(subjects) > 1 or (subjects and subjects != ["files"] and args.task.strip()):
         raise AssayError("ask about one thing: a task, symbols, files (perhaps with a task), or pr")
-    if not given and not asked.task.strip():
+    if not subjects and not args.task.strip():
         raise AssayError(
             "what is the task? Say in words what you want to understand or change, or give symbols, files or pr"
         )
 
 
-def _context(call: Call, repo: Repository, asked: arguments.Context) -> str:
-    if asked.symbols:
-        return _bodies(call, repo, asked)
-    question = _question(call, repo, asked)
+def _pack_context(call: Call, repo: Repository, args: arguments.Context) -> str:
+    if args.symbols:
+        return _pack_symbols(call, repo, args)
+    question = _make_question(call, repo, args)
     ranked, heading = question.found()
     call.check()
     source = repo.source
-    full = asked.detail == "full"
-    shown = call.conversation.adapted(
-        ranked[: _bodies_in(asked.budget)] if full else ranked, source, full, asked.repeat
-    )
-    note = _OUTLINE if ranked and not full else ""
+    full = args.detail == "full"
+    shown = call.conversation.adapted(ranked[: _item_limit(args.budget)] if full else ranked, source, full, args.repeat)
+    note = _OUTLINE_HINT if ranked and not full else ""
     scope = "; ".join(filter(None, (heading.scope, note)))
     heading = replace(heading, task="", scope=scope, freshness=_freshness(call, question.stale))
-    packed = Context.of(shown, asked.budget, source, heading, "text")
+    packed = Context.of(shown, args.budget, source, heading, "text")
     call.conversation.remember(packed.items, source)
-    if asked.files:
-        call.notes.used(call.session, paths=asked.files)
-    elif asked.task:
-        told = [one.item for one in packed.items if one.rendering != NAME]
-        call.notes.given(call.session, told[:_GIVEN], asked.task)
+    if args.files:
+        call.notes.used(call.session, paths=args.files)
+    elif args.task:
+        recorded = [packed_item.item for packed_item in packed.items if packed_item.rendering != NAME]
+        call.notes.given(call.session, recorded[:_MAX_RECORDED], args.task)
     return packed.render()
 
 
-def _bodies_in(budget: int) -> int:
-    """How many items are worth naming where bodies are wanted: names of more would leave no room for them."""
-    return max(_FEWEST, budget // _TOKENS_PER_BODY)
+def _item_limit(budget: int) -> int:
+    """Return the number of items to pack with bodies: names of more would use up the budget."""
+    return max(_MIN_ITEMS, budget // _TOKENS_PER_BODY)
 
 
-def _question(call: Call, repo: Repository, asked: arguments.Context) -> Question:
-    if asked.pr is not None:
-        return Review(repo, budget=asked.budget, wanted=asked.pr)
-    if asked.files:
-        return Files(repo, budget=asked.budget, files=asked.files, task=asked.task)
-    return Task(repo, _PROFILES[asked.aim], budget=asked.budget, task=asked.task, session=call.session)
+def _make_question(call: Call, repo: Repository, args: arguments.Context) -> Question:
+    if args.pr is not None:
+        return Review(repo, budget=args.budget, wanted=args.pr)
+    if args.files:
+        return Files(repo, budget=args.budget, files=args.files, task=args.task)
+    return Task(repo, _PROFILES[args.aim], budget=args.budget, task=args.task, session=call.session)
 
 
-def _bodies(call: Call, repo: Repository, asked: arguments.Context) -> str:
-    """Symbols by name, in full as far as the budget goes."""
-    items = dict.fromkeys(item for name in asked.symbols for item in repo.symbol(name))
+def _pack_symbols(call: Call, repo: Repository, args: arguments.Context) -> str:
+    """Pack symbols by name, with bodies as far as the budget allows."""
+    items = dict.fromkeys(item for name in args.symbols for item in repo.symbol(name))
     source = repo.source
-    ranked = call.conversation.adapted([Ranked(item, 1.0) for item in items], source, bodies=True, repeat=asked.repeat)
-    note = _AGAIN if any(SENT in one.why for one in ranked) else ""
+    ranked = call.conversation.adapted([Ranked(item, 1.0) for item in items], source, bodies=True, repeat=args.repeat)
+    note = _REPEAT_HINT if any(SENT in candidate.why for candidate in ranked) else ""
     heading = Heading(freshness=_freshness(call, repo.freshness().stale), scope=note)
-    packed = Context.of(ranked, asked.budget, source, heading, "text")
+    packed = Context.of(ranked, args.budget, source, heading, "text")
     call.conversation.remember(packed.items, source)
-    call.notes.used(call.session, asked.symbols)
+    call.notes.used(call.session, args.symbols)
     return packed.render()
 
 
-def _warning(call: Call, repo: Repository) -> str:
-    """A line about what is not as it was indexed; none while the index is fresh."""
-    told = _freshness(call, repo.freshness().stale)
-    return f"index: {told}\n" if told else ""
+def _stale_warning(call: Call, repo: Repository) -> str:
+    """Return a staleness line, or an empty string while the index is fresh."""
+    freshness = _freshness(call, repo.freshness().stale)
+    return f"index: {freshness}\n" if freshness else ""
 
 
 def _freshness(call: Call, stale: Sequence[str]) -> str:
-    """Nothing while the index is fresh; else what is not as it was indexed, and that this is being seen to."""
+    """Describe stale files and the state of the refresh, which is requested; empty while the index is fresh."""
     if not stale:
         return ""
     call.resident.look()
-    names = ", ".join(stale[:_NAMED]) + (" …" if len(stale) > _NAMED else "")
+    names = ", ".join(stale[:_MAX_NAMED]) + (" …" if len(stale) > _MAX_NAMED else "")
     state = call.resident.state
     return f"{counted(len(stale), 'file')} changed since ({names}); " + (
         f"indexing failed: {state.why}" if state.why else "being indexed, ask again in a moment"
@@ -172,117 +170,119 @@ def _freshness(call: Call, stale: Sequence[str]) -> str:
 # the other tools
 
 
-def search(call: Call, asked: arguments.Search) -> str:
+def search(call: Call, args: arguments.Search) -> str:
     try:
         with call.repository() as repo:
-            return _searched(call, repo, asked)
+            return _search(call, repo, args)
     except NoIndex:
-        return _first_look(call, asked.query, asked.budget)
+        return _search_without_index(call, args.query, args.budget)
 
 
-def _searched(call: Call, repo: Repository, asked: arguments.Search) -> str:
+def _search(call: Call, repo: Repository, args: arguments.Search) -> str:
     _check_searchable(call, repo)
-    code, documents = asked.only != "documents", asked.only != "code"
-    found = repo.search(asked.query, asked.limit, paths=asked.paths, documents=documents, code=code)
-    if found:
-        return fitted(_warning(call, repo), [_passage(one) for one in found], asked.budget)
-    confined = asked.paths or asked.only != "all"
-    hint = "without paths and only" if confined else "with other words, or context with a task"
-    return fitted(f"nothing found among {repo.searched()}; try {hint}\n", [], asked.budget)
+    code, documents = args.only != "documents", args.only != "code"
+    results = repo.search(args.query, args.limit, paths=args.paths, documents=documents, code=code)
+    if results:
+        return fitted(_stale_warning(call, repo), [_format_passage(result) for result in results], args.budget)
+    filtered = args.paths or args.only != "all"
+    hint = "without paths and only" if filtered else "with other words, or context with a task"
+    return fitted(f"nothing found among {repo.searched()}; try {hint}\n", [], args.budget)
 
 
 def _check_searchable(call: Call, repo: Repository) -> None:
     resident = call.resident
     if not (resident.wait_to_search(0) or repo.is_searchable() or resident.wait_to_search(_WAIT)):
-        raise NoIndex("documents are still being divided")
+        raise NoIndex("passages are still being built")
 
 
-def _passage(one: Found) -> str:
-    lines = [f"{one.place}  {one.title}".rstrip(), *(f"    {line}" for line in one.snippet())]
+def _format_passage(result: Found) -> str:
+    lines = [f"{result.place}  {result.title}".rstrip(), *(f"    {line}" for line in result.snippet())]
     return "".join(f"{one_line(line)}\n" for line in lines)
 
 
-def ask(call: Call, asked: arguments.Ask) -> str:
+def ask(call: Call, args: arguments.Ask) -> str:
     from assay.answer.reply import rendered
 
     try:
         with call.repository() as repo:
             _check_searchable(call, repo)
-            # a model that writes is asked at every word whether anybody still waits
-            reply = repo.ask(asked.question, paths=asked.paths, show=lambda _text: call.check())
-            warning = _warning(call, repo)
+            # check for cancellation at every token a model streams
+            reply = repo.ask(args.question, paths=args.paths, show=lambda _text: call.check())
+            warning = _stale_warning(call, repo)
     except NoIndex:
-        return _first_look(call, asked.question, asked.budget)
-    return fitted(warning, [f"{line}\n" for line in rendered(reply, "text").split("\n")], asked.budget)
+        return _search_without_index(call, args.question, args.budget)
+    return fitted(warning, [f"{line}\n" for line in rendered(reply, "text").split("\n")], args.budget)
 
 
-def why(call: Call, asked: arguments.Why) -> str:
+def why(call: Call, args: arguments.Why) -> str:
     from assay.rank.explain import told
 
     with call.repository() as repo:
-        explained = repo.why(asked.task, asked.symbol, profile=_PROFILES[asked.aim], session=call.session)
-        warning = _warning(call, repo)
-    call.notes.used(call.session, [asked.symbol])
-    return fitted(warning, [f"{one_line(line)}\n" for one in explained for line in told(one)], asked.budget)
+        explained = repo.why(args.task, args.symbol, profile=_PROFILES[args.aim], session=call.session)
+        warning = _stale_warning(call, repo)
+    call.notes.used(call.session, [args.symbol])
+    return fitted(
+        warning, [f"{one_line(line)}\n" for explanation in explained for line in told(explanation)], args.budget
+    )
 
 
-def impact(call: Call, asked: arguments.Impact) -> str:
+def impact(call: Call, args: arguments.Impact) -> str:
     try:
         with call.repository() as repo:
-            changed = repo.symbol(asked.symbol)
-            found = repo.impact(asked.symbol, depth=asked.depth, everything=asked.tests)
-            warning = _warning(call, repo)
+            changed = repo.symbol(args.symbol)
+            dependents = repo.impact(args.symbol, depth=args.depth, everything=args.tests)
+            warning = _stale_warning(call, repo)
     except NoIndex:
-        return _first_look(call, asked.symbol.rpartition("::")[2], asked.budget)
-    call.notes.used(call.session, [asked.symbol])
-    wanted = [one for one in found if one.item.test] if asked.tests else found
-    names = ", ".join(f"{item.symbol} ({item.path}:{item.start})" for item in changed[:_NAMED])
-    names += f" and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
-    if not wanted:
-        said = f"nothing here reaches it: searched {asked.depth} steps of calls from {names}\n"
+        return _search_without_index(call, args.symbol.rpartition("::")[2], args.budget)
+    call.notes.used(call.session, [args.symbol])
+    shown = [dependent for dependent in dependents if dependent.item.test] if args.tests else dependents
+    names = ", ".join(f"{item.symbol} ({item.path}:{item.start})" for item in changed[:_MAX_NAMED])
+    names += f" and {len(changed) - _MAX_NAMED} more" if len(changed) > _MAX_NAMED else ""
+    if not shown:
+        summary = f"no {'tests reach' if args.tests else 'callers of'} {names} within {args.depth} steps\n"
     else:
-        said = f"{counted(len(wanted), 'test' if asked.tests else 'symbol')} would notice a change of {names}\n"
-    return fitted(warning + said, [_affected(one) for one in wanted], asked.budget)
+        summary = f"{counted(len(shown), 'test' if args.tests else 'symbol')} would notice a change of {names}\n"
+    return fitted(warning + summary, [_format_affected(dependent) for dependent in shown], args.budget)
 
 
-def _affected(one: Affected) -> str:
-    who = one.item.symbol or "(file)"
-    sure = "" if one.confidence == 1 else f", {one.confidence:.0%} sure"
-    text = f"{one.depth} {one.item.path}:{one.line} {who}: {one.edge} {one.through.rpartition('::')[2]}{sure}"
+def _format_affected(dependent: Affected) -> str:
+    name = dependent.item.symbol or "(file)"
+    confidence = "" if dependent.confidence == 1 else f", {dependent.confidence:.0%} sure"
+    text = f"{dependent.depth} {dependent.item.path}:{dependent.line} {name}: {dependent.edge} {dependent.through.rpartition('::')[2]}{confidence}"
     return f"{one_line(text)}\n"
 
 
-def feedback(call: Call, asked: arguments.Feedback) -> str:
-    if not asked.useful and not asked.not_useful:
+def feedback(call: Call, args: arguments.Feedback) -> str:
+    if not args.useful and not args.not_useful:
         raise AssayError("name symbols that were useful, or not_useful")
     if not call.notes.on:
         raise AssayError("this server was started with --no-learning: nothing is kept")
     with call.repository() as repo:
-        told = [([require_one(repo.index, name) for name in names], useful)
-                for names, useful in ((asked.useful, True), (asked.not_useful, False))]  # fmt: skip
-        for label, one in repo.members.items():
-            own = [(repo.own(items).get(label, []), useful) for items, useful in told]
-            if any(items for items, _ in own):
-                with learn.learning(one.index, one.home, one.source) as learning:
-                    for items, useful in own:
-                        learning.judge(items, useful, asked.task)
-    return f"noted: {len(told[0][0])} useful, {len(told[1][0])} not useful\n"
+        judged = [([require_one(repo.index, name) for name in names], useful)
+                for names, useful in ((args.useful, True), (args.not_useful, False))]  # fmt: skip
+        for label, member in repo.members.items():
+            member_judged = [(repo.own(items).get(label, []), useful) for items, useful in judged]
+            if any(items for items, _ in member_judged):
+                with learn.learning(member.index, member.home, member.source) as store:
+                    for items, useful in member_judged:
+                        store.judge(items, useful, args.task)
+    return f"noted: {len(judged[0][0])} useful, {len(judged[1][0])} not useful\n"
 
 
-# before there is an index
+# without an index
 
 
-def _first_look(call: Call, text: str, budget: int) -> str:
-    """What a look at the files gives, and when to ask again."""
+def _search_without_index(call: Call, text: str, budget: int) -> str:
+    """Answer by index-free search, with the progress of the index."""
     call.check()
-    found = call.first.look(text, call.stop)
+    look = call.first.look(text, call.stop)
     head = f"the index is {call.resident.state.building}.\n"
-    head += f"Until then, {found}"
-    if not found.matches:
+    head += f"Until then, {look}"
+    if not look.matches:
         return fitted(f"{head}: nothing found\n", [], budget)
-    return fitted(f"{head}:\n", [_match(one) for one in found.matches], budget)
+    return fitted(f"{head}:\n", [_format_match(match) for match in look.matches], budget)
 
 
-def _match(one: Match) -> str:
-    lines = [one.path, *(f"  {number}: {line}" for number, line in one.lines)]
+def _format_match(match: Match) -> str:
+    lines = [match.path, *(f"  {number}: {line}" for number, line in match.lines)]
     return "".join(f"{one_line(line)}\n" for line in lines)

@@ -1,4 +1,4 @@
-"""Indexes kept up to date beside a server."""
+"""Index maintenance for servers: watch files, refresh in a child process, lease open repositories to threads."""
 
 from __future__ import annotations
 

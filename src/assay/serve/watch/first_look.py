@@ -1,6 +1,7 @@
-"""An answer before there is an index: file names and lines that have the words of a task, found by reading what time allows. No parser.
+"""Index-free search within a time limit, used until the index is built; and the file watcher that schedules refreshes.
 
-A word that few files have counts more; one in a path counts three times. Files whose path has a word are read first.
+Search: list files → read those whose path matches first → score by inverse document frequency (a path match counts three times).
+Watcher: file system events, HEAD moves, requests and a periodic rescan → debounced `Hint`s.
 """
 
 from __future__ import annotations
@@ -32,25 +33,25 @@ from assay.text import terms as identifiers
 if TYPE_CHECKING:
     from watchfiles import Change
 
-_SECONDS = 0.6  # for a look: an answer takes less than a second
-_BELIEVED = 10.0  # seconds for which a list of files is used again
-_IN_PATH = 3.0  # what a word in the path counts, one in the text being 1
-_READ = 300_000  # bytes of a file: the rest of a longer one is seldom different
-_SHORTEST = 3  # letters of a word
-_WORDS = 12  # of a task: more do not fit into the time
-_LINES = 3  # shown of a file
-_WIDEST = 160  # characters of a line
-_DEFINES = re.compile(
+_SEARCH_SECONDS = 0.6  # keeps an answer below one second
+_LISTING_TTL = 10.0  # seconds a file listing is reused
+_PATH_WEIGHT = 3.0  # of a word in the path; a word in the text weighs 1
+_MAX_BYTES = 300_000  # read of a file: the tail of a longer one rarely adds new words
+_MIN_LETTERS = 3  # of a query word
+_MAX_WORDS = 12  # of a query: more do not fit into the time limit
+_MAX_LINES = 3  # shown of a file
+_MAX_COLUMNS = 160  # shown of a line
+_DEFINITION = re.compile(
     r"^\s*(?:export |public |private |static |async |pub )*(?:def|class|fn|func|function|struct|trait|enum|interface|type|module)\b"
 )
 
 
-Places = dict[str, tuple[Path, str]]  # by the path that is shown: its root, and the path there
+Places = dict[str, tuple[Path, str]]  # displayed path → (root, path below that root)
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A file, and its lines that say most: (number, text)."""
+    """A matching file and its best lines as (number, text)."""
 
     path: str
     score: float
@@ -59,7 +60,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a first look found, best first, in how many of how many files."""
+    """Matches, best first, with the number of files read and listed."""
 
     matches: list[Match]
     read: int
@@ -70,221 +71,226 @@ class Look:
 
 
 class FirstLook:
-    """A tree that is listed in a thread of its own, before anybody asks, and read when it is asked."""
+    """Index-free search: files are listed ahead of time in a background thread and read at query time."""
 
     def __init__(self, roots: Path | Mapping[str, Path]) -> None:
-        """A root, or several by label."""
+        """Take one root, or several by label."""
         self._roots = {"": roots} if isinstance(roots, Path) else roots
-        self._listed: Future[Places] | None = None
-        self._since = 0.0
-        self._guard = threading.Lock()
+        self._listing: Future[Places] | None = None
+        self._listed_at = 0.0
+        self._lock = threading.Lock()
 
     def begin(self) -> Future[Places]:
-        """Lists the files, unless that was done lately."""
-        with self._guard:
-            if self._listed is None or (self._listed.done() and time.monotonic() - self._since > _BELIEVED):
-                self._listed, self._since = Future(), time.monotonic()
-                threading.Thread(target=self._list, args=(self._listed,), name="assay listing", daemon=True).start()
-            return self._listed
+        """Start listing the files unless a recent listing exists; return its future."""
+        with self._lock:
+            if self._listing is None or (self._listing.done() and time.monotonic() - self._listed_at > _LISTING_TTL):
+                self._listing, self._listed_at = Future(), time.monotonic()
+                threading.Thread(target=self._list, args=(self._listing,), name="assay listing", daemon=True).start()
+            return self._listing
 
-    def _list(self, listed: Future[Places]) -> None:
-        """What can be listed; an error only where nothing can."""
-        found, problems = Places(), list[Exception]()
+    def _list(self, listing: Future[Places]) -> None:
+        """Resolve the future with the files of all readable roots; fail it only if no root can be listed."""
+        places, problems = Places(), list[Exception]()
         for label, root in self._roots.items():
             try:
-                one = scan(root)
-                found |= {f"{label}/{path}".lstrip("/"): (root, path) for path in (*one.files, *one.documents)}
+                scanned = scan(root)
+                places |= {f"{label}/{path}".lstrip("/"): (root, path) for path in (*scanned.files, *scanned.documents)}
             except (AssayError, OSError) as error:
                 problems.append(error)
         if len(problems) == len(self._roots):
-            listed.set_exception(problems[0])
+            listing.set_exception(problems[0])
         else:
-            listed.set_result(found)
+            listing.set_result(places)
 
-    def look(self, text: str, stop: threading.Event | None = None, most: int = 20, seconds: float = _SECONDS) -> Look:
-        """The files that have most of the words of a text, as far as the seconds reach."""
-        until = time.monotonic() + seconds
-        wanted = words(text)
+    def look(
+        self, text: str, stop: threading.Event | None = None, most: int = 20, seconds: float = _SEARCH_SECONDS
+    ) -> Look:
+        """Rank files by the query words they contain, reading as many as the time limit allows."""
+        deadline = time.monotonic() + seconds
+        query_words = words(text)
         try:
-            found = self.begin().result(seconds)
+            places = self.begin().result(seconds)
         except TimeoutError:
             return Look([], 0, 0)
-        paths = sorted(found, key=lambda path: (-len(_named(path, wanted)), path))
-        having: dict[str, set[str]] = {}
+        paths = sorted(places, key=lambda path: (-len(_words_in_path(path, query_words)), path))
+        words_by_path: dict[str, set[str]] = {}
         for path in paths:
-            if (stop and stop.is_set()) or time.monotonic() > until:
+            if (stop and stop.is_set()) or time.monotonic() > deadline:
                 break
-            having[path] = _having(*found[path], wanted)
-        rarity = _rarity(having, wanted)
+            words_by_path[path] = _words_in_file(*places[path], query_words)
+        idf = _idf(words_by_path, query_words)
         ranked = sorted(
-            ((_score(path, had, wanted, rarity), path) for path, had in having.items()),
+            ((_score(path, matched, query_words, idf), path) for path, matched in words_by_path.items()),
             key=lambda row: (-row[0], row[1]),
         )
         best = [(score, path) for score, path in ranked[:most] if score > 0]
-        matches = [Match(path, score, _lines(*found[path], wanted, rarity)) for score, path in best]
-        return Look(matches, len(having), len(paths))
+        matches = [Match(path, score, _best_lines(*places[path], query_words, idf)) for score, path in best]
+        return Look(matches, len(words_by_path), len(paths))
 
 
 def words(text: str) -> tuple[str, ...]:
-    """The words of a text that say something, in lower case, identifiers taken apart."""
-    found = [word for word in identifiers.words(text) if len(word) >= _SHORTEST]
-    return tuple(dict.fromkeys([word for word in found if word not in STOP_WORDS] or found))[:_WORDS]
+    """Split a text into lower-case words without stop words; identifiers are split into their parts."""
+    candidates = [word for word in identifiers.words(text) if len(word) >= _MIN_LETTERS]
+    return tuple(dict.fromkeys([word for word in candidates if word not in STOP_WORDS] or candidates))[:_MAX_WORDS]
 
 
-def _named(path: str, wanted: tuple[str, ...]) -> set[str]:
-    return {word for word in wanted if _pattern(word).search(path)}
+def _words_in_path(path: str, query_words: tuple[str, ...]) -> set[str]:
+    return {word for word in query_words if _pattern(word).search(path)}
 
 
-def _having(root: Path, path: str, wanted: tuple[str, ...]) -> set[str]:
-    """The words that stand in a file; none when it cannot be read."""
+def _words_in_file(root: Path, path: str, query_words: tuple[str, ...]) -> set[str]:
+    """Return the query words a file contains; none if it cannot be read."""
     data = _read(root, path)
-    lower = data.lower()  # looking for a part is fast; most files do not have it
+    lower = data.lower()  # the substring test is fast and rejects most files before the regex
     return {
         word
-        for word in wanted
+        for word in query_words
         if _stem(word).encode() in lower and _pattern(word).search(data.decode("utf-8", "replace"))
     }
 
 
 def _read(root: Path, path: str) -> bytes:
     try:
-        return read_bytes(root, path, _READ)
+        return read_bytes(root, path, _MAX_BYTES)
     except (OSError, ValueError):
         return b""
 
 
 def _stem(word: str) -> str:
-    """What a word has in common with its other forms: `signed` and `signing`, `sessions`."""
+    """Strip a common English suffix: `signed`, `signing` → `sign`, `sessions` → `session`."""
     for ending in ("ing", "ed", "es", "s"):
-        if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST:
+        if word.endswith(ending) and len(word) - len(ending) >= _MIN_LETTERS:
             return word[: -len(ending)]
     return word
 
 
 @lru_cache(maxsize=1_000)
 def _pattern(word: str) -> re.Pattern[str]:
-    """Where a word begins: `sign` in `sign_cookie`, `getSigner` and `SIGNED`, not in `design`."""
+    """Return a regex that matches a word at the start of an identifier part: `sign` in `getSigner`, not in `design`."""
     stem = re.escape(_stem(word))
     return re.compile(rf"(?<![^\W\d_]){stem}|{stem.capitalize()}|(?<![^\W\d_]){stem.upper()}")
 
 
-def _rarity(having: dict[str, set[str]], wanted: tuple[str, ...]) -> dict[str, float]:
-    counts = Counter(word for had in having.values() for word in had)
-    return {word: math.log(1 + len(having) / (counts[word] or 1)) for word in wanted}
+def _idf(words_by_path: dict[str, set[str]], query_words: tuple[str, ...]) -> dict[str, float]:
+    counts = Counter(word for matched in words_by_path.values() for word in matched)
+    return {word: math.log(1 + len(words_by_path) / (counts[word] or 1)) for word in query_words}
 
 
-def _score(path: str, had: set[str], wanted: tuple[str, ...], rarity: dict[str, float]) -> float:
-    return sum(rarity[word] for word in had) + _IN_PATH * sum(rarity[word] for word in _named(path, wanted))
+def _score(path: str, matched: set[str], query_words: tuple[str, ...], idf: dict[str, float]) -> float:
+    return sum(idf[word] for word in matched) + _PATH_WEIGHT * sum(
+        idf[word] for word in _words_in_path(path, query_words)
+    )
 
 
-def _lines(root: Path, path: str, wanted: tuple[str, ...], rarity: dict[str, float]) -> tuple[tuple[int, str], ...]:
-    """The lines with the rarest words, definitions before others, in their order."""
-    rows = sorted(_scored(_read(root, path).decode("utf-8", "replace"), wanted, rarity), reverse=True)[:_LINES]
+def _best_lines(
+    root: Path, path: str, query_words: tuple[str, ...], idf: dict[str, float]
+) -> tuple[tuple[int, str], ...]:
+    """Return the lines with the rarest words in file order; definitions are preferred."""
+    rows = sorted(_score_lines(_read(root, path).decode("utf-8", "replace"), query_words, idf), reverse=True)[
+        :_MAX_LINES
+    ]
     return tuple(sorted((-number, text) for _, number, text in rows))
 
 
-def _scored(text: str, wanted: tuple[str, ...], rarity: dict[str, float]) -> Iterator[tuple[float, int, str]]:
-    """(score, line number below zero, line) of each line that has a word: of equal ones, the first is the highest."""
-    patterns = {word: _pattern(word) for word in wanted}
+def _score_lines(text: str, query_words: tuple[str, ...], idf: dict[str, float]) -> Iterator[tuple[float, int, str]]:
+    """Yield (score, -line number, line) of matching lines; the negative number sorts earlier lines higher on ties."""
+    patterns = {word: _pattern(word) for word in query_words}
     for number, line in enumerate(text.splitlines(), 1):
-        score = sum(rarity[word] for word, pattern in patterns.items() if pattern.search(line))
+        score = sum(idf[word] for word, pattern in patterns.items() if pattern.search(line))
         if score:
-            yield score * (2 if _DEFINES.match(line) else 1), -number, line.strip()[:_WIDEST]
+            yield score * (2 if _DEFINITION.match(line) else 1), -number, line.strip()[:_MAX_COLUMNS]
 
 
-# When to look whether an index is still fresh: after a burst of changes, when HEAD moved, when somebody asks, and
-# once in a while.
+# File watcher
 
-QUIET = 0.3  # seconds without a change end a burst; an editor's save, and git between two files, take less
-_STEP, _AT_MOST = 50, 100  # milliseconds in which events are put together before we hear of them
-_LONGEST = 3.0  # seconds a burst may last: somebody may write a log without end
-_LOCKED = 10.0  # seconds git may hold its lock: one that crashed has left it behind
-_TICK = 1.0  # seconds between two looks at HEAD, and at whether somebody asked
-ANYWAY = 60.0  # seconds after which the tree is compared without a hint
-INSTEAD = 2.0  # seconds between two looks where the system tells of nothing
-_NAMED = frozenset({".gitignore", IGNORE_FILE, CONFIGURATION}) | CONFIG_NAMES
-# of vim, emacs, JetBrains, and whatever is renamed to its real name when it is complete
+QUIET = 0.3  # seconds without a change that end a burst; an editor's save and git's gap between files are shorter
+_STEP_MS, _DEBOUNCE_MS = 50, 100  # event batching of watchfiles
+_MAX_BURST = 3.0  # seconds: a log file may be written continuously
+_MAX_LOCK = 10.0  # seconds to wait for git's lock: a crashed git leaves it behind
+_TICK = 1.0  # seconds between checks of HEAD and of requests
+ANYWAY = 60.0  # seconds between rescans without any event
+INSTEAD = 2.0  # seconds between polls where events are unavailable
+_CONFIG_FILES = frozenset({".gitignore", IGNORE_FILE, CONFIGURATION}) | CONFIG_NAMES
+# temporary files of vim, emacs, JetBrains, and files renamed into place when complete
 _TEMPORARY = re.compile(r"~$|^\.#|^#.*#$|\.sw[a-z]$|___jb_\w+___$|\.tmp$|^4913$")
 
 
 class Hint(Enum):
-    """Why to look: something may have changed, or the commit that is checked out is another one."""
+    """Reason for a freshness check: files may have changed, or HEAD moved."""
 
     CHANGED = "changed"
     MOVED = "moved"
 
 
 def watcher() -> Callable[..., Iterator[set[tuple[Change, str]]]]:
-    """What tells of changes."""
+    """Return `watchfiles.watch`. Raises AssayError if watchfiles is not installed."""
     try:
         from watchfiles import watch
     except ImportError:
         raise AssayError(
-            f"watching needs the package watchfiles: {install('watch')}. Without it, --poll SECONDS looks at the files in intervals."
+            f"watching needs the package watchfiles: {install('watch')}. Without it, use --poll SECONDS."
         ) from None
     return watch
 
 
 @dataclass
 class Watching:
-    """How a tree is watched: by events of the file system, and by looking every `poll` seconds."""
+    """Watches a tree by file system events and a rescan every `poll` seconds."""
 
     root: Path
-    own: Path  # the folder of the index
+    own: Path  # index folder, whose changes are ignored
     events: bool = True
     poll: float = ANYWAY
     stop: threading.Event = field(default_factory=threading.Event)
-    asked: threading.Event = field(default_factory=threading.Event)  # somebody wants to know now
-    complain: Callable[[str], None] = lambda _text: None  # told when there are no events after all
-    following: bool = False  # whether nothing has changed since the last hint, as events tell
-    changes: int = 0  # that events told of, and times nobody was told; while it stays the same, nothing changed
+    asked: threading.Event = field(default_factory=threading.Event)  # set to request a check now
+    complain: Callable[[str], None] = lambda _text: None  # called when events turn out to be unavailable
+    following: bool = False  # events confirm that nothing changed since the last hint
+    changes: int = 0  # counter of event batches and watcher restarts; equal values mean no change
 
     def hints(self) -> Iterator[Hint]:
-        """The first at once: nobody knows yet. Ends when `stop` is set."""
-        head = self._head()
+        """Yield a hint whenever freshness should be checked, the first immediately. Ends when `stop` is set."""
+        head = self._head_stamp()
         yield Hint.MOVED
-        looked = time.monotonic()
+        last_check = time.monotonic()
         for changed in self._ticks():
             if changed:
-                self._settle()
-            before, head = head, self._head()
-            if head != before:
+                self._wait_for_git()
+            previous_head, head = head, self._head_stamp()
+            if head != previous_head:
                 yield Hint.MOVED
-            elif changed or self.asked.is_set() or time.monotonic() - looked >= self.poll:
+            elif changed or self.asked.is_set() or time.monotonic() - last_check >= self.poll:
                 self.asked.clear()
                 yield Hint.CHANGED
             else:
                 continue
-            looked = time.monotonic()
+            last_check = time.monotonic()
 
     def _ticks(self) -> Iterator[bool]:
-        """Whether something of the tree changed, at the end of each burst and every second."""
-        there = True
+        """Yield at the end of each burst and every second: True if relevant files changed."""
+        exists = True
         while not self.stop.is_set():
-            was, there = there, self.root.is_dir()
-            if self.events and there:
+            existed, exists = exists, self.root.is_dir()
+            if self.events and exists:
                 yield from self._events()
             elif not self.stop.wait(min(_TICK, self.poll)):
-                yield was != there
+                yield existed != exists
 
     def _events(self) -> Iterator[bool]:
-        """From the system; ends when the root is gone: there may be another one later, which has to be watched anew."""
+        """Yield ticks from file system events. Ends when the root disappears; a new root needs a new watch."""
         began = last = ticked = time.monotonic()
-        bursting = True  # what happened before the watch began shows in no event
+        bursting = True  # changes before the watch began produce no event
         self.changes += 1
         try:
             for changes in watcher()(
-                self.root, watch_filter=None, debounce=_AT_MOST, step=_STEP, stop_event=self.stop, rust_timeout=int(QUIET * 1000),
+                self.root, watch_filter=None, debounce=_DEBOUNCE_MS, step=_STEP_MS, stop_event=self.stop, rust_timeout=int(QUIET * 1000),
                 yield_on_timeout=True, ignore_permission_denied=True,
             ):  # fmt: skip
                 now = time.monotonic()
-                if any(self._matters(path) for _, path in changes):
+                if any(self._is_relevant(path) for _, path in changes):
                     began, last, bursting = began if bursting else now, now, True
                     self.changes += 1
-                self.following = (
-                    not bursting
-                )  # not before the first moment without a change after the last hint was taken
-                if bursting and (now - last >= QUIET or now - began >= _LONGEST):
+                self.following = not bursting  # only once quiet after the last hint was consumed
+                if bursting and (now - last >= QUIET or now - began >= _MAX_BURST):
                     bursting, ticked = False, now
                     yield True
                 elif now - ticked >= _TICK:
@@ -292,38 +298,38 @@ class Watching:
                     yield False
                 if not self.root.is_dir():
                     return
-        except (OSError, RuntimeError, AssayError) as error:  # as a rule, too few watches for so many folders
+        except (OSError, RuntimeError, AssayError) as error:  # usually: inotify watch limit exceeded
             self.events, self.poll = False, min(self.poll, INSTEAD)
-            self.complain(f"{error}; looking every {self.poll:g} s instead")
+            self.complain(f"{error}; polling every {self.poll:g} s instead")
         finally:
             self.following = False
 
-    def _matters(self, path: str) -> bool:
-        """Whether a change could be one of the index. What is gone may have been a folder."""
-        inside = Path(os.path.relpath(path, self.root)).as_posix()
-        name = os.path.basename(inside)
-        if is_vendored(inside) or _TEMPORARY.search(name) or Path(path).is_relative_to(self.own):
+    def _is_relevant(self, path: str) -> bool:
+        """Return True if a change can affect the index. A deleted path may have been a folder, so it counts."""
+        relative = Path(os.path.relpath(path, self.root)).as_posix()
+        name = os.path.basename(relative)
+        if is_vendored(relative) or _TEMPORARY.search(name) or Path(path).is_relative_to(self.own):
             return False
-        known = name in _NAMED or language_of(inside) is not None or format_of(inside) is not None
-        return known or os.path.isdir(path) or not os.path.lexists(path)
+        indexable = name in _CONFIG_FILES or language_of(relative) is not None or format_of(relative) is not None
+        return indexable or os.path.isdir(path) or not os.path.lexists(path)
 
-    def _settle(self) -> None:
-        """Waits until git is done: it holds a lock while it switches branches."""
-        until = time.monotonic() + _LOCKED
-        while self._git and (self._git / "index.lock").exists() and time.monotonic() < until:
+    def _wait_for_git(self) -> None:
+        """Wait until git releases its lock, which it holds while switching branches."""
+        deadline = time.monotonic() + _MAX_LOCK
+        while self._git_dir and (self._git_dir / "index.lock").exists() and time.monotonic() < deadline:
             if self.stop.wait(QUIET):
                 return
 
     @cached_property
-    def _git(self) -> Path | None:
-        """Git's own folder, elsewhere for a worktree."""
+    def _git_dir(self) -> Path | None:
+        """Git directory, which for a worktree lies elsewhere."""
         place = find_place(self.root)
         return place.git_dir if place else None
 
-    def _head(self) -> tuple[int, int] | None:
-        """Size and time of git's log of where HEAD was; None without one."""
+    def _head_stamp(self) -> tuple[int, int] | None:
+        """Return size and mtime of the HEAD reflog, or None without one."""
         try:
-            found = os.stat(self._git / "logs" / "HEAD") if self._git else None
+            stat = os.stat(self._git_dir / "logs" / "HEAD") if self._git_dir else None
         except OSError:
             return None
-        return (found.st_size, found.st_mtime_ns) if found else None
+        return (stat.st_size, stat.st_mtime_ns) if stat else None

@@ -1,4 +1,7 @@
-"""The process that brings an index up to date beside a server."""
+"""Index refreshes for servers: index state, the refreshing child process, and the loop that schedules it.
+
+hints (file watcher) ──▶ Keeper ──▶ child process (`index`, then `prepare`) ──▶ events ──▶ Resident
+"""
 
 from __future__ import annotations
 
@@ -29,140 +32,139 @@ from assay.serve.watch.first_look import Hint, Watching
 
 MISSING, BUILDING, FRESH, STALE, FAILED = NAMES = ("missing", "building", "fresh", "stale", "failed")
 
-_SOON = 5  # seconds after which to ask again, when nothing better is known
-_TOLD_FROM = 0.05  # share done before the time that is left is guessed
+_DEFAULT_RETRY = 5  # seconds to wait when no estimate exists
+_MIN_SHARE = 0.05  # done before the remaining time is extrapolated
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """One of NAMES. `share` (0 to 1) is how much of the work under way is done, `seconds` how long it has taken so far."""
+    """State of an index: one of NAMES, with the share (0 to 1) and elapsed seconds of the refresh in progress."""
 
     name: str
     share: float = 0.0
     seconds: float = 0.0
-    why: str = ""  # it failed, or what it waits for
-    again: bool = False  # there was an index before
+    why: str = ""  # reason of a failure or of waiting
+    again: bool = False  # an index existed before
 
     @property
     def left(self) -> float | None:
-        """The seconds that the work under way still takes, if it goes on as it went; None when that cannot be guessed."""
-        if self.share < _TOLD_FROM:
+        """Estimated remaining seconds of the refresh, extrapolated linearly; None if too little is done."""
+        if self.share < _MIN_SHARE:
             return None
         return self.seconds * (1 - self.share) / self.share
 
     @property
     def building(self) -> str:
-        """How far an index is that is not there yet, and when to ask again."""
+        """Progress of a missing index and when to retry, as a sentence fragment after "the index is"."""
         if self.why:
             return f"not there: {self.why}"
         left = self.left
-        later = _SOON if left is None else max(1, round(left) + 1)
+        retry_after = _DEFAULT_RETRY if left is None else max(1, round(left) + 1)
         again = " again" if self.again else ""
-        return f"being built{again} ({self.share:.0%}); ask again in {later} s"
+        return f"being built{again} ({self.share:.0%}); ask again in {retry_after} s"
 
     def __str__(self) -> str:
         done = f" ({self.share:.0%})" if self.share else ""
         return f"{self.name}{done}" + (f": {self.why}" if self.why else "")
 
 
-# The HTTP protocol of both servers: polite to those for whom there is no room, and patient only so long.
+# HTTP protocol of both servers: connection limit and header timeout
 
-CONNECTIONS = 512  # open at once; the next is told so and closed
-HEADER_SECONDS = 10.0  # for a connection to send the head of a request
-_BODY = b'{"error":"too many connections; try again in a moment"}'
-_FULL = (
+CONNECTIONS = 512  # open at once; further ones get a 503 and are closed
+HEADER_SECONDS = 10.0  # for a client to send the request head
+_FULL_BODY = b'{"error":"too many connections; try again in a moment"}'
+_FULL_RESPONSE = (
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\nconnection: close\r\n"
-    b"content-length: %d\r\n\r\n%b" % (len(_BODY), _BODY)
+    b"content-length: %d\r\n\r\n%b" % (len(_FULL_BODY), _FULL_BODY)
 )
 
 
 class Polite(H11Protocol):
-    """Refuses connections beyond the limit with an answer, and closes those that do not say what they want."""
+    """HTTP/1.1 protocol that answers 503 beyond CONNECTIONS and closes connections without a request head in time."""
 
-    _patience: asyncio.TimerHandle | None = None
+    _header_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         if len(self.connections) > CONNECTIONS:
-            transport.write(_FULL)
+            transport.write(_FULL_RESPONSE)
             transport.close()
             return
-        self._be_patient()
+        self._start_header_timer()
 
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():
             return
         cycle = self.cycle
         super().data_received(data)
-        if self.cycle is not cycle:  # a head has come; how long the rest may take is the guard's business
-            self._stop_waiting()
-        elif self.conn.their_state is h11.IDLE:  # the beginning of one
-            self._be_patient()
+        if self.cycle is not cycle:  # the head is complete; the guard limits the time of the rest
+            self._stop_header_timer()
+        elif self.conn.their_state is h11.IDLE:  # the first bytes of a head
+            self._start_header_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_waiting()
+        self._stop_header_timer()
         super().connection_lost(exc)
 
-    def _be_patient(self) -> None:
-        if self._patience is None:
-            self._patience = self.loop.call_later(HEADER_SECONDS, self.transport.close)
+    def _start_header_timer(self) -> None:
+        if self._header_timer is None:
+            self._header_timer = self.loop.call_later(HEADER_SECONDS, self.transport.close)
 
-    def _stop_waiting(self) -> None:
-        if self._patience is not None:
-            self._patience.cancel()
-            self._patience = None
-
-
-# A process that works for a server: `python -m assay.serve.watch.keeper index|prepare ROOT INDEX_DIR`. How far it is, it
-# says in lines of JSON.
-
-_EVERY = 0.1  # seconds between two lines
-_NICENESS = 5  # who answers goes first
+    def _stop_header_timer(self) -> None:
+        if self._header_timer is not None:
+            self._header_timer.cancel()
+            self._header_timer = None
 
 
-class _Told(Progress):
-    """Progress as lines."""
+# Child process: `python -m assay.serve.watch.keeper index|prepare ROOT INDEX_DIR`; prints its progress as JSON lines
+
+_PROGRESS_INTERVAL = 0.1  # seconds between two lines
+_NICENESS = 5  # request threads have priority
+
+
+class _JsonProgress(Progress):
+    """Prints progress as JSON lines."""
 
     def __init__(self) -> None:
-        self._stage, self._total, self._done, self._told = "", 0, 0, 0.0
+        self._stage, self._total, self._done, self._printed_at = "", 0, 0, 0.0
 
     def start(self, stage: str, total: int) -> None:
         self._stage, self._total, self._done = stage, total, 0
-        self._tell()
+        self._emit()
 
     def advance(self, count: int = 1) -> None:
         self._done += count
-        if time.monotonic() - self._told > _EVERY:
-            self._tell()
+        if time.monotonic() - self._printed_at > _PROGRESS_INTERVAL:
+            self._emit()
 
     def waiting(self) -> None:
-        _say(waiting=True)
+        _print_message(waiting=True)
 
-    def _tell(self) -> None:
-        self._told = time.monotonic()
-        _say(stage=self._stage, share=min(1.0, self._done / self._total) if self._total else 1.0)
+    def _emit(self) -> None:
+        self._printed_at = time.monotonic()
+        _print_message(stage=self._stage, share=min(1.0, self._done / self._total) if self._total else 1.0)
 
 
-def _say(**told: Any) -> None:
-    print(json.dumps(told), flush=True)
+def _print_message(**message: Any) -> None:
+    print(json.dumps(message), flush=True)
 
 
 def _index(repo: Repository) -> None:
-    _say(report=dataclasses.asdict(repo.refresh(progress=_Told())))
+    _print_message(report=dataclasses.asdict(repo.refresh(progress=_JsonProgress())))
 
 
 def _prepare(repo: Repository) -> None:
-    """Makes passages and their meaning, so that no search has to wait for them."""
+    """Build passages and their embeddings ahead of the first search."""
     repo.searcher()
-    _say(report={"mode": "prepared"})
+    _print_message(report={"mode": "prepared"})
 
 
-def _end_with_parent() -> None:
-    """Ends this process and its workers when whoever began it has ended, even if that was killed: our stdin is closed then."""
-    threading.Thread(target=_wait_for_the_end, daemon=True).start()  # holds no lock, so workers may be forked
+def _exit_with_parent() -> None:
+    """Exit with all workers when the parent has exited, even if it was killed: stdin closes then."""
+    threading.Thread(target=_exit_on_eof, daemon=True).start()  # holds no lock, so workers may be forked
 
 
-def _wait_for_the_end() -> None:
+def _exit_on_eof() -> None:
     with contextlib.suppress(OSError):
         while os.read(0, 1):
             pass
@@ -171,39 +173,39 @@ def _wait_for_the_end() -> None:
     os._exit(1)
 
 
-_WORK = {"index": _index, "prepare": _prepare}
+_TASKS = {"index": _index, "prepare": _prepare}
 
 
 def main() -> None:
-    work, root, index_dir = sys.argv[1:]
-    _end_with_parent()
-    warnings.simplefilter("ignore", UntrustedSettings)  # the server has said so
+    task, root, index_dir = sys.argv[1:]
+    _exit_with_parent()
+    warnings.simplefilter("ignore", UntrustedSettings)  # the server has already warned
     if hasattr(os, "nice"):
         os.nice(_NICENESS)
     try:
         with Repository(Path(root), index_dir) as repo:
-            _WORK[work](repo)
+            _TASKS[task](repo)
     except (AssayError, OSError) as error:
-        _say(error=str(error))
+        _print_message(error=str(error))
 
 
 if __name__ == "__main__":
     main()
 
 
-# Keeping an index up to date: one refresh for a burst of changes, and none for changes that are not of the index.
+# Refresh loop: one refresh per burst of changes, none for irrelevant changes
 
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """A refresh began, of an index that is there or of none."""
+    """A refresh started; `first` if there is no index yet."""
 
     first: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Went:
-    """A refresh went on for so many seconds."""
+    """A refresh made progress; `seconds` have elapsed since it started."""
 
     step: Step
     seconds: float
@@ -211,7 +213,7 @@ class Went:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A refresh ended, or nothing was to be done (no report); `why` it failed."""
+    """A refresh finished (`report`), was not needed (neither), or failed (`why`)."""
 
     report: Report | None = None
     why: str = ""
@@ -219,74 +221,74 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Rested:
-    """Everything is done that can be done before anybody asks."""
+    """All preparation is done: index and passages are ready."""
 
 
 Event = Began | Went | Ended | Rested
 
 
 class Keeper:
-    """Keeps the index of one repository up to date, and tells what it does. `run` is the whole story."""
+    """Keeps the index of one repository up to date and reports events to a callback."""
 
     def __init__(self, root: Path, index_dir: Path | None, watching: Watching, tell: Callable[[Event], None]) -> None:
-        self._repo = Repository(root, index_dir)  # of this thread, to compare with
-        self._watching, self._tell = watching, tell
+        self._repo = Repository(root, index_dir)  # used by this thread only, for freshness checks
+        self._watching, self._emit = watching, tell
         self._indexing, self._preparing = (Work(name, root, self._repo.home) for name in ("index", "prepare"))
-        self._behind: threading.Thread | None = None
+        self._preparing_thread: threading.Thread | None = None
         self._failed = False
-        self._compared: Path | None = None  # the generation that was compared last
+        self._checked_generation: Path | None = None  # index generation of the last freshness check
 
     def run(self) -> None:
-        """Until it is stopped."""
+        """Refresh on every hint that finds the index stale, until stopped."""
         try:
             for hint in self._watching.hints():
                 if hint is Hint.MOVED or self._failed or self._is_stale():
                     self._refresh()
                 else:
-                    self._tell(Ended())
+                    self._emit(Ended())
         finally:
             self._repo.close()
 
     def stop(self) -> None:
-        """From any thread; what is under way ends, and the index stays as it was."""
+        """Stop the loop and terminate running children (thread-safe). The index is left unchanged."""
         self._watching.stop.set()
         self._indexing.stop()
         self._preparing.stop()
 
     def _is_stale(self) -> bool:
         current = self._repo.home.current()
-        if current != self._compared:  # somebody else indexed, or deleted the index
+        if current != self._checked_generation:  # another process indexed, or deleted the index
             self._repo.close()
-            self._compared = current
+            self._checked_generation = current
         try:
             return not self._repo.freshness().fresh
         except (AssayError, OSError):
-            return True  # there is none that could be compared
+            return True  # no usable index
 
     def _refresh(self) -> None:
         began = time.monotonic()
-        self._tell(Began(first=self._repo.home.current() is None))
+        self._emit(Began(first=self._repo.home.current() is None))
         try:
             for news in self._indexing.run():
                 if isinstance(news, Report):
-                    self._repo.close()  # it is of the generation before
-                    self._tell(Ended(news))
+                    self._repo.close()  # it has the previous generation open
+                    self._emit(Ended(news))
                 else:
-                    self._tell(Went(news, time.monotonic() - began))
+                    self._emit(Went(news, time.monotonic() - began))
             self._failed = False
             self._prepare()
         except AssayError as error:
             self._failed = True
             if not self._watching.stop.is_set():
-                self._tell(Ended(why=str(error)))
+                self._emit(Ended(why=str(error)))
 
     def _prepare(self) -> None:
-        """Makes what searches, behind what indexes: it may take longer than the time between two saves."""
-        if self._behind is None or not self._behind.is_alive():
-            self._behind = threading.Thread(target=self._prepared, name="assay preparing", daemon=True)
-            self._behind.start()
+        """Build search data in a background thread: it may take longer than the time between two saves."""
+        if self._preparing_thread is None or not self._preparing_thread.is_alive():
+            self._preparing_thread = threading.Thread(target=self._run_prepare, name="assay preparing", daemon=True)
+            self._preparing_thread.start()
 
-    def _prepared(self) -> None:
-        with contextlib.suppress(AssayError):  # whoever searches is told
+    def _run_prepare(self) -> None:
+        with contextlib.suppress(AssayError):  # a search reports the same error
             list(self._preparing.run())
-        self._tell(Rested())
+        self._emit(Rested())

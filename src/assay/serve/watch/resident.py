@@ -1,4 +1,4 @@
-"""A repository kept open by a server: many threads ask, the index follows the files, and a new generation is picked up by itself."""
+"""Open repositories of a server: pools shared by threads, with indexes refreshed in the background."""
 
 from __future__ import annotations
 
@@ -39,27 +39,27 @@ from assay.store import history, sections
 from assay.store.index import Index, NoIndex, UnusableIndex
 from assay.store.layout import Home
 
-_MOST = 3  # repositories open at once: each has caches of its own, 130 MB for one of 40,000 symbols
-_PATIENCE = 5.0  # seconds for the keeper to end
-_RETRY = 5.0  # seconds: each try is a process, and others may be asked meanwhile
+_POOL_SIZE = 3  # open repositories: each has its own caches, 130 MB for 40,000 symbols
+_STOP_SECONDS = 5.0  # for the keeper thread to end
+_RETRY_SECONDS = 5.0  # after a failure: each try starts a process
 
 Stamp = tuple[object, ...]
 
 
-class _Followed(Repository):
-    """A repository that need not look whether it is fresh while whoever watches its files says so."""
+class _WatchedRepository(Repository):
+    """A repository that skips its freshness check while the file watcher reports no change."""
 
-    def __init__(self, root: Path, index_dir: Path | None, followed: Callable[[], str]) -> None:
+    def __init__(self, root: Path, index_dir: Path | None, watched_state: Callable[[], str]) -> None:
         super().__init__(root, index_dir)
-        self._followed = followed
+        self._watched_state = watched_state
 
     def look(self) -> Look:
-        state = self._followed()
-        return _Unchanged(self.root, self.index, state) if state else super().look()
+        state = self._watched_state()
+        return _UnchangedLook(self.root, self.index, state) if state else super().look()
 
 
-class _Unchanged(Look):
-    """A look that need not look for what changed: nothing did."""
+class _UnchangedLook(Look):
+    """A freshness check with the known result that nothing changed."""
 
     def __init__(self, root: Path, index: Index, state: str) -> None:
         self._root, self._index, self.at = root, index, time.time_ns()
@@ -75,21 +75,21 @@ class _Unchanged(Look):
 
 
 class Resident:
-    """One repository for as long as a server runs. Its index is built, or brought up to date, as soon as it is made."""
+    """A pool of one repository's open instances. Creating it starts building or refreshing the index."""
 
     def __init__(self, root: Path, index_dir: str | Path | None = None, watch: bool = True) -> None:
         self.root = root
         self.home = Home.of(root, index_dir or None)
-        self._changed = threading.Condition()  # guards what follows, and is notified when any of it changes
+        self._changed = threading.Condition()  # guards the fields below; notified on every change
         self._state = State(MISSING if self.home.current() is None else STALE)
-        self._free: list[tuple[Stamp, Repository]] = []
-        self._open = 0
-        self._closed = self._rested = False
-        self._tried = 0.0  # when it was tried last to bring the index up to date, where that failed
-        self._had = self.home.current() is not None  # an index, at any time
+        self._idle: list[tuple[Stamp, Repository]] = []
+        self._open_count = 0
+        self._closed = self._searchable = False
+        self._attempted_at = 0.0  # monotonic time of the last refresh attempt
+        self._had_index = self.home.current() is not None  # an index existed at some time
         self._watching = Watching(root, self.home.folder, events=watch, poll=ANYWAY if watch else float("inf"))
-        self._keeper = Keeper(root, self.home.folder, self._watching, self._told)
-        self._thread = threading.Thread(target=self._keep, name="assay keeper", daemon=True)
+        self._keeper = Keeper(root, self.home.folder, self._watching, self._on_event)
+        self._thread = threading.Thread(target=self._run_keeper, name="assay keeper", daemon=True)
         self._thread.start()
 
     def __enter__(self) -> Self:
@@ -106,162 +106,161 @@ class Resident:
 
     @property
     def members(self) -> Mapping[str, Resident]:
-        """Those it is made of, by label: itself, without one."""
+        """Members by label: itself, under the empty label."""
         return {"": self}
 
     def own(self) -> Repository:
-        """A repository of the caller's own."""
+        """Return a new repository that the caller owns."""
         return Repository(self.root, self.home.folder)
 
     @property
     def state(self) -> State:
-        """What the index is now."""
+        """Current state of the index."""
         return self._state
 
     @contextlib.contextmanager
     def using(self) -> Iterator[Repository]:
-        """A repository of the newest generation that this thread alone uses. Raises NoIndex while there is none."""
-        stamp, repo = self._take()
+        """Lease a repository of the newest generation to this thread. Raises NoIndex while there is none."""
+        stamp, repo = self._acquire()
         try:
             yield repo
         except AssayError:
-            raise  # an answer like any other
+            raise  # an ordinary error: the repository stays usable
         except BaseException:
-            repo.close()  # whatever broke, the next one starts afresh
+            repo.close()  # its state is unknown after an unexpected error
             raise
         finally:
-            self._give_back(stamp, repo)
+            self._release(stamp, repo)
 
     def look(self) -> None:
-        """Somebody noticed a change: compare now rather than later. What failed a moment ago is not tried again for each who asks."""
-        if self._state.name != FAILED or time.monotonic() - self._tried >= _RETRY:
+        """Request a freshness check now; ignored shortly after a failed refresh."""
+        if self._state.name != FAILED or time.monotonic() - self._attempted_at >= _RETRY_SECONDS:
             self._watching.asked.set()
 
     def wait(self, seconds: float) -> bool:
-        """Waits until there is an index to ask, at most so long; says whether there is one."""
+        """Wait until there is an index, at most `seconds`; return True if there is one."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed or self.home.current() is not None, seconds)
         return self.home.current() is not None
 
     def wait_to_search(self, seconds: float) -> bool:
-        """Waits until passages were made, which takes other processes that only the keeper may start; says whether they are."""
+        """Wait until the keeper has built the passages, at most `seconds`; return True if they are ready."""
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or self._rested, seconds)
-            return self._rested
+            self._changed.wait_for(lambda: self._closed or self._searchable, seconds)
+            return self._searchable
 
     def close(self) -> None:
-        """Ends what is under way and lets go of everything."""
+        """Stop the keeper and close all pooled repositories."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
         self._keeper.stop()
-        self._thread.join(_PATIENCE)
+        self._thread.join(_STOP_SECONDS)
         with self._changed:
-            for _, repo in self._free:
+            for _, repo in self._idle:
                 repo.close()
-            self._free.clear()
+            self._idle.clear()
 
     # the pool
 
-    def _take(self) -> tuple[Stamp, Repository]:
+    def _acquire(self) -> tuple[Stamp, Repository]:
         if self.home.current() is None:
             self.look()
             raise NoIndex(f"{self.root}: no index yet; it is being built")
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or self._free or self._open < _MOST)
+            self._changed.wait_for(lambda: self._closed or self._idle or self._open_count < _POOL_SIZE)
             if self._closed:
                 raise AssayError(f"{self.root}: closed")
             stamp = self._stamp()
-            while self._free:
-                known, repo = self._free.pop()  # the one used last has most in its caches
-                if known == stamp:
+            while self._idle:
+                opened_stamp, repo = self._idle.pop()  # last used first: its caches are warmest
+                if opened_stamp == stamp:
                     return stamp, repo
                 repo.close()
-                self._open -= 1
-            self._open += 1
-        return stamp, _Followed(self.root, self.home.folder, self._followed)
+                self._open_count -= 1
+            self._open_count += 1
+        return stamp, _WatchedRepository(self.root, self.home.folder, self._watched_state)
 
-    def _followed(self) -> str:
-        """Names the state of the files while they are watched and are as they were indexed; empty while nobody knows."""
+    def _watched_state(self) -> str:
+        """Return a key of the watched file state while the index is known to be fresh, else an empty string."""
         fresh = self._watching.following and self._state.name == FRESH
         return f"followed, {self._watching.changes} changes" if fresh else ""
 
-    def _give_back(self, stamp: Stamp, repo: Repository) -> None:
+    def _release(self, stamp: Stamp, repo: Repository) -> None:
         with self._changed:
             if self._closed:
                 repo.close()
             else:
-                self._free.append((stamp, repo))
+                self._idle.append((stamp, repo))
             self._changed.notify()
 
     def _stamp(self) -> Stamp:
-        """Changes with everything that a repository reads once and keeps."""
+        """Return a value that changes with everything a repository reads once and caches."""
         settings = self.root / CONFIGURATION
-        beside = (self.home.folder / sections.NAME, self.home.folder / history.NAME, settings)
-        return (self.home.current(), *map(_stat, beside), user.stamp(settings))
+        sidecars = (self.home.folder / sections.NAME, self.home.folder / history.NAME, settings)
+        return (self.home.current(), *map(_size_and_mtime, sidecars), user.stamp(settings))
 
-    # the keeper's news
+    # keeper events
 
-    def _keep(self) -> None:
+    def _run_keeper(self) -> None:
         try:
             self._keeper.run()
         except Exception as error:
-            self._told(Ended(why=f"{type(error).__name__}: {error}"))
+            self._on_event(Ended(why=f"{type(error).__name__}: {error}"))
             raise
 
-    def _told(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         with self._changed:
             if isinstance(event, Rested):
-                self._rested = True
+                self._searchable = True
             else:
-                self._state = self._after(event)
+                self._state = self._next_state(event)
             self._changed.notify_all()
         if isinstance(event, Ended) and event.report and event.report.mode != "fresh":
             self._warm()
 
-    def _after(self, event: Began | Went | Ended) -> State:
-        there = self.home.current() is not None
+    def _next_state(self, event: Began | Went | Ended) -> State:
+        indexed = self.home.current() is not None
         if isinstance(event, Began):
-            self._tried = time.monotonic()
-            # what failed has failed until it gets further
+            self._attempted_at = time.monotonic()
+            # keep the failure visible until the refresh makes progress
             return (
                 self._state
                 if self._state.name == FAILED
-                else State(BUILDING if event.first else STALE, again=self._had)
+                else State(BUILDING if event.first else STALE, again=self._had_index)
             )
         if isinstance(event, Went):
             why = "waiting for another process that is indexing" if event.step.waiting else ""
-            return State(STALE if there else BUILDING, event.step.share, event.seconds, why, self._had)
+            return State(STALE if indexed else BUILDING, event.step.share, event.seconds, why, self._had_index)
         if event.why:
-            self._tried = time.monotonic()
-            return State(FAILED, why=event.why, again=self._had)
-        self._had = True
+            self._attempted_at = time.monotonic()
+            return State(FAILED, why=event.why, again=self._had_index)
+        self._had_index = True
         return State(FRESH, again=True)
 
     def _warm(self) -> None:
-        """Asks the new generation something, so that nobody has to wait for what is loaded at first."""
+        """Run a query on the new generation to load its caches before the next request."""
         with contextlib.suppress(AssayError, OSError), self.using() as repo:
             names = [Path(path).stem for path in list(repo.files)[:1]]
             repo.rank(" ".join(names) or "main", 1)
 
 
-def _stat(path: Path) -> tuple[int, int] | None:
+def _size_and_mtime(path: Path) -> tuple[int, int] | None:
     try:
-        found = os.stat(path)
+        stat = os.stat(path)
     except OSError:
         return None
-    return found.st_size, found.st_mtime_ns
+    return stat.st_size, stat.st_mtime_ns
 
 
-# Several repositories kept open by a server and asked as one: each follows its own files, and what is asked
-# together is joined for each thread.
+# Multi-repository residents: each member watches its own files; queries join the members into a workspace
 
-_MOST_RESIDENTS = 3  # joined repositories that are kept, as many as each has open
-_WORST = (FAILED, MISSING, BUILDING, STALE, FRESH)  # what is told of several is told of the worst
+_MAX_WORKSPACES = 3  # cached joined workspaces, as many as each member has open repositories
+_WORST_FIRST = (FAILED, MISSING, BUILDING, STALE, FRESH)  # the state of a workspace is that of its worst member
 
 
 def resident_of(repo: Repository, index_dir: Path | None, watch: bool, partly: bool = False) -> Resident | Residents:
-    """What keeps a repository open, or a workspace."""
+    """Return the resident of a repository or of a workspace."""
     return (
         Residents(repo.roots, repo.folder, watch, partly)
         if isinstance(repo, Workspace)
@@ -270,19 +269,19 @@ def resident_of(repo: Repository, index_dir: Path | None, watch: bool, partly: b
 
 
 class Residents:
-    """What `Resident` is for one repository. `folder` is the workspace's, if it has one.
+    """`Resident` of several repositories queried together. `folder` is the workspace folder, if any.
 
-    `partly`: while some have no index, the others are asked without them.
+    `partly`: members without an index are left out instead of raising.
     """
 
     def __init__(
-        self, found: Sequence[Root], folder: Path | None = None, watch: bool = True, partly: bool = False
+        self, roots: Sequence[Root], folder: Path | None = None, watch: bool = True, partly: bool = False
     ) -> None:
-        self._found = sorted(found, key=lambda root: root.label)
-        self._folder, self._partly = folder, partly
-        self._guard = threading.Lock()
-        self._joined: list[tuple[list[object], Workspace]] = []  # each with what it was made of, the last used last
-        self.members = {root.label: Resident(root.path, None, watch) for root in self._found}
+        self._roots = sorted(roots, key=lambda root: root.label)
+        self._folder, self._skip_missing = folder, partly
+        self._lock = threading.Lock()
+        self._workspaces: list[tuple[list[object], Workspace]] = []  # (inputs, workspace), least recently used first
+        self.members = {root.label: Resident(root.path, None, watch) for root in self._roots}
 
     def __enter__(self) -> Self:
         return self
@@ -293,18 +292,18 @@ class Residents:
         self.close()
 
     def close(self) -> None:
-        for one in self.members.values():
-            one.close()
+        for member in self.members.values():
+            member.close()
 
     @property
     def roots(self) -> tuple[Path, ...]:
-        return tuple(root.path for root in self._found)
+        return tuple(root.path for root in self._roots)
 
     @property
     def state(self) -> State:
-        """That of the worst; the share is that of all."""
-        states = {label: one.state for label, one in self.members.items()}
-        label, worst = min(states.items(), key=lambda pair: _WORST.index(pair[1].name))
+        """State of the worst member, with the mean share of all."""
+        states = {label: member.state for label, member in self.members.items()}
+        label, worst = min(states.items(), key=lambda pair: _WORST_FIRST.index(pair[1].name))
         share = sum(1.0 if state.name == FRESH else state.share for state in states.values()) / len(states)
         why = f"{label}: {worst.why}" if worst.why else ""
         return State(
@@ -312,38 +311,45 @@ class Residents:
         )
 
     def own(self) -> Workspace:
-        """A workspace of the caller's own."""
-        return Workspace(self._found, self._folder)
+        """Return a new workspace that the caller owns."""
+        return Workspace(self._roots, self._folder)
 
     @contextlib.contextmanager
     def using(self) -> Iterator[Workspace]:
-        """All of them as one, of their newest generations, for this thread alone. Raises NoIndex while one has none, or all."""
+        """Lease a workspace of the newest generations to this thread.
+
+        Raises NoIndex if a member (with `partly`: every member) has no index.
+        """
         members, problems = dict[str, Repository](), list[AssayError]()
-        with contextlib.ExitStack() as taken:
-            # in the order of their labels, so that no two threads wait for each other
-            for label, one in self.members.items():
+        with contextlib.ExitStack() as leases:
+            # acquired in label order, so that threads cannot deadlock
+            for label, member in self.members.items():
                 try:
-                    members[label] = _opened(taken.enter_context(one.using()), one)
+                    members[label] = _open_index(leases.enter_context(member.using()), member)
                 except (NoIndex, UnusableIndex) as error:
                     problems.append(error)
-            if problems and not (self._partly and members):
+            if problems and not (self._skip_missing and members):
                 raise problems[0]
             yield self._workspace(members)
 
     def _workspace(self, members: Mapping[str, Repository]) -> Workspace:
-        """The one that was made of these before, so that what it worked out is still there; else a new one."""
-        made_of: list[object] = [*members.values(), *(one.index for one in members.values()), self._settings()]
-        with self._guard:
-            for place, (before, workspace) in enumerate(self._joined):
-                if _same(before, made_of):
-                    self._joined.append(self._joined.pop(place))
+        """Return the cached workspace of these members, which keeps its own caches, or a new one."""
+        inputs: list[object] = [
+            *members.values(),
+            *(member.index for member in members.values()),
+            self._settings_stamp(),
+        ]
+        with self._lock:
+            for position, (cached_inputs, workspace) in enumerate(self._workspaces):
+                if _same_inputs(cached_inputs, inputs):
+                    self._workspaces.append(self._workspaces.pop(position))
                     return workspace
-            workspace = Workspace([root for root in self._found if root.label in members], self._folder, members)
-            self._joined = [*self._joined[1 - _MOST_RESIDENTS :], (made_of, workspace)]
+            workspace = Workspace([root for root in self._roots if root.label in members], self._folder, members)
+            self._workspaces = [*self._workspaces[1 - _MAX_WORKSPACES :], (inputs, workspace)]
         return workspace
 
-    def _settings(self) -> tuple[object, ...]:
-        """Changes with what settles the workspace."""
+    def _settings_stamp(self) -> tuple[object, ...]:
+        """Return a value that changes with the settings of the workspace."""
         if not self._folder:
             return (user.stamp(),)
         settings = self._folder / CONFIGURATION
@@ -353,20 +359,20 @@ class Residents:
             return ()
 
     def look(self) -> None:
-        for one in self.members.values():
-            one.look()
+        for member in self.members.values():
+            member.look()
 
     def wait(self, seconds: float) -> bool:
-        until = time.monotonic() + seconds
-        return all(one.wait(max(0.0, until - time.monotonic())) for one in self.members.values())
+        deadline = time.monotonic() + seconds
+        return all(member.wait(max(0.0, deadline - time.monotonic())) for member in self.members.values())
 
     def wait_to_search(self, seconds: float) -> bool:
-        until = time.monotonic() + seconds
-        return all(one.wait_to_search(max(0.0, until - time.monotonic())) for one in self.members.values())
+        deadline = time.monotonic() + seconds
+        return all(member.wait_to_search(max(0.0, deadline - time.monotonic())) for member in self.members.values())
 
 
-def _opened(repo: Repository, resident: Resident) -> Repository:
-    """The repository with its index open; where it cannot be used, somebody sees to it."""
+def _open_index(repo: Repository, resident: Resident) -> Repository:
+    """Open the index of a repository; request a refresh and re-raise if it is missing or unusable."""
     try:
         repo.index  # noqa: B018 (raises)
     except (NoIndex, UnusableIndex):
@@ -375,5 +381,7 @@ def _opened(repo: Repository, resident: Resident) -> Repository:
     return repo
 
 
-def _same(before: Sequence[object], now: Sequence[object]) -> bool:
-    return len(before) == len(now) and all(one is other or one == other for one, other in zip(before, now, strict=True))
+def _same_inputs(first: Sequence[object], second: Sequence[object]) -> bool:
+    return len(first) == len(second) and all(
+        left is right or left == right for left, right in zip(first, second, strict=True)
+    )

@@ -1,4 +1,4 @@
-"""The web surface: an HTTP API that answers as the commands do, and pages for people. Loopback unless told otherwise.
+"""Web server: an HTTP API with the answers of the commands, and HTML pages. Listens on loopback by default.
 
 request ──▶ server (connections) ──▶ guard (host, origin, token, size, time) ──▶ parameters ──▶ workers ──▶ api · pages ──▶ bench
 """

@@ -1,4 +1,4 @@
-"""The HTTP API: what can be asked, as a table. Answers are what the commands print with `--format json`."""
+"""HTTP API: the table of endpoints, which answer like `--format json` of the commands, and its OpenAPI description."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from assay.store.index import NoIndex, UnusableIndex
 from assay.text.tokens import LONGEST_TASK
 
 Values = dict[str, Any]
-Answer = Callable[[Bench, Values], "Values | str"]  # text is JSON already
+Answer = Callable[[Bench, Values], "Values | str"]  # a string is encoded JSON
 
-_MOST_RESULTS = 1000
-PLACES = "places"  # a list of what stands in files
-REPOSITORIES = "repositories"  # a list with what there is to tell of each
+_MAX_RESULTS = 1000
+PLACES = "places"  # schema kind: list of file locations
+REPOSITORIES = "repositories"  # schema kind: list of repository states
 _TASK = Parameter("task", "what you want to understand or change, in words", required=True, longest=LONGEST_TASK)
-_PROFILE = Parameter("profile", "how to rank: a profile of assay, or of assay.toml")
+_PROFILE = Parameter("profile", "ranking profile: built in, or defined in assay.toml")
 _FILTERS = (
     Parameter("path", "only files that match: docs/, *.md, src/app.py", several=True),
     Parameter("language", "only this language, or format of documents", several=True),
@@ -42,12 +42,12 @@ _FILTERS = (
     Parameter("documents_only", "only passages of documents", bool, default=False),
     Parameter("code_only", "only definitions of code", bool, default=False),
 )
-_LIMIT = Parameter("limit", "at most so many", int, default=100, least=1, most=10_000)
+_LIMIT = Parameter("limit", "maximum number of entries", int, default=100, least=1, most=10_000)
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One question. `has` are the keys of every answer, with what they are; `several` those over several repositories, if they are others."""
+    """API endpoint. `has`: answer keys with schema kinds; `several`: those for multiple repositories, if different."""
 
     path: str
     about: str
@@ -55,7 +55,7 @@ class Endpoint:
     parameters: tuple[Parameter, ...] = ()
     has: tuple[tuple[str, str], ...] = ()
     several: tuple[tuple[str, str], ...] = ()
-    long: bool = False  # may also be sent as the body of a POST
+    long: bool = False  # parameters may also be sent as a JSON body (POST)
 
     @property
     def methods(self) -> list[str]:
@@ -66,44 +66,46 @@ def context(bench: Bench, values: Values) -> Values | str:
     task, k, budget = values["task"], values["k"], values["budget"]
     try:
         with bench.using() as repo:
-            asked = Task(repo, values["profile"], "json", k, budget, task)
-            text = bench.remembered(repo, asked.key(), lambda: (asked.answer().render(),))[0]
-            return _told(bench, repo, json.loads(text)) if bench.without(repo) else text
+            question = Task(repo, values["profile"], "json", k, budget, task)
+            text = bench.remembered(repo, question.key(), lambda: (question.answer().render(),))[0]
+            return _with_missing(bench, repo, json.loads(text)) if bench.without(repo) else text
     except (NoIndex, UnusableIndex):
         return glimpse(bench, task, k, budget).render()
 
 
 def why(bench: Bench, values: Values) -> Values:
     with bench.using() as repo:
-        found = repo.why(values["task"], values["symbol"], values["k"], profile=values["profile"])
+        explanations = repo.why(values["task"], values["symbol"], values["k"], profile=values["profile"])
         profile = repo.configuration.profile(values["profile"]).name
-        return _told(bench, repo, json_answers.why(values["task"], profile, found))
+        return _with_missing(bench, repo, json_answers.why(values["task"], profile, explanations))
 
 
 def search(bench: Bench, values: Values) -> Values:
     with bench.searching() as repo:
         settings = repo.configuration.search.but(k=values["k"])
-        found = repo.search(values["query"], settings.k, **_confined(values))
-        return _told(bench, repo, json_answers.search(values["query"], settings, repo.freshness().fresh, found))
+        results = repo.search(values["query"], settings.k, **_filters(values))
+        return _with_missing(
+            bench, repo, json_answers.search(values["query"], settings, repo.freshness().fresh, results)
+        )
 
 
 def ask(bench: Bench, values: Values) -> Values:
-    """A model writes the answer only if assay.toml names one: no request says whom this server talks to."""
+    """Answer a question. The model comes from assay.toml only: a request cannot choose a server to contact."""
     with bench.searching() as repo:
-        reply = repo.ask(values["question"], threshold=values["threshold"], **_confined(values))
-        return _told(bench, repo, json_answers.ask(reply, repo.freshness().fresh))
+        reply = repo.ask(values["question"], threshold=values["threshold"], **_filters(values))
+        return _with_missing(bench, repo, json_answers.ask(reply, repo.freshness().fresh))
 
 
-def _told(bench: Bench, repo: Repository, answer: Values) -> Values:
-    """An answer; over several repositories it says which it is without, because they have no index (yet)."""
+def _with_missing(bench: Bench, repo: Repository, answer: Values) -> Values:
+    """Add `without` to an answer: the repositories left out because they have no index yet."""
     without = bench.without(repo)
     if not without:
         return answer
     return answer | {"without": without} | ({"fresh": False} if "fresh" in answer else {})
 
 
-def _confined(values: Values) -> Values:
-    """What a search is confined to."""
+def _filters(values: Values) -> Values:
+    """Return the filter arguments of `Repository.search`. Raises AssayError if they exclude everything."""
     if values["documents_only"] and values["code_only"]:
         raise AssayError("documents_only and code_only leave nothing to search; give one of them")
     return {
@@ -117,38 +119,40 @@ def _confined(values: Values) -> Values:
 
 def impact(bench: Bench, values: Values) -> Values:
     with bench.using() as repo:
-        found = repo.impact(
+        dependents = repo.impact(
             values["symbol"],
             depth=values["depth"],
             min_confidence=values["min_confidence"],
             everything=values["all"],
         )
-        return _told(bench, repo, json_answers.impact(repo.symbol(values["symbol"]), found, values["limit"]))
+        return _with_missing(
+            bench, repo, json_answers.impact(repo.symbol(values["symbol"]), dependents, values["limit"])
+        )
 
 
 def symbols(bench: Bench, values: Values) -> Values:
     with bench.using() as repo:
-        found = repo.symbols(values["pattern"], kind=values["kind"])
-        return _told(bench, repo, json_answers.symbols(values["pattern"], found, values["limit"]))
+        matches = repo.symbols(values["pattern"], kind=values["kind"])
+        return _with_missing(bench, repo, json_answers.symbols(values["pattern"], matches, values["limit"]))
 
 
 def status(bench: Bench, values: Values) -> Values:
-    """Of several a list: what each is, also of those that have no index."""
+    """Return the status of a repository, or a list for several, including those without an index."""
     if not bench.several:
         with bench.using() as repo:
             return json_answers.status(repo)
-    rows = [_status(label, one) for label, one in bench.members.items()]
+    rows = [_repository_status(label, member) for label, member in bench.members.items()]
     return {"repositories": rows, "ignored_settings": bench.ignored_settings}
 
 
-def _status(label: str, one: Resident) -> Values:
-    told = {"repository": label, "root": str(one.root), "state": one.state.name, "why": one.state.why}
+def _repository_status(label: str, resident: Resident) -> Values:
+    fields = {"repository": label, "root": str(resident.root), "state": resident.state.name, "why": resident.state.why}
     try:
-        with one.using() as repo:
-            return told | json_answers.status(repo)
+        with resident.using() as repo:
+            return fields | json_answers.status(repo)
     except (NoIndex, UnusableIndex):
-        one.look()
-        return told | {"fresh": False}
+        resident.look()
+        return fields | {"fresh": False}
 
 
 def runs(bench: Bench, values: Values) -> Values:
@@ -185,8 +189,8 @@ ENDPOINTS = (
         context,
         (
             _TASK,
-            Parameter("k", "at most so many items", int, least=1, most=_MOST_RESULTS),
-            Parameter("budget", "at most so many tokens", int, least=0, most=1_000_000),
+            Parameter("k", "maximum number of items", int, least=1, most=_MAX_RESULTS),
+            Parameter("budget", "maximum number of tokens", int, least=0, most=1_000_000),
             _PROFILE,
         ),
         (("items", PLACES), ("tokens", "integer"), ("fresh", "boolean")),
@@ -194,12 +198,12 @@ ENDPOINTS = (
     ),
     Endpoint(
         "/api/why",
-        "Why a symbol stands where it stands for a task, or where it was lost (`assay why`).",
+        "Explain the rank of a symbol for a task, or the step that dropped it (`assay why`).",
         why,
         (
             _TASK,
             Parameter("symbol", "the name of a symbol, as you would write it", required=True),
-            Parameter("k", "how many results count as the answer", int, default=10, least=1, most=_MOST_RESULTS),
+            Parameter("k", "how many results count as the answer", int, default=10, least=1, most=_MAX_RESULTS),
             _PROFILE,
         ),
         (("task", "string"), ("profile", "string"), ("explanations", PLACES)),
@@ -210,8 +214,8 @@ ENDPOINTS = (
         "Passages of documents and definitions of code for a query, with places to cite (`assay search`).",
         search,
         (
-            Parameter("query", "what is sought, in words", required=True, longest=LONGEST_TASK),
-            Parameter("k", "at most so many results", int, least=1, most=_MOST_RESULTS),
+            Parameter("query", "search words", required=True, longest=LONGEST_TASK),
+            Parameter("k", "maximum number of results", int, least=1, most=_MAX_RESULTS),
             *_FILTERS,
         ),
         (("query", "string"), ("fresh", "boolean"), ("results", PLACES)),
@@ -223,7 +227,7 @@ ENDPOINTS = (
         ask,
         (
             Parameter("question", "a question, in words", required=True, longest=LONGEST_TASK),
-            Parameter("threshold", "refuse when less sure than this", float, least=0, most=1),
+            Parameter("threshold", "refuse to answer below this confidence", float, least=0, most=1),
             *_FILTERS,
         ),
         (("question", "string"), ("answer", "string"), ("grounded", "boolean"), ("citations", PLACES)),
@@ -231,12 +235,12 @@ ENDPOINTS = (
     ),
     Endpoint(
         "/api/impact",
-        "Who would notice if a symbol changed: its transitive callers (`assay impact`).",
+        "Transitive callers of a symbol: what a change could break (`assay impact`).",
         impact,
         (
             Parameter("symbol", "the name of a symbol, as you would write it", required=True),
-            Parameter("depth", "how many steps to follow", int, default=5, least=1, most=100),
-            Parameter("min_confidence", "leave out what is less sure", float, default=0.1, least=0, most=1),
+            Parameter("depth", "maximum number of steps to follow", int, default=5, least=1, most=100),
+            Parameter("min_confidence", "minimum confidence of a result", float, default=0.1, least=0, most=1),
             Parameter("all", "follow types, fields and inheritance too", bool, default=False),
             _LIMIT,
         ),
@@ -255,7 +259,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         "/api/status",
-        "What is indexed, how well calls were resolved, and whether it is fresh (`assay status`).",
+        "Index statistics, share of resolved calls, and freshness (`assay status`).",
         status,
         (),
         (("root", "string"), ("files", "integer"), ("languages", "object"), ("fresh", "boolean")),
@@ -263,7 +267,7 @@ ENDPOINTS = (
     ),
     Endpoint(
         "/api/runs",
-        "The stored runs, oldest first (`assay eval list`).",
+        "Stored runs, oldest first (`assay eval list`).",
         runs,
         (_LIMIT,),
         (("runs", "array"),),
@@ -277,16 +281,16 @@ ENDPOINTS = (
     ),
     Endpoint(
         "/api/compare",
-        "What changed from run a to run b, and whether it is more than chance (`assay eval compare`).",
+        "Differences between run a and run b, with significance tests (`assay eval compare`).",
         compare,
         (
             Parameter("a", "a run", default="latest~1"),
             Parameter("b", "a later run", default="latest"),
-            Parameter("force", "compare what two golden sets share, with a warning", bool, default=False),
+            Parameter("force", "compare the queries two golden sets share, with a warning", bool, default=False),
         ),
         (("run_a", "string"), ("run_b", "string"), ("per_query", "array")),
     ),
-    Endpoint("/api/sweeps", "The sweeps that were saved, the newest first.", sweeps, (), (("sweeps", "array"),)),
+    Endpoint("/api/sweeps", "Stored sweeps, newest first.", sweeps, (), (("sweeps", "array"),)),
     Endpoint(
         "/api/sweep",
         "One sweep (`assay eval sweep`).",
@@ -297,37 +301,37 @@ ENDPOINTS = (
 )
 
 
-# The OpenAPI 3.1 description of the API, made of the table that it is checked by.
+# OpenAPI 3.1 description, generated from ENDPOINTS
 
 _ERRORS = {
-    "400": "Something in the request does not fit; the line says what.",
-    "401": "The server demands a token.",
-    "403": "The Host or Origin is not that of this server.",
-    "404": "There is no such symbol, run or sweep; the line offers the nearest.",
-    "409": "Two runs that cannot be compared.",
+    "400": "Invalid request; the error line gives the reason.",
+    "401": "The server requires a token.",
+    "403": "The Host or Origin header is not that of this server.",
+    "404": "No such symbol, run or sweep; the error line suggests the nearest.",
+    "409": "The runs cannot be compared.",
     "413": "The body is too large.",
-    "431": "The head of the request is too large; long texts may be posted.",
-    "503": "The index is not there yet, or too many requests at once.",
-    "504": "It took too long.",
+    "431": "The request head is too large; send long texts by POST.",
+    "503": "The index is not built yet, or too many requests at once.",
+    "504": "The request timed out.",
 }
-_LABEL = {
+_LABEL_SCHEMA = {
     "type": "string",
-    "description": "The label of its repository, where several are served; its path and id begin with it.",
+    "description": "Repository label, when several are served; paths and ids begin with it.",
 }
-_KINDS: dict[str, dict[str, Any]] = {
+_SCHEMA_KINDS: dict[str, dict[str, Any]] = {
     PLACES: {"type": "array", "items": {"$ref": "#/components/schemas/Place"}},
     REPOSITORIES: {"type": "array", "items": {"$ref": "#/components/schemas/Repository"}},
 }
-_WITHOUT = {
+_WITHOUT_SCHEMA = {
     "type": "object",
     "additionalProperties": {"type": "string"},
-    "description": "Where several are served: repositories that the answer is without, by label, and how far their index is.",
+    "description": "Repositories left out of the answer, by label, with the progress of their index.",
 }
 _SCHEMAS = {
     "Error": {
         "type": "object",
         "required": ["error"],
-        "properties": {"error": {"type": "string", "description": "One clear line."}},
+        "properties": {"error": {"type": "string", "description": "One-line message."}},
     },
     "Place": {
         "type": "object",
@@ -335,19 +339,19 @@ _SCHEMAS = {
         "properties": {
             "id": {"type": "string"},
             "path": {"type": "string"},
-            "start": {"type": "integer", "description": "Its first line."},
-            "end": {"type": "integer", "description": "Its last line."},
-            "repository": _LABEL,
+            "start": {"type": "integer", "description": "First line."},
+            "end": {"type": "integer", "description": "Last line."},
+            "repository": _LABEL_SCHEMA,
         },
     },
     "Repository": {
         "type": "object",
         "required": ["repository", "root", "state", "fresh"],
         "properties": {
-            "repository": _LABEL,
+            "repository": _LABEL_SCHEMA,
             "root": {"type": "string"},
-            "state": {"enum": list(STATES), "description": "What its index is."},
-            "why": {"type": "string", "description": "Why it failed, or what it waits for."},
+            "state": {"enum": list(STATES), "description": "State of its index."},
+            "why": {"type": "string", "description": "Reason of a failure or of waiting."},
             "fresh": {"type": "boolean"},
         },
     },
@@ -360,11 +364,11 @@ def description() -> dict[str, Any]:
         "info": {
             "title": "assay",
             "version": __version__,
-            "description": "Find the code and documents a task needs, and measure how well that was done. Answers are what the commands print "
-            "with --format json.",
+            "description": "Find the code and documents a task needs, and measure retrieval quality. "
+            "Answers equal the output of the commands with --format json.",
             "license": {"name": "MIT", "identifier": "MIT"},
         },
-        "paths": {one.path: _operations(one) for one in ENDPOINTS},
+        "paths": {endpoint.path: _operations(endpoint) for endpoint in ENDPOINTS},
         "security": [{}, {"token": []}],
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
@@ -373,17 +377,21 @@ def description() -> dict[str, Any]:
     }
 
 
-def _operations(one: Endpoint) -> dict[str, Any]:
-    name = one.path.removeprefix("/api/")
-    shared = {"summary": one.about, "responses": _responses(one)}
-    get = {"operationId": name, **shared, "parameters": [_query(parameter) for parameter in one.parameters]}
-    if not one.long:
+def _operations(endpoint: Endpoint) -> dict[str, Any]:
+    name = endpoint.path.removeprefix("/api/")
+    shared = {"summary": endpoint.about, "responses": _responses(endpoint)}
+    get = {
+        "operationId": name,
+        **shared,
+        "parameters": [_query_parameter(parameter) for parameter in endpoint.parameters],
+    }
+    if not endpoint.long:
         return {"get": get}
-    body = {"required": True, "content": {"application/json": {"schema": _body(one)}}}
+    body = {"required": True, "content": {"application/json": {"schema": _body_schema(endpoint)}}}
     return {"get": get, "post": {"operationId": f"{name}_posted", **shared, "requestBody": body}}
 
 
-def _query(parameter: Parameter) -> dict[str, Any]:
+def _query_parameter(parameter: Parameter) -> dict[str, Any]:
     described = {
         "name": parameter.name,
         "in": "query",
@@ -394,28 +402,32 @@ def _query(parameter: Parameter) -> dict[str, Any]:
     return described | ({"style": "form", "explode": True} if parameter.several else {})
 
 
-def _body(one: Endpoint) -> dict[str, Any]:
+def _body_schema(endpoint: Endpoint) -> dict[str, Any]:
     return {
         "type": "object",
-        "required": [parameter.name for parameter in one.parameters if parameter.required],
-        "properties": {parameter.name: parameter.schema for parameter in one.parameters},
+        "required": [parameter.name for parameter in endpoint.parameters if parameter.required],
+        "properties": {parameter.name: parameter.schema for parameter in endpoint.parameters},
         "additionalProperties": False,
     }
 
 
-def _answer(has: tuple[tuple[str, str], ...]) -> dict[str, Any]:
-    without = {"without": _WITHOUT} if any(kind == PLACES for _, kind in has) else {}
+def _answer_schema(has: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+    without = {"without": _WITHOUT_SCHEMA} if any(kind == PLACES for _, kind in has) else {}
     return {
         "type": "object",
         "required": [name for name, _ in has],
-        "properties": {name: _KINDS.get(kind, {"type": kind}) for name, kind in has} | without,
+        "properties": {name: _SCHEMA_KINDS.get(kind, {"type": kind}) for name, kind in has} | without,
     }
 
 
-def _responses(one: Endpoint) -> dict[str, Any]:
-    schema = {"oneOf": [_answer(one.has), _answer(one.several)]} if one.several else _answer(one.has)
+def _responses(endpoint: Endpoint) -> dict[str, Any]:
+    schema = (
+        {"oneOf": [_answer_schema(endpoint.has), _answer_schema(endpoint.several)]}
+        if endpoint.several
+        else _answer_schema(endpoint.has)
+    )
     error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
     return {
         "200": {"description": "The answer.", "content": {"application/json": {"schema": schema}}},
-        **{status: {"description": about, "content": error} for status, about in _ERRORS.items()},
+        **{status: {"description": description, "content": error} for status, description in _ERRORS.items()},
     }

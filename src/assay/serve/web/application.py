@@ -1,4 +1,4 @@
-"""The ASGI application: pages and API as tables become routes, errors become one clear line, the guard stands before all."""
+"""ASGI application: routes from the tables of pages and endpoints, worker threads, and errors as one-line responses."""
 
 from __future__ import annotations
 
@@ -38,48 +38,47 @@ from assay.store.index import NoIndex, UnusableIndex
 
 Answer = TypeVar("Answer")
 
-THREADS = 4  # work is mostly computing: more threads than this only hold more memory
-MOST = 128  # requests that work or wait for a thread; the next is told to come back
+THREADS = 4  # requests are CPU-bound: more threads only use more memory
+MOST = 128  # running or queued requests; further ones get a 503
 
 
 class Busy(AssayError):
-    """There is too much to do already."""
+    """The request queue is full."""
 
 
 class Workers:
-    """Runs functions in threads. A request that is given up leaves the queue; one that has a thread keeps it until it is done."""
+    """Bounded thread pool. A cancelled request leaves the queue; one that is running finishes."""
 
     def __init__(self, threads: int = THREADS, most: int = MOST) -> None:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="assay-serve")
-        self._most, self._inside = most, 0
+        self._limit, self._pending = most, 0
 
     async def run(self, function: Callable[..., Answer], *arguments: Any) -> Answer:
-        if self._inside >= self._most:
+        if self._pending >= self._limit:
             raise Busy("too many requests at once; try again in a moment")
         loop = asyncio.get_running_loop()
-        self._inside += 1
+        self._pending += 1
         future = self._pool.submit(function, *arguments)
 
         def ended(_: Future[Answer]) -> None:
             with contextlib.suppress(RuntimeError):  # the server has stopped
-                loop.call_soon_threadsafe(self._leave)
+                loop.call_soon_threadsafe(self._release)
 
         future.add_done_callback(ended)
         return await asyncio.wrap_future(future)
 
-    def _leave(self) -> None:
-        self._inside -= 1
+    def _release(self) -> None:
+        self._pending -= 1
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-# The ASGI application: pages and API as tables become routes, errors become one clear line, the guard stands before
-# all.
+# Routes
 
 Endpoints = Callable[[Request], Awaitable[Response]]
 
-_STATUS: dict[type[Exception], int] = {
+_STATUS_CODES: dict[type[Exception], int] = {
     NoSuchSymbol: 404,
     NoSuchRun: 404,
     RunsInUse: 503,
@@ -97,22 +96,25 @@ _log = logging.getLogger("assay.serve")
 
 
 def application(bench: Bench, access: Access, workers: Workers | None = None) -> ASGIApp:
-    """The whole server as an ASGI application."""
+    """Build the guarded ASGI application of pages, API, login and static files."""
     work = workers or Workers()
     routes = [
-        *(Route(one.path, _asked(one, bench, work), methods=one.methods) for one in ENDPOINTS),
-        *(Route(one.path, _shown(one, bench, work), methods=["GET"]) for one in PAGES),
-        Route("/openapi.json", _description, methods=["GET"]),
-        Route("/login", _login(access), methods=["GET", "POST"]),
-        Route("/static/{name}", _static, methods=["GET"]),
+        *(
+            Route(endpoint.path, _api_handler(endpoint, bench, work), methods=endpoint.methods)
+            for endpoint in ENDPOINTS
+        ),
+        *(Route(page.path, _page_handler(page, bench, work), methods=["GET"]) for page in PAGES),
+        Route("/openapi.json", _openapi_response, methods=["GET"]),
+        Route("/login", _login_handler(access), methods=["GET", "POST"]),
+        Route("/static/{name}", _static_response, methods=["GET"]),
     ]
-    app = Starlette(routes=routes, exception_handlers={HTTPException: _refused, Exception: _broken})
+    app = Starlette(routes=routes, exception_handlers={HTTPException: _http_error, Exception: _server_error})
     app.router.redirect_slashes = False
     return Guard(app, access)
 
 
-def _asked(endpoint: Endpoint, bench: Bench, work: Workers) -> Endpoints:
-    """A question of the API."""
+def _api_handler(endpoint: Endpoint, bench: Bench, work: Workers) -> Endpoints:
+    """Return the handler of an API endpoint."""
 
     async def answer(request: Request) -> Response:
         try:
@@ -120,57 +122,59 @@ def _asked(endpoint: Endpoint, bench: Bench, work: Workers) -> Endpoints:
                 values = from_body(endpoint.parameters, await request.body())
             else:
                 values = from_query(endpoint.parameters, request.query_params.multi_items())
-            return await work.run(_answer, endpoint, bench, values)
+            return await work.run(_api_response, endpoint, bench, values)
         except (AssayError, sqlite3.DatabaseError) as error:
             return _json_error(error)
 
     return answer
 
 
-def _answer(endpoint: Endpoint, bench: Bench, values: dict[str, Any]) -> Response:
-    """Answers, and encodes in the same thread: a long answer must not hold up the others."""
-    found = endpoint.answer(bench, values)
-    content = found.encode() if isinstance(found, str) else msgspec.json.encode(found)
+def _api_response(endpoint: Endpoint, bench: Bench, values: dict[str, Any]) -> Response:
+    """Compute and encode an answer in the worker thread, so that large answers do not block the event loop."""
+    answer = endpoint.answer(bench, values)
+    content = answer.encode() if isinstance(answer, str) else msgspec.json.encode(answer)
     return Response(content, media_type="application/json")
 
 
-def _shown(page: Page, bench: Bench, work: Workers) -> Endpoints:
-    """A page."""
+def _page_handler(page: Page, bench: Bench, work: Workers) -> Endpoints:
+    """Return the handler of a page."""
 
     async def answer(request: Request) -> Response:
         try:
             values = from_query(page.parameters, request.query_params.multi_items())
-            return await work.run(_page, page, bench, values)
+            return await work.run(_page_response, page, bench, values)
         except (AssayError, sqlite3.DatabaseError) as error:
             status = _status(error)
-            return HTMLResponse(_written(page, failed(status, _line(error)), bench), status, _later(status))
+            return HTMLResponse(
+                _render_page(page, failed(status, _message(error)), bench), status, _retry_headers(status)
+            )
 
     return answer
 
 
-def _page(page: Page, bench: Bench, values: dict[str, Any]) -> Response:
-    return HTMLResponse(_written(page, page.show(bench, values), bench))
+def _page_response(page: Page, bench: Bench, values: dict[str, Any]) -> Response:
+    return HTMLResponse(_render_page(page, page.show(bench, values), bench))
 
 
-def _written(page: Page, shown: Shown, bench: Bench) -> str:
+def _render_page(page: Page, shown: Shown, bench: Bench) -> str:
     return shown.body if page.fragment else document(shown, page.place or page.path, bench.name)
 
 
-async def _description(request: Request) -> Response:
+async def _openapi_response(request: Request) -> Response:
     return JSONResponse(description())
 
 
-async def _static(request: Request) -> Response:
-    found = static(request.path_params["name"])
-    if found is None:
+async def _static_response(request: Request) -> Response:
+    file = static(request.path_params["name"])
+    if file is None:
         raise HTTPException(404)
     return Response(
-        found.content, media_type=found.type, headers={"cache-control": f"public, max-age={_YEAR}, immutable"}
+        file.content, media_type=file.type, headers={"cache-control": f"public, max-age={_YEAR}, immutable"}
     )
 
 
-def _login(access: Access) -> Endpoints:
-    """The form for the token; the right one becomes a cookie that scripts and other sites cannot use."""
+def _login_handler(access: Access) -> Endpoints:
+    """Return the login handler: a valid token sets an HttpOnly, SameSite=Strict cookie."""
 
     async def answer(request: Request) -> Response:
         if not access.token:
@@ -191,10 +195,10 @@ def _login(access: Access) -> Endpoints:
 
 
 def _status(error: Exception) -> int:
-    return next(status for kind, status in _STATUS.items() if isinstance(error, kind))
+    return next(status for kind, status in _STATUS_CODES.items() if isinstance(error, kind))
 
 
-def _line(error: Exception) -> str:
+def _message(error: Exception) -> str:
     if isinstance(error, sqlite3.DatabaseError):
         return f"the index is damaged ({error}). Rebuild it with: assay index --rebuild"
     return str(error)
@@ -202,16 +206,16 @@ def _line(error: Exception) -> str:
 
 def _json_error(error: Exception) -> Response:
     status = _status(error)
-    return JSONResponse({"error": _line(error)}, status, _later(status))
+    return JSONResponse({"error": _message(error)}, status, _retry_headers(status))
 
 
-def _later(status: int) -> dict[str, str]:
-    """When to ask again, where that helps."""
+def _retry_headers(status: int) -> dict[str, str]:
+    """Return a Retry-After header for 503 responses."""
     return {"retry-after": "1"} if status == 503 else {}
 
 
-async def _refused(request: Request, error: Exception) -> Response:
-    """No such address, or not with this method."""
+async def _http_error(request: Request, error: Exception) -> Response:
+    """Respond to an unknown path or an unsupported method."""
     assert isinstance(error, HTTPException)
     lines = {404: "there is nothing at this address", 405: f"{request.method} is not possible here"}
     line = lines.get(error.status_code, error.detail)
@@ -220,19 +224,19 @@ async def _refused(request: Request, error: Exception) -> Response:
     return HTMLResponse(document(failed(error.status_code, line)), error.status_code, error.headers)
 
 
-async def _broken(request: Request, error: Exception) -> Response:
-    """A fault of ours: the log has it, the answer does not."""
+async def _server_error(request: Request, error: Exception) -> Response:
+    """Log an unexpected exception and respond 500 without details."""
     _log.error("%s %s", request.method, request.url.path, exc_info=error)
-    return JSONResponse({"error": "something broke in assay; its log says what"}, 500)
+    return JSONResponse({"error": "internal error in assay; see the server log"}, 500)
 
 
-# Running the web server on a socket that listens.
+# HTTP server
 
-_IDLE_SECONDS = 10  # between two requests of a connection
+_IDLE_SECONDS = 10  # keep-alive between two requests of a connection
 
 
 def run(app: ASGIApp, listening: socket.socket) -> None:
-    """Serves until it is told to stop (Ctrl-C, SIGTERM)."""
+    """Serve on a listening socket until Ctrl-C or SIGTERM."""
     config = uvicorn.Config(
         app,
         http=Polite,

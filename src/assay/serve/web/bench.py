@@ -1,4 +1,4 @@
-"""What the server asks: the repository that `live` keeps open, or several as one, and the runs and sweeps that were stored for it."""
+"""Data access of the web server: resident repositories, answer cache, stored runs and sweeps, index-free answers."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ from assay.store.caches import key_of
 from assay.store.index import NoIndex, UnusableIndex
 from assay.system.inputs import read_json
 
-MOST_BYTES = 32_000_000  # of all answers; a single one may take an eighth
+MOST_BYTES = 32_000_000  # of all cached answers; one may take up to an eighth
 
 CachedAnswer = tuple[str, ...]
 
 
 class Remembered:
-    """A dictionary for several threads whose answers together never take more than so many bytes."""
+    """Thread-safe LRU cache of answers, bounded by their total size in bytes."""
 
     def __init__(self, most: int = MOST_BYTES) -> None:
-        self._most, self._bytes = most, 0
+        self._max_bytes, self._bytes = most, 0
         self._answers: OrderedDict[bytes, CachedAnswer] = OrderedDict()
-        self._guard = threading.Lock()
+        self._lock = threading.Lock()
 
     def get(self, key: bytes) -> CachedAnswer | None:
-        with self._guard:
+        with self._lock:
             if key in self._answers:
                 self._answers.move_to_end(key)
             return self._answers.get(key)
 
     def put(self, key: bytes, answer: CachedAnswer) -> None:
-        if _size(answer) > self._most // 8:
+        if _size(answer) > self._max_bytes // 8:
             return
-        with self._guard:
+        with self._lock:
             self._bytes += _size(answer) - _size(self._answers.pop(key, ()))
             self._answers[key] = answer
-            while self._bytes > self._most:
+            while self._bytes > self._max_bytes:
                 self._bytes -= _size(self._answers.popitem(last=False)[1])
 
 
@@ -59,25 +59,24 @@ def _size(answer: CachedAnswer) -> int:
     return sum(map(sys.getsizeof, answer))
 
 
-# What the server asks: the repository that `live` keeps open, or several as one, and the runs and sweeps that were
-# stored for it.
+# Repositories, runs and sweeps
 
-_COMPARISON = "comparison.json"
-_WAIT = 2.0  # seconds for another process to write runs: whoever asks may ask again
-_PATIENCE = 10.0  # seconds to wait for passages
+_REPORT_FILE = "comparison.json"
+_RUNS_LOCK_SECONDS = 2.0  # to wait for another process that writes runs; the client may retry
+_PASSAGES_SECONDS = 10.0  # to wait for passages
 
 
 class NotFound(AssayError):
-    """What was asked about does not exist."""
+    """The requested object does not exist (HTTP 404)."""
 
 
 class NotYet(AssayError):
-    """It is being made; asking again later helps."""
+    """The requested data is still being built (HTTP 503); the client may retry."""
 
 
 @dataclass(frozen=True)
 class Bench:
-    """Everything an answer is made from. `using` gives a repository to one thread at a time."""
+    """Data sources of the web server. `using` leases a repository to the calling thread."""
 
     resident: Resident | Residents
     runs_file: Path
@@ -85,7 +84,7 @@ class Bench:
 
     @property
     def members(self) -> Mapping[str, Resident]:
-        """The repositories that are asked, by label: one alone has none."""
+        """Residents by label; a single repository has the empty label."""
         return self.resident.members
 
     @property
@@ -94,44 +93,45 @@ class Bench:
 
     @property
     def name(self) -> str:
-        """What is asked, for people."""
-        return ", ".join(label or one.root.name or str(one.root) for label, one in self.members.items())
+        """Display name of the served repositories."""
+        return ", ".join(label or resident.root.name or str(resident.root) for label, resident in self.members.items())
 
     @property
     def configuration(self) -> Configuration:
-        """What assay.toml says now; for what is answered without an index."""
+        """Current configuration, for answers without an index."""
         return self.resident.own().configuration
 
     @property
     def ignored_settings(self) -> list[str]:
-        """Settings of assay.toml that count only after the user has trusted them."""
+        """Settings of assay.toml ignored because the user has not trusted them."""
         return self.resident.own().ignored_settings
 
     @property
     def building(self) -> str:
-        """How far the index is, or each of several."""
+        """Progress of every index, as a sentence fragment."""
         return "; ".join(
-            f"the index {f'of {label} ' if label else ''}is {one.state.building}" for label, one in self.members.items()
+            f"the index {f'of {label} ' if label else ''}is {resident.state.building}"
+            for label, resident in self.members.items()
         )
 
     def without(self, repo: Repository) -> dict[str, str]:
-        """The repositories that an answer is without, because they cannot be asked yet: why, by label."""
-        return {label: one.state.building for label, one in self.members.items() if label not in repo.members}
+        """Return label → progress of the repositories missing from `repo` because they have no index yet."""
+        return {label: resident.state.building for label, resident in self.members.items() if label not in repo.members}
 
     @cached_property
-    def _first(self) -> FirstLook:
-        return FirstLook({label: one.root for label, one in self.members.items()})
+    def _first_look(self) -> FirstLook:
+        return FirstLook({label: resident.root for label, resident in self.members.items()})
 
     def first_look(self, task: str) -> Look:
-        """What answers while there is no index."""
+        """Run an index-free search. Raises NotYet if no files can be listed."""
         try:
-            return self._first.look(task)
-        except (AssayError, OSError) as error:  # as a rule, the folder is gone; it may come back
+            return self._first_look.look(task)
+        except (AssayError, OSError) as error:  # usually the folder is gone; it may come back
             raise NotYet(str(error)) from None
 
     @contextmanager
     def using(self) -> Iterator[Repository]:
-        """A repository whose index can be asked; where it cannot, somebody sees to it."""
+        """Lease a repository with a usable index; otherwise request a refresh and raise NoIndex or UnusableIndex."""
         with self.resident.using() as repo:
             try:
                 repo.index  # noqa: B018 (raises)
@@ -142,23 +142,27 @@ class Bench:
 
     @contextmanager
     def searching(self) -> Iterator[Repository]:
-        """A repository whose passages are made; making them is not the work of a request."""
+        """Lease a repository whose passages are built. Raises NotYet if they are not ready in time."""
         with self.using() as repo:
-            if not (self._rested(repo, 0) or repo.is_searchable() or self._rested(repo, _PATIENCE)):
-                raise NotYet("passages are still being made; try again in a moment")
+            if not (
+                self._wait_searchable(repo, 0) or repo.is_searchable() or self._wait_searchable(repo, _PASSAGES_SECONDS)
+            ):
+                raise NotYet("passages are still being built; try again in a moment")
             yield repo
 
-    def _rested(self, repo: Repository, seconds: float) -> bool:
-        """Waits until the passages were made of what is asked, at most so long; says whether they are."""
-        until = time.monotonic() + seconds
-        return all(self.members[label].wait_to_search(max(0.0, until - time.monotonic())) for label in repo.members)
+    def _wait_searchable(self, repo: Repository, seconds: float) -> bool:
+        """Wait until all members have their passages, at most `seconds`; return True if they have."""
+        deadline = time.monotonic() + seconds
+        return all(self.members[label].wait_to_search(max(0.0, deadline - time.monotonic())) for label in repo.members)
 
-    def remembered(self, repo: Repository, asked: Iterable[object], make: Callable[[], CachedAnswer]) -> CachedAnswer:
-        """An answer that is made once, for as long as nothing changes that a ranking depends on."""
+    def remembered(
+        self, repo: Repository, question: Iterable[object], make: Callable[[], CachedAnswer]
+    ) -> CachedAnswer:
+        """Return the cached answer of a key, or make and cache it; any change that affects ranking invalidates it."""
         state = repo.look().state
         if not state:
             return make()
-        key = key_of(repo.index, state, asked)
+        key = key_of(repo.index, state, question)
         answer = self._answers.get(key)
         if answer is None:
             answer = make()
@@ -173,22 +177,22 @@ class Bench:
 
     @contextmanager
     def runs(self) -> Iterator[RunStore]:
-        with RunStore.open(self.runs_file, wait=_WAIT) as store:
+        with RunStore.open(self.runs_file, wait=_RUNS_LOCK_SECONDS) as store:
             yield store
 
     # sweeps
 
     def sweeps(self) -> list[dict[str, Any]]:
-        """The sweeps there are, the newest first, each with what tells it from others."""
-        found = [_headline(report) for name in self._sweep_names() if (report := self._read(name))]
-        return sorted(found, key=lambda one: (one["timestamp"], one["sweep_id"]), reverse=True)
+        """Return the summaries of stored sweeps, newest first."""
+        summaries = [_sweep_summary(report) for name in self._sweep_names() if (report := self._read_sweep(name))]
+        return sorted(summaries, key=lambda summary: (summary["timestamp"], summary["sweep_id"]), reverse=True)
 
-    def sweep(self, wanted: str) -> dict[str, Any]:
-        """One sweep's report; only names that are there are ever looked up."""
-        name = next((name for name in self._sweep_names() if name == wanted), None)
-        report = self._read(name) if name else None
+    def sweep(self, sweep_id: str) -> dict[str, Any]:
+        """Return a sweep report; its id is only compared with existing folder names. Raises NotFound."""
+        name = next((name for name in self._sweep_names() if name == sweep_id), None)
+        report = self._read_sweep(name) if name else None
         if report is None:
-            raise NotFound(f"no sweep called '{wanted[:80]}'; /api/sweeps lists them")
+            raise NotFound(f"no sweep called '{sweep_id[:80]}'; /api/sweeps lists them")
         return report
 
     def _sweep_names(self) -> list[str]:
@@ -201,8 +205,8 @@ class Bench:
     def _sweep_folder(self) -> Path:
         return self.runs_file.parent / "sweeps"
 
-    def _read(self, name: str) -> dict[str, Any] | None:
-        path = self._sweep_folder / name / _COMPARISON
+    def _read_sweep(self, name: str) -> dict[str, Any] | None:
+        path = self._sweep_folder / name / _REPORT_FILE
         try:
             report = None if path.is_symlink() else read_json(path)
         except (OSError, ValueError, AssayError):
@@ -210,17 +214,16 @@ class Bench:
         return {**report, "sweep_id": name} if isinstance(report, dict) and "reports" in report else None
 
 
-def _headline(report: dict[str, Any]) -> dict[str, Any]:
+def _sweep_summary(report: dict[str, Any]) -> dict[str, Any]:
     names = ("sweep_id", "timestamp", "num_configs", "golden", "matching", "k", "recommendations")
     return {name: report.get(name) for name in names}
 
 
-# What is answered while there is no index: a first look at the files, in the form that contexts have, which says
-# so.
+# Index-free answers in the form of a context
 
 
-class _Lines:
-    """The text of an item: the lines that matched, each with its number."""
+class _MatchedLines:
+    """Item source whose text is the matching lines with their numbers."""
 
     def __init__(self, matches: dict[str, Match]) -> None:
         self._matches = matches
@@ -233,19 +236,19 @@ class _Lines:
 
 
 def glimpse(bench: Bench, task: str, k: int | None, budget: int | None) -> Context:
-    """The files that have the words of a task, within the budget."""
-    found = bench.first_look(task)
+    """Pack the files that contain the words of a task within the budget."""
+    look = bench.first_look(task)
     settings = bench.configuration.context
-    said = f"{bench.building}. Until then, {found}"
-    items = [Ranked(_item(number, one, bench.several), one.score) for number, one in enumerate(found.matches)]
-    source = _Lines({one.path: one for one in found.matches})
-    heading = Heading(task, fresh=False, freshness=said)
+    freshness = f"{bench.building}. Until then, {look}"
+    items = [Ranked(_file_item(number, match, bench.several), match.score) for number, match in enumerate(look.matches)]
+    source = _MatchedLines({match.path: match for match in look.matches})
+    heading = Heading(task, fresh=False, freshness=freshness)
     return Context.of(items[:k], settings.budget if budget is None else budget, source, heading, "json")
 
 
-def _item(number: int, one: Match, labelled: bool) -> Item:
-    """A file as an item, from its first line that matched to the last."""
-    label = one.path.partition("/")[0] if labelled else ""
-    lines = [line for line, _ in one.lines] or [1]
-    name = one.path.rpartition("/")[2]
-    return Item(number, one.path, "file", name, "", one.path, lines[0], lines[-1], "", "", False, repository=label)
+def _file_item(number: int, match: Match, multi_repo: bool) -> Item:
+    """Return a file as an item that spans its matching lines."""
+    label = match.path.partition("/")[0] if multi_repo else ""
+    lines = [line for line, _ in match.lines] or [1]
+    name = match.path.rpartition("/")[2]
+    return Item(number, match.path, "file", name, "", match.path, lines[0], lines[-1], "", "", False, repository=label)

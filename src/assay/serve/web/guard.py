@@ -1,4 +1,4 @@
-"""Stands before every request: whom it answers, how much it reads, how long it works, and what browsers may do with the answer."""
+"""Request guard: Host, Origin and token checks, size and time limits, and security headers of every response."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from assay.serve.watch.access import UNAUTHORIZED, Access
 
-LARGEST_HEAD = 65_536  # bytes: a task of 20,000 characters fits, written in an address
-LARGEST_BODY = 262_144  # bytes: ten times the longest text there is a use for
-SECONDS = 60.0  # for one request, with reading and sending
-OPEN = ("/login", "/static/")  # what is answered without the token
+LARGEST_HEAD = 65_536  # bytes: a task of 20,000 characters fits when URL-encoded
+LARGEST_BODY = 262_144  # bytes: ten times the longest useful text
+SECONDS = 60.0  # for one request, including receiving and sending
+OPEN = ("/login", "/static/")  # path prefixes served without the token
 
 _TOO_LARGE = f"the body is larger than {LARGEST_BODY:,} bytes"
-_API = ("/api/", "/openapi.json")
-_POLICY = (
+_API_PATHS = ("/api/", "/openapi.json")
+_CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-_HEADERS = {
-    "content-security-policy": _POLICY,
+_SECURITY_HEADERS = {
+    "content-security-policy": _CONTENT_SECURITY_POLICY,
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
@@ -35,7 +35,7 @@ _HEADERS = {
 
 
 class Guard:
-    """An ASGI application around another: refuses what it should not see and adds headers to what it answers."""
+    """ASGI middleware: refuses invalid requests and adds security headers to responses."""
 
     def __init__(self, app: ASGIApp, access: Access, seconds: float = SECONDS) -> None:
         self.app, self.access, self.seconds = app, access, seconds
@@ -52,33 +52,33 @@ class Guard:
             if message["type"] == "http.response.start":
                 started = True
                 headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
+                for name, value in _SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
-        refused = self._refusal(scope)
-        if refused is not None:
-            await refused(scope, receive, sending)
+        refusal = self._refusal(scope)
+        if refusal is not None:
+            await refusal(scope, receive, sending)
             return
         try:
             async with asyncio.timeout(self.seconds):
-                await self.app(scope, _limited(receive), sending)
+                await self.app(scope, _limit_body(receive), sending)
         except TimeoutError:
             if not started:
                 await _error(504, f"no answer within {self.seconds:g} seconds")(scope, receive, sending)
 
     def _refusal(self, scope: Scope) -> Response | None:
-        """What to answer to a request that is not to be heard; None for one that is."""
+        """Return the error response of a request that is refused, else None."""
         headers, path = Headers(scope=scope), scope["path"]
-        if _size(scope) > LARGEST_HEAD:
+        if _head_size(scope) > LARGEST_HEAD:
             return _error(431, f"the head of the request is larger than {LARGEST_HEAD:,} bytes", connection="close")
         host = headers.get("host", "")
         if len(headers.getlist("host")) != 1 or not self.access.answers_to(host):
             return _error(403, "this server does not answer to that Host; start it with --allow-host NAME if it should")
-        if not self._ours(headers, host, scope):
+        if not self._is_trusted_source(headers, host, scope):
             return _error(403, "requests from the pages of other sites are refused")
         if not self.access.allows(headers) and not path.startswith(OPEN):
-            if path.startswith(_API):
+            if path.startswith(_API_PATHS):
                 return _error(401, UNAUTHORIZED, **{"WWW-Authenticate": "Bearer"})
             return RedirectResponse("/login", 303)
         length = headers.get("content-length", "0")
@@ -86,25 +86,25 @@ class Guard:
             return _error(413, _TOO_LARGE, connection="close")
         return None
 
-    def _ours(self, headers: Headers, host: str, scope: Scope) -> bool:
-        """Whether a request comes from our own pages or from no page at all; following a link to a page is fine, too."""
+    def _is_trusted_source(self, headers: Headers, host: str, scope: Scope) -> bool:
+        """Return True for same-origin requests, requests from no page, and navigation to a page (not to the API)."""
         site = headers.get("sec-fetch-site", "none")
         origin = headers.get("origin")
         if origin is not None and not self.access.allows_origin(origin, host, scope["scheme"]):
-            return origin == "null" and site == "same-origin"  # a form of a page that sends no referrer
+            return origin == "null" and site == "same-origin"  # form of a page with referrer-policy: no-referrer
         if site in ("none", "same-origin"):
             return True
-        followed = headers.get("sec-fetch-mode") == "navigate" and scope["method"] in ("GET", "HEAD")
-        return followed and not scope["path"].startswith(_API)
+        navigation = headers.get("sec-fetch-mode") == "navigate" and scope["method"] in ("GET", "HEAD")
+        return navigation and not scope["path"].startswith(_API_PATHS)
 
 
-def _size(scope: Scope) -> int:
-    """The bytes of a request's head, about."""
+def _head_size(scope: Scope) -> int:
+    """Return the approximate number of bytes of a request head."""
     return len(scope["raw_path"]) + len(scope["query_string"]) + sum(len(k) + len(v) for k, v in scope["headers"])
 
 
-def _limited(receive: Receive) -> Receive:
-    """The same body, cut off by an error when there is too much of it."""
+def _limit_body(receive: Receive) -> Receive:
+    """Wrap `receive` to raise HTTPException 413 when the body exceeds LARGEST_BODY."""
     size = 0
 
     async def receiving() -> Message:

@@ -1,3 +1,3 @@
-"""The web pages: each a function from what was asked to markup, drawn with the elements, plots and style of the reports."""
+"""Web pages: functions from request parameters to markup, sharing elements, plots and style with the reports."""
 
 from __future__ import annotations

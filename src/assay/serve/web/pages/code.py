@@ -1,4 +1,4 @@
-"""Symbols for a task: the ranking with what each component contributed, and why something is not in it."""
+"""Code view: ranked symbols of a task with score contributions, and a "why not" form."""
 
 from __future__ import annotations
 
@@ -20,74 +20,83 @@ from assay.serve.web.pages.details import explained, legend, stacked
 from assay.serve.web.pages.shell import absent, empty, freshness_badge, took
 from assay.text.display import counted
 
-_SHOWN = 20  # results on a page
+_MAX_RESULTS = 20  # results on a page
 
 
 def ranked(bench: Bench, task: str, values: dict[str, Any]) -> Markup:
-    """The results of a task, and the box that asks after others."""
-    profile, wanted = values["profile"], (values["why"] or "").strip()
+    """Render the results of a task and the "why not" form."""
+    profile, expected = values["profile"], (values["why"] or "").strip()
     with bench.using() as repo:
-        began = time.perf_counter()
-        asked = ("results", task, profile)
-        number, chance, key, rows = bench.remembered(repo, asked, lambda: _results(repo, task, profile))
-        spent = time.perf_counter() - began
-        told = element("p", element("strong", number), took(spent), freshness_badge(repo), chance)
-        results = join([element("div", told, key, class_="summary"), rows])
-        return join([absent(bench, repo), results if key else rows, _why_not(repo, task, profile, wanted)])
+        started = time.perf_counter()
+        cache_key = ("results", task, profile)
+        count, confidence_badge, colours, rows = bench.remembered(
+            repo, cache_key, lambda: _render_results(repo, task, profile)
+        )
+        elapsed = time.perf_counter() - started
+        summary = element("p", element("strong", count), took(elapsed), freshness_badge(repo), confidence_badge)
+        results = join([element("div", summary, colours, class_="summary"), rows])
+        return join([absent(bench, repo), results if colours else rows, _render_why_not(repo, task, profile, expected)])
 
 
-def _results(repo: Repository, task: str, profile: str | None) -> tuple[str, Markup, Markup, Markup]:
-    """How many there are, how sure that is, what the colours mean, and the results; no colours where nothing was found."""
+def _render_results(repo: Repository, task: str, profile: str | None) -> tuple[str, Markup, Markup, Markup]:
+    """Return count, confidence, legend and results; the legend is empty if there are no results."""
     ranking = repo.ranking(task, profile=profile)
-    found = _found(repo, ranking, profile)
-    if not found:
-        nothing = "No word of the task is in the index. Try other words, or a name."
+    explanations = _explain_top(repo, ranking, profile)
+    if not explanations:
+        nothing = "No word of the task occurs in the index. Try other words, or a name."
         return "", Markup(), Markup(), empty("Nothing found", nothing)
-    used = [name for name in COMPONENTS if any(name in contributions(one) for one in found)]
-    rows = [_result(rank, one, found[0].score, task, profile) for rank, one in enumerate(found, 1)]
+    components = [
+        name for name in COMPONENTS if any(name in contributions(explanation) for explanation in explanations)
+    ]
+    rows = [
+        _render_result(rank, explanation, explanations[0].score, task, profile)
+        for rank, explanation in enumerate(explanations, 1)
+    ]
     results = element("ol", rows, class_="results", id="results")
-    return counted(len(found), "result"), _chance(repo, ranking, profile), legend(used), results
+    return counted(len(explanations), "result"), _render_confidence(repo, ranking, profile), legend(components), results
 
 
-def _chance(repo: Repository, ranking: Ranking, profile: str | None) -> Markup:
-    """How sure it is, and what to try where it is not; nothing where that is not known."""
-    chance = confidence(ranking, repo.configuration.profile(profile))
-    if chance is None:
+def _render_confidence(repo: Repository, ranking: Ranking, profile: str | None) -> Markup:
+    """Render the confidence badge, with hints if it is low; empty if there is no estimate."""
+    probability = confidence(ranking, repo.configuration.profile(profile))
+    if probability is None:
         return Markup()
-    sure = chance >= repo.configuration.context.threshold
-    words = unseen_words(ranking)
-    missing = f"Nothing here has {', '.join(words)}. " if words else ""
-    hint = f" Probably not here, or in other words. {missing}Try other words, or a name from the code."
-    said = element(
+    confident = probability >= repo.configuration.context.threshold
+    unmatched = unseen_words(ranking)
+    missing = f"Nothing in this corpus mentions {', '.join(unmatched)}. " if unmatched else ""
+    hint = f" Probably not here, or worded differently. {missing}Try other words, or a name from the code."
+    badge = element(
         "span",
-        f"{percent(chance)} sure",
-        class_=f"badge kind-{'win' if sure else 'loss'}",
-        title="The chance that one of the first five is right",
+        f"{percent(probability)} sure",
+        class_=f"badge kind-{'win' if confident else 'loss'}",
+        title="Estimated probability that one of the first five is right",
     )
-    return join([" · ", said, None if sure else hint])
+    return join([" · ", badge, None if confident else hint])
 
 
-def _found(repo: Repository, ranking: Ranking, profile: str | None) -> Sequence[Explanation]:
-    """The best items, each with everything its score was made of; ranked once for all of them."""
+def _explain_top(repo: Repository, ranking: Ranking, profile: str | None) -> Sequence[Explanation]:
+    """Return explanations of the top results of one ranking."""
     engine = repo.engine(profile)
-    best = ranking.best(_SHOWN)
+    best = ranking.best(_MAX_RESULTS)
     items = repo.index.numbered(best)
-    return explain(engine, ranking, [items[number] for number in best], _SHOWN)
+    return explain(engine, ranking, [items[number] for number in best], _MAX_RESULTS)
 
 
-def _result(rank: int, one: Explanation, best: float, task: str, profile: str | None) -> Markup:
-    item = one.item
-    asked = {"task": task, "id": item.id} | ({"profile": profile} if profile else {})
+def _render_result(rank: int, explanation: Explanation, top_score: float, task: str, profile: str | None) -> Markup:
+    item = explanation.item
+    parameters = {"task": task, "id": item.id} | ({"profile": profile} if profile else {})
     head = element(
         "summary",
         element("span", rank, class_="rank"),
         element("span", element("code", item.symbol or item.path, class_="symbol"), " ", _kind(item), class_="name"),
         element("span", element("bdi", item.path), f":{item.start}", class_="place"),
-        element("span", decimal(one.score), class_="score", title="score"),
-        stacked(contributions(one), best),
+        element("span", decimal(explanation.score), class_="score", title="score"),
+        stacked(contributions(explanation), top_score),
     )
-    alone = element("p", element("a", "Open on a page of its own", href=f"/result?{urlencode(asked)}"), class_="alone")
-    body = element("div", alone, class_="opened", data_source=f"/result-part?{urlencode(asked)}")
+    own_page = element(
+        "p", element("a", "Open on a page of its own", href=f"/result?{urlencode(parameters)}"), class_="alone"
+    )
+    body = element("div", own_page, class_="opened", data_source=f"/result-part?{urlencode(parameters)}")
     return element("li", element("details", head, body))
 
 
@@ -95,25 +104,27 @@ def _kind(item: Item) -> Markup:
     return element("span", item.kind, class_="kind")
 
 
-def _why_not(repo: Repository, task: str, profile: str | None, wanted: str) -> Markup:
-    """The box that asks after something that was expected."""
+def _render_why_not(repo: Repository, task: str, profile: str | None, expected: str) -> Markup:
+    """Render the form that explains an expected symbol, with its answer."""
     form = element(
         "form",
         element("input", type="hidden", name="task", value=task),
         element("input", type="hidden", name="profile", value=profile) if profile else None,
         element("label", "Expected something else? Why not ", for_="why"),
-        element("input", id="why", name="why", value=wanted, required=True, placeholder="Class.method", maxlength=500),
+        element(
+            "input", id="why", name="why", value=expected, required=True, placeholder="Class.method", maxlength=500
+        ),
         element("button", "Explain", type="submit"),
         action="/#why-not",
         method="get",
     )
-    answer = _why(repo, task, profile, wanted) if wanted else None
+    answer = _render_why(repo, task, profile, expected) if expected else None
     return element("section", element("h2", "Why not …?"), form, answer, id="why-not", class_="why-not")
 
 
-def _why(repo: Repository, task: str, profile: str | None, wanted: str) -> Markup:
+def _render_why(repo: Repository, task: str, profile: str | None, expected: str) -> Markup:
     try:
-        told = repo.why(task, wanted, _SHOWN, profile=profile)
+        explanations = repo.why(task, expected, _MAX_RESULTS, profile=profile)
     except NoSuchSymbol as error:
         near = [
             element(
@@ -121,6 +132,12 @@ def _why(repo: Repository, task: str, profile: str | None, wanted: str) -> Marku
             )
             for name in error.near
         ]
-        return element("div", element("p", f"There is no symbol called {wanted}."), element("ul", near, class_="near"))
-    more = element("p", f"… and {len(told) - 3} more of that name", class_="note") if len(told) > 3 else None
-    return element("div", [explained(one, wanted=True) for one in told[:3]], more)
+        return element(
+            "div", element("p", f"There is no symbol called {expected}."), element("ul", near, class_="near")
+        )
+    more = (
+        element("p", f"… and {len(explanations) - 3} more of that name", class_="note")
+        if len(explanations) > 3
+        else None
+    )
+    return element("div", [explained(explanation, wanted=True) for explanation in explanations[:3]], more)

@@ -1,4 +1,4 @@
-"""The compare page: what changed from one run to another, and each query with both of its result lists."""
+"""Compare pages: differences between two runs, and both result lists of a query."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from assay.serve.web.pages.runs import no_runs, run_address
 from assay.serve.web.pages.shell import Page, Shown, empty, heading, stored_heading
 from assay.serve.web.parameters import Parameter
 
-_OFFERED = 300  # runs to choose from
+_MAX_OFFERED = 300  # runs to choose from
 
 
 def show(bench: Bench, values: dict[str, Any]) -> Shown:
@@ -27,22 +27,24 @@ def show(bench: Bench, values: dict[str, Any]) -> Shown:
     with bench.runs() as store:
         runs = store.runs()
         if len(runs) < 2:
-            return Shown("Compare", join([stored_heading(bench, "Compare"), _one_run_only()]))
-        a, b = _chosen(store, runs, values)
+            return Shown("Compare", join([stored_heading(bench, "Compare"), _needs_two_runs()]))
+        a, b = _choose_runs(store, runs, values)
         return Shown(
             "Compare",
-            join([stored_heading(bench, "Compare"), _form(runs, a, b), _compared(store, a, b, values["force"])]),
+            join(
+                [stored_heading(bench, "Compare"), _form(runs, a, b), _render_comparison(store, a, b, values["force"])]
+            ),
         )
 
 
 def query(bench: Bench, values: dict[str, Any]) -> Shown:
-    """One query: what both runs were to find, and what they found."""
+    """Render a query with the expected and retrieved results of both runs."""
     with bench.runs() as store:
         runs = [store.find(values["a"]), store.find(values["b"])]
-        found = [_query(store, run, values["query"]) for run in runs]
-    text = next(one.text or one.id for one in found)
+        results = [_find_query(store, run, values["query"]) for run in runs]
+    text = next(result.text or result.id for result in results)
     back = f"/compare?{urlencode({'a': runs[0].run_id, 'b': runs[1].run_id})}"
-    lists = [_list(name, run, one) for name, run, one in zip("AB", runs, found, strict=True)]
+    lists = [_render_results(name, run, result) for name, run, result in zip("AB", runs, results, strict=True)]
     return Shown(
         text[:60],
         join(
@@ -55,22 +57,22 @@ def query(bench: Bench, values: dict[str, Any]) -> Shown:
     )
 
 
-def _chosen(store: RunStore, runs: Sequence[RunInfo], values: dict[str, Any]) -> tuple[RunInfo, RunInfo]:
-    """The runs asked for; else the last, and the last before it that it can be compared with."""
+def _choose_runs(store: RunStore, runs: Sequence[RunInfo], values: dict[str, Any]) -> tuple[RunInfo, RunInfo]:
+    """Return the requested runs; by default the latest and the latest earlier one comparable with it."""
     b = store.find(values["b"]) if values["b"] else runs[-1]
     if values["a"]:
         return store.find(values["a"]), b
-    alike = [run for run in runs if run.created < b.created and _kind(run) == _kind(b)]
+    comparable = [run for run in runs if run.created < b.created and _comparison_key(run) == _comparison_key(b)]
     others = [run for run in runs if run.run_id != b.run_id]
-    return (alike or others)[-1], b
+    return (comparable or others)[-1], b
 
 
-def _kind(run: RunInfo) -> tuple[object, ...]:
+def _comparison_key(run: RunInfo) -> tuple[object, ...]:
     return run.golden_hash, run.matching, run.k
 
 
 def _form(runs: Sequence[RunInfo], a: RunInfo, b: RunInfo) -> Markup:
-    choices = [_choice(f"Run {name.upper()}", name, runs, run) for name, run in (("a", a), ("b", b))]
+    choices = [_run_select(f"Run {name.upper()}", name, runs, run) for name, run in (("a", a), ("b", b))]
     return element(
         "form",
         choices,
@@ -81,8 +83,8 @@ def _form(runs: Sequence[RunInfo], a: RunInfo, b: RunInfo) -> Markup:
     )
 
 
-def _choice(title: str, name: str, runs: Sequence[RunInfo], chosen: RunInfo) -> Markup:
-    offered = list(reversed(runs))[:_OFFERED]
+def _run_select(title: str, name: str, runs: Sequence[RunInfo], chosen: RunInfo) -> Markup:
+    offered = list(reversed(runs))[:_MAX_OFFERED]
     options = [
         element(
             "option",
@@ -95,16 +97,16 @@ def _choice(title: str, name: str, runs: Sequence[RunInfo], chosen: RunInfo) -> 
     return element("label", title, element("select", options, name=name))
 
 
-def _compared(store: RunStore, a: RunInfo, b: RunInfo, force: bool) -> Markup:
-    texts = {one.id: one.text for one in store.golden(b).queries}
+def _render_comparison(store: RunStore, a: RunInfo, b: RunInfo, force: bool) -> Markup:
+    texts = {query.id: query.text for query in store.golden(b).queries}
     try:
         comparison = read(Comparison, comparison_json(compare_runs(store, a, b, force=force), texts))
     except NotComparable as error:
-        anyway = f"/compare?{urlencode({'a': a.run_id, 'b': b.run_id, 'force': 'true'})}"
+        force_address = f"/compare?{urlencode({'a': a.run_id, 'b': b.run_id, 'force': 'true'})}"
         return join(
             [
                 empty("These two cannot be compared", str(error).partition(". --force")[0]),
-                element("p", element("a", "Compare what they share all the same", href=anyway), class_="centred"),
+                element("p", element("a", "Compare the shared queries anyway", href=force_address), class_="centred"),
             ]
         )
 
@@ -114,36 +116,38 @@ def _compared(store: RunStore, a: RunInfo, b: RunInfo, force: bool) -> Markup:
     return comparison_section(comparison, min(a.k, b.k), link)
 
 
-def _one_run_only() -> Markup:
+def _needs_two_runs() -> Markup:
     return empty(
         "Only one run yet",
-        "A comparison needs two. Change something, then measure again on the same golden set:",
+        "A comparison needs two runs. Change something and measure again on the same golden set:",
         command="assay eval run --golden golden.jsonl --system assay",
     )
 
 
-def _query(store: RunStore, run: RunInfo, wanted: str) -> Query:
-    for one in read(Summary, told(store, run, None)).queries:
-        if one.id == wanted:
-            return one
-    raise NotFound(f"run {run.run_id} has no query '{wanted[:80]}'")
+def _find_query(store: RunStore, run: RunInfo, query_id: str) -> Query:
+    for query in read(Summary, told(store, run, None)).queries:
+        if query.id == query_id:
+            return query
+    raise NotFound(f"run {run.run_id} has no query '{query_id[:80]}'")
 
 
-def _list(name: str, run: RunInfo, one: Query) -> Markup:
-    figures = ", ".join(f"{metric} {decimal(value)}" for metric, value in one.metrics.items())
+def _render_results(name: str, run: RunInfo, query: Query) -> Markup:
+    figures = ", ".join(f"{metric} {decimal(value)}" for metric, value in query.metrics.items())
     return element(
         "section",
         element("h2", f"{name} ", element("a", run.label or run.run_id, href=run_address(run.run_id))),
         element("p", element("code", shortened(run.system, 120)), class_="lead"),
         element("p", figures, class_="note"),
-        element("p", one.error, class_="error") if one.error else None,
-        sides(one),
+        element("p", query.error, class_="error") if query.error else None,
+        sides(query),
     )
 
 
 _RUNS = (Parameter("a", "a run"), Parameter("b", "a later run"))
 PAGES = (
-    Page("/compare", show, (*_RUNS, Parameter("force", "compare what two golden sets share", bool, default=False))),
+    Page(
+        "/compare", show, (*_RUNS, Parameter("force", "compare the queries two golden sets share", bool, default=False))
+    ),
     Page(
         "/compare/query",
         query,

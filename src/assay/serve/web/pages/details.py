@@ -1,4 +1,4 @@
-"""One result opened: the code in place, why it stands where it stands, and its neighbourhood."""
+"""Result details: source code, score explanation, and the neighbourhood graph."""
 
 from __future__ import annotations
 
@@ -16,32 +16,38 @@ from assay.rank.impact import Neighbour, Neighbourhood, neighbourhood
 from assay.serve.web.bench import NotFound
 from assay.text.display import counted
 
-_WIDTH, _HEIGHT = 300, 8
+_BAR_WIDTH, _BAR_HEIGHT = 300, 8
 
 
 def stacked(amounts: Mapping[str, float], longest: float) -> Markup:
-    """One bar: amounts by component, on a scale whose end is `longest`."""
-    parts, left = [], 0.0
-    scale = _WIDTH / longest if longest > 0 else 0.0
+    """Render a stacked bar of amounts by component; `longest` is the full width."""
+    parts, offset = [], 0.0
+    scale = _BAR_WIDTH / longest if longest > 0 else 0.0
     for name in COMPONENTS:
         width = amounts.get(name, 0.0) * scale
         if width >= 0.1:
             title = element("title", f"{name}: {decimal(amounts[name])} – {COMPONENTS[name]}")
             parts.append(
                 element(
-                    "rect", title, x=round(left, 1), y=0, width=round(width, 1), height=_HEIGHT, class_=_class(name)
+                    "rect",
+                    title,
+                    x=round(offset, 1),
+                    y=0,
+                    width=round(width, 1),
+                    height=_BAR_HEIGHT,
+                    class_=_class(name),
                 )
             )
-            left += width
-    told = ", ".join(f"{name} {decimal(amounts[name])}" for name in COMPONENTS if name in amounts)
+            offset += width
+    amounts_text = ", ".join(f"{name} {decimal(amounts[name])}" for name in COMPONENTS if name in amounts)
     return element(
         "svg",
-        element("rect", x=0, y=0, width=_WIDTH, height=_HEIGHT, class_="track"),
+        element("rect", x=0, y=0, width=_BAR_WIDTH, height=_BAR_HEIGHT, class_="track"),
         parts,
-        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
+        viewBox=f"0 0 {_BAR_WIDTH} {_BAR_HEIGHT}",
         preserveAspectRatio="none",
         role="img",
-        aria_label=f"made of {told}",
+        aria_label=f"score components: {amounts_text}",
         class_="stacked",
     )
 
@@ -50,202 +56,213 @@ def legend(names: Sequence[str]) -> Markup:
     items = [
         element("li", element("span", class_=f"swatch {_class(name)}"), name, title=COMPONENTS[name]) for name in names
     ]
-    return element("ul", items, class_="components", aria_label="What scores are made of")
+    return element("ul", items, class_="components", aria_label="Score components")
 
 
 def _class(name: str) -> str:
     return f"component-{name.replace(' ', '-')}"
 
 
-# The neighbourhood of an item as a small graph: what leads to it on the left, what it leads to on the right.
+# Neighbourhood graph: incoming edges on the left, outgoing ones on the right
 
-_BOX = 128  # width of a neighbour's box
-_TALL, _ROW = 22, 34  # height of a box, and of a row
+_BOX_WIDTH = 128  # of a neighbour
+_BOX_HEIGHT, _ROW = 22, 34  # pixels
 _PADDING = 8
-_HEAD = 26  # above the rows, for the titles of the sides
-_CENTRE = 24  # height of the middle box, which stands between the rows
+_HEAD = 26  # height of the side titles
 
 
 def drawn(around: Neighbourhood, ranks: Mapping[int, int], task: str) -> Markup:
-    """`ranks` has the results by number: neighbours among them stand out."""
+    """Render the graph; neighbours in `ranks` (item number → rank) are highlighted."""
     rows = max(len(around.sources), len(around.targets), 1)
     height = _HEAD + rows * _ROW + 4
     middle = _HEAD + rows * _ROW / 2
     left = [
-        _side(one, place, len(around.sources), rows, False, ranks, task) for place, one in enumerate(around.sources)
+        _render_neighbour(neighbour, row, len(around.sources), rows, False, ranks, task)
+        for row, neighbour in enumerate(around.sources)
     ]
     right = [
-        _side(one, place, len(around.targets), rows, True, ranks, task) for place, one in enumerate(around.targets)
+        _render_neighbour(neighbour, row, len(around.targets), rows, True, ranks, task)
+        for row, neighbour in enumerate(around.targets)
     ]
     titles = [
-        label(f"leads to it ({around.source_total})", 0, 12),
-        label(f"it leads to ({around.target_total})", WIDTH, 12, "end"),
+        label(f"incoming ({around.source_total})", 0, 12),
+        label(f"outgoing ({around.target_total})", WIDTH, 12, "end"),
     ]
-    own = element(
+    centre = element(
         "circle", element("title", around.item.symbol or around.item.path), cx=WIDTH / 2, cy=middle, r=9, class_="own"
     )
-    nothing = label("nothing in the repository", WIDTH / 2, middle - 18, "middle") if not (left or right) else None
-    name = f"{around.item.symbol}: {len(around.sources)} items lead to it, it leads to {len(around.targets)}"
-    return svg(height, name, titles, left, right, own, nothing)
+    no_neighbours = (
+        label("no neighbours in the repository", WIDTH / 2, middle - 18, "middle") if not (left or right) else None
+    )
+    name = f"{around.item.symbol}: {len(around.sources)} incoming and {len(around.targets)} outgoing neighbours"
+    return svg(height, name, titles, left, right, centre, no_neighbours)
 
 
-def _side(
-    one: Neighbour, place: int, number: int, rows: int, right: bool, ranks: Mapping[int, int], task: str
+def _render_neighbour(
+    neighbour: Neighbour, row: int, count: int, rows: int, right: bool, ranks: Mapping[int, int], task: str
 ) -> Markup:
-    """A neighbour's box with the line to the middle."""
-    y = _HEAD + (rows - number) * _ROW / 2 + place * _ROW + _ROW / 2
-    x = WIDTH - _BOX if right else 0
-    start, end = (WIDTH / 2 + 9, x) if right else (_BOX, WIDTH / 2 - 9)
+    """Render a neighbour's box with its edge to the centre."""
+    y = _HEAD + (rows - count) * _ROW / 2 + row * _ROW + _ROW / 2
+    x = WIDTH - _BOX_WIDTH if right else 0
+    start, end = (WIDTH / 2 + 9, x) if right else (_BOX_WIDTH, WIDTH / 2 - 9)
     middle = _HEAD + rows * _ROW / 2
-    first, last = (middle, y) if right else (y, middle)
+    start_y, end_y = (middle, y) if right else (y, middle)
     bend = (start + end) / 2
-    path = f"M{start:g} {first:g}C{bend:g} {first:g} {bend:g} {last:g} {end:g} {last:g}"
-    rank = ranks.get(one.item.number)
-    told = f"{one.edge.replace('_', ' ')}, confidence {decimal(one.confidence, 2)}, line {one.line}"
-    title = f"{one.item.id}\n{told}" + (f"\nresult {rank}" if rank else "")
-    box = [
-        element("rect", x=x, y=y - _TALL / 2, width=_BOX, height=_TALL, rx=5, class_="node"),
-        label(_short(one.item), x + _PADDING, y + 4),
+    path = f"M{start:g} {start_y:g}C{bend:g} {start_y:g} {bend:g} {end_y:g} {end:g} {end_y:g}"
+    rank = ranks.get(neighbour.item.number)
+    relation = (
+        f"{neighbour.edge.replace('_', ' ')}, confidence {decimal(neighbour.confidence, 2)}, line {neighbour.line}"
+    )
+    title = f"{neighbour.item.id}\n{relation}" + (f"\nresult {rank}" if rank else "")
+    box_elements = [
+        element("rect", x=x, y=y - _BOX_HEIGHT / 2, width=_BOX_WIDTH, height=_BOX_HEIGHT, rx=5, class_="node"),
+        label(_short_name(neighbour.item), x + _PADDING, y + 4),
     ]
-    address = f"/result?{urlencode({'task': task, 'id': one.item.id})}"
+    address = f"/result?{urlencode({'task': task, 'id': neighbour.item.id})}"
     return element(
         "g",
         element("title", title),
         element("path", d=path, class_="edge"),
-        element("a", box, href=address),
-        class_=f"neighbour {edge_class(one.edge)}" + (" ranked" if rank else ""),
+        element("a", box_elements, href=address),
+        class_=f"neighbour {edge_class(neighbour.edge)}" + (" ranked" if rank else ""),
     )
 
 
 def edge_class(edge: str) -> str:
-    """The class that colours a relation."""
+    """Return the CSS class of an edge type."""
     return f"edge-{edge.replace('_', '-')}"
 
 
-def _short(item: Item) -> str:
-    """As much of the end of a name as fits: the last parts tell most."""
-    room = int((_BOX - 2 * _PADDING) / CHARACTER)
+def _short_name(item: Item) -> str:
+    """Shorten a name to its last part if it does not fit into the box."""
+    max_characters = int((_BOX_WIDTH - 2 * _PADDING) / CHARACTER)
     name = item.symbol or item.path.rpartition("/")[2]
-    if len(name) <= room:
+    if len(name) <= max_characters:
         return name
     last = name.replace("::", ".").rpartition(".")[2]
-    return shortened(last, room)
+    return shortened(last, max_characters)
 
 
-# One result opened: the code in place, why it stands where it stands, and its neighbourhood.
+# Result details
 
-_MOST_LINES = 120  # of code in a result; the rest is one click away in an editor
-_TOLD = 0.005  # a factor nearer to 1 than this is not worth a line
-_AMONG = 20  # results that count as the answer
+_MAX_LINES = 120  # of code in a result
+_MIN_EFFECT = 0.005  # factors closer to 1 are not listed
+_ANSWER_SIZE = 20  # results that count as the answer
 
 
 def opened(repo: Repository, task: str, id: str, profile: str | None) -> Markup:
-    """The code, the explanation and the graph of one item. Raises NotFound for what is not in the index."""
+    """Render code, graph and explanation of an item. Raises NotFound if it is not in the index."""
     item = repo.index.by_id(id)
     if item is None:
-        raise NotFound("there is no such symbol in the index (any more)")
+        raise NotFound("no such symbol in the index; it may have been removed")
     engine = repo.engine(profile)
     ranking = engine.rank(task, repo.learned(task))
-    found = {number: rank for rank, number in enumerate(ranking.best(_AMONG), 1)}
-    around = neighbourhood(repo.index, item)
+    ranks = {number: rank for rank, number in enumerate(ranking.best(_ANSWER_SIZE), 1)}
+    neighbours = neighbourhood(repo.index, item)
     graph = figure(
         "Neighbourhood",
-        f"{counted(around.source_total, 'item leads', 'items lead')} to it, it leads to {around.target_total}. "
-        "Filled ones are results, too.",
-        join([drawn(around, found, task), _edge_key(around)]),
+        f"{neighbours.source_total} incoming, {neighbours.target_total} outgoing edges. Filled boxes are results, too.",
+        join([drawn(neighbours, ranks, task), _edge_legend(neighbours)]),
     )
     return element(
         "div",
-        element("div", _code(repo, item), class_="source"),
-        element("div", graph, [explained(one) for one in explain(engine, ranking, [item], _AMONG)], class_="reasons"),
+        element("div", _render_code(repo, item), class_="source"),
+        element(
+            "div",
+            graph,
+            [explained(explanation) for explanation in explain(engine, ranking, [item], _ANSWER_SIZE)],
+            class_="reasons",
+        ),
         class_="detail",
     )
 
 
-def _edge_key(around: Neighbourhood) -> Markup | None:
-    """Which colour is which relation."""
-    edges = dict.fromkeys(one.edge for one in (*around.sources, *around.targets))
+def _edge_legend(around: Neighbourhood) -> Markup | None:
+    """Render the legend of edge types; None without edges."""
+    edges = dict.fromkeys(neighbour.edge for neighbour in (*around.sources, *around.targets))
     items = [
         element("li", element("span", class_=f"swatch {edge_class(edge)}"), edge.replace("_", " ")) for edge in edges
     ]
     return element("ul", items, class_="components", aria_label="Relations") if items else None
 
 
-def _code(repo: Repository, item: Item) -> Markup:
-    """The item's lines with their numbers; only what is in the index is ever read, and only as it was indexed."""
+def _render_code(repo: Repository, item: Item) -> Markup:
+    """Render the numbered lines of an item. Only indexed files are read, and shown only if unchanged since."""
     title = element("h3", element("code", f"{item.path}:{item.start}–{item.end}"))
     source = repo.source
     text = source.text(item)
     if not text:
-        note = source.note(item) or "nothing to show"
-        return join([title, element("p", note, class_="note"), _signature(item)])
+        note = source.note(item) or "no source text"
+        return join([title, element("p", note, class_="note"), _render_signature(item)])
     lines = text.split("\n")
     rows = [
         element("span", line or " ", class_="line", data_number=number)
-        for number, line in enumerate(lines[:_MOST_LINES], item.start)
+        for number, line in enumerate(lines[:_MAX_LINES], item.start)
     ]
-    hidden = len(lines) - _MOST_LINES
+    hidden = len(lines) - _MAX_LINES
     more = element("p", f"… and {counted(hidden, 'more line', 'more lines')}", class_="note") if hidden > 0 else None
     return join([title, element("pre", element("code", rows), class_="code", tabindex="0"), more])
 
 
-def _signature(item: Item) -> Markup:
+def _render_signature(item: Item) -> Markup:
     return element("pre", element("code", "\n".join(filter(None, (item.signature, item.doc)))), class_="code")
 
 
-def explained(one: Explanation, wanted: bool = False) -> Markup:
-    """Why an item stands where it stands; `wanted` names it, too."""
-    item = one.item
-    place = (
-        f"Rank {one.rank}, score {decimal(one.score)}; the best has {decimal(one.best)}." if one.rank else "Not ranked."
+def explained(explanation: Explanation, wanted: bool = False) -> Markup:
+    """Render the score explanation of an item; `wanted` adds its name."""
+    item = explanation.item
+    position = (
+        f"Rank {explanation.rank}, score {decimal(explanation.score)}; the best has {decimal(explanation.best)}."
+        if explanation.rank
+        else "Not ranked."
     )
     name = element("p", element("code", item.symbol or item.path), f" {item.path}:{item.start}") if wanted else None
     return element(
         "div",
         element("h3", "Why") if not wanted else None,
         name,
-        element("p", place, element("strong", f" Lost: {one.lost}.") if one.lost else None),
-        stacked(contributions(one), one.best) if one.score > 0 else None,
-        element("dl", list(_reasons(one)), class_="reasons-list"),
+        element("p", position, element("strong", f" Dropped: {explanation.lost}.") if explanation.lost else None),
+        stacked(contributions(explanation), explanation.best) if explanation.score > 0 else None,
+        element("dl", list(_render_reasons(explanation)), class_="reasons-list"),
         class_="explanation",
     )
 
 
-def _reasons(one: Explanation) -> Iterator[Markup]:
-    for word in one.words:
+def _render_reasons(explanation: Explanation) -> Iterator[Markup]:
+    for word in explanation.words:
         fields = ", ".join(f"{name} {count}" for name, count in word.fields.items())
-        yield _reason(
+        yield _render_reason(
             f"+ {decimal(word.score, 2)}", element("code", word.term), f" in {fields}; rarity {word.rarity:.1f}"
         )
-    for name, value in one.factors.items():
-        if one.words and name != "lexical" and abs(value - 1) >= _TOLD:
-            yield _reason(f"× {decimal(value, 2)}", f"{name}: {FACTORS.get(name, '')}")
-    if one.pointed:
-        yield _reason(f"+ {decimal(one.pointed, 2)}", "the task points at it")
-    if one.shared:
-        yield _reason(f"+ {decimal(one.shared, 2)}", "from what contains it and what it contains")
-    if one.factors:
-        whole = math.prod(one.factors.values()) + one.pointed + one.shared
-        yield _reason(f"= {decimal(whole, 2)}", element("strong", "direct"))
-    for name, value in one.parts.items():
+    for name, value in explanation.factors.items():
+        if explanation.words and name != "lexical" and abs(value - 1) >= _MIN_EFFECT:
+            yield _render_reason(f"× {decimal(value, 2)}", f"{name}: {FACTORS.get(name, '')}")
+    if explanation.pointed:
+        yield _render_reason(f"+ {decimal(explanation.pointed, 2)}", "referenced by the task")
+    if explanation.shared:
+        yield _render_reason(f"+ {decimal(explanation.shared, 2)}", "propagated from its container and members")
+    if explanation.factors:
+        direct_score = math.prod(explanation.factors.values()) + explanation.pointed + explanation.shared
+        yield _render_reason(f"= {decimal(direct_score, 2)}", element("strong", "direct"))
+    for name, value in explanation.parts.items():
         if value:
-            yield _reason(f"+ {decimal(value)}", f"{name}: {PARTS.get(name, '')}")
-    for name, value in one.times.items():
-        if abs(value - 1) >= _TOLD:
-            yield _reason(f"× {decimal(value)}", f"{name}: {TIMES.get(name, '')}")
+            yield _render_reason(f"+ {decimal(value)}", f"{name}: {PARTS.get(name, '')}")
+    for name, value in explanation.times.items():
+        if abs(value - 1) >= _MIN_EFFECT:
+            yield _render_reason(f"× {decimal(value)}", f"{name}: {TIMES.get(name, '')}")
         if name == "ranker":
-            yield from (_reason(f"{worth:+.2f}", told) for told, worth in learned(one))
-    if one.factors:
-        yield _reason(f"= {decimal(one.score)}", element("strong", "score"))
-    for way in one.ways:
-        edge = way.edge.replace("_", " ")
-        yield _reason(f"{way.share:.0%}", "the walk came by ", _named(way.source), f", {edge} it")
+            yield from (_render_reason(f"{worth:+.2f}", feature) for feature, worth in learned(explanation))
+    if explanation.factors:
+        yield _render_reason(f"= {decimal(explanation.score)}", element("strong", "score"))
+    for step in explanation.ways:
+        edge = step.edge.replace("_", " ")
+        yield _render_reason(f"{step.share:.0%}", "graph walk: ", _render_id(step.source), f" {edge} it")
 
 
-def _named(id: str) -> Markup:
-    """An item by the part of its id that tells most; the rest is a tooltip away."""
+def _render_id(id: str) -> Markup:
+    """Render an id as its symbol part, with the full id as a tooltip."""
     return element("code", id.partition("::")[2] or id, title=id)
 
 
-def _reason(amount: str, *about: Child) -> Markup:
+def _render_reason(amount: str, *about: Child) -> Markup:
     return element("div", element("dt", amount), element("dd", *about))

@@ -1,4 +1,4 @@
-"""Passages of documents and definitions of code for a query: where each stands, the lines that say most, and the whole of it when opened."""
+"""Passages view: search results with location and snippet, expandable in place, and the page of one passage."""
 
 from __future__ import annotations
 
@@ -18,76 +18,81 @@ from assay.serve.web.parameters import Parameter
 from assay.text.display import counted
 from assay.text.tokens import LONGEST_TASK
 
-_SHOWN = 20  # results on a page
-_SNIPPET = 3  # lines of a result that is not opened
-_LAST_LINE = 10_000_000  # of any file
+_MAX_RESULTS = 20  # results on a page
+_SNIPPET_LINES = 3  # of a collapsed result
+_MAX_LINE = 10_000_000  # highest accepted line number
 
 
 def found(bench: Bench, query: str, values: dict[str, Any]) -> Markup:
-    """The passages for a query."""
+    """Render the search results of a query."""
     with bench.searching() as repo:
-        began = time.perf_counter()
-        passages = repo.search(query, _SHOWN)
-        spent = time.perf_counter() - began
+        started = time.perf_counter()
+        passages = repo.search(query, _MAX_RESULTS)
+        elapsed = time.perf_counter() - started
         if not passages:
-            nothing = empty("Nothing found", f"No word of it is in {repo.searched()}. Try other words.")
+            nothing = empty("Nothing found", f"No query word occurs in {repo.searched()}. Try other words.")
             return join([absent(bench, repo), nothing])
-        told = [
+        summary_parts = [
             element("strong", counted(len(passages), "passage")),
             f" of {repo.searched()}",
-            took(spent),
+            took(elapsed),
             freshness_badge(repo),
         ]
-        summary = element("div", element("p", told), class_="summary")
+        summary = element("div", element("p", summary_parts), class_="summary")
         return join([absent(bench, repo), summary, listed(passages, query)])
 
 
 def listed(passages: Sequence[Found], query: str) -> Markup:
-    """Passages one below the other, each to be opened in place."""
-    rows = [_result(rank, one, query) for rank, one in enumerate(passages, 1)]
+    """Render search results as a list of expandable entries."""
+    rows = [_render_result(rank, result, query) for rank, result in enumerate(passages, 1)]
     return element("ol", rows, class_="results passages", id="results")
 
 
-def _result(rank: int, one: Found, query: str) -> Markup:
-    said = dedent("\n".join(one.snippet(_SNIPPET))).split("\n")
+def _render_result(rank: int, result: Found, query: str) -> Markup:
+    snippet = dedent("\n".join(result.snippet(_SNIPPET_LINES))).split("\n")
     head = element(
         "summary",
         element("span", rank, class_="rank"),
-        element("span", _title(one), class_="name"),
-        element("span", element("bdi", one.place), class_="place"),
-        element("span", decimal(one.score, 2), class_="score", title="score"),
+        element("span", _render_title(result), class_="name"),
+        element("span", element("bdi", result.place), class_="place"),
+        element("span", decimal(result.score, 2), class_="score", title="score"),
         element(
             "span",
-            [element("span", _marked(one, line)) for line in said],
-            class_="said" if one.kind == PASSAGE else "said code-said",
+            [element("span", _highlight(result, line)) for line in snippet],
+            class_="said" if result.kind == PASSAGE else "said code-said",
         ),
     )
-    link = element("a", "Open on a page of its own", href=address(one.id, query))
-    whole = numbered([_marked(one, line) for line in one.text.split("\n")], one.start, one.end, paged=bool(one.page))
+    link = element("a", "Open on a page of its own", href=address(result.id, query))
+    whole = numbered(
+        [_highlight(result, line) for line in result.text.split("\n")],
+        result.start,
+        result.end,
+        paged=bool(result.page),
+    )
     return element("li", element("details", head, element("div", whole, element("p", link, class_="alone"), class_="opened")))  # fmt: skip
 
 
-def _title(one: Found) -> Markup:
-    if one.kind != PASSAGE:
-        return join([element("code", one.symbol, class_="symbol"), " ", element("span", one.kind, class_="kind")])
-    return section_path(one.headings or (one.path,))
+def _render_title(result: Found) -> Markup:
+    if result.kind != PASSAGE:
+        return join([element("code", result.symbol, class_="symbol"), " ", element("span", result.kind, class_="kind")])
+    return section_path(result.headings or (result.path,))
 
 
 def section_path(headings: Sequence[str]) -> Markup:
-    """The headings above a passage, the nearest in bold."""
-    *above, last = headings
-    return join([*(element("span", f"{name} › ", class_="above") for name in above), element("strong", last)])
+    """Render a heading path; the innermost heading is bold."""
+    *outer, innermost = headings
+    return join([*(element("span", f"{name} › ", class_="above") for name in outer), element("strong", innermost)])
 
 
-def _marked(one: Found, line: str) -> Markup:
-    return join(element("mark", piece) if hit else piece for piece, hit in one.marked(line))
+def _highlight(result: Found, line: str) -> Markup:
+    return join(element("mark", piece) if matched else piece for piece, matched in result.marked(line))
 
 
-# one passage
+# Passage page
 
 
 def address(id: str, query: str, start: int = 0, end: int = 0) -> str:
-    """Where a passage, or a definition, is shown whole; of a passage, lines from `start` to `end` stand out."""
+    """Return the URL of a passage or definition; lines `start` to `end` of a passage are highlighted."""
     if not is_passage_id(id):
         return f"/result?{urlencode({'task': query, 'id': id})}"
     lines = {"start": start, "end": end} if start else {}
@@ -95,27 +100,27 @@ def address(id: str, query: str, start: int = 0, end: int = 0) -> str:
 
 
 def show(bench: Bench, values: dict[str, Any]) -> Shown:
-    """A passage by its id. Only what is in the index is shown, as it was indexed."""
+    """Render a passage by id, as it was indexed. Raises NotFound for an unknown id."""
     with bench.searching() as repo:
-        one = _passage(repo, values["id"])
+        passage = _find_passage(repo, values["id"])
     cited = range(values["start"] or 0, (values["end"] or 0) + 1)
-    whole = numbered(one.text.split("\n"), one.first, one.last, paged=bool(one.page), cited=cited)
-    title = one.headings[-1] if one.headings else one.path
-    above = element("p", section_path(one.headings)) if len(one.headings) > 1 else None
+    whole = numbered(passage.text.split("\n"), passage.first, passage.last, paged=bool(passage.page), cited=cited)
+    title = passage.headings[-1] if passage.headings else passage.path
+    above = element("p", section_path(passage.headings)) if len(passage.headings) > 1 else None
     return Shown(
-        title, join([heading(title, element("code", one.place)), element("div", above, whole, class_="whole")])
+        title, join([heading(title, element("code", passage.place)), element("div", above, whole, class_="whole")])
     )
 
 
-def _passage(repo: Repository, id: str) -> Passage:
+def _find_passage(repo: Repository, id: str) -> Passage:
     passages = repo.searcher().search.passages
     path = id.rpartition("#")[0]
     if path in passages.paths:
         document = passages.paths.index(path)
         for number in (passages.documents == document).nonzero()[0]:
-            if (one := passages[int(number)]).id == id:
-                return one
-    raise NotFound("there is no such passage in the index (any more)")
+            if (passage := passages[int(number)]).id == id:
+                return passage
+    raise NotFound("no such passage in the index; it may have been removed")
 
 
 PAGES = (
@@ -124,8 +129,8 @@ PAGES = (
         show,
         (
             Parameter("id", "the id of a passage", required=True, longest=LONGEST_TASK),
-            Parameter("start", "the first line that is cited", int, least=1, most=_LAST_LINE),
-            Parameter("end", "the last line that is cited", int, least=1, most=_LAST_LINE),
+            Parameter("start", "the first line that is cited", int, least=1, most=_MAX_LINE),
+            Parameter("end", "the last line that is cited", int, least=1, most=_MAX_LINE),
         ),
         place="/",
     ),

@@ -1,4 +1,4 @@
-"""The search page: one box, and three ways to answer what is in it: symbols of code, passages, an answer with its sources."""
+"""Search page: one query box with three views (code, passages, answer), and the page of one result."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from assay.store.index import NoIndex, UnusableIndex
 from assay.text.display import counted
 from assay.text.tokens import LONGEST_TASK
 
-_AGAIN = 2  # seconds until a page that waits for the index comes back
-_KEYS = {"/": "to the box", "↑ ↓": "through the results", "Enter": "opens one", "Esc": "closes it"}
+_RELOAD_SECONDS = 2  # for a page that waits for the index
+_KEYS = {"/": "search box", "↑ ↓": "select a result", "Enter": "open", "Esc": "close"}
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One way to answer: what it is called, what to type, and what it shows."""
+    """A view of the search page: title, placeholder, hint and renderer."""
 
     title: str
     asks: str
@@ -36,99 +36,105 @@ VIEWS = {
     "code": View(
         "Code",
         "What do you want to understand or change?",
-        "Say in words what you want to do; an error message, a stack trace or a path may be part of it.",
+        "Describe the task in words; it may include an error message, a stack trace or a path.",
         code.ranked,
     ),
     "passages": View(
         "Passages",
-        "What should be written somewhere?",
-        "Passages of documents and definitions of code that have the words, or mean the same.",
+        "What are you looking for?",
+        "Passages of documents and definitions of code that match the words or their meaning.",
         passages.found,
     ),
     "answer": View(
         "Answer",
         "What do you want to know?",
-        "A question, answered with what the documents and the code say, each sentence with its source; or not at all.",
+        "An answer from the documents and the code with a source for every sentence, or a refusal.",
         answer.answered,
     ),
 }
 
 
 def show(bench: Bench, values: dict[str, Any]) -> Shown:
-    task, name = (values["task"] or "").strip(), values["view"]
-    view = VIEWS[name]
+    task, view_name = (values["task"] or "").strip(), values["view"]
+    view = VIEWS[view_name]
     try:
         if not task:
             with bench.using() as repo:
-                return Shown("Search", join([_form("", name), absent(bench, repo), _invitation(repo, view)]))
-        return Shown(task[:60], join([_form(task, name), view.show(bench, task, values)]))
+                return Shown(
+                    "Search", join([_search_form("", view_name), absent(bench, repo), _render_start(repo, view)])
+                )
+        return Shown(task[:60], join([_search_form(task, view_name), view.show(bench, task, values)]))
     except (NoIndex, UnusableIndex):
-        instead = _not_ready(bench)
+        fallback = _render_progress(bench)
         if task:
-            instead = replace(instead, body=join([instead.body, _glimpse(bench, task)]))
+            fallback = replace(fallback, body=join([fallback.body, _render_first_look(bench, task)]))
     except NotYet as error:
-        instead = Shown("", empty("Nearly there", f"{error}. This page comes back by itself."), _AGAIN)
-    return Shown("Search", join([_form(task, name), instead.body]), instead.again)
+        fallback = Shown("", empty("Nearly ready", f"{error}. This page reloads by itself."), _RELOAD_SECONDS)
+    return Shown("Search", join([_search_form(task, view_name), fallback.body]), fallback.again)
 
 
 def detail(bench: Bench, values: dict[str, Any]) -> Shown:
-    """One result opened: its code, its neighbourhood, why it stands where it stands."""
+    """Render a result: its code, its neighbourhood and its score explanation."""
     task, id, profile = values["task"], values["id"], values["profile"]
     with bench.using() as repo:
         [body] = bench.remembered(repo, ("opened", task, id, profile), lambda: (opened(repo, task, id, profile),))
         return Shown(id, join([body]))
 
 
-def _not_ready(bench: Bench) -> Shown:
-    """What to show while there is no index to ask."""
-    shown = [waiting(one.state, label) for label, one in bench.members.items()]
-    return Shown("", join(one.body for one in shown), max(one.again for one in shown))
+def _render_progress(bench: Bench) -> Shown:
+    """Render the progress of every missing index."""
+    parts = [waiting(resident.state, label) for label, resident in bench.members.items()]
+    return Shown("", join(part.body for part in parts), max(part.again for part in parts))
 
 
 def waiting(state: State, label: str = "") -> Shown:
-    """How far the index of a repository is that is not there yet."""
+    """Render the progress, or the failure, of a missing index."""
     if state.name == "failed":
-        whose = f" of {label}" if label else ""
-        return Shown("", empty(f"The index{whose} could not be made", state.why, command="assay index -v"))
-    share = element("progress", value=round(state.share, 3), max=1, aria_label="Share of the index that is built")
-    gone = (
-        element("p", "The index that was here is gone or of no use any more. It is being built again.")
-        if state.again
-        else None
+        suffix = f" of {label}" if label else ""
+        return Shown("", empty(f"The index{suffix} could not be built", state.why, command="assay index -v"))
+    progress = element("progress", value=round(state.share, 3), max=1, aria_label="Share of the index that is built")
+    rebuilding = (
+        element("p", "The previous index is missing or unusable. It is being built again.") if state.again else None
     )
-    about = f"{state.share:.0%} of the index is built. This page comes back by itself."
+    about = f"{state.share:.0%} of the index is built. This page reloads by itself."
     why = element("p", f"{state.why}.".capitalize()) if state.why else None
     return Shown(
         "",
         element(
-            "div", element("h2", f"Indexing {label}".strip()), gone, why, element("p", about), share, class_="empty"
+            "div",
+            element("h2", f"Indexing {label}".strip()),
+            rebuilding,
+            why,
+            element("p", about),
+            progress,
+            class_="empty",
         ),
-        _AGAIN,
+        _RELOAD_SECONDS,
     )
 
 
-def _glimpse(bench: Bench, task: str) -> Markup:
-    """What a look at the files gives, before there is an index."""
-    found = bench.first_look(task)
-    if not found.matches:
-        return element("p", f"Until then, {found}: nothing found.", class_="centred")
+def _render_first_look(bench: Bench, task: str) -> Markup:
+    """Render the results of an index-free search."""
+    look = bench.first_look(task)
+    if not look.matches:
+        return element("p", f"Until then, {look}: nothing found.", class_="centred")
     rows = [
         element(
             "div",
             element("span", rank, class_="rank"),
-            element("span", element("code", one.path, class_="symbol"), class_="name"),
+            element("span", element("code", match.path, class_="symbol"), class_="name"),
             element(
-                "span", [element("span", f"{number}: {line}") for number, line in one.lines], class_="said code-said"
+                "span", [element("span", f"{number}: {line}") for number, line in match.lines], class_="said code-said"
             ),
             class_="row",
         )
-        for rank, one in enumerate(found.matches, 1)
+        for rank, match in enumerate(look.matches, 1)
     ]
-    told = element("div", element("p", element("strong", "Until then"), f", {found}:"), class_="summary")
-    return join([told, element("ol", [element("li", row) for row in rows], class_="results passages")])
+    summary = element("div", element("p", element("strong", "Until then"), f", {look}:"), class_="summary")
+    return join([summary, element("ol", [element("li", row) for row in rows], class_="results passages")])
 
 
-def _form(task: str, name: str) -> Markup:
+def _search_form(task: str, view_name: str) -> Markup:
     box = element(
         "textarea",
         task,
@@ -137,16 +143,16 @@ def _form(task: str, name: str) -> Markup:
         rows=2,
         required=True,
         maxlength=LONGEST_TASK,
-        placeholder=VIEWS[name].asks,
+        placeholder=VIEWS[view_name].asks,
         aria_label="Task",
         autofocus=not task,
     )
     keys = [element("span", element("kbd", key), f" {about}") for key, about in _KEYS.items()]
     return element(
         "form",
-        _switch(name),
+        _view_buttons(view_name),
         box,
-        element("button", "Search", type="submit", name="view", value=name, class_="go"),
+        element("button", "Search", type="submit", name="view", value=view_name, class_="go"),
         element("p", keys, class_="keys"),
         action="/",
         method="get",
@@ -155,26 +161,26 @@ def _form(task: str, name: str) -> Markup:
     )
 
 
-def _switch(name: str) -> Markup:
-    """The ways to answer as buttons of the form: each takes along what is in the box."""
+def _view_buttons(selected: str) -> Markup:
+    """Render the views as submit buttons, which keep the text of the box."""
     buttons = [
         element(
-            "button", view.title, type="submit", name="view", value=one, formnovalidate=True,
-            aria_pressed="true" if one == name else "false", title=view.hint,
+            "button", view.title, type="submit", name="view", value=name, formnovalidate=True,
+            aria_pressed="true" if name == selected else "false", title=view.hint,
         )
-        for one, view in VIEWS.items()
+        for name, view in VIEWS.items()
     ]  # fmt: skip
-    return element("div", buttons, role="group", aria_label="What to look for", class_="views")
+    return element("div", buttons, role="group", aria_label="View", class_="views")
 
 
-def _invitation(repo: Repository, view: View) -> Markup:
-    names = len(repo.index.postings.numbers) - len(repo.files)
-    about = f"{counted(names, 'symbol')} of {counted(len(repo.files), 'file')} are indexed."
+def _render_start(repo: Repository, view: View) -> Markup:
+    symbols = len(repo.index.postings.numbers) - len(repo.files)
+    about = f"{counted(symbols, 'symbol')} of {counted(len(repo.files), 'file')} are indexed."
     return element("div", element("p", about), element("p", view.hint), class_="empty")
 
 
-_PROFILE = Parameter("profile", "how to rank")
-_ONE = (
+_PROFILE = Parameter("profile", "ranking profile")
+_RESULT_PARAMETERS = (
     Parameter("task", "what you want to understand or change", required=True, longest=LONGEST_TASK),
     Parameter("id", "the id of a symbol", required=True),
     _PROFILE,
@@ -185,12 +191,12 @@ PAGES = (
         show,
         (
             Parameter("task", "what you want to understand, change or know", longest=LONGEST_TASK),
-            Parameter("view", "how to answer it", choices=tuple(VIEWS), default="code"),
+            Parameter("view", "kind of answer", choices=tuple(VIEWS), default="code"),
             Parameter("why", "a symbol to explain"),
             _PROFILE,
         ),
     ),
-    Page("/result", detail, _ONE, place="/"),
-    Page("/result-part", detail, _ONE, fragment=True),
+    Page("/result", detail, _RESULT_PARAMETERS, place="/"),
+    Page("/result-part", detail, _RESULT_PARAMETERS, fragment=True),
     *passages.PAGES,
 )

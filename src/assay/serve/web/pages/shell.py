@@ -1,4 +1,4 @@
-"""What stands around every page: the head, the way to the other pages, the switch between light and dark."""
+"""Page layout and shared components: document head, navigation, headings, badges, empty states, login form."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from assay.serve.web.parameters import Parameter
 from assay.serve.web.static import address
 from assay.text.display import counted
 
-_LONG = 60  # characters of a title that is set smaller
+_LONG_TITLE = 60  # characters: longer titles use a smaller font
 PLACES = {"Search": "/", "Runs": "/runs", "Compare": "/compare", "Sweeps": "/sweeps", "Index": "/index"}
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a page shows. `again` asks the browser to come back in so many seconds."""
+    """Rendered page content. `again`: seconds until the browser reloads, 0 for never."""
 
     title: str
     body: Markup
@@ -30,28 +30,28 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One page: where it is, what may be asked of it, and how it is drawn."""
+    """A page: path, render function and request parameters."""
 
     path: str
     show: Callable[[Bench, dict[str, Any]], Shown]
     parameters: tuple[Parameter, ...] = ()
-    fragment: bool = False  # only the body, to be put into a page that is there already
-    place: str = ""  # which of PLACES it belongs to; else it is one itself
+    fragment: bool = False  # body only, to be inserted into another page
+    place: str = ""  # entry of PLACES it belongs to; default: its own path
 
 
 def document(shown: Shown, here: str = "", asked: str = "") -> str:
-    """The whole page; `asked` names the repository, or several."""
+    """Render the HTML document; `asked` names the served repositories."""
     head = element(
         "head",
         element("meta", charset="utf-8"),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),
-        _again(shown.again) if shown.again else None,
+        _reload_tag(shown.again) if shown.again else None,
         element("title", f"{shown.title} – assay" if shown.title else "assay"),
         element("link", rel="icon", href=address("icon.svg"), type="image/svg+xml"),
         element("link", rel="stylesheet", href=address("report.css")),
         element("link", rel="stylesheet", href=address("app.css")),
-        element("script", src=address("app.js")),  # before the first paint: it sets the colours
+        element("script", src=address("app.js")),  # before the first paint: it sets the theme
         element("script", src=address("report.js"), defer=True),
     )
     body = element(
@@ -63,14 +63,15 @@ def document(shown: Shown, here: str = "", asked: str = "") -> str:
     return join([Markup("<!doctype html>\n"), element("html", head, body, lang="en"), Markup("\n")])
 
 
-def _again(seconds: int) -> Markup:
-    """For browsers without scripts; with them, what somebody is typing stays."""
+def _reload_tag(seconds: int) -> Markup:
+    """Return a reload tag for browsers without scripts; the script reloads without losing typed text."""
     return element("noscript", element("meta", http_equiv="refresh", content=str(seconds)))
 
 
-def _header(here: str, asked: str) -> Markup:
+def _header(current_path: str, served: str) -> Markup:
     links = [
-        element("a", name, href=path, aria_current="page" if path == here else None) for name, path in PLACES.items()
+        element("a", name, href=path, aria_current="page" if path == current_path else None)
+        for name, path in PLACES.items()
     ]
     switch = element(
         "button", type="button", id="theme", aria_label="Switch between light and dark", title="Light or dark"
@@ -78,25 +79,25 @@ def _header(here: str, asked: str) -> Markup:
     return element(
         "header",
         element("a", "assay", href="/", class_="brand"),
-        element("span", element("bdi", asked), class_="where", title=f"What is asked: {asked}") if asked else None,
-        element("nav", links, aria_label="Pages") if asked else None,
+        element("span", element("bdi", served), class_="where", title=f"Served: {served}") if served else None,
+        element("nav", links, aria_label="Pages") if served else None,
         switch,
         class_="site",
     )
 
 
 def heading(title: str, *about: Child) -> Markup:
-    name = element("h1", title, class_="long" if len(title) > _LONG else None)
+    name = element("h1", title, class_="long" if len(title) > _LONG_TITLE else None)
     return element("div", name, element("p", *about, class_="lead") if about else None, class_="opening")
 
 
 def stored_heading(bench: Bench, title: str, *about: Child) -> Markup:
-    """The heading of what was stored; over several repositories it says whose that is."""
+    """Render the heading of a page of stored data; for several repositories it names the folder."""
     if not bench.several:
         return heading(title, *about)
-    place = element("code", str(bench.runs_file.parent))
-    whose = ["Those of the workspace, in ", place, "; to see those of one repository, serve it alone."]
-    return heading(title, *about, " " if about else None, *whose)
+    folder = element("code", str(bench.runs_file.parent))
+    location = ["Stored for the workspace in ", folder, "; to see those of one repository, serve it alone."]
+    return heading(title, *about, " " if about else None, *location)
 
 
 def took(seconds: float) -> str:
@@ -104,7 +105,7 @@ def took(seconds: float) -> str:
 
 
 def freshness_badge(repo: Repository) -> Markup:
-    """Whether an answer is made of files as they are now."""
+    """Render a badge: fresh, or the number of stale files."""
     stale = repo.freshness().stale
     if not stale:
         return element("span", "fresh", class_="badge kind-win")
@@ -112,7 +113,7 @@ def freshness_badge(repo: Repository) -> Markup:
 
 
 def absent(bench: Bench, repo: Repository) -> Markup:
-    """Which repositories an answer is without; nothing where it is of all."""
+    """Render a note per repository missing from an answer; empty if none is."""
     return join(
         element("p", element("strong", f"Without {label}"), f": its index is {why.rstrip('.')}.", class_="note absent")
         for label, why in bench.without(repo).items()
@@ -120,7 +121,7 @@ def absent(bench: Bench, repo: Repository) -> Markup:
 
 
 def empty(title: str, *about: Child, command: str = "") -> Markup:
-    """What to do where there is nothing to see yet."""
+    """Render an empty state: title, explanation and a command to run."""
     return element(
         "div",
         element("h2", title),
@@ -131,50 +132,50 @@ def empty(title: str, *about: Child, command: str = "") -> Markup:
 
 
 def failed(status: int, line: str) -> Shown:
-    """An error as a page."""
-    titles = {404: "Not found", 503: "Not ready", 504: "Too slow", 500: "Something broke"}
-    title = titles.get(status, "That cannot be shown")
+    """Render an error page."""
+    titles = {404: "Not found", 503: "Not ready", 504: "Too slow", 500: "Internal error"}
+    title = titles.get(status, "Invalid request")
     return Shown(title, empty(title, line))
 
 
-# The form for the token.
+# Login form
 
 
 def login_page(wrong: bool = False) -> Response:
     form = element(
         "form",
-        element("h2", "A token is needed"),
-        element("p", "That is not the token." if wrong else "The one this server was started with.", role="alert" if wrong else None),
+        element("h2", "Token required"),
+        element("p", "Wrong token." if wrong else "Enter the token this server was started with.", role="alert" if wrong else None),
         element("input", type="password", name="token", aria_label="Token", required=True, autofocus=True, autocomplete="current-password"),
         element("button", "Enter", type="submit"),
         action="/login",
         method="post",
         class_="empty login",
     )  # fmt: skip
-    # a form of a page that sends no referrer has no origin either
+    # with no-referrer, the form would be sent with Origin: null
     headers = {"referrer-policy": "same-origin"}
     return HTMLResponse(document(Shown("Token", form)), 401 if wrong else 200, headers)
 
 
-# Text as lines with their numbers.
+# Numbered lines
 
 
 def numbered(
     rows: Sequence[str], start: int, end: int, paged: bool = False, cited: Container[int] = frozenset()
 ) -> Markup:
-    """Lines that wrap. They have numbers where they are those of a file: not in formats whose text had to be made first."""
-    counts = not paged and len(rows) == end - start + 1
-    shown, anchor = [], "cited"
+    """Render wrapped lines; numbered only if they are lines of the file, not of text extracted from another format."""
+    has_numbers = not paged and len(rows) == end - start + 1
+    lines, anchor = [], "cited"
     for number, row in enumerate(rows, start):
-        stands_out = counts and number in cited
-        shown.append(
+        highlighted = has_numbers and number in cited
+        lines.append(
             element(
                 "span",
                 row or " ",
-                class_="line cited" if stands_out else "line",
-                data_number=number if counts else None,
-                id=anchor if stands_out and anchor else None,
+                class_="line cited" if highlighted else "line",
+                data_number=number if has_numbers else None,
+                id=anchor if highlighted and anchor else None,
             )
         )
-        anchor = "" if stands_out else anchor
-    return element("pre", element("code", shown), class_="code prose", tabindex="0")
+        anchor = "" if highlighted else anchor
+    return element("pre", element("code", lines), class_="code prose", tabindex="0")

@@ -1,4 +1,4 @@
-"""The index page: what is indexed, how well calls were resolved, what is stale and what could not be read."""
+"""Index page: statistics, resolved calls, freshness, and files that could not be read."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ from assay.serve.web.pages.shell import Page, Shown, heading
 from assay.store.index import NoIndex, UnusableIndex
 from assay.text.display import counted
 
-_MOST_FILES = 50  # names in a list
+_MAX_FILES = 50  # names in a list
 
 Count = tuple[str, int]
 Language = tuple[str, LanguageStatus]
 
 
 def show(bench: Bench, values: dict[str, Any]) -> Shown:
-    """What is indexed of the repository, or a block for each of several."""
+    """Render the index statistics of the repository, or a section per repository."""
     if not bench.several:
-        [shown] = [_figured(one, "") for one in bench.members.values()]
-        return Shown("Index", join([_opening(bench), shown.body]), shown.again)
-    blocks = [(label, one, _figured(one, label)) for label, one in bench.members.items()]
+        [shown] = [_render_index(resident, "") for resident in bench.members.values()]
+        return Shown("Index", join([_render_heading(bench), shown.body]), shown.again)
+    blocks = [(label, resident, _render_index(resident, label)) for label, resident in bench.members.items()]
     again = max(shown.again for _, _, shown in blocks)
-    return Shown("Index", join([_opening(bench), *(_block(*one) for one in blocks)]), again)
+    return Shown("Index", join([_render_heading(bench), *(_render_section(*block) for block in blocks)]), again)
 
 
-def _opening(bench: Bench) -> Markup:
+def _render_heading(bench: Bench) -> Markup:
     if not bench.several:
         return heading("Index", *(element("code", str(root)) for root in bench.resident.roots))
     links = [element("li", element("a", label, href=f"#{_anchor(label)}")) for label in bench.members]
@@ -54,17 +54,17 @@ def _opening(bench: Bench) -> Markup:
     return join(
         [
             heading("Index", about),
-            _ignored(bench.ignored_settings),
+            _render_ignored(bench.ignored_settings),
             element("ul", links, class_="components", aria_label="Repositories"),
         ]
     )
 
 
-def _block(label: str, one: Resident, shown: Shown) -> Markup:
-    """One of several, with what is done about its index."""
-    tone = {FRESH: "kind-win", FAILED: "kind-loss"}.get(one.state.name)
-    state = element("span", one.state.name, class_=f"badge {tone}" if tone else "badge")
-    where = element("p", element("code", str(one.root)), " ", state, class_="lead")
+def _render_section(label: str, resident: Resident, shown: Shown) -> Markup:
+    """Render the section of one repository with the state of its index."""
+    tone = {FRESH: "kind-win", FAILED: "kind-loss"}.get(resident.state.name)
+    state = element("span", resident.state.name, class_=f"badge {tone}" if tone else "badge")
+    where = element("p", element("code", str(resident.root)), " ", state, class_="lead")
     return element("section", element("h2", label), where, shown.body, id=_anchor(label), class_="member")
 
 
@@ -72,24 +72,24 @@ def _anchor(label: str) -> str:
     return f"repository-{label}"
 
 
-def _figured(one: Resident, label: str) -> Shown:
-    """The figures of an index, or how far it is."""
+def _render_index(resident: Resident, label: str) -> Shown:
+    """Render the statistics of an index, or its progress."""
     try:
-        with one.using() as repo:
-            return Shown("", join([_trouble(one.state), _body(repo, "h3" if label else "h2")]))
+        with resident.using() as repo:
+            return Shown("", join([_render_problem(resident.state), _render_body(repo, "h3" if label else "h2")]))
     except (NoIndex, UnusableIndex):
-        one.look()
-        return waiting(one.state, label)
+        resident.look()
+        return waiting(resident.state, label)
 
 
-def _trouble(state: State) -> Markup | None:
-    """Why an index that is there is not brought up to date."""
-    failed = "It could not be brought up to date: " if state.name == FAILED else ""
+def _render_problem(state: State) -> Markup | None:
+    """Render the reason why an index is not being refreshed; None if there is none."""
+    failed = "The index could not be refreshed: " if state.name == FAILED else ""
     return element("p", failed + state.why, class_="note") if state.why else None
 
 
-def _ignored(names: list[str]) -> Markup | None:
-    """The settings that nobody has trusted yet; no page asks, as whoever sees it need not be the user."""
+def _render_ignored(names: list[str]) -> Markup | None:
+    """Render the untrusted settings. Trust is never requested on a page: its viewer may not be the user."""
     if not names:
         return None
     return element(
@@ -97,27 +97,27 @@ def _ignored(names: list[str]) -> Markup | None:
     )
 
 
-def _body(repo: Repository, level: str) -> Markup:
+def _render_body(repo: Repository, level: str) -> Markup:
     status, stale = repo.status(), repo.freshness().stale
     return join(
         [
-            _ignored(repo.ignored_settings),
-            _figures(status),
-            element("section", element(level, "Freshness"), _freshness(stale), _warnings(repo)),
-            element("section", _languages(status)),
-            element("section", element("div", _edges(status), _passed_over(status), class_="pairs")),
-            element("section", element(level, "Problems"), _problems(repo, status)),
+            _render_ignored(repo.ignored_settings),
+            _render_tiles(status),
+            element("section", element(level, "Freshness"), _render_freshness(stale), _render_warnings(repo)),
+            element("section", _language_table(status)),
+            element("section", element("div", _edge_table(status), _skipped_table(status), class_="pairs")),
+            element("section", element(level, "Problems"), _render_problems(repo, status)),
         ]
     )
 
 
-def _figures(status: Status) -> Markup:
+def _render_tiles(status: Status) -> Markup:
     tiles: dict[str, tuple[str, str]] = {
         "Files": (whole(status.files), f"{whole(status.lines)} lines"),
         "Symbols": (whole(status.symbols), f"{whole(status.edges)} edges between them"),
         "Calls resolved": (
             "–" if status.calls_resolved is None else f"{status.calls_resolved:.1%}",
-            "of those that name something of this repository",
+            "of calls to names defined in this repository",
         ),
         "Documents": (whole(status.documents), f"{whole(status.sections)} sections"),
     }
@@ -128,35 +128,35 @@ def _figures(status: Status) -> Markup:
     return element("ul", items, class_="tiles figures-of-index")
 
 
-def _freshness(stale: list[str]) -> Markup:
+def _render_freshness(stale: list[str]) -> Markup:
     if not stale:
         return element("p", element("span", "fresh", class_="badge kind-win"), " Nothing changed since it was indexed.")
-    more = f" and {len(stale) - _MOST_FILES:,} more" if len(stale) > _MOST_FILES else ""
+    more = f" and {len(stale) - _MAX_FILES:,} more" if len(stale) > _MAX_FILES else ""
     return join(
         [
             element(
                 "p",
                 element("span", "stale", class_="badge kind-loss"),
-                f" {counted(len(stale), 'file')} changed since; the index is brought up to date by itself.",
+                f" {counted(len(stale), 'file')} changed since; the index is being refreshed.",
             ),
-            element("ul", [element("li", element("code", path)) for path in stale[:_MOST_FILES]], more, class_="names"),
+            element("ul", [element("li", element("code", path)) for path in stale[:_MAX_FILES]], more, class_="names"),
         ]
     )
 
 
-def _warnings(repo: Repository) -> Markup:
+def _render_warnings(repo: Repository) -> Markup:
     return join([element("p", warning, class_="note") for warning in repo.look().found.warnings])
 
 
-def _languages(status: Status) -> Markup:
+def _language_table(status: Status) -> Markup:
     columns = [
         Column[Language]("Language", lambda row: row[0]),
         number_column("Files", lambda row: row[1].files, "", whole),
         number_column("Symbols", lambda row: row[1].symbols, "", whole),
-        number_column("Calls", lambda row: row[1].calls, "call sites, all of them", whole, minor=True),
-        Column[Language]("Resolved", lambda row: _share(row[1].calls_resolved), "number", "of calls that name something of this repository"),
+        number_column("Calls", lambda row: row[1].calls, "all call sites", whole, minor=True),
+        Column[Language]("Resolved", lambda row: _share(row[1].calls_resolved), "number", "of calls to names defined in this repository"),
         Column[Language](
-            "At least", lambda row: _share(row[1].calls_resolved_floor), "number minor", "if every doubtful name were one of ours"
+            "At least", lambda row: _share(row[1].calls_resolved_floor), "number minor", "if every ambiguous name is defined here"
         ),
     ]  # fmt: skip
     return table("Languages", columns, status.languages.items())
@@ -166,7 +166,7 @@ def _share(value: float | None) -> Markup:
     return meter(value) if value is not None else exact(None, "–")
 
 
-def _counts(title: str, name: str, counts: Mapping[str, int]) -> Markup | None:
+def _count_table(title: str, name: str, counts: Mapping[str, int]) -> Markup | None:
     columns = [
         Column[Count](name, lambda row: row[0].replace("_", " ")),
         number_column("Number", lambda row: row[1], "", whole),
@@ -175,16 +175,16 @@ def _counts(title: str, name: str, counts: Mapping[str, int]) -> Markup | None:
     return element("div", table(title, columns, ordered)) if counts else None
 
 
-def _edges(status: Status) -> Markup | None:
-    return _counts("Edges", "Type", status.edge_types)
+def _edge_table(status: Status) -> Markup | None:
+    return _count_table("Edges", "Type", status.edge_types)
 
 
-def _passed_over(status: Status) -> Markup | None:
-    return _counts("Files passed over", "Reason", status.skipped)
+def _skipped_table(status: Status) -> Markup | None:
+    return _count_table("Skipped files", "Reason", status.skipped)
 
 
-def _problems(repo: Repository, status: Status) -> Markup:
-    rows = repo.index.problems(_MOST_FILES)
+def _render_problems(repo: Repository, status: Status) -> Markup:
+    rows = repo.index.problems(_MAX_FILES)
     facts: dict[str, Child] = {
         "Files that could not be read": whole(status.problems),
         "Files with syntax errors": whole(status.syntax_errors),

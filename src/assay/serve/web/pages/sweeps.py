@@ -1,4 +1,4 @@
-"""The sweep pages: the sweeps there are, and one with its Pareto plot, heat maps and every configuration."""
+"""Sweep pages: the list of sweeps, and the report of one with Pareto plot, heat maps and configurations."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ Sweep = dict[str, Any]
 def show(bench: Bench, values: dict[str, Any]) -> Shown:
     sweeps = bench.sweeps()
     if not sweeps:
-        return Shown("Sweeps", join([stored_heading(bench, "Sweeps"), _none()]))
+        return Shown("Sweeps", join([stored_heading(bench, "Sweeps"), _no_sweeps()]))
     about = "Grids of configurations, each measured on a golden set."
     return Shown("Sweeps", join([stored_heading(bench, "Sweeps", about), element("section", _table(sweeps))]))
 
 
 def one(bench: Bench, values: dict[str, Any]) -> Shown:
-    """A sweep as its report."""
+    """Render the report of a sweep."""
     try:
         report = drawn(bench.sweep(values["sweep"]))
     except (KeyError, TypeError, AttributeError, StopIteration):
@@ -44,44 +44,44 @@ def one(bench: Bench, values: dict[str, Any]) -> Shown:
     return Shown(report.title, join([report.header, report.contents, report.main]))
 
 
-def _none() -> Markup:
+def _no_sweeps() -> Markup:
     return empty(
         "No sweeps yet",
-        "Try every combination of some settings on a golden set, and see here which to take:",
+        "Measure every combination of some settings on a golden set:",
         command="assay eval sweep --golden golden.jsonl --chunk-sizes 256,512,1024 --embedders lsa,none",
     )
 
 
 def _table(sweeps: list[Sweep]) -> Markup:
     columns = [
-        Column[Sweep]("Sweep", _linked),
-        Column[Sweep]("When", lambda one: moment(str(one["timestamp"])), "minor"),
-        Column[Sweep]("Golden set", lambda one: element("bdi", shortened(_golden(one), 80)), "wide"),
-        number_column("Configurations", lambda one: one["num_configs"], "", whole),
-        Column[Sweep]("Best", lambda one: _best(one, "name")),
-        Column[Sweep]("Quality", lambda one: _best(one, "quality"), "number"),
-        Column[Sweep]("Latency", lambda one: _best(one, "latency"), "number"),
+        Column[Sweep]("Sweep", _sweep_link),
+        Column[Sweep]("When", lambda sweep: moment(str(sweep["timestamp"])), "minor"),
+        Column[Sweep]("Golden set", lambda sweep: element("bdi", shortened(_golden_path(sweep), 80)), "wide"),
+        number_column("Configurations", lambda sweep: sweep["num_configs"], "", whole),
+        Column[Sweep]("Best", lambda sweep: _best_value(sweep, "name")),
+        Column[Sweep]("Quality", lambda sweep: _best_value(sweep, "quality"), "number"),
+        Column[Sweep]("Latency", lambda sweep: _best_value(sweep, "latency"), "number"),
     ]
     return table("Sweeps", columns, sweeps)
 
 
-def _golden(one: Sweep) -> str:
-    golden = one["golden"]
+def _golden_path(sweep: Sweep) -> str:
+    golden = sweep["golden"]
     return str(golden.get("path", "")) if isinstance(golden, dict) else ""
 
 
-def _linked(one: Sweep) -> Markup:
-    return element("a", element("code", one["sweep_id"]), href=f"/sweep?{urlencode({'sweep': one['sweep_id']})}")
+def _sweep_link(sweep: Sweep) -> Markup:
+    return element("a", element("code", sweep["sweep_id"]), href=f"/sweep?{urlencode({'sweep': sweep['sweep_id']})}")
 
 
-def _best(one: Sweep, what: str) -> str:
-    told = (one["recommendations"] or {}).get("best_quality") or {}
-    if what == "name":
-        return str(told.get("name", ""))
-    if what == "latency":
-        return milliseconds(told.get("latency_ms"))
-    k = one["k"]
-    return f"NDCG@{k} {decimal(told.get(f'ndcg_at_{k}'))}"
+def _best_value(sweep: Sweep, field: str) -> str:
+    best = (sweep["recommendations"] or {}).get("best_quality") or {}
+    if field == "name":
+        return str(best.get("name", ""))
+    if field == "latency":
+        return milliseconds(best.get("latency_ms"))
+    k = sweep["k"]
+    return f"NDCG@{k} {decimal(best.get(f'ndcg_at_{k}'))}"
 
 
 PAGES = (

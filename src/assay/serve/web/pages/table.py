@@ -1,4 +1,4 @@
-"""All pages."""
+"""Table of all pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Style, scripts and the icon: read once, sent with an address that changes when they do."""
+"""Static files: style sheets, scripts and the icon, cached in memory and addressed by content hash."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-# name in addresses → package, file, type; reports have the first two as well
+# name in the URL → (package, file, media type); the first two are shared with the reports
 _FILES = {
     "report.css": ("assay.html", "page.css", "text/css"),
     "report.js": ("assay.html", "page.js", "text/javascript"),
@@ -26,14 +26,14 @@ class Static:
 
 @cache
 def static(name: str) -> Static | None:
-    """A file by its name; None for what is not one of ours."""
+    """Return a static file by name, or None for an unknown one."""
     if name not in _FILES:
         return None
-    package, file, kind = _FILES[name]
+    package, file, media_type = _FILES[name]
     content = files(package).joinpath(file).read_bytes()
-    return Static(content, f"{kind}; charset=utf-8", hashlib.sha256(content).hexdigest()[:12])
+    return Static(content, f"{media_type}; charset=utf-8", hashlib.sha256(content).hexdigest()[:12])
 
 
 def address(name: str) -> str:
-    found = static(name)
-    return f"/static/{name}?v={found.digest if found else ''}"
+    file = static(name)
+    return f"/static/{name}?v={file.digest if file else ''}"

@@ -1,14 +1,14 @@
 "use strict";
-// Colours first, before anything is painted; then keys, and results that open in place. Without it every page still works.
+// Theme (before the first paint), keyboard navigation, results that open in place. Every page also works without scripts.
 
 const root = document.documentElement;
 const dark = matchMedia("(prefers-color-scheme: dark)");
-try { root.dataset.theme = localStorage.getItem("theme") ?? ""; } catch { /* a browser that keeps nothing */ }
+try { root.dataset.theme = localStorage.getItem("theme") ?? ""; } catch { /* storage is disabled */ }
 
 function switchTheme() {
   const now = root.dataset.theme || (dark.matches ? "dark" : "light");
   root.dataset.theme = now === "dark" ? "light" : "dark";
-  try { localStorage.setItem("theme", root.dataset.theme); } catch { /* for this page, then */ }
+  try { localStorage.setItem("theme", root.dataset.theme); } catch { /* storage is disabled: valid for this page only */ }
 }
 
 async function fill(details) {
@@ -39,10 +39,10 @@ function move(step) {
   return true;
 }
 
-function comeBack(seconds) {
+function reloadLater(seconds) {
   setTimeout(() => {
     const box = document.getElementById("task");
-    if (box && box.value !== box.defaultValue) comeBack(seconds);  // somebody is typing
+    if (box && box.value !== box.defaultValue) reloadLater(seconds);  // keep typed text
     else location.reload();
   }, seconds * 1000);
 }
@@ -74,7 +74,6 @@ addEventListener("DOMContentLoaded", () => {
   document.getElementById("theme")?.addEventListener("click", switchTheme);
   document.addEventListener("keydown", onKey);
   const { again } = document.getElementById("content").dataset;
-  if (again) comeBack(Number(again));
+  if (again) reloadLater(Number(again));
   for (const details of document.querySelectorAll(".results details")) details.addEventListener("toggle", () => fill(details));
-  for (const form of document.querySelectorAll("form[data-submit]")) form.addEventListener("change", () => form.requestSubmit());
 });
