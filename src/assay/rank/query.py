@@ -174,7 +174,7 @@ def _priority_noun(text_words: Sequence[_Word]) -> str:
 
 
 def _is_compound(word: str) -> bool:
-    """Return whether a word is a multi-part identifier: `before_request`, `QuerySet`, `app.config`; not `3.9`, `e.g`."""
+    """Return whether a word is a multi-part identifier: `before_request`, `QuerySet`, `app.config`, not `3.9`."""
     if word[0].isdigit() or len(word) <= _SHORTEST or all(len(part) < _SHORTEST for part in _SEPARATOR.split(word)):
         return False
     return "_" in word.strip("_") or bool(_SEPARATOR.search(word)) or (word.isascii() and len(words(word)) > 1)
@@ -231,6 +231,7 @@ class Reading:
 def read(task: str, profile: Profile) -> Reading:
     """Parse a task, at most LONGEST_TASK characters of it."""
     text = task[:LONGEST_TASK]
+    title = text.strip().partition("\n")[0]  # a body that says "tests added" is not about tests
     keywords = extract(text)
     query = query_terms(text, profile.repeats, profile.later)
     related = _expansions(keywords, profile.thesaurus) if profile.thesaurus else {}
@@ -240,9 +241,7 @@ def read(task: str, profile: Profile) -> Reading:
         {term: weight for term, weight in related.items() if term not in query},
         tuple(phrases(text)),
         keywords,
-        is_about_tests(
-            text.strip().partition("\n")[0]
-        ),  # title only: a body that says "tests added" is not about tests
+        is_about_tests(title),
     )
 
 
