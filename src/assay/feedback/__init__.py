@@ -36,8 +36,8 @@ def learned(
 
     Raises Unusable for a damaged file, with the command that resets it.
     """
-    with contextlib.suppress(CannotWrite), learning(index, home, source, write=False, now=now) as store:
-        return store.learned(task, session)
+    with contextlib.suppress(CannotWrite), learning(index, home, source, write=False, now=now) as feedback:
+        return feedback.learned(task, session)
     return Learned()
 
 
@@ -46,8 +46,8 @@ def returned(
 ) -> None:
     """Record which items a session received; does nothing without a session or where nothing can be written."""
     if session:
-        with contextlib.suppress(CannotWrite, Unusable), learning(index, home, source, now=now) as store:
-            store.returned(items, task, session)
+        with contextlib.suppress(CannotWrite, Unusable), learning(index, home, source, now=now) as feedback:
+            feedback.returned(items, task, session)
 
 
 def forget_everything(home: Home) -> int:

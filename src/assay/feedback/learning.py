@@ -1,6 +1,6 @@
 """Learning from use: explicit feedback, items returned and used or not, session recency and task vocabulary.
 
-returned to a session ──▶ pending ──▶ mentioned in what the agent reads or writes: useful, associated with the task's words
+returned to a session ──▶ pending ──▶ mentioned in what the agent reads or writes: useful, associated with task words
                                    └─▶ not mentioned by the next answer: not useful
 
 A record refers to one version of a symbol and counts only while that text is unchanged. `Learning` joins the stored
@@ -41,10 +41,8 @@ OFTEN_ENOUGH, SURE = 2, 10  # one co-occurrence may be chance; beyond ten, confi
 LEAST_WEIGHT, MOST_WEIGHT = 0.3, 0.8
 KEPT_WORDS = 30  # per task: a pasted log is not its vocabulary
 _READ = 20_000  # characters of a task that are read
-_SHORTEST, _LONGEST = (
-    3,
-    40,
-)  # letters; shorter words are everyday ones, except in scripts where a letter is a syllable or word
+# letters; shorter words are everyday ones, except in scripts where a letter is a syllable or a word
+_SHORTEST, _LONGEST = 3, 40
 
 _WORD = re.compile(r"\w+")
 
@@ -163,10 +161,8 @@ class Learning:
         """Return the current feedback by id, and the number of symbols with expired votes."""
         records = self._store.records()
         status = self._standing(records)
-        totals, words = (
-            _vote_totals(records, status.numbers),
-            _word_counts(self._store.associations(None, 1), status.numbers),
-        )
+        totals = _vote_totals(records, status.numbers)
+        words = _word_counts(self._store.associations(None, 1), status.numbers)
         rows = [
             Known(self._index.item(number), *totals.get(number, (0, 0)), dict(words.get(number, {})))
             for number in totals.keys() | words.keys()

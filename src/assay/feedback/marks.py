@@ -1,4 +1,4 @@
-"""Versioned symbol references: a feedback record refers to a symbol with a given text and expires when the text changes."""
+"""Versioned symbol references: a record refers to a symbol with a given text and expires when the text changes."""
 
 from __future__ import annotations
 

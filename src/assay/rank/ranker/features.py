@@ -252,7 +252,9 @@ FEATURES: Mapping[str, Feature] = {
     "uses": Feature("graph", "out-degree", lambda candidates: candidates.degree(backwards=False), EITHER),
     "authority": Feature("use", "in-degree of calls and references", lambda candidates: candidates.factor("authority")),
     "container": Feature("family", "score of its container", lambda candidates: candidates.share_of_parent(candidates.ranking.scores)),
-    "container words": Feature("family", "lexical score of its container", lambda candidates: candidates.share_of_parent(candidates.ranking.factors["lexical"])),
+    "container words": Feature(
+        "family", "lexical score of its container", lambda candidates: candidates.share_of_parent(candidates.ranking.factors["lexical"])
+    ),
     "best member": Feature("family", "score of its best member", lambda candidates: candidates.best_member),
     "siblings": Feature("family", "candidates with the same container", lambda candidates: candidates.siblings, EITHER),
     "place in container": Feature("family", "rank within its container", lambda candidates: candidates.place_among(candidates.parents), AGAINST),
