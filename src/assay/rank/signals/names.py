@@ -22,7 +22,7 @@ class NameHit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """A matching rule. It runs while there are fewer than `below` hits and stops at `cap` hits in all (0 = no limit)."""
+    """A matching rule: runs while there are fewer than `below` hits, stops at `cap` hits in all (0 = no limit)."""
 
     name: str
     find: Callable[[NameTable, str], Iterable[Row]]
