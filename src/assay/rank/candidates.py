@@ -186,7 +186,7 @@ READING = ("field_weights", "field_lengths", "saturation", "repeats", "later", "
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A parsed task with its lexical matches and channels; values that only some profiles need are made on first use."""
+    """A parsed task with its lexical matches and channels; values only some profiles need are made on first use."""
 
     reading: Reading
     lexical: Lexical

@@ -137,7 +137,7 @@ class Engine:
         self._drop_noise(scores, reading, dropped)
         return ranking
 
-    # -- factors and additions ------------------------------------------------------------------------------------------
+    # -- factors and additions -----------------------------------------------------------------------------------------
 
     def _factors(self, evidence: Evidence, places: Sequence[int]) -> dict[str, Floats]:
         """Return the factors of the direct score; a factor whose weight is 0 is absent."""
@@ -277,7 +277,7 @@ class Engine:
         reasons = {number: item_signals.reason(item, reading.about_tests) for number, item in items.items()}
         return {number: reason for number, reason in reasons.items() if reason}
 
-    # -- access for explanations and packing -----------------------------------------------------------------------------
+    # -- access for explanations and packing ---------------------------------------------------------------------------
 
     def word(self, term: str, number: int) -> tuple[float, float, list[int]]:
         """Return the rarity of a term, its score in an item, and its count in each field."""

@@ -17,7 +17,7 @@ _BLOCK = 64  # values per block, represented by their maximum
 
 
 def highest(values: Floats, k: int) -> Ints:
-    """Return the indices of the `k` highest positive values, highest first, ties by index; sorts as little as it can."""
+    """Return the indices of the `k` highest positive values, highest first, ties by index; sorts only what it must."""
     least = _lower_bound(values, k)
     places = np.flatnonzero(values >= least if least > 0 else values > 0)
     if 0 < k < len(places):

@@ -48,7 +48,7 @@ class Candidates:
         columns = [np.asarray(FEATURES[name].of(self), np.float64) for name in names]
         return np.stack(columns, axis=1) if columns else np.zeros((len(self.numbers), 0))
 
-    # -- from the ranking ------------------------------------------------------------------------------------------------
+    # -- from the ranking ----------------------------------------------------------------------------------------------
 
     @cached_property
     def shares(self) -> Floats:
@@ -81,7 +81,7 @@ class Candidates:
         reciprocal[list(reversed(ranked))] = 1 / np.arange(len(ranked), 0, -1)
         return reciprocal[self.numbers]
 
-    # -- terms -----------------------------------------------------------------------------------------------------------
+    # -- terms ---------------------------------------------------------------------------------------------------------
 
     @cached_property
     def _term_matches(self) -> tuple[Floats, Floats, Floats]:
@@ -124,7 +124,7 @@ class Candidates:
         lengths: Floats = self._index.postings.lengths[self.numbers, field].astype(np.float64)
         return np.log1p(lengths)
 
-    # -- context ---------------------------------------------------------------------------------------------------------
+    # -- context -------------------------------------------------------------------------------------------------------
 
     @cached_property
     def parents(self) -> Ints:
@@ -179,7 +179,7 @@ class Candidates:
         ranks[order] = np.arange(len(groups)) - np.searchsorted(ordered, ordered)
         return np.log1p(ranks)
 
-    # -- the candidate itself -------------------------------------------------------------------------------------------
+    # -- the candidate itself ------------------------------------------------------------------------------------------
 
     def is_kind(self, kinds: frozenset[str]) -> Floats:
         in_kinds = np.array([float(name in kinds) for name in KIND_NAMES])  # by kind code
