@@ -103,9 +103,7 @@ def remove(path: Path) -> None:
         for suffix in ("", *SIBLINGS):
             Path(f"{path}{suffix}").unlink(missing_ok=True)
     except OSError as error:
-        raise CannotWrite(
-            f"{path}: cannot be deleted ({error.strerror}); check the permissions of its folder"
-        ) from None
+        raise CannotWrite(f"{path}: cannot be deleted ({error.strerror})") from None
 
 
 def _open(path: Path, write: bool) -> sqlite3.Connection:

@@ -166,7 +166,7 @@ FACTORS = {
     "tests": "test code, and the task is not about tests",
 }
 PARTS = {
-    "direct": "the sum above, relative to the top result",
+    "direct": "the score above, relative to the top result",
     "walk": "visit probability of the graph walk (personalized PageRank), relative to the top result",
     "hits": "hub and authority scores (HITS) among the results of the walk",
     "learned": "feedback, and what the session was given",
