@@ -18,7 +18,7 @@ from functools import cache
 
 from assay.core.items import Item
 from assay.core.packs import Association, Learned, Source
-from assay.feedback.marks import Standing, located, mark_of, mentioned, standing
+from assay.feedback.marks import MarkStatus, compare_marks, located, mark_of, mentioned
 from assay.feedback.store import Record, Store, nearness
 from assay.store.index import Index
 from assay.text.terms import stem, words
@@ -37,7 +37,7 @@ def signal(useful: int, not_useful: int) -> float:
 
 # Learned vocabulary: associations of task words with symbols, without everyday words.
 
-OFTEN_ENOUGH, SURE = 2, 10  # one co-occurrence may be chance; beyond ten, confidence does not grow
+MIN_COUNT, SATURATED_COUNT = 2, 10  # one co-occurrence may be chance; beyond ten, confidence does not grow
 LEAST_WEIGHT, MOST_WEIGHT = 0.3, 0.8
 KEPT_WORDS = 30  # per task: a pasted log is not its vocabulary
 _READ = 20_000  # characters of a task that are read
@@ -77,7 +77,7 @@ def keywords(task: str) -> dict[str, str]:
 
 def confidence(count: int) -> float:
     """Return the fusion weight of an association seen `count` times: 0.3 for twice, 0.8 from ten times on."""
-    progress = (min(count, SURE) - OFTEN_ENOUGH) / (SURE - OFTEN_ENOUGH)
+    progress = (min(count, SATURATED_COUNT) - MIN_COUNT) / (SATURATED_COUNT - MIN_COUNT)
     return LEAST_WEIGHT + (MOST_WEIGHT - LEAST_WEIGHT) * progress
 
 
@@ -93,7 +93,7 @@ def _everyday_stems() -> frozenset[str]:
 
 # Recording and reading feedback
 
-KEPT_EXPIRED = 7 * 86_400.0  # seconds: deleted code may return with its branch
+EXPIRED_RETENTION = 7 * 86_400.0  # seconds: deleted code may return with its branch
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,18 +149,18 @@ class Learning:
     def learned(self, task: str, session: str = "") -> Learned:
         """Return the signals for a task: all feedback and vocabulary, and the recency of this session."""
         records = self._store.records()
-        numbers = self._standing(records).numbers
+        numbers = self._mark_status(records).numbers
         signals = {number: signal(*counts) for number, counts in _vote_totals(records, numbers).items()}
         return Learned(
             {number: value for number, value in sorted(signals.items()) if value},
             _session_nearness(self._store.accesses(session), numbers, self._now),
-            _associations(self._store.associations(keywords(task), OFTEN_ENOUGH), numbers),
+            _associations(self._store.associations(keywords(task), MIN_COUNT), numbers),
         )
 
     def known(self) -> tuple[list[Known], int]:
         """Return the current feedback by id, and the number of symbols with expired votes."""
         records = self._store.records()
-        status = self._standing(records)
+        status = self._mark_status(records)
         totals = _vote_totals(records, status.numbers)
         words = _word_counts(self._store.associations(None, 1), status.numbers)
         rows = [
@@ -192,19 +192,19 @@ class Learning:
         self._store.associate(self._store.watch(session), used)
         return items
 
-    def _standing(self, records: Iterable[Record]) -> Standing:
-        return standing(self._index, self._source, {record.key: record.mark for record in records})
+    def _mark_status(self, records: Iterable[Record]) -> MarkStatus:
+        return compare_marks(self._index, self._source, {record.key: record.mark for record in records})
 
     def _sweep(self) -> None:
         """Update the file hashes of moved symbols; drop expired records and what exceeds the limits."""
         records = self._store.records()
-        status = self._standing(records)
+        status = self._mark_status(records)
         marks = {record.key: record.mark for record in records}
         self._store.place(
             {key: file for key, file in status.files.items() if file != marks[key].file},
             {key: file for key, file in status.expired.items() if file != marks[key].gone},
         )
-        old = {record.key for record in records if self._now - record.time > KEPT_EXPIRED}
+        old = {record.key for record in records if self._now - record.time > EXPIRED_RETENTION}
         self._store.drop(old & status.expired.keys())
         self._store.tidy(self._now)
 

@@ -38,7 +38,7 @@ def mark_of(index: Index, source: Source, item: Item) -> Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class MarkStatus:
     """Records by key, split into current and expired, each with the present hash of the symbol's file.
 
     Keys in neither part are undecided: their file changed again since it was indexed.
@@ -49,13 +49,13 @@ class Standing:
     expired: dict[int, bytes]
 
 
-def standing(index: Index, source: Source, marks: Mapping[int, Mark]) -> Standing:
+def compare_marks(index: Index, source: Source, marks: Mapping[int, Mark]) -> MarkStatus:
     """Compare records with the index: by file hash, and for a new hash by the symbol's own text."""
     locations = located(index, {mark.id for mark in marks.values()})
     current = {key: locations.get(mark.id, (0, b"")) for key, mark in marks.items()}
     to_hash = {number for key, (number, file) in current.items() if file not in (marks[key].file, marks[key].gone)}
     texts = _text_hashes(index, source, to_hash)
-    result = Standing({}, {}, {})
+    result = MarkStatus({}, {}, {})
     for key, (number, file) in current.items():
         mark, text = marks[key], texts.get(number, b"")
         if number and (file == mark.file or text == mark.text):

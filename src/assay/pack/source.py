@@ -26,10 +26,10 @@ _line_cache: dict[bytes, list[str]] = {}  # lines by content hash, so entries ne
 def source_of(index: Index) -> Source:
     """Return the source of an index's items."""
     trees = {part.label: WorkingTree(part.index) for part in index.parts}
-    return TreesOfAll(trees) if len(trees) > 1 or "" not in trees else trees[""]
+    return MultiRepoSource(trees) if len(trees) > 1 or "" not in trees else trees[""]
 
 
-class TreesOfAll:
+class MultiRepoSource:
     """Sources of several repositories, by the label that prefixes their paths."""
 
     def __init__(self, trees: Mapping[str, WorkingTree]) -> None:

@@ -193,7 +193,7 @@ class Evidence:
     channels: Mapping[str, Channel]
     _cache: dict[str, Any] = field(default_factory=dict)
 
-    def once(self, name: str, make: Callable[[], T]) -> T:
+    def cached(self, name: str, make: Callable[[], T]) -> T:
         """Return the cached value of that name; compute it on first use."""
         if name not in self._cache:
             self._cache[name] = make()
@@ -201,6 +201,6 @@ class Evidence:
         return value
 
 
-def read_alike(first: Profile, second: Profile) -> bool:
+def can_share_evidence(first: Profile, second: Profile) -> bool:
     """Return whether two profiles may share the evidence of a task."""
     return all(getattr(first, name) == getattr(second, name) for name in READING)

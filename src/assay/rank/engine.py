@@ -16,17 +16,17 @@ import numpy as np
 from assay.core.packs import NOTHING, Learned, Ranked
 from assay.rank import graph as seeding
 from assay.rank import ranking as scoring
-from assay.rank.candidates import Channel, Channels, Evidence, K, Vectors, fuse, read_alike, totals
+from assay.rank.candidates import Channel, Channels, Evidence, K, Vectors, can_share_evidence, fuse, totals
 from assay.rank.graph import Graph
 from assay.rank.profile import Profile
 from assay.rank.query import Reading, read
-from assay.rank.ranking import Floats, Ranking, Walked, highest, line, multiplied, summed
+from assay.rank.ranking import Floats, Ranking, Walked, highest, line, multiplied, sum_arrays
 from assay.rank.signals import items as item_signals
 from assay.rank.signals.classes import EquivalenceClass
 from assay.rank.signals.documents import symbol_shares
 from assay.rank.signals.history import Commits
-from assay.rank.signals.items import Everything
-from assay.rank.signals.lexical import Lexical, Weighed, rarity_of, saturated
+from assay.rank.signals.items import ItemArrays
+from assay.rank.signals.lexical import Lexical, TermWeights, rarity_of, saturated
 from assay.store.index import Index
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ class Engine:
     ) -> None:
         self.index, self.profile, self._options = index, profile, (classes, vectors)
         self._postings = index.postings
-        self._items = Everything(index, profile)
-        self._term_weights = Weighed(self._postings, profile)
+        self._items = ItemArrays(index, profile)
+        self._term_weights = TermWeights(self._postings, profile)
         self._channels = Channels(index, lambda: self.graph, classes, vectors)
 
     @cached_property
@@ -68,12 +68,12 @@ class Engine:
 
         A profile that reads tasks alike shares everything opened and can score the same evidence.
         """
-        if not read_alike(self.profile, profile):
+        if not can_share_evidence(self.profile, profile):
             return Engine(self.index, profile, *self._options)
         other = copy.copy(self)
         other.profile, other.graph = profile, self.graph  # built here at the latest, so that all variants share it
         if (profile.kind_weights, profile.test_weight) != (self.profile.kind_weights, self.profile.test_weight):
-            other._items = Everything(self.index, profile)
+            other._items = ItemArrays(self.index, profile)
         return other
 
     def rank(self, task: str, learned: Learned = NOTHING) -> Ranking:
@@ -94,10 +94,12 @@ class Engine:
         profile = self.profile
         reading, lexical, channels = evidence.reading, evidence.lexical, evidence.channels
         places = (
-            evidence.once("places", lambda: self._channels.places(reading)) if profile.certain or profile.place else []
+            evidence.cached("places", lambda: self._channels.places(reading))
+            if profile.certain or profile.place
+            else []
         )
         certain = (
-            [*places, *evidence.once("certain", lambda: self._channels.certain(reading))] if profile.certain else []
+            [*places, *evidence.cached("certain", lambda: self._channels.certain(reading))] if profile.certain else []
         )
         if not (
             lexical.score.any()
@@ -108,7 +110,7 @@ class Engine:
         ):
             return Ranking.nothing(reading.task, self._items.size, lexical.unseen)
         tests = np.ones(self._items.size) if reading.about_tests else self._items.tests
-        called = evidence.once("called", lambda: self._channels.called(reading))
+        called = evidence.cached("called", lambda: self._channels.called(reading))
         kinds = self._kind_weights(called)
         factors = self._factors(evidence, places) | {"kind": kinds, "tests": tests}
         direct = multiplied(factors.values())
@@ -121,7 +123,7 @@ class Engine:
         parts = _SCORING[profile.scoring](self, shared, walked, kinds * tests)
         if learned.feedback or learned.session:
             parts["learned"] = self._items.by_symbol(learned.adjustments())
-        scores = summed(parts.values(), self._items.size)
+        scores = sum_arrays(parts.values(), self._items.size)
         scores.clip(min=0, out=scores)
         task, channel_items = (
             reading.task,
@@ -144,7 +146,7 @@ class Engine:
         profile, reading, lexical = self.profile, evidence.reading, evidence.lexical
 
         def commits() -> Commits:
-            return evidence.once("commits", lambda: Commits(self._history, reading.terms))
+            return evidence.cached("commits", lambda: Commits(self._history, reading.terms))
 
         weighted: dict[str, tuple[float, Callable[[], Floats]]] = {
             "name": (profile.name_precision, lambda: lexical.name_precision(self._items.name_rarity)),
@@ -163,7 +165,9 @@ class Engine:
         if profile.coverage:
             factors["coverage"] = line(lexical.coverage, profile.coverage, 1 - profile.coverage)
         return factors | {
-            name: line(evidence.once(name, values), weight, 1) for name, (weight, values) in weighted.items() if weight
+            name: line(evidence.cached(name, values), weight, 1)
+            for name, (weight, values) in weighted.items()
+            if weight
         }
 
     def _kind_weights(self, called: Sequence[int]) -> Floats:
@@ -225,7 +229,7 @@ class Engine:
         if not profile.walk:
             return Walked(np.zeros(self._items.size), chosen, np.zeros(self._items.size))
         mass = self.graph.walk(chosen, profile.restart, profile.steps)
-        mass[self._items.no_symbols] = 0
+        mass[self._items.not_retrieved] = 0
         adjustment = self.graph.adjustment(mass, chosen, _NEIGHBOURHOOD) if profile.hits else np.zeros(self._items.size)
         return Walked(mass, chosen, adjustment)
 
@@ -259,10 +263,10 @@ class Engine:
 
     def candidates(self, ranking: Ranking) -> Candidates:
         """Return the top candidates of a ranking that the learned ranker reorders."""
-        from assay.rank.ranker.features import Asked, Candidates
+        from assay.rank.ranker.features import Candidates, FeatureInputs
         from assay.rank.ranker.model import DEPTH
 
-        return Candidates(Asked(self.index, self._items, self.graph, self._history, ranking), DEPTH)
+        return Candidates(FeatureInputs(self.index, self._items, self.graph, self._history, ranking), DEPTH)
 
     def _drop_noise(self, scores: Floats, reading: Reading, dropped: dict[int, str]) -> None:
         if self.profile.noise:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from assay.core.items import EDGE_NAMES, EDGE_TYPES, TYPE_KINDS
 from assay.rank.profile import Profile
-from assay.rank.ranking import Floats, Ints, added_up, different, highest
+from assay.rank.ranking import Floats, Ints, highest, sorted_unique, sum_by_index
 from assay.store.edges import Edges
 
 _TINY = 1e-300  # divisor in place of 0
@@ -59,22 +59,22 @@ class Steps:
         counts = self.counts[items, 0]
         return np.repeat(items, counts), _ranges(self.first[items, 0], counts)
 
-    def lead_on(self, items: Ints) -> NDArray[np.bool_]:
+    def has_outgoing(self, items: Ints) -> NDArray[np.bool_]:
         """Return a mask of the items with at least one usable step; fill in transition probabilities of new ones."""
         new = items[np.isnan(self.leaving[items])]
         if len(new):
             places, counts = self.of_items(new), self.counts[new].sum(axis=1)
             weights = self.weights[self.types[places]] * self.confidence[places]
-            self.leaving[new] = added_up(np.repeat(np.arange(len(new)), counts), weights, len(new))
+            self.leaving[new] = sum_by_index(np.repeat(np.arange(len(new)), counts), weights, len(new))
             self.shares[places] = weights / np.repeat(np.maximum(self.leaving[new], _TINY), counts)
         return np.asarray(self.leaving[items] > 0)
 
-    def moved(self, items: Ints, walkers: Floats, size: int) -> Floats:
+    def step(self, items: Ints, walkers: Floats, size: int) -> Floats:
         """Return the distribution after one step from some items, all of which must have outgoing weight."""
         places = self.of_items(items)
         moving = np.repeat(walkers, self.counts[items].sum(axis=1))
         moving *= self.shares[places]
-        return added_up(self.ends[places], moving, size)
+        return sum_by_index(self.ends[places], moving, size)
 
 
 def _ranges(first: Ints, counts: Ints) -> Ints:
@@ -98,8 +98,8 @@ def authorities_and_hubs(sources: Ints, targets: Ints, size: int) -> tuple[Float
     """Return authority and hub scores of nodes 0 … size - 1, each a unit vector; zeros without edges."""
     authority, hub = np.ones(size), np.ones(size)
     for _ in range(ITERATIONS):
-        authority = _unit(added_up(targets, hub[sources], size))
-        hub = _unit(added_up(sources, authority[targets], size))
+        authority = _unit(sum_by_index(targets, hub[sources], size))
+        hub = _unit(sum_by_index(sources, authority[targets], size))
     return authority, hub
 
 
@@ -193,12 +193,16 @@ class Graph:
     def neighbours(self, number: int, edge: str) -> Ints:
         """Return the items linked with an item by an edge type, in either direction."""
         steps = self._steps.of_items(np.array([number]))
-        return different(self._steps.ends[steps][self._steps.types[steps] % len(EDGE_NAMES) == EDGE_TYPES[edge].code])
+        return sorted_unique(
+            self._steps.ends[steps][self._steps.types[steps] % len(EDGE_NAMES) == EDGE_TYPES[edge].code]
+        )
 
     def sources(self, targets: Ints, edge: str) -> Ints:
         """Return the items from which an edge of a type leads to any of the targets."""
         steps = self._steps.of_items(targets)
-        return different(self._steps.ends[steps][self._steps.types[steps] == EDGE_TYPES[edge].code + len(EDGE_NAMES)])
+        return sorted_unique(
+            self._steps.ends[steps][self._steps.types[steps] == EDGE_TYPES[edge].code + len(EDGE_NAMES)]
+        )
 
     def walk(self, seeds: Floats, restart: float, steps: int) -> Floats:
         """Return the visit probabilities of a random walk with restart from the seeds (personalized PageRank).
@@ -216,9 +220,9 @@ class Graph:
         last_top: Ints = np.empty(0, np.int64)
         unchanged = 0
         for _ in range(steps):
-            active = likely[self._steps.lead_on(likely)]
+            active = likely[self._steps.has_outgoing(likely)]
             walkers = mass[active]
-            mass = self._steps.moved(active, walkers, self.size)
+            mass = self._steps.step(active, walkers, self.size)
             mass[starts] += (1 - walkers.sum()) * seed_mass
             mass *= 1 - restart
             mass[starts] += restart * seed_mass
@@ -237,7 +241,7 @@ class Graph:
         back = self._steps.of_items(np.array([number]))  # every step from the item, reversed, is a step to it
         sources = self._steps.ends[back]
         types = (self._steps.types[back].astype(np.int64) + len(EDGE_NAMES)) % (2 * len(EDGE_NAMES))
-        has_steps = self._steps.lead_on(sources)
+        has_steps = self._steps.has_outgoing(sources)
         weights = self._steps.weights[types] * self._steps.confidence[back]
         flow = np.where(
             has_steps, mass[sources] * (weights / np.where(has_steps, self._steps.leaving[sources], 1.0)), 0.0
@@ -275,8 +279,8 @@ class Graph:
         place = np.arange(len(order)) - np.searchsorted(parents[by_parent], parents[by_parent])
         counted = place < members
         best = scores[order[by_parent]][counted] * 0.5 ** place[counted]
-        containers = different(parents)
-        gained = added_up(np.searchsorted(containers, parents[by_parent][counted]), best, len(containers))
+        containers = sorted_unique(parents)
+        gained = sum_by_index(np.searchsorted(containers, parents[by_parent][counted]), best, len(containers))
         out = scores.copy()
         out[containers] += upwards * gained
         out[order] += downwards * np.minimum(1, _LARGE_CONTAINER / self._members[parents]) * out[parents]

@@ -127,7 +127,7 @@ class NameTable:
         return "".join(self._connection.execute(_ALL_SYMBOLS, (test,)).fetchone()[0] or "" for test in (0, 1)).lower()
 
 
-class TableOfAll(NameTable):
+class MergedNameTable(NameTable):
     """The symbol names of several catalogues with number offsets, merged in the order of a single table."""
 
     def __init__(self, parts: Sequence[tuple[NameTable, int]]) -> None:
@@ -159,7 +159,7 @@ class TableOfAll(NameTable):
 def table_of(index: Index) -> NameTable:
     """Return the name table of an index."""
     parts = [(NameTable(part.index.catalogue.connection), part.first) for part in index.parts]
-    return parts[0][0] if len(parts) == 1 else TableOfAll(parts)
+    return parts[0][0] if len(parts) == 1 else MergedNameTable(parts)
 
 
 def _offset(rows: Iterator[Row], first: int) -> Iterator[Row]:

@@ -57,7 +57,7 @@ def multiplied(factors: Iterable[Floats]) -> Floats:
     return out
 
 
-def summed(parts: Iterable[Floats], size: int) -> Floats:
+def sum_arrays(parts: Iterable[Floats], size: int) -> Floats:
     """Return the sum of arrays of a size, with a single allocation."""
     out = np.zeros(size)
     for values in parts:
@@ -65,12 +65,12 @@ def summed(parts: Iterable[Floats], size: int) -> Floats:
     return out
 
 
-def added_up(places: Ints, values: Floats, size: int) -> Floats:
+def sum_by_index(places: Ints, values: Floats, size: int) -> Floats:
     """Sum the values at each index."""
     return np.bincount(places, weights=values, minlength=size).astype(np.float64, copy=False)
 
 
-def different(numbers: Ints) -> Ints:
+def sorted_unique(numbers: Ints) -> Ints:
     """Return sorted unique numbers. Like `np.unique`, without its import of 20 ms."""
     ordered = np.sort(numbers)
     return np.concatenate([ordered[:1], ordered[1:][ordered[1:] != ordered[:-1]]])

@@ -10,8 +10,8 @@ import numpy as np
 
 from assay.core.items import CALLABLE_KINDS, DATA_KINDS, TYPE_KINDS
 from assay.rank.graph import Graph
-from assay.rank.ranking import Floats, Ints, Ranking, added_up, share_of_best
-from assay.rank.signals.items import Everything
+from assay.rank.ranking import Floats, Ints, Ranking, share_of_best, sum_by_index
+from assay.rank.signals.items import ItemArrays
 from assay.store.columns import KIND_NAMES
 from assay.store.index import Index
 from assay.store.postings import DOC, FIELDS, IDENTIFIERS, NAME
@@ -26,11 +26,11 @@ _FLOOR = 1e-3  # floor of relative scores before taking logarithms
 _MAX_NESTING = 6  # maximum nesting depth
 
 
-class Asked(NamedTuple):
+class FeatureInputs(NamedTuple):
     """Inputs of the features: an index with its derived arrays, and a ranking of its items."""
 
-    opened: Index
-    everything: Everything
+    source_index: Index
+    items: ItemArrays
     graph: Graph
     history: History | Histories
     ranking: Ranking
@@ -39,7 +39,7 @@ class Asked(NamedTuple):
 class Candidates:
     """The top items of a ranking. Arrays are by candidate, best first, unless a parameter says `by_item`."""
 
-    def __init__(self, inputs: Asked, depth: int) -> None:
+    def __init__(self, inputs: FeatureInputs, depth: int) -> None:
         self._index, self._items, self._graph, self._history, self.ranking = inputs
         self.numbers: Ints = np.array(self.ranking.best(depth), np.int64)
 
@@ -59,7 +59,7 @@ class Candidates:
         """Return the log ratio to the best value among the candidates."""
         return np.log(np.maximum(share_of_best(by_item[self.numbers]), _FLOOR))
 
-    def log_place(self, by_item: Floats) -> Floats:
+    def log_rank(self, by_item: Floats) -> Floats:
         """Return the log rank among the candidates: 0 for the first."""
         ranks = np.empty(len(self.numbers))
         ranks[np.argsort(-by_item[self.numbers], kind="stable")] = np.arange(len(self.numbers))
@@ -101,17 +101,17 @@ class Candidates:
                 title_share[here] += rarity / title_rarity
         return by_field, matched, title_share
 
-    def said_in(self, field: int) -> Floats:
+    def field_coverage(self, field: int) -> Floats:
         """Return the share of the task's terms, by rarity, that a field contains."""
         return self._term_matches[0][:, field] / max(sum(self.ranking.terms.values()), 1e-9)
 
     @property
-    def words_found(self) -> Floats:
+    def term_share(self) -> Floats:
         """Share of the task's terms that match."""
         return np.asarray(self._term_matches[1] / max(len(self.ranking.terms), 1), np.float64)
 
     @property
-    def title_found(self) -> Floats:
+    def title_coverage(self) -> Floats:
         """Share of the terms of the task's first line that match, by rarity."""
         return self._term_matches[2]
 
@@ -168,10 +168,10 @@ class Candidates:
     def file_mass(self) -> Floats:
         """Sum of the top candidates' scores in the same file, relative to the largest sum."""
         first = self.files[:_CONTEXT]
-        mass = added_up(first, self.shares[:_CONTEXT], int(self.files.max(initial=0)) + 1)
+        mass = sum_by_index(first, self.shares[:_CONTEXT], int(self.files.max(initial=0)) + 1)
         return share_of_best(mass)[self.files]
 
-    def place_among(self, groups: Ints) -> Floats:
+    def rank_within(self, groups: Ints) -> Floats:
         """Return the log rank among the candidates of the same group."""
         order = np.argsort(groups, kind="stable")
         ordered = groups[order]
@@ -232,12 +232,12 @@ FEATURES: Mapping[str, Feature] = {
     "score": Feature("words", "hand-tuned score", lambda candidates: candidates.log_share(candidates.ranking.scores)),
     "direct": Feature("words", "direct score", lambda candidates: candidates.log_share(candidates.ranking.parts["direct"])),
     "lexical": Feature("words", "lexical score (BM25F)", lambda candidates: candidates.log_share(candidates.ranking.factors["lexical"])),
-    "lexical place": Feature("words", "lexical rank", lambda candidates: candidates.log_place(candidates.ranking.factors["lexical"]), AGAINST),
+    "lexical place": Feature("words", "lexical rank", lambda candidates: candidates.log_rank(candidates.ranking.factors["lexical"]), AGAINST),
     "coverage": Feature("words", "task terms found, by rarity", lambda candidates: candidates.factor("coverage")),
-    "found": Feature("words", "task terms found", lambda candidates: candidates.words_found),
-    "title": Feature("words", "terms of the task's title found", lambda candidates: candidates.title_found),
+    "found": Feature("words", "task terms found", lambda candidates: candidates.term_share),
+    "title": Feature("words", "terms of the task's title found", lambda candidates: candidates.title_coverage),
     **{
-        f"in {name}": Feature("names" if name == "name" else "words", f"task terms in its {name}", partial(Candidates.said_in, field=at))
+        f"in {name}": Feature("names" if name == "name" else "words", f"task terms in its {name}", partial(Candidates.field_coverage, field=at))
         for at, name in enumerate(FIELDS)
     },
     "name precision": Feature("names", "share of its name's terms in the task", lambda candidates: candidates.name_precision),
@@ -246,7 +246,7 @@ FEATURES: Mapping[str, Feature] = {
     "certain": Feature("pointed at", "named by the task", lambda candidates: candidates.channel("certain")),
     "place": Feature("pointed at", "the task names its file", lambda candidates: candidates.factor("place")),
     "walk": Feature("graph", "visit probability of the graph walk", lambda candidates: candidates.log_share(candidates.ranking.walked)),
-    "walk place": Feature("graph", "rank by the graph walk", lambda candidates: candidates.log_place(candidates.ranking.walked), AGAINST),
+    "walk place": Feature("graph", "rank by the graph walk", lambda candidates: candidates.log_rank(candidates.ranking.walked), AGAINST),
     "hits": Feature("graph", "hub and authority scores (HITS)", lambda candidates: candidates.part("hits")),
     "used": Feature("use", "in-degree", lambda candidates: candidates.degree(backwards=True), EITHER),
     "uses": Feature("graph", "out-degree", lambda candidates: candidates.degree(backwards=False), EITHER),
@@ -257,11 +257,11 @@ FEATURES: Mapping[str, Feature] = {
     ),
     "best member": Feature("family", "score of its best member", lambda candidates: candidates.best_member),
     "siblings": Feature("family", "candidates with the same container", lambda candidates: candidates.siblings, EITHER),
-    "place in container": Feature("family", "rank within its container", lambda candidates: candidates.place_among(candidates.parents), AGAINST),
+    "place in container": Feature("family", "rank within its container", lambda candidates: candidates.rank_within(candidates.parents), AGAINST),
     "file best": Feature("family", "best score in its file", lambda candidates: candidates.file_best),
     "file mass": Feature("family", "sum of scores in its file", lambda candidates: candidates.file_mass, EITHER),
     "file count": Feature("family", "candidates in its file", lambda candidates: candidates.file_count, EITHER),
-    "place in file": Feature("family", "rank within its file", lambda candidates: candidates.place_among(candidates.files), AGAINST),
+    "place in file": Feature("family", "rank within its file", lambda candidates: candidates.rank_within(candidates.files), AGAINST),
     "history": Feature("history", "commits with matching messages changed its file", lambda candidates: candidates.factor("history")),
     "touched": Feature("history", "commits with matching messages changed it", lambda candidates: candidates.factor("touched")),
     "changes": Feature("history", "number of changes of its file", lambda candidates: candidates.changes, EITHER),

@@ -12,7 +12,7 @@ import numpy as np
 
 from assay.core.items import TYPE_KINDS, Item
 from assay.rank.profile import Profile
-from assay.rank.ranking import Floats, Ints, Ranking, added_up, highest, line, share_of_best
+from assay.rank.ranking import Floats, Ints, Ranking, highest, line, share_of_best, sum_by_index
 from assay.rank.signals.lexical import name_rarity_of
 from assay.rank.vocabulary import word_set
 from assay.store.columns import KIND_NAMES
@@ -20,7 +20,7 @@ from assay.store.index import Index
 from assay.text.terms import words
 
 
-class Everything:
+class ItemArrays:
     """Query-independent arrays of an index under a profile, by item number."""
 
     def __init__(self, index: Index, profile: Profile) -> None:
@@ -55,7 +55,7 @@ class Everything:
         return np.array(weights)[self._index.columns.kind]
 
     @cached_property
-    def no_symbols(self) -> Ints:
+    def not_retrieved(self) -> Ints:
         """Numbers that are never retrieved: files and unused numbers."""
         return np.flatnonzero(self.kinds <= 0)
 
@@ -164,16 +164,16 @@ _REPEAT_ITEMS = 100  # top items checked for repeated names: more than any calle
 _REORDERED = 10  # top items that are reordered by direct evidence
 
 
-def folder(ranking: Ranking, items: Everything, weight: float) -> Floats:
+def folder(ranking: Ranking, items: ItemArrays, weight: float) -> Floats:
     """Return multipliers by the share of the top items' scores that is in the same folder."""
     if not weight:
         return np.ones(items.size)
     best = highest(ranking.scores, _FOLDER_ITEMS)
-    mass = added_up(items.folders[best], ranking.scores[best], len(items.file_folders))
+    mass = sum_by_index(items.folders[best], ranking.scores[best], len(items.file_folders))
     return np.asarray(line(share_of_best(mass), weight, 1)[items.folders])
 
 
-def repeated(ranking: Ranking, items: Everything, index: Index, profile: Profile) -> Floats:
+def repeated(ranking: Ranking, items: ItemArrays, index: Index, profile: Profile) -> Floats:
     """Return penalties for repeated names among the top items: overloads in a file, namesakes in other files."""
     penalty = np.ones(items.size)
     best = highest(ranking.scores, _REPEAT_ITEMS).tolist()

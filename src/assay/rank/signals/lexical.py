@@ -95,7 +95,7 @@ def phrases(task: str) -> list[tuple[str, str]]:
 class Lexical:
     """Lexical match of one task: BM25F scores, coverage, and the rarity of matched and unmatched terms."""
 
-    def __init__(self, term_weights: Weighed, query: Mapping[str, float]) -> None:
+    def __init__(self, term_weights: TermWeights, query: Mapping[str, float]) -> None:
         self._term_weights, size = term_weights, len(term_weights.words.lengths)
         self.score, self.coverage, self._name_rarity = np.zeros(size), np.zeros(size), np.zeros(size)
         self.rarity: dict[str, float] = {}
@@ -132,7 +132,7 @@ class Lexical:
         return matches
 
 
-class Having(NamedTuple):
+class TermPostings(NamedTuple):
     """Postings of a term: items, their saturated term frequencies, and the items with the term in their name."""
 
     items: Counts
@@ -140,21 +140,21 @@ class Having(NamedTuple):
     named: Counts
 
 
-class Weighed:
+class TermWeights:
     """Per-term BM25F weights of an index under a profile, cached: tasks share their most common terms."""
 
     def __init__(self, words: Postings, profile: Profile) -> None:
         self.words, self.norms, self._profile = words, Norms(words, profile), profile
-        self._cache: dict[str, Having] = {}
+        self._cache: dict[str, TermPostings] = {}
         self._cached_items = 0  # postings in the cache
 
-    def __getitem__(self, term: str) -> Having:
+    def __getitem__(self, term: str) -> TermPostings:
         if term not in self._cache:
             items, counts = self.words.get(term)
             frequency = saturated(counts, self.norms[items], self._profile)
             if self._cached_items > _MOST:
                 self._cache, self._cached_items = {}, 0
-            self._cache[term] = Having(items, frequency, items[counts[:, NAME] > 0])
+            self._cache[term] = TermPostings(items, frequency, items[counts[:, NAME] > 0])
             self._cached_items += len(items)
         return self._cache[term]
 
