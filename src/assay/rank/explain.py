@@ -167,17 +167,17 @@ FACTORS = {
 }
 PARTS = {
     "direct": "the score above, relative to the top result",
-    "walk": "visit probability of the graph walk (personalized PageRank), relative to the top result",
+    "walk": "visit probability (personalized PageRank), relative to the top result",
     "hits": "hub and authority scores (HITS) among the results of the walk",
     "learned": "feedback, and what the session was given",
-    "blast radius": "visit probability of the graph walk (personalized PageRank)",
+    "blast radius": "visit probability (personalized PageRank)",
     "confidence": "confidence of the surest incoming edge",
     "recency": "constant: the index has no runtime traces",
     "distance": "seed of the walk, or one step away",
 }
 TIMES = {
     "folder": "many of the top results are in the same folder",
-    "ranker": "learned reranker (trained on commits) in place of the score so far; log-scale contributions",
+    "ranker": "learned reranker, replaces the score so far; log-scale contributions",
     "repeated": "a higher-ranked symbol has the same name",
     "own": "top-10 reorder: by direct evidence only",
 }

@@ -25,10 +25,10 @@ _PROPAGATING = frozenset(
         "type_hint_of",
     )
 )
-_CALLS_ONLY = frozenset({EDGE_TYPES["calls"].code, EDGE_TYPES["references"].code})
-_CONTAINS, _OVERRIDES, _REFERENCES, _DECORATES = (
-    EDGE_TYPES[name].code for name in ("contains", "overrides", "references", "decorates")
+_CALLS, _CONTAINS, _OVERRIDES, _REFERENCES, _DECORATES = (
+    EDGE_TYPES[name].code for name in ("calls", "contains", "overrides", "references", "decorates")
 )
+_CALLS_ONLY = frozenset({_CALLS, _REFERENCES})
 _REFERENCE_DISCOUNT = 0.7  # a reference may never be called
 
 
@@ -194,7 +194,6 @@ def _strongest_neighbours(edges: Array, end: str, own: int) -> list[tuple[int, s
 
 # Context of files: their symbols, containers and callers.
 
-_CALLS, _CONTAINS_EDGE = EDGE_TYPES["calls"].code, EDGE_TYPES["contains"].code
 _BLAST, _CONFIDENCE, _RECENCY, _DISTANCE = 0.40, 0.25, 0.20, 0.15
 _NEVER_OBSERVED = 0.3  # recency of an item without a runtime trace
 _TEST_WEIGHT = 0.3
@@ -226,7 +225,7 @@ def _candidates(index: Index, paths: Sequence[str]) -> Iterator[_Candidate]:
     containers: dict[int, Item] = {}
     for item in own.values():
         for edge in index.edges.into(item.number):
-            if edge["type"] == _CONTAINS_EDGE and int(edge["source"]) not in own:
+            if edge["type"] == _CONTAINS and int(edge["source"]) not in own:
                 containers[int(edge["source"])] = item
     containing = [(index.item(number), inner) for number, inner in containers.items()]
     outer_items = {item.number: (item, inner) for item, inner in containing if item.kind not in SPACE_KINDS}
@@ -265,5 +264,5 @@ def _scored(index: Index, candidates: Sequence[_Candidate]) -> list[Ranked]:
 def _incoming(index: Index, number: int) -> tuple[int, float]:
     """Return the number of incoming calls and the confidence of the surest incoming edge, without containment."""
     edges = index.edges.into(number)
-    edges = edges[edges["type"] != _CONTAINS_EDGE]
+    edges = edges[edges["type"] != _CONTAINS]
     return int((edges["type"] == _CALLS).sum()), float(edges["confidence"].max(initial=0.0))
