@@ -205,9 +205,9 @@ def test_below_the_threshold_it_says_so_and_shows_what_was_found_all_the_same(sh
     done = _context(shop, "helm chart for invoyce and basket")
     assert done.code == 0
     head, _, found = done.out.partition("\n\n")
-    assert "% that one of the first five is right: probably not here, or in other words" in head
+    assert "% that one of the first five is right: probably not in this repository, or worded differently" in head
     assert "searched: 5 symbols of 1 file\n" in head
-    assert "words not here: helm, chart, invoyce" in head
+    assert "unmatched words: helm, chart, invoyce" in head
     assert "nearest names: send_invoice" in head
     assert "try: other words" in head
     assert "Basket" in found

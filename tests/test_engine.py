@@ -321,11 +321,11 @@ def test_why_says_by_which_edges_the_walk_came(shop: Repository) -> None:
 
 def test_why_says_where_a_symbol_was_lost(shop: Repository) -> None:
     done = assay(shop.root, "why", "invoice", "Basket.empty", "--profile", "lexical")
-    assert "lost: it has no word of the task, and the walk did not come to it" in done.out
+    assert "lost: no term of the task matches, and the graph walk does not reach it" in done.out
     done = assay(shop.root, "why", "invoice", "deliver", "-k", "1")
-    assert "lost: it has no word of the task; the walk alone brings it to rank" in done.out
+    assert "lost: no term of the task matches; the graph walk alone puts it at rank" in done.out
     done = assay(shop.root, "why", "qwertyuiop", "deliver")
-    assert "lost: no word of the task is in the index" in done.out
+    assert "lost: no term of the task is in the index" in done.out
 
 
 def test_why_of_a_symbol_that_does_not_exist_offers_the_nearest(shop: Repository) -> None:

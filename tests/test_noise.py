@@ -53,7 +53,7 @@ def test_minified_code_is_noise(path: str) -> None:
     ],
 )
 def test_helpers_of_tests_are_noise_unless_the_task_is_about_tests(path: str) -> None:
-    assert reason(item(path)) == "helper of tests"
+    assert reason(item(path)) == "test helper"
     assert reason(item(path), about_tests=True) == ""
 
 
@@ -62,12 +62,12 @@ def test_helpers_of_tests_are_noise_unless_the_task_is_about_tests(path: str) ->
     ["mockStore.PutEdge", "fakeClient.Do", "WalkMockStore.edges_from", "StubServer.serve", "outer.FakeStore.put"],
 )
 def test_members_of_stand_ins_are_noise_unless_the_task_is_about_tests(symbol: str) -> None:
-    assert reason(item(symbol=symbol)) == "stand-in of tests"
+    assert reason(item(symbol=symbol)) == "test double"
     assert reason(item(symbol=symbol), about_tests=True) == ""
 
 
 def test_a_stand_in_type_is_noise_but_a_function_about_mocks_is_not() -> None:
-    assert reason(item(symbol="FakeStore", kind="class")) == "stand-in of tests"
+    assert reason(item(symbol="FakeStore", kind="class")) == "test double"
     assert reason(item(symbol="mock_store", kind="function")) == ""
     assert reason(item(symbol="Store.mock", kind="method")) == ""
 

@@ -1,6 +1,7 @@
-"""Learning from use: feedback, sessions and vocabulary, kept beside the index and never seen by an evaluation.
+"""Learning from use: feedback, sessions and vocabulary, stored next to the index and never read by an evaluation.
 
-`learned` before ranking and `returned` after it are all that an answer needs; they never fail it. Everything else is done with a `Learning`.
+An answer needs only `learned` before ranking and `returned` after it; they never fail it. Everything else goes through
+a `Learning`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ __all__ = ["CannotWrite", "Known", "Learning", "Unusable", "forget_everything", 
 def learning(
     index: Index, home: Home, source: Source, write: bool = True, now: float | None = None
 ) -> Iterator[Learning]:
-    """To ask, and to tell what is then kept if the block ends without an error, all of it or nothing."""
+    """Open the feedback store as one transaction, committed if the block ends without an error."""
     with Store.open(path_in(home), write) as store:
         yield Learning(index, source, store, time.time() if now is None else now)
 
@@ -31,23 +32,26 @@ def learning(
 def learned(
     index: Index, home: Home, source: Source, task: str, session: str = "", now: float | None = None
 ) -> Learned:
-    """What the engine may know for a task; nothing where it cannot be read. A damaged file is `Unusable`, which says how to get rid of it."""
-    with contextlib.suppress(CannotWrite), learning(index, home, source, write=False, now=now) as asked:
-        return asked.learned(task, session)
+    """Return the feedback, session and vocabulary signals for a task; empty where the store cannot be read.
+
+    Raises Unusable for a damaged file, with the command that resets it.
+    """
+    with contextlib.suppress(CannotWrite), learning(index, home, source, write=False, now=now) as feedback:
+        return feedback.learned(task, session)
     return Learned()
 
 
 def returned(
     index: Index, home: Home, source: Source, items: Sequence[Item], task: str, session: str, now: float | None = None
 ) -> None:
-    """Notes what a session was given; without a session, or where nothing can be written, nothing."""
+    """Record which items a session received; does nothing without a session or where nothing can be written."""
     if session:
-        with contextlib.suppress(CannotWrite, Unusable), learning(index, home, source, now=now) as told:
-            told.returned(items, task, session)
+        with contextlib.suppress(CannotWrite, Unusable), learning(index, home, source, now=now) as feedback:
+            feedback.returned(items, task, session)
 
 
 def forget_everything(home: Home) -> int:
-    """Begins anew, also where the file is damaged; returns how many symbols something was known of."""
+    """Delete all feedback, even from a damaged file; return the number of symbols that had records."""
     path = path_in(home)
     if not path.exists():
         return 0

@@ -1,9 +1,10 @@
-"""Learning from use: what is said to be useful, what was given and used or not, what a session looks at, which words led where.
+"""Learning from use: explicit feedback, items returned and used or not, session recency and task vocabulary.
 
-given to a session ──▶ pending ──▶ named in what the agent reads or writes: useful, and the task's words are associated with it
-                                └─▶ not named when the next answer is given: not useful
+returned to a session ──▶ pending ──▶ mentioned in what the agent reads or writes: useful, associated with task words
+                                   └─▶ not mentioned by the next answer: not useful
 
-Every record is about a symbol as its text was and counts only while that text stands. `Learning` joins the rows to the index of now.
+A record refers to one version of a symbol and counts only while that text is unchanged. `Learning` joins the stored
+rows with the current index.
 """
 
 from __future__ import annotations
@@ -17,35 +18,35 @@ from functools import cache
 
 from assay.core.items import Item
 from assay.core.packs import Association, Learned, Source
-from assay.feedback.marks import Standing, located, mark_of, mentioned, standing
+from assay.feedback.marks import MarkStatus, compare_marks, located, mark_of, mentioned
 from assay.feedback.store import Record, Store, nearness
 from assay.store.index import Index
 from assay.text.terms import stem, words
 
 
 def score(useful: int, not_useful: int) -> float:
-    """The share of useful times; a half when nothing is known."""
-    told = useful + not_useful
-    return useful / told if told else 0.5
+    """Return the share of useful votes; 0.5 without votes."""
+    votes = useful + not_useful
+    return useful / votes if votes else 0.5
 
 
 def signal(useful: int, not_useful: int) -> float:
-    """The score from -1 (never useful) over 0 (nothing is known, or as often as not) to 1 (always)."""
+    """Return the score scaled to -1 (never useful) … 1 (always useful); 0 without votes."""
     return 2 * score(useful, not_useful) - 1
 
 
-# Learned vocabulary: which words of tasks led to which symbols. Words that everybody uses for everything teach
-# nothing.
+# Learned vocabulary: associations of task words with symbols, without everyday words.
 
-OFTEN_ENOUGH, SURE = 2, 10  # a word and a symbol that met once may be chance; from ten times on more is no surer
+MIN_COUNT, SATURATED_COUNT = 2, 10  # one co-occurrence may be chance; beyond ten, confidence does not grow
 LEAST_WEIGHT, MOST_WEIGHT = 0.3, 0.8
-KEPT_WORDS = 30  # of one task: a pasted log is not its vocabulary
-_READ = 20_000  # characters of a task
-_SHORTEST, _LONGEST = 3, 40  # letters; shorter words are everyday ones, but not where a letter is a syllable or a word
+KEPT_WORDS = 30  # per task: a pasted log is not its vocabulary
+_READ = 20_000  # characters of a task that are read
+# letters; shorter words are everyday ones, except in scripts where a letter is a syllable or a word
+_SHORTEST, _LONGEST = 3, 40
 
 _WORD = re.compile(r"\w+")
 
-# English, what tasks ask for, and what every program has; other forms of these words are left out with them
+# English, task verbs and generic programming nouns; matched by stem
 _EVERYDAY = """
 about above across after again against all also although always and another any anything are around because become been before being below
 between both but can cannot could currently did does doing done down during each either else even ever every everything for from further get
@@ -65,22 +66,22 @@ simple small string system task test text time todo tool true false type value v
 
 
 def keywords(task: str) -> dict[str, str]:
-    """The words of a task that may teach something, by their stems, as they were written but for capitals."""
-    found: dict[str, str] = {}
+    """Return the informative words of a task in lower case, by stem."""
+    by_stem: dict[str, str] = {}
     for identifier in _WORD.findall(task[:_READ]):
         for word in words(identifier):
-            if _is_telling(word):
-                found.setdefault(stem(word), word)
-    return dict(list(found.items())[:KEPT_WORDS])
+            if _is_informative(word):
+                by_stem.setdefault(stem(word), word)
+    return dict(list(by_stem.items())[:KEPT_WORDS])
 
 
 def confidence(count: int) -> float:
-    """The weight in the fusion of a word and a symbol that met so often: 0.3 for twice, 0.8 from ten times on."""
-    sure = (min(count, SURE) - OFTEN_ENOUGH) / (SURE - OFTEN_ENOUGH)
-    return LEAST_WEIGHT + (MOST_WEIGHT - LEAST_WEIGHT) * sure
+    """Return the fusion weight of an association seen `count` times: 0.3 for twice, 0.8 from ten times on."""
+    progress = (min(count, SATURATED_COUNT) - MIN_COUNT) / (SATURATED_COUNT - MIN_COUNT)
+    return LEAST_WEIGHT + (MOST_WEIGHT - LEAST_WEIGHT) * progress
 
 
-def _is_telling(word: str) -> bool:
+def _is_informative(word: str) -> bool:
     long_enough = len(word) >= _SHORTEST or not word.isascii()
     return long_enough and len(word) <= _LONGEST and not word.isdecimal() and stem(word) not in _everyday_stems()
 
@@ -90,15 +91,14 @@ def _everyday_stems() -> frozenset[str]:
     return frozenset(map(stem, _EVERYDAY.split()))
 
 
-# Learning from use: what is said to be useful, what was given and used or not, what a session looks at, which words
-# led where.
+# Recording and reading feedback
 
-KEPT_EXPIRED = 7 * 86_400.0  # seconds: code that is gone may be back with its branch
+EXPIRED_RETENTION = 7 * 86_400.0  # seconds: deleted code may return with its branch
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of an item that stands as it was; `words` are those of tasks it was used for, with how often."""
+    """Feedback on an unchanged item: votes, and counts of the task words it was used for."""
 
     item: Item
     useful: int
@@ -107,76 +107,82 @@ class Known:
 
 
 class Learning:
-    """Rows of what was learned, an index, and the texts of its items. `now` is in seconds, of any one clock."""
+    """Feedback rows joined with an index and the texts of its items. `now` is in seconds of any one clock."""
 
     def __init__(self, index: Index, source: Source, store: Store, now: float) -> None:
         self._index, self._source, self._store, self._now = index, source, store, now
 
-    # telling
+    # recording
 
     def judge(self, items: Iterable[Item], useful: bool, task: str = "") -> None:
-        """Somebody says that items are useful, or not; for a task, whose words then lead to them more, or less."""
+        """Record explicit feedback on items; with a task, its words lead to them more, or less."""
         keys = self._keep(items)
         self._store.count(keys, useful)
         self._store.associate(keywords(task), keys, 1 if useful else -1)
         self._sweep()
 
     def returned(self, items: Sequence[Item], task: str, session: str) -> None:
-        """A session is given items. What it was given before and never used was not useful, if anybody reports what it uses."""
+        """Record items returned to a session; its earlier unused ones count as not useful if usage is reported."""
         if self._store.watched(session):
             self._store.count(self._store.unused(session).values(), useful=False)
         self._store.begin(session, keywords(task), self._keep(items), self._now)
         self._sweep()
 
     def used(self, text: str, session: str, path: str = "", lines: range = range(0)) -> list[Item]:
-        """A session wrote or read a text, perhaps these lines of a file: what it was given last and is named or defined there was useful."""
+        """Record that a session wrote or read a text, optionally these lines of a file.
+
+        Pending items that are mentioned or defined there count as useful; returns them.
+        """
         unused = self._unused(session)
         defined = {item for item in unused if item.path == path and item.start < lines.stop and item.end >= lines.start}
         return self._use(sorted(defined.union(mentioned(text, unused)), key=lambda item: item.id), session)
 
     def forget(self, items: Iterable[Item]) -> int:
-        """Drops everything about items, also as they were before; returns how many had records."""
+        """Delete all records of items in any version; return how many items had records."""
         ids = {item.id for item in items}
         records = [record for record in self._store.records() if record.mark.id in ids]
         self._store.drop(record.key for record in records)
         return len({record.mark.id for record in records})
 
-    # asking
+    # reading
 
     def learned(self, task: str, session: str = "") -> Learned:
-        """What the engine may know for a task: of feedback and vocabulary everything, of sessions only this one."""
+        """Return the signals for a task: all feedback and vocabulary, and the recency of this session."""
         records = self._store.records()
-        numbers = self._standing(records).numbers
-        told = {number: signal(*counts) for number, counts in _totals(records, numbers).items()}
+        numbers = self._mark_status(records).numbers
+        signals = {number: signal(*counts) for number, counts in _vote_totals(records, numbers).items()}
         return Learned(
-            {number: value for number, value in sorted(told.items()) if value},
-            _near(self._store.accesses(session), numbers, self._now),
-            _vocabulary(self._store.associations(keywords(task), OFTEN_ENOUGH), numbers),
+            {number: value for number, value in sorted(signals.items()) if value},
+            _session_nearness(self._store.accesses(session), numbers, self._now),
+            _associations(self._store.associations(keywords(task), MIN_COUNT), numbers),
         )
 
     def known(self) -> tuple[list[Known], int]:
-        """What counts now, by id, and how many symbols have records that do not count because their code changed."""
+        """Return the current feedback by id, and the number of symbols with expired votes."""
         records = self._store.records()
-        now = self._standing(records)
-        totals, words = _totals(records, now.numbers), _words(self._store.associations(None, 1), now.numbers)
+        status = self._mark_status(records)
+        totals = _vote_totals(records, status.numbers)
+        words = _word_counts(self._store.associations(None, 1), status.numbers)
         rows = [
             Known(self._index.item(number), *totals.get(number, (0, 0)), dict(words.get(number, {})))
             for number in totals.keys() | words.keys()
         ]
-        told = {
-            record.mark.id for record in records if record.key in now.expired and (record.useful or record.not_useful)
+        expired = {
+            record.mark.id
+            for record in records
+            if record.key in status.expired and (record.useful or record.not_useful)
         }
-        return sorted(rows, key=lambda row: row.item.id), len(told)
+        return sorted(rows, key=lambda row: row.item.id), len(expired)
 
-    # below
+    # helpers
 
     def _keep(self, items: Iterable[Item]) -> list[int]:
         marks = [mark_of(self._index, self._source, item) for item in items]
         return list(self._store.keep(marks, self._now).values())
 
     def _unused(self, session: str) -> list[Item]:
-        found = located(self._index, self._store.unused(session))
-        return [self._index.item(number) for number, _ in found.values()]
+        locations = located(self._index, self._store.unused(session))
+        return [self._index.item(number) for number, _ in locations.values()]
 
     def _use(self, items: list[Item], session: str) -> list[Item]:
         keys = self._store.unused(session)
@@ -186,25 +192,25 @@ class Learning:
         self._store.associate(self._store.watch(session), used)
         return items
 
-    def _standing(self, records: Iterable[Record]) -> Standing:
-        return standing(self._index, self._source, {record.key: record.mark for record in records})
+    def _mark_status(self, records: Iterable[Record]) -> MarkStatus:
+        return compare_marks(self._index, self._source, {record.key: record.mark for record in records})
 
     def _sweep(self) -> None:
-        """Follows symbols whose file changed around them; drops what does not hold any more, and what is too much."""
+        """Update the file hashes of moved symbols; drop expired records and what exceeds the limits."""
         records = self._store.records()
-        now = self._standing(records)
+        status = self._mark_status(records)
         marks = {record.key: record.mark for record in records}
         self._store.place(
-            {key: file for key, file in now.files.items() if file != marks[key].file},
-            {key: file for key, file in now.expired.items() if file != marks[key].gone},
+            {key: file for key, file in status.files.items() if file != marks[key].file},
+            {key: file for key, file in status.expired.items() if file != marks[key].gone},
         )
-        old = {record.key for record in records if self._now - record.time > KEPT_EXPIRED}
-        self._store.drop(old & now.expired.keys())
+        old = {record.key for record in records if self._now - record.time > EXPIRED_RETENTION}
+        self._store.drop(old & status.expired.keys())
         self._store.tidy(self._now)
 
 
-def _totals(records: Iterable[Record], numbers: Mapping[int, int]) -> dict[int, tuple[int, int]]:
-    """Times useful and not, by the number of the item; only of those somebody could tell."""
+def _vote_totals(records: Iterable[Record], numbers: Mapping[int, int]) -> dict[int, tuple[int, int]]:
+    """Sum useful and not-useful votes by item number, over current records with votes."""
     totals: dict[int, tuple[int, int]] = {}
     for record in records:
         if record.key in numbers and (record.useful or record.not_useful):
@@ -213,29 +219,33 @@ def _totals(records: Iterable[Record], numbers: Mapping[int, int]) -> dict[int, 
     return totals
 
 
-def _near(accesses: Mapping[int, Sequence[float]], numbers: Mapping[int, int], now: float) -> dict[int, float]:
-    """How near the session is to each item, by the number of the item."""
+def _session_nearness(
+    accesses: Mapping[int, Sequence[float]], numbers: Mapping[int, int], now: float
+) -> dict[int, float]:
+    """Return the session recency of each item, by item number."""
     times: dict[int, list[float]] = defaultdict(list)
-    for key, moments in accesses.items():
+    for key, timestamps in accesses.items():
         if key in numbers:
-            times[numbers[key]].extend(moments)
-    found = {number: nearness(moments, now) for number, moments in sorted(times.items())}
-    return {number: near for number, near in found.items() if near}
+            times[numbers[key]].extend(timestamps)
+    nearness_by_number = {number: nearness(timestamps, now) for number, timestamps in sorted(times.items())}
+    return {number: near for number, near in nearness_by_number.items() if near}
 
 
-def _words(found: Mapping[int, Mapping[str, int]], numbers: Mapping[int, int]) -> dict[int, Counter[str]]:
-    """How often which words led to an item, by the number of the item."""
+def _word_counts(associations: Mapping[int, Mapping[str, int]], numbers: Mapping[int, int]) -> dict[int, Counter[str]]:
+    """Sum the counts of task words by item number."""
     words: dict[int, Counter[str]] = defaultdict(Counter)
-    for key, counts in found.items():
+    for key, counts in associations.items():
         if key in numbers:
             words[numbers[key]].update(counts)
     return words
 
 
-def _vocabulary(found: Mapping[int, Mapping[str, int]], numbers: Mapping[int, int]) -> tuple[Association, ...]:
-    """The items that words lead to, those with most and surest words first; an item weighs as much as its surest word."""
+def _associations(
+    counts_by_key: Mapping[int, Mapping[str, int]], numbers: Mapping[int, int]
+) -> tuple[Association, ...]:
+    """Return associated items, by total confidence of their words; an item's weight is that of its surest word."""
     rows = []
-    for number, counts in _words(found, numbers).items():
+    for number, counts in _word_counts(counts_by_key, numbers).items():
         weights = [confidence(count) for count in counts.values()]
         words = sorted(counts, key=lambda word: (-counts[word], word))
         rows.append((-math.fsum(weights), number, Association(number, max(weights), tuple(words))))

@@ -1,10 +1,10 @@
-"""What was learned, row by row: beside the index's generations, so that indexing never touches it and an evaluation never opens it.
+"""Feedback store: SQLite rows next to the index's generations; indexing keeps it and an evaluation never opens it.
 
-symbols      what records speak of, each as its text was, with the times it was useful and not
-vocabulary   words of tasks → symbols that were used for them
-sessions     the words of each session's last task, and whether anybody reports what is used
-pending      what each session was given last, and whether it was used
-accesses     when each session was given a symbol
+symbols      versioned symbols with their useful and not-useful counts
+vocabulary   task words → symbols that were used for them
+sessions     the words of each session's last task, and whether its usage is reported
+pending      the symbols each session received last, and whether it used them
+accesses     times at which each session received a symbol
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from assay.store.layout import LEARNED, Home
 from assay.system.database import SIBLINGS, check_schema, connect, statements, was_interrupted
 
 SCHEMA_VERSION = 1
-WAIT = 5.0  # seconds to wait for another writer
+WAIT = 5.0  # seconds to wait for another writer's lock
 
 _SCHEMA = """
 CREATE TABLE symbols (
@@ -50,7 +50,7 @@ CREATE TABLE accesses (
 CREATE INDEX accesses_of ON accesses (session, symbol);
 CREATE INDEX accesses_symbol ON accesses (symbol);
 """
-_MADE_BY = statements(_SCHEMA)
+_STATEMENTS = statements(_SCHEMA)
 
 
 class Unusable(AssayError):
@@ -58,47 +58,47 @@ class Unusable(AssayError):
 
 
 class CannotWrite(AssayError):
-    """The file cannot be written: a read-only place, a full disk, another process that does not let go."""
+    """The file cannot be written: read-only folder, full disk, or a lock held by another process."""
 
 
 def path_in(home: Home) -> Path:
-    """The file beside an index, in a folder that was checked."""
+    """Return the path of the store in a checked index folder."""
     home.check()
     return home.folder / LEARNED
 
 
 @contextlib.contextmanager
 def connected(path: Path, write: bool) -> Iterator[sqlite3.Connection]:
-    """The file, made when it is to be written and does not exist; when it is only to be read, an empty one stands for it."""
+    """Open the store; create it for writing, use an empty in-memory database to read a missing one."""
     try:
         connection = _open(path, write)
     except sqlite3.Error as error:
-        raise _complaint(path, error) from None
+        raise _error_for(path, error) from None
     try:
         yield connection
     except sqlite3.Error as error:
-        if not isinstance(error, sqlite3.OperationalError) and _is_whole(connection):
-            raise  # it is the index that is damaged
-        raise _complaint(path, error) from None
+        if not isinstance(error, sqlite3.OperationalError) and _is_intact(connection):
+            raise  # the index is damaged, not this file
+        raise _error_for(path, error) from None
     finally:
         connection.close()
 
 
 @contextlib.contextmanager
 def transaction(connection: sqlite3.Connection, write: bool = True) -> Iterator[None]:
-    """All or nothing, one writer at a time; a reader sees one state throughout."""
+    """Run a block as one transaction: a single writer, or a consistent snapshot for readers."""
     connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
     try:
         yield
     except BaseException:
-        if connection.in_transaction:  # a full disk has ended it already
+        if connection.in_transaction:  # a full disk has already ended it
             connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
 
 
 def remove(path: Path) -> None:
-    """Deletes the file, whatever state it is in."""
+    """Delete the file and its siblings, whatever their state."""
     try:
         for suffix in ("", *SIBLINGS):
             Path(f"{path}{suffix}").unlink(missing_ok=True)
@@ -107,17 +107,17 @@ def remove(path: Path) -> None:
 
 
 def _open(path: Path, write: bool) -> sqlite3.Connection:
-    known = path.exists() and path.stat().st_size > 0  # a full disk leaves an empty file behind
-    connection = connect(path, _mode(path, write), WAIT) if known or write else _empty()
+    exists = path.exists() and path.stat().st_size > 0  # a full disk leaves an empty file behind
+    connection = connect(path, _mode(path, write), WAIT) if exists or write else _in_memory()
     try:
-        if known and not write and _is_empty(connection):  # somebody is just making it
+        if exists and not write and _is_empty(connection):  # another process is creating it
             connection.close()
-            connection, known = _empty(), False
+            connection, exists = _in_memory(), False
         if write:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
-        if write or not known:
+        if write or not exists:
             _make_tables(connection)
         _check(path, connection)
     except BaseException:
@@ -126,23 +126,23 @@ def _open(path: Path, write: bool) -> sqlite3.Connection:
     return connection
 
 
-def _empty() -> sqlite3.Connection:
+def _in_memory() -> sqlite3.Connection:
     return sqlite3.connect(":memory:", isolation_level=None)
 
 
 def _mode(path: Path, write: bool) -> str:
-    """How SQLite is to open it: a reader of a folder that nobody can write needs no lock, and could not make one."""
+    """Return the SQLite open mode; a reader of a read-only folder needs no lock and could not create one."""
     if write:
         return "rwc"
     return "ro" if os.access(path.parent, os.W_OK) else "ro&immutable=1"
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:
-    """Makes the tables of a new file."""
+    """Create the tables of a new file."""
     if _version(connection) == 0:
         with transaction(connection):
-            if _is_empty(connection):  # nobody was faster
-                for statement in _MADE_BY:
+            if _is_empty(connection):  # no other process was faster
+                for statement in _STATEMENTS:
                     connection.execute(statement)
                 connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
@@ -153,7 +153,7 @@ def _check(path: Path, connection: sqlite3.Connection) -> None:
             f"{path}: what was learned is in format {_version(connection)}, this version of assay reads {SCHEMA_VERSION}. "
             "Start afresh with: assay feedback forget --all"
         )
-    check_schema(connection, _MADE_BY)
+    check_schema(connection, _STATEMENTS)
 
 
 def _is_empty(connection: sqlite3.Connection) -> bool:
@@ -164,14 +164,14 @@ def _version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def _is_whole(connection: sqlite3.Connection) -> bool:
+def _is_intact(connection: sqlite3.Connection) -> bool:
     try:
         return bool(connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok")
     except sqlite3.Error:
         return False
 
 
-def _complaint(path: Path, error: sqlite3.Error) -> AssayError:
+def _error_for(path: Path, error: sqlite3.Error) -> AssayError:
     damaged = was_interrupted(error) or not isinstance(error, sqlite3.OperationalError)
     if not damaged and "malformed" not in str(error) and "no such" not in str(error):
         return CannotWrite(f"{path}: cannot be opened or written ({error}), so nothing was learned or forgotten")
@@ -181,44 +181,43 @@ def _complaint(path: Path, error: sqlite3.Error) -> AssayError:
     )
 
 
-# What a session looked at lately: a boost that halves every three minutes.
+# Session recency: a boost with a half-life of three minutes.
 
-HALF_LIFE = 180.0  # seconds: agents ask every 30 to 90
-CAP = 2.0  # a symbol that is in every answer must not crowd out the others
+HALF_LIFE = 180.0  # seconds: agents query every 30 to 90
+CAP = 2.0  # a symbol in every answer must not crowd out the others
 NEGLIGIBLE = 0.01
-KEPT_TIMES = 20  # of one symbol
-FORGOTTEN = 3600.0  # seconds: by then even twenty accesses add up to less than what is negligible
+KEPT_TIMES = 20  # accesses per symbol
+FORGOTTEN = 3600.0  # seconds: by then even twenty accesses sum to less than NEGLIGIBLE
 
 
 def boost(times: Iterable[float], now: float) -> float:
-    """The sum of what every access is still worth, from 0 to the cap. A clock that was set back makes none worth more than 1."""
+    """Return the decayed sum of accesses, from 0 to CAP; times in the future count at most 1 each."""
     newest = sorted(times, reverse=True)[:KEPT_TIMES]
     total = math.fsum(0.5 ** (max(0.0, now - time) / HALF_LIFE) for time in newest)
     return min(total, CAP) if total >= NEGLIGIBLE else 0.0
 
 
 def nearness(times: Iterable[float], now: float) -> float:
-    """The boost as a share of its cap."""
+    """Return the boost relative to CAP."""
     return boost(times, now) / CAP
 
 
-# What was learned, row by row: beside the index's generations, so that indexing never touches it and an evaluation
-# never opens it.
+# Rows
 
-# read whole for every task; those never useful go first, then the oldest
+# all rows are read for every task; symbols never useful are dropped first, then the oldest
 KEPT_SYMBOLS, KEPT_ASSOCIATIONS = 2_000, 20_000
-KEPT_SESSIONS = 86_400.0  # seconds: an agent that comes back the next day begins anew
+KEPT_SESSIONS = 86_400.0  # seconds: an agent that returns the next day starts anew
 
-_KEPT = "SELECT key FROM symbols ORDER BY useful > 0 DESC, time DESC, key DESC LIMIT ?"
-_SILENT = (
+_RETAINED = "SELECT key FROM symbols ORDER BY useful > 0 DESC, time DESC, key DESC LIMIT ?"
+_UNREFERENCED = (
     "useful = 0 AND not_useful = 0 AND key NOT IN (SELECT symbol FROM pending UNION SELECT symbol FROM accesses"
     " UNION SELECT symbol FROM vocabulary)"
 )
-_NEWEST = "SELECT rowid FROM accesses WHERE session = ? AND symbol = ? ORDER BY time DESC LIMIT ?"
+_NEWEST_ACCESSES = "SELECT rowid FROM accesses WHERE session = ? AND symbol = ? ORDER BY time DESC LIMIT ?"
 
 
 class Record(NamedTuple):
-    """What is known of one symbol as it was."""
+    """Feedback on one version of a symbol."""
 
     key: int
     mark: Mark
@@ -236,14 +235,14 @@ class Store:
     @classmethod
     @contextlib.contextmanager
     def open(cls, path: Path, write: bool) -> Iterator[Store]:
-        """The rows of one moment; what is written is kept when the block ends without an error, all of it or nothing."""
+        """Open the store in one transaction, committed if the block ends without an error."""
         with connected(path, write) as connection, transaction(connection, write):
             yield cls(connection)
 
     # symbols
 
     def keep(self, marks: Iterable[Mark], now: float) -> dict[str, int]:
-        """The keys of symbols as they are now, by id; new ones get a row."""
+        """Insert or refresh rows for symbol versions; return their keys by id."""
         keys = {}
         for mark in marks:
             self._db.execute(
@@ -256,36 +255,36 @@ class Store:
         return keys
 
     def records(self) -> list[Record]:
-        """What is known of all symbols."""
+        """Return the records of all symbols."""
         rows = self._db.execute("SELECT key, id, text, file, gone, useful, not_useful, time FROM symbols")
         return [Record(row[0], Mark(*row[1:5]), *row[5:]) for row in rows]
 
     def count(self, keys: Iterable[int], useful: bool) -> None:
-        """Adds one to the times these symbols were useful, or not."""
+        """Increment the useful or not-useful count of symbols."""
         column = "useful" if useful else "not_useful"
         self._db.executemany(f"UPDATE symbols SET {column} = {column} + 1 WHERE key = ?", [(key,) for key in keys])
 
     def place(self, standing: Mapping[int, bytes], gone: Mapping[int, bytes]) -> None:
-        """Notes the files in which symbols stand unchanged, and those in which they have another text."""
+        """Record the files that hold symbols unchanged, and those that hold them with another text."""
         for column, files in (("file", standing), ("gone", gone)):
             rows = [(file, key) for key, file in files.items()]
             self._db.executemany(f"UPDATE symbols SET {column} = ? WHERE key = ?", rows)
 
     def drop(self, keys: Iterable[int]) -> None:
-        """Forgets symbols and all that speaks of them."""
+        """Delete symbols and all rows that reference them."""
         self._db.executemany("DELETE FROM symbols WHERE key = ?", [(key,) for key in keys])
 
     def drop_everything(self) -> int:
-        """Forgets all there is; returns how many symbols it spoke of."""
+        """Delete all rows; return the number of symbols that had any."""
         self._db.execute("DELETE FROM sessions")
-        spoken_of = int(self._db.execute("SELECT count(DISTINCT id) FROM symbols").fetchone()[0])
+        symbols = int(self._db.execute("SELECT count(DISTINCT id) FROM symbols").fetchone()[0])
         self._db.execute("DELETE FROM symbols")
-        return spoken_of
+        return symbols
 
     # vocabulary
 
     def associate(self, words: Mapping[str, str], keys: Iterable[int], times: int = 1) -> None:
-        """Every word (by its stem) was in a task that every symbol was used for, so often more; or less, where it was not useful."""
+        """Add `times` to the association count of every word (by stem) with every symbol; negative lowers it."""
         self._db.executemany(
             "INSERT INTO vocabulary (term, symbol, word, count) VALUES (?, ?, ?, ?)"
             " ON CONFLICT (term, symbol) DO UPDATE SET count = count + excluded.count",
@@ -293,22 +292,22 @@ class Store:
         )
 
     def associations(self, terms: Iterable[str] | None, least: int) -> dict[int, dict[str, int]]:
-        """The words that symbols were used for at least so often, of these stems or of all: symbol → word → how often."""
-        chosen = "" if terms is None else "AND term IN (SELECT value FROM json_each(?))"
+        """Return symbol → word → count for counts of at least `least`, of these stems or of all."""
+        condition = "" if terms is None else "AND term IN (SELECT value FROM json_each(?))"
         parameters = (least,) if terms is None else (least, json.dumps(sorted(terms)))
-        found: dict[int, dict[str, int]] = defaultdict(dict)
+        counts: dict[int, dict[str, int]] = defaultdict(dict)
         rows = self._db.execute(
-            f"SELECT symbol, word, count FROM vocabulary WHERE count >= ? {chosen} ORDER BY count DESC, word",
+            f"SELECT symbol, word, count FROM vocabulary WHERE count >= ? {condition} ORDER BY count DESC, word",
             parameters,
         )
         for key, word, count in rows:
-            found[key][word] = count
-        return dict(found)
+            counts[key][word] = count
+        return dict(counts)
 
     # sessions
 
     def begin(self, session: str, words: Mapping[str, str], keys: Iterable[int], now: float) -> None:
-        """A session was given these symbols for a task of these words; what it was given before is over."""
+        """Replace the pending symbols and task words of a session, and record the accesses."""
         self._db.execute(
             "INSERT INTO sessions (name, words, time) VALUES (?, ?, ?)"
             " ON CONFLICT (name) DO UPDATE SET words = excluded.words, time = excluded.time",
@@ -319,12 +318,12 @@ class Store:
         self._db.executemany("INSERT INTO pending (session, symbol) VALUES (?, ?)", rows)
         self._db.executemany("INSERT INTO accesses VALUES (?, ?, ?)", [(*row, now) for row in rows])
         self._db.executemany(
-            f"DELETE FROM accesses WHERE session = ? AND symbol = ? AND rowid NOT IN ({_NEWEST})",
+            f"DELETE FROM accesses WHERE session = ? AND symbol = ? AND rowid NOT IN ({_NEWEST_ACCESSES})",
             [(*row, *row, KEPT_TIMES) for row in rows],
         )
 
     def watch(self, session: str) -> dict[str, str]:
-        """Notes that somebody reports what a session uses; returns the words of its task."""
+        """Mark a session's usage as reported; return the words of its task."""
         self._db.execute("UPDATE sessions SET watched = 1 WHERE name = ?", (session,))
         row = self._db.execute("SELECT words FROM sessions WHERE name = ?", (session,)).fetchone()
         return dict(json.loads(row[0])) if row else {}
@@ -334,7 +333,7 @@ class Store:
         return bool(row and row[0])
 
     def unused(self, session: str) -> dict[str, int]:
-        """What a session was given last and has not used yet: ids with their keys."""
+        """Return the pending symbols a session has not used yet: ids with their keys."""
         rows = self._db.execute(
             "SELECT s.id, s.key FROM pending p JOIN symbols s ON s.key = p.symbol WHERE p.session = ? AND NOT p.used",
             (session,),
@@ -347,21 +346,21 @@ class Store:
         )
 
     def accesses(self, session: str) -> dict[int, list[float]]:
-        """When a session was given each symbol."""
-        found: dict[int, list[float]] = defaultdict(list)
+        """Return the access times of each symbol in a session."""
+        times: dict[int, list[float]] = defaultdict(list)
         for key, time in self._db.execute("SELECT symbol, time FROM accesses WHERE session = ?", (session,)):
-            found[key].append(time)
-        return dict(found)
+            times[key].append(time)
+        return dict(times)
 
-    # bounds
+    # limits
 
     def tidy(self, now: float) -> None:
-        """Drops what is too old to matter and what is beyond the bounds; a time far ahead is of a clock that was set back."""
+        """Delete rows that are too old or exceed the limits; a time far ahead comes from a clock that was set back."""
         self._db.execute("DELETE FROM accesses WHERE abs(? - time) > ?", (now, FORGOTTEN))
         self._db.execute("DELETE FROM sessions WHERE abs(? - time) > ?", (now, KEPT_SESSIONS))
-        self._db.execute(f"DELETE FROM symbols WHERE {_SILENT}")
+        self._db.execute(f"DELETE FROM symbols WHERE {_UNREFERENCED}")
         if self._rows("symbols") > KEPT_SYMBOLS:
-            self._db.execute(f"DELETE FROM symbols WHERE key NOT IN ({_KEPT})", (KEPT_SYMBOLS,))
+            self._db.execute(f"DELETE FROM symbols WHERE key NOT IN ({_RETAINED})", (KEPT_SYMBOLS,))
         if self._rows("vocabulary") > KEPT_ASSOCIATIONS:
             self._db.execute(
                 "DELETE FROM vocabulary WHERE rowid NOT IN (SELECT rowid FROM vocabulary ORDER BY count DESC, rowid DESC LIMIT ?)",

@@ -1,4 +1,4 @@
-"""The answer to a task, to be read item by item or rendered as a whole."""
+"""Context: the answer to a query, readable item by item or rendered as a whole."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from assay.rank.profile import known
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Context:
-    """A ranking cut to a budget of tokens in one format. It needs no open index."""
+    """A ranking packed into a token budget in one format. It needs no open index."""
 
     ranked: Sequence[Ranked]
     source: Source
@@ -22,17 +22,18 @@ class Context:
 
     @classmethod
     def of(cls, ranked: Sequence[Ranked], budget: int, source: Source, heading: Heading, format: str) -> Context:
-        made = pack(ranked, budget, source, heading, known("format", format, FORMS))
-        return cls(ranked, source, heading, made)
+        """Pack a ranking; raise AssayError for an unknown format."""
+        packed = pack(ranked, budget, source, heading, known("format", format, FORMS))
+        return cls(ranked, source, heading, packed)
 
     @property
     def items(self) -> tuple[PackedItem, ...]:
-        """In rank order, each with as much of its text as it was worth."""
+        """Packed items in rank order."""
         return self.pack.items
 
     @property
     def tokens(self) -> int:
-        """Of the answer as it is rendered, exactly."""
+        """Exact tokens of the rendered answer."""
         return self.pack.tokens
 
     @property
@@ -41,36 +42,36 @@ class Context:
 
     @property
     def left_out(self) -> int:
-        """How many items the budget had no room for."""
+        """Number of items that did not fit the budget."""
         return self.pack.left_out
 
     @property
     def fresh(self) -> bool:
-        """Whether nothing changed since the index was made."""
+        """True if no file changed since the index was built."""
         return self.heading.fresh
 
     @property
     def freshness(self) -> str:
-        """The same for people, with the first files that changed."""
+        """Freshness as text, with the first files that changed."""
         return self.heading.freshness
 
     @property
     def confidence(self) -> float | None:
-        """The chance that one of the first five is right, for a task; None where it is not known."""
+        """Probability that one of the first five is right; None where it is unknown."""
         return self.heading.confidence
 
     @property
     def sure(self) -> bool:
-        """Whether that is as much as the threshold asks; if not, it is probably not here, or in other words."""
+        """True if the confidence reaches the threshold; otherwise the answer is probably not in this repository."""
         return self.heading.sure
 
     @property
     def nearest(self) -> tuple[str, ...]:
-        """When it is not sure: names like words of the task that nothing here has."""
+        """Spelling suggestions for unmatched words of an unsure answer."""
         return self.heading.nearest
 
     def render(self, format: str = "") -> str:
-        """The whole answer. For another format than it was made for it is packed anew, so the budget holds in every one."""
+        """Render the answer. Another format than the packed one is packed anew, so the budget always holds."""
         if format in ("", self.pack.format):
             return render(self.pack)
         return Context.of(self.ranked, self.budget, self.source, self.heading, format).render()

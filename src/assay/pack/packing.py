@@ -1,7 +1,7 @@
-"""Cutting a ranking to a budget of tokens: an outline of everything first, then fuller renderings where a token buys most.
+"""Packing of a ranking into a token budget: first an outline of all items, then fuller renderings by value per token.
 
-The cost of a piece is counted on the text that will be written, in the format it will be written in. Tokens of lines add up
-(text/tokens.py), so the sum is exact and the budget is never exceeded.
+Costs are counted on the rendered text in its output format. Tokens of lines are additive (text/tokens.py), so the sum
+is exact and the budget is never exceeded.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from assay.pack.render import FORMS, render
 from assay.pack.render.form import Form
 from assay.text.tokens import count
 
-# What share of an item's worth each rendering shows: a name tells where to look, the body all there is. A judgement, not measured.
-_SHOWN = {NAME: 0.2, SIGNATURE: 0.5, BODY: 1.0}
-_LEAST_EXPONENT, _MOST_EXPONENT, _EXPONENT_SLOPE = 0.3, 0.7, 0.2  # the seed's sweep over 300 tasks
+# Share of an item's value that each rendering shows: a name tells where to look, the body everything. A judgement.
+_SHOWN_VALUE = {NAME: 0.2, SIGNATURE: 0.5, BODY: 1.0}
+_LEAST_EXPONENT, _MOST_EXPONENT, _EXPONENT_SLOPE = 0.3, 0.7, 0.2  # from the seed's sweep over 300 tasks
 _TOKENS_PER_LINE = 10  # 9.9 in the code excerpts of benchmarks/tokens.py; orders bodies before any is read
-_BEST_NAMED = 3  # of what is left out
-_OUTLINE_SHARE = 0.95  # of what the frame leaves, when not all names fit: the rest says what is missing
-_HEADING_SHARE = 0.5  # a heading that takes more is shortened
-_TASK_SHOWN = 200  # characters of the task that are repeated
+_LISTED_OMISSIONS = 3  # omitted items that are named
+_OUTLINE_SHARE = 0.95  # of the room left by the frame, when not all names fit; the remainder lists omitted items
+_HEADING_SHARE = 0.5  # a heading that takes more of the budget is shortened
+_TASK_SHOWN = 200  # characters of the task in the heading
 
 
-class _Shown(NamedTuple):
+class _Rendered(NamedTuple):
     packed: PackedItem
     cost: int
 
 
 def proximity_exponent(phantom_ratio: float) -> float:
-    """How much nearness counts: more where many candidates stand outside the repository."""
+    """Return the exponent of proximity; larger where many candidates lie outside the repository."""
     return min(max(_LEAST_EXPONENT + _EXPONENT_SLOPE * phantom_ratio, _LEAST_EXPONENT), _MOST_EXPONENT)
 
 
@@ -45,41 +45,42 @@ def pack(
     format: str = "text",
     phantom_ratio: float = 0.0,
 ) -> Pack:
-    """The ranking in rank order, each item as a name, its signature or its lines, in at most `budget` tokens when rendered."""
+    """Pack a ranking: each item as name, signature or body, in rank order, in at most `budget` tokens when rendered."""
     form = FORMS[format]
-    made = _packed(ranked, budget, source, heading, form, phantom_ratio)
-    while 0 < form.most_characters < (length := len(render(made))):
-        fewer = made.tokens * form.most_characters // length - 1
-        made = replace(_packed(ranked, fewer, source, heading, form, phantom_ratio), budget=budget)
-    return made
+    packed = _pack_once(ranked, budget, source, heading, form, phantom_ratio)
+    while 0 < form.most_characters < (length := len(render(packed))):
+        smaller = packed.tokens * form.most_characters // length - 1
+        packed = replace(_pack_once(ranked, smaller, source, heading, form, phantom_ratio), budget=budget)
+    return packed
 
 
-def _packed(
+def _pack_once(
     ranked: Sequence[Ranked], budget: int, source: Source, heading: Heading, form: Form, phantom_ratio: float
 ) -> Pack:
-    frame = _frame(Pack(budget, form.name, heading, left_out=len(ranked), tokens=budget), form)
+    frame = _fit_heading(Pack(budget, form.name, heading, left_out=len(ranked), tokens=budget), form)
     if count(form.framed(frame)) > budget:
         return replace(frame, tokens=0, framed=False)
     exponent = proximity_exponent(phantom_ratio)
-    worths = [max(one.score, 0.0) * max(one.proximity, 0.0) ** exponent for one in ranked]
-    names = [_shown(_named(one, source), form) for one in ranked]
-    frame, shown = _outlined(frame, form, names, worths)
-    most = [RENDERINGS.index(one.most) for one in ranked]
-    _Filling(form, source, shown, most, budget - count(form.framed(frame))).fill(worths)
-    return _counted(replace(frame, items=tuple(shown[rank].packed for rank in sorted(shown))), form, shown)
+    values = [max(entry.score, 0.0) * max(entry.proximity, 0.0) ** exponent for entry in ranked]
+    names = [_measure(_name_of(entry, source), form) for entry in ranked]
+    frame, rendered = _outline(frame, form, names, values)
+    limits = [RENDERINGS.index(entry.most) for entry in ranked]
+    _Upgrades(form, source, rendered, limits, budget - count(form.framed(frame))).fill(values)
+    items = tuple(rendered[rank].packed for rank in sorted(rendered))
+    return _count_tokens(replace(frame, items=items), form, rendered)
 
 
-def _named(one: Ranked, source: Source) -> PackedItem:
-    note = source.note(one.item) if one.most == BODY else ""  # why lines are missing where they could be expected
-    return PackedItem(one.item, one.score, note=note, why=one.why, section=one.section, link=one.link)
+def _name_of(entry: Ranked, source: Source) -> PackedItem:
+    note = source.note(entry.item) if entry.most == BODY else ""  # explains missing lines where a body is possible
+    return PackedItem(entry.item, entry.score, note=note, why=entry.why, section=entry.section, link=entry.link)
 
 
-def _shown(packed: PackedItem, form: Form) -> _Shown:
-    return _Shown(packed, count(form.piece(packed)))
+def _measure(packed: PackedItem, form: Form) -> _Rendered:
+    return _Rendered(packed, count(form.piece(packed)))
 
 
-def _frame(pack: Pack, form: Form) -> Pack:
-    """The pack with the fullest heading that leaves room for items; the barest when none does."""
+def _fit_heading(pack: Pack, form: Form) -> Pack:
+    """Return the pack with the fullest heading that leaves room for items; the shortest when none does."""
     heading = pack.heading
     task = heading.task if len(heading.task) <= _TASK_SHOWN else heading.task[:_TASK_SHOWN] + "…"
     full = replace(heading, task=task)
@@ -87,98 +88,99 @@ def _frame(pack: Pack, form: Form) -> Pack:
         full = replace(full, searched="", unseen=(), nearest=())
     shorter = [replace(full, task=""), replace(full, task="", nearest=full.nearest[:1])]
     headings = [full, *shorter, replace(full, task="", unseen=(), nearest=())]
-    barest = Heading(fresh=heading.fresh)
+    shortest = Heading(fresh=heading.fresh)
     headings += [
         replace(headings[-1], sections=()),
-        replace(barest, confidence=heading.confidence, sure=heading.sure),
-        barest,
+        replace(shortest, confidence=heading.confidence, sure=heading.sure),
+        shortest,
     ]
     room = pack.budget * _HEADING_SHARE if pack.left_out else pack.budget
-    frames = [replace(pack, heading=one) for one in headings]
+    frames = [replace(pack, heading=candidate) for candidate in headings]
     return next((frame for frame in frames if count(form.framed(frame)) <= room), frames[-1])
 
 
-def _outlined(frame: Pack, form: Form, names: list[_Shown], worths: list[float]) -> tuple[Pack, dict[int, _Shown]]:
-    """The name of every item, or of those worth most per token; the frame says what is missing."""
+def _outline(frame: Pack, form: Form, names: list[_Rendered], values: list[float]) -> tuple[Pack, dict[int, _Rendered]]:
+    """Return the frame with the names of all items, or of those with most value per token and a note on the others."""
     complete = replace(frame, left_out=0)
     if sum(name.cost for name in names) + count(form.framed(complete)) <= frame.budget:
         return complete, dict(enumerate(names))
     room = frame.budget - count(form.framed(frame))
-    left = int(room * _OUTLINE_SHARE)
-    shown: dict[int, _Shown] = {}
-    for rank in sorted(range(len(names)), key=lambda rank: (-worths[rank] / names[rank].cost, rank)):
-        if names[rank].cost <= left:
-            shown[rank] = names[rank]
-            left -= names[rank].cost
-    frame = replace(frame, left_out=len(names) - len(shown))
-    spent = sum(one.cost for one in shown.values())
-    for rank in [rank for rank in range(len(names)) if rank not in shown][:_BEST_NAMED]:
+    remaining = int(room * _OUTLINE_SHARE)
+    rendered: dict[int, _Rendered] = {}
+    for rank in sorted(range(len(names)), key=lambda rank: (-values[rank] / names[rank].cost, rank)):
+        if names[rank].cost <= remaining:
+            rendered[rank] = names[rank]
+            remaining -= names[rank].cost
+    frame = replace(frame, left_out=len(names) - len(rendered))
+    spent = sum(name.cost for name in rendered.values())
+    for rank in [rank for rank in range(len(names)) if rank not in rendered][:_LISTED_OMISSIONS]:
         item = names[rank].packed.item
-        named = replace(frame, best_left_out=(*frame.best_left_out, item.symbol or item.path))
-        if count(form.framed(named)) + spent <= frame.budget:
-            frame = named
-    return frame, shown
+        longer = replace(frame, best_left_out=(*frame.best_left_out, item.symbol or item.path))
+        if count(form.framed(longer)) + spent <= frame.budget:
+            frame = longer
+    return frame, rendered
 
 
-class _Filling:
-    """Upgrades of an outline, best value per token first, while they fit."""
+class _Upgrades:
+    """Greedy upgrades of an outline, best value per token first, while they fit."""
 
-    def __init__(self, form: Form, source: Source, shown: dict[int, _Shown], most: list[int], room: int) -> None:
-        self.form, self.source, self.shown, self.names, self.most = form, source, shown, dict(shown), most
-        self.left = room - sum(one.cost for one in shown.values())
+    def __init__(
+        self, form: Form, source: Source, rendered: dict[int, _Rendered], limits: list[int], room: int
+    ) -> None:
+        self.form, self.source, self.rendered, self.names, self.limits = form, source, rendered, dict(rendered), limits
+        self.remaining = room - sum(item.cost for item in rendered.values())
         self.in_file: dict[str, list[int]] = defaultdict(list)
-        for rank, one in shown.items():
-            if most[rank] > 0:
-                self.in_file[one.packed.item.path].append(rank)
+        for rank, item in rendered.items():
+            if limits[rank] > 0:
+                self.in_file[item.packed.item.path].append(rank)
 
-    def fill(self, worths: list[float]) -> None:
-        offers = [offer for rank in self.shown for offer in self._offers(rank, worths[rank])]
+    def fill(self, values: list[float]) -> None:
+        offers = [offer for rank in self.rendered for offer in self._offers(rank, values[rank])]
         for _density, rank, level in sorted(offers):
-            current = self.shown[rank].packed
+            current = self.rendered[rank].packed
             if current.within or RENDERINGS.index(current.rendering) >= level:
                 continue
             if RENDERINGS[level] == SIGNATURE:
-                self._take({rank: self._rendered(rank, SIGNATURE, _summary(current.item))})
-            elif _lines(current.item) <= self.left + self.shown[rank].cost:  # a line costs a token at least
-                self._take(self._with_body(rank))
+                self._apply({rank: self._rendered(rank, SIGNATURE, _summary(current.item))})
+            elif _lines(current.item) <= self.remaining + self.rendered[rank].cost:  # a line costs a token at least
+                self._apply(self._with_body(rank))
 
-    def _offers(self, rank: int, worth: float) -> Iterator[tuple[float, int, int]]:
-        """(negative value per token, rank, level) of the renderings an item could have."""
-        packed = self.shown[rank].packed
+    def _offers(self, rank: int, value: float) -> Iterator[tuple[float, int, int]]:
+        """Yield (negative value per token, rank, level) of the possible renderings of an item."""
+        packed = self.rendered[rank].packed
         summary = _summary(packed.item)
         costs = {SIGNATURE: count(summary), BODY: 0 if packed.note else _lines(packed.item) * _TOKENS_PER_LINE}
         for rendering, cost in costs.items():
-            if cost > 0 and RENDERINGS.index(rendering) <= self.most[rank]:
-                gain = worth * (_SHOWN[rendering] - _SHOWN[NAME])
+            if cost > 0 and RENDERINGS.index(rendering) <= self.limits[rank]:
+                gain = value * (_SHOWN_VALUE[rendering] - _SHOWN_VALUE[NAME])
                 yield -gain / cost, rank, RENDERINGS.index(rendering)
 
-    def _rendered(self, rank: int, rendering: str, text: str) -> _Shown:
-        packed = replace(self.shown[rank].packed, rendering=rendering, text=text, tokens=0)
+    def _rendered(self, rank: int, rendering: str, text: str) -> _Rendered:
+        packed = replace(self.rendered[rank].packed, rendering=rendering, text=text, tokens=0)
         cost = count(self.form.piece(packed))
         tokens = cost - self.names[rank].cost
-        digits = (
-            len(str(tokens)) - 1 if self.form.writes_tokens else 0
-        )  # beyond the 0 just counted; each digit is a token
-        return _Shown(replace(packed, tokens=tokens), cost + digits)
+        # digits beyond the 0 just counted; each digit is a token
+        digits = len(str(tokens)) - 1 if self.form.writes_tokens else 0
+        return _Rendered(replace(packed, tokens=tokens), cost + digits)
 
-    def _with_body(self, rank: int) -> dict[int, _Shown]:
-        """The item with its lines, and the items inside it as references to them."""
-        packed = self.shown[rank].packed
+    def _with_body(self, rank: int) -> dict[int, _Rendered]:
+        """Return the item with its body, and the items inside it as references to it."""
+        packed = self.rendered[rank].packed
         text = self.source.text(packed.item)
         if not text:
             return {}
         changes = {rank: self._rendered(rank, BODY, text)}
         for other in self.in_file[packed.item.path]:
-            inner = self.shown[other].packed
+            inner = self.rendered[other].packed
             if other != rank and _inside(inner.item, packed.item):
-                changes[other] = _shown(replace(self.names[other].packed, within=packed.item.id), self.form)
+                changes[other] = _measure(replace(self.names[other].packed, within=packed.item.id), self.form)
         return changes
 
-    def _take(self, changes: dict[int, _Shown]) -> None:
-        cost = sum(new.cost - self.shown[rank].cost for rank, new in changes.items())
-        if cost <= self.left:
-            self.left -= cost
-            self.shown.update(changes)
+    def _apply(self, changes: dict[int, _Rendered]) -> None:
+        cost = sum(new.cost - self.rendered[rank].cost for rank, new in changes.items())
+        if cost <= self.remaining:
+            self.remaining -= cost
+            self.rendered.update(changes)
 
 
 def _lines(item: Item) -> int:
@@ -190,15 +192,15 @@ def _inside(inner: Item, outer: Item) -> bool:
 
 
 def _summary(item: Item) -> str:
-    """The signature and the first paragraph of the documentation."""
+    """Return the signature and the first paragraph of the documentation."""
     return "\n".join(part for part in (item.signature, item.doc.strip().partition("\n\n")[0]) if part)
 
 
-def _counted(pack: Pack, form: Form, shown: dict[int, _Shown]) -> Pack:
-    """The pack with its exact tokens. The figure is part of what is counted; more digits only cost more, so this settles."""
-    pieces = sum(one.cost for one in shown.values())
-    if pack.items:  # the last one has no separator
-        pieces += count(form.piece(pack.items[-1], last=True)) - shown[max(shown)].cost
+def _count_tokens(pack: Pack, form: Form, rendered: dict[int, _Rendered]) -> Pack:
+    """Return the pack with its exact token count. The count is part of the text; it only grows, so the loop ends."""
+    pieces = sum(item.cost for item in rendered.values())
+    if pack.items:  # the last item has no separator
+        pieces += count(form.piece(pack.items[-1], last=True)) - rendered[max(rendered)].cost
     pack = replace(pack, tokens=0)
     while (tokens := pieces + count(form.framed(pack))) != pack.tokens:
         pack = replace(pack, tokens=tokens)

@@ -1,4 +1,4 @@
-"""The three things a repository can be asked: about a task, about files, about a diff. What needs the engine is imported when it is needed."""
+"""Context queries: for a task, for files or for a diff. The engine is imported only when it is needed."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from assay.index.freshness import Look
     from assay.pack.context import Context
 
-_SUGGESTED = 5  # names, when nothing was found or it is not sure
-_NAMED = 3  # stale files in the line about freshness
+_SUGGESTIONS = 5  # names suggested for an unsure or empty answer
+_LISTED_FILES = 3  # files named in the freshness line
 REVIEW_BUDGET = 8_000
-COMMENT_BUDGET = 20_000  # nobody pays for its tokens, and links have many; a forge takes about 30,000
-_ADDRESS = re.compile(r"https?://[^\s\"'`()<>\[\]\\]+")  # nothing that would end a link in Markdown or HTML
+COMMENT_BUDGET = 20_000  # people pay no tokens, and links are long; a forge takes about 30,000
+_LINK_BASE = re.compile(r"https?://[^\s\"'`()<>\[\]\\]+")  # without characters that end a link in Markdown or HTML
 
 
 @dataclass(frozen=True)
 class Question(ABC):
-    """A question with everything its answer depends on. What is None is as assay.toml or the default says."""
+    """A query with everything its answer depends on. None means the value of assay.toml or the default."""
 
     repo: Repository
     profile: str | None = None
@@ -40,19 +40,19 @@ class Question(ABC):
 
     def __post_init__(self) -> None:
         if self.k is not None and self.k < 1:
-            raise AssayError(f"k must be at least 1, not {self.k}: it is how many symbols are wanted")
+            raise AssayError(f"k must be at least 1, not {self.k}: it is the number of symbols to return")
         if self.budget is not None and self.budget < 0:
             raise AssayError(
-                f"the budget must be 0 or more, not {self.budget}: it is how many tokens an answer may have"
+                f"the budget must be 0 or more, not {self.budget}: it is the maximum number of tokens of the answer"
             )
 
     @abstractmethod
     def parts(self) -> Iterable[object]:
-        """What tells this question from others of its kind."""
+        """Return the values that distinguish this query from others of its kind."""
 
     @abstractmethod
     def found(self) -> tuple[Sequence[Ranked], Heading]:
-        """The items, best first, and what to say before them."""
+        """Return the ranked items, best first, and the heading of the answer."""
 
     def answer(self) -> Context:
         from assay.pack.context import Context
@@ -62,7 +62,7 @@ class Question(ABC):
 
     @property
     def form(self) -> str:
-        """The format as it is asked for or settled."""
+        """Output format: the requested one or that of the configuration."""
         return self.format or self.repo.configuration.context.format
 
     @property
@@ -71,7 +71,7 @@ class Question(ABC):
 
     @cached_property
     def look(self) -> Look:
-        """The files as they are when this is asked."""
+        """State of the files at query time."""
         return self.repo.look()
 
     @property
@@ -79,19 +79,19 @@ class Question(ABC):
         return self.look.freshness.stale
 
     def key(self) -> list[object]:
-        """Everything but the state of the repository that decides the answer."""
+        """Return the cache key: everything that decides the answer except the state of the repository."""
         return [type(self).__name__, self.profile, self.format, self.k, self.budget, *self.parts()]
 
     def freshness(self) -> str:
         if not self.stale:
             return "fresh: nothing changed since"
-        names = ", ".join(self.stale[:_NAMED]) + (" …" if len(self.stale) > _NAMED else "")
+        names = ", ".join(self.stale[:_LISTED_FILES]) + (" …" if len(self.stale) > _LISTED_FILES else "")
         return f"{counted(len(self.stale), 'file')} changed since it was made ({names}); run: {self.repo.indexing}"
 
 
 @dataclass(frozen=True)
 class Task(Question):
-    """What does this task need?"""
+    """Query for the symbols that a task needs."""
 
     task: str = ""
     session: str = ""
@@ -118,22 +118,22 @@ class Task(Question):
         return ranked, heading if sure else self._unsure(heading, unseen_words(ranking))
 
     def _unsure(self, heading: Heading, unseen: tuple[str, ...]) -> Heading:
-        """With what was searched, which words nothing has, and the names that are like them."""
+        """Add what was searched, the unmatched words and similar names to the heading of an unsure answer."""
         from assay.rank.query import like
         from assay.text.terms import nearest
 
         index = self.repo.index
         symbols = len(index.postings.numbers) - len(index.files)
         searched = f"{counted(symbols, 'symbol')} of {counted(len(index.files), 'file')}"
-        near = like(index, unseen, _SUGGESTED)
-        if not near and not heading.confidence and len(unseen) == 1:  # a whole name, perhaps: worth comparing with all
-            near = nearest(unseen[0], index.names(), _SUGGESTED)
+        near = like(index, unseen, _SUGGESTIONS)
+        if not near and not heading.confidence and len(unseen) == 1:  # perhaps a whole name: compare it with all names
+            near = nearest(unseen[0], index.names(), _SUGGESTIONS)
         return replace(heading, searched=searched, unseen=unseen, nearest=tuple(near))
 
 
 @dataclass(frozen=True)
 class Files(Question):
-    """What stands in these files, and who calls it? With a task, in the order of its ranking."""
+    """Query for the symbols of files and their callers; with a task, in the order of its ranking."""
 
     files: Sequence[str] = ()
     task: str = ""
@@ -156,16 +156,16 @@ class Files(Question):
 
 @dataclass(frozen=True)
 class Review(Question):
-    """What does a reviewer of the changes since a base need?"""
+    """Query for the review context of the changes since a base."""
 
-    wanted: str = ""  # the base; "" for the most likely one
-    links: str = ""  # the address below which a browser finds the files, as in https://forge/owner/name/blob/COMMIT
+    wanted: str = ""  # base commit; "" to choose the most likely one
+    links: str = ""  # base URL of file links, as in https://forge/owner/name/blob/COMMIT
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.repo.only("a review")
-        if self.links and not _ADDRESS.fullmatch(self.links):
-            raise AssayError(f"links must be an address like https://forge/owner/name/blob/COMMIT, not {self.links}")
+        if self.links and not _LINK_BASE.fullmatch(self.links):
+            raise AssayError(f"links must be a URL like https://forge/owner/name/blob/COMMIT, not {self.links}")
 
     @property
     def tokens(self) -> int:
@@ -209,30 +209,32 @@ class Review(Question):
         stale = {change.path for change in self.changes} & set(self.stale) & self.repo.files.keys()
         unsure = frozenset(stale - before)
         diff = Diff(self.changes, removed(self.git, self.repo.root, self.changes), before, unsure)
-        found = for_review(self.repo.engine(self.profile), diff, self._scale)
-        said = self.freshness() + (f"; lines of {', '.join(sorted(unsure)[:_NAMED])} may be off" if unsure else "")
+        review = for_review(self.repo.engine(self.profile), diff, self._scale)
+        freshness = self.freshness() + (
+            f"; lines of {', '.join(sorted(unsure)[:_LISTED_FILES])} may be off" if unsure else ""
+        )
         scope = f"{counted(len(self.changes), 'file')} changed since {self.base}"
-        ranked = [self._beside_the_diff(one) for one in found.ranked]
-        return ranked, Heading("", not self.stale, said, scope=scope, sections=found.sections)
+        ranked = [self._with_link(entry) for entry in review.ranked]
+        return ranked, Heading("", not self.stale, freshness, scope=scope, sections=review.sections)
 
     @property
     def _scale(self) -> float:
-        """How much is named, as a share of the usual: more in a larger budget, but people do not read more of a comment."""
+        """Multiplier of the items per section: grows with the budget, but not in a comment, which people read."""
         return 1.0 if self.form == "comment" else max(1.0, self.tokens / REVIEW_BUDGET)
 
-    def _beside_the_diff(self, one: Ranked) -> Ranked:
-        """With its address; in a comment without the lines that the diff beside it shows, or that are far from it."""
+    def _with_link(self, entry: Ranked) -> Ranked:
+        """Add the link; in a comment keep only names of touched and neighbouring items, as the diff shows them."""
         from assay.core.packs import NAME
         from assay.git.diff import DELETED
         from assay.rank.review import NEIGHBOURS, TOUCHED
 
-        there = self.links and not one.why.startswith(DELETED)
-        link = f"{self.links.rstrip('/')}/{quote(one.item.path)}#L{one.item.start}" if there else ""
-        named = self.form == "comment" and one.section in (TOUCHED, NEIGHBOURS)
-        return replace(one, link=link, most=NAME if named else one.most)
+        linkable = self.links and not entry.why.startswith(DELETED)
+        link = f"{self.links.rstrip('/')}/{quote(entry.item.path)}#L{entry.item.start}" if linkable else ""
+        name_only = self.form == "comment" and entry.section in (TOUCHED, NEIGHBOURS)
+        return replace(entry, link=link, most=NAME if name_only else entry.most)
 
     def _indexed_before(self) -> frozenset[str]:
-        """The changed files that the index still has as they were at the base: their old lines are the ones it knows."""
+        """Return the changed files that the index holds in their base version: their old line numbers apply."""
         stale = [change for change in self.changes if change.path in self.stale and change.old_blob]
         if not stale:
             return frozenset()
@@ -242,6 +244,6 @@ class Review(Question):
             return frozenset(
                 change.path
                 for change in stale
-                if (known := self.repo.files.get(change.before or change.path))
-                and content_hash(blobs.text(change.old_blob).removeprefix("\ufeff").encode()) == known.hash
+                if (indexed := self.repo.files.get(change.before or change.path))
+                and content_hash(blobs.text(change.old_blob).removeprefix("\ufeff").encode()) == indexed.hash
             )

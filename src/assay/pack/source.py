@@ -1,4 +1,4 @@
-"""The lines of items from the working tree, only where they are still the lines that were indexed."""
+"""Source lines of items from the working tree, only where they are still the indexed ones."""
 
 from __future__ import annotations
 
@@ -19,99 +19,100 @@ OUTSIDE = "outside the root"
 UNKNOWN = "not in the index"
 UNREADABLE = "cannot be read"
 
-_MOST = 1 << 17  # lines that are remembered: some 15 MB
-_known: dict[bytes, list[str]] = {}  # by the hash of their file: what a file with that hash says never changes
+_MOST = 1 << 17  # cached lines: some 15 MB
+_line_cache: dict[bytes, list[str]] = {}  # lines by content hash, so entries never become stale
 
 
 def source_of(index: Index) -> Source:
-    """The texts of an index's items, as they are now."""
+    """Return the source of an index's items."""
     trees = {part.label: WorkingTree(part.index) for part in index.parts}
-    return TreesOfAll(trees) if len(trees) > 1 or "" not in trees else trees[""]
+    return MultiRepoSource(trees) if len(trees) > 1 or "" not in trees else trees[""]
 
 
-class TreesOfAll:
-    """The texts of several repositories, whose paths begin with their label."""
+class MultiRepoSource:
+    """Sources of several repositories, by the label that prefixes their paths."""
 
     def __init__(self, trees: Mapping[str, WorkingTree]) -> None:
         self._trees = trees
 
     def note(self, item: Item) -> str:
-        return self._trees[item.repository].note(_own(item))
+        return self._trees[item.repository].note(_unlabelled(item))
 
     def text(self, item: Item) -> str:
-        return self._trees[item.repository].text(_own(item))
+        return self._trees[item.repository].text(_unlabelled(item))
 
 
-def _own(item: Item) -> Item:
-    """The item as its repository has it."""
+def _unlabelled(item: Item) -> Item:
+    """Return the item with its path inside its repository."""
     return replace(item, path=item.path.removeprefix(f"{item.repository}/"))
 
 
 class WorkingTree:
-    """Texts of an index's items. Every file is looked at once; make a new one for a new answer. It needs the index only at first."""
+    """Source lines of an index's items. Every file is checked once, so use one instance per answer."""
 
     def __init__(self, index: Index) -> None:
         self._files, self._root = index.files, os.path.realpath(index.root)
         self._indexed_at = int(index.meta.get("indexed_at", "0"))
         self._notes: dict[str, str] = {}
         self._lines: dict[str, list[str]] = {}
-        self._inside = cache(self._holds)
+        self._is_inside = cache(self._is_inside_root)
 
     def note(self, item: Item) -> str:
-        """Why the item's lines cannot be shown; empty when they can. Reads the file only if its stat leaves a doubt."""
+        """Return why the item's lines cannot be shown, or empty. Reads the file only if its stat is inconclusive."""
         if item.path not in self._notes:
-            self._notes[item.path] = self._look(item.path)
+            self._notes[item.path] = self._check(item.path)
         return self._notes[item.path]
 
     def text(self, item: Item) -> str:
-        """The item's lines; empty when they are not what was indexed."""
+        """Return the item's lines; empty when they are not what was indexed."""
         if self.note(item):
             return ""
-        if item.path not in self._lines:  # its stat was enough to know it
-            lines = _known.get(self._files[item.path].hash)
+        if item.path not in self._lines:  # its stat was conclusive, so it was not read
+            lines = _line_cache.get(self._files[item.path].hash)
             if lines is None:
                 self._notes[item.path] = self._read(item.path)
             else:
                 self._lines[item.path] = lines
         return "\n".join(self._lines.get(item.path, [])[item.start - 1 : item.end])
 
-    def _look(self, path: str) -> str:
-        known = self._files.get(path)
-        if known is None:
+    def _check(self, path: str) -> str:
+        indexed = self._files.get(path)
+        if indexed is None:
             return UNKNOWN
-        if not self._inside(os.path.dirname(path)):
+        if not self._is_inside(os.path.dirname(path)):
             return OUTSIDE
         try:
-            found = os.lstat(f"{self._root}/{path}")
+            stat = os.lstat(f"{self._root}/{path}")
         except (OSError, ValueError):
             return MISSING
-        same = surely_same((known.size, known.mtime), (found.st_size, found.st_mtime_ns), self._indexed_at)
+        same = surely_same((indexed.size, indexed.mtime), (stat.st_size, stat.st_mtime_ns), self._indexed_at)
         return "" if same else self._read(path)
 
-    def _holds(self, folder: str) -> bool:
-        """Whether a folder, links followed, is inside the root; files themselves are never opened through a link."""
+    def _is_inside_root(self, folder: str) -> bool:
+        """Return whether a folder, links resolved, is inside the root; files are never opened through a link."""
         return os.path.commonpath((self._root, os.path.realpath(f"{self._root}/{folder}"))) == self._root
 
     def _read(self, path: str) -> str:
-        """Keeps the file's lines, or says why not. What is shown is what was hashed: a file cannot change in between."""
-        known = self._files.get(path)
-        if known is None:
+        """Cache the file's lines, or return why not. The lines shown are those hashed, so no race with a writer."""
+        indexed = self._files.get(path)
+        if indexed is None:
             return UNKNOWN
         try:
-            data = decode(read_bytes(Path(self._root), path, known.size + 1)).data  # a longer file is another one
+            content = read_bytes(Path(self._root), path, indexed.size + 1)  # one byte more detects a longer file
+            data = decode(content).data
         except FileNotFoundError:
             return MISSING
         except (OSError, ValueError):
             return UNREADABLE
-        if content_hash(data) != known.hash:
+        if content_hash(data) != indexed.hash:
             return CHANGED
-        self._lines[path] = _remembered(known.hash, data.decode().replace("\r\n", "\n").split("\n"))
+        self._lines[path] = _cache_lines(indexed.hash, data.decode().replace("\r\n", "\n").split("\n"))
         return ""
 
 
-def _remembered(content: bytes, lines: list[str]) -> list[str]:
-    """The lines, which are kept for other answers."""
-    if sum(map(len, _known.values())) > _MOST:
-        _known.clear()
-    _known[content] = lines
+def _cache_lines(content: bytes, lines: list[str]) -> list[str]:
+    """Cache lines by content hash for later answers, and return them."""
+    if sum(map(len, _line_cache.values())) > _MOST:
+        _line_cache.clear()
+    _line_cache[content] = lines
     return lines

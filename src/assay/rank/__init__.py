@@ -1,3 +1,3 @@
-"""Reading the index: status, names, impact, affected tests. The retrieval engine will live here too."""
+"""Retrieval over an index: the ranking engine, its signals, symbol lookup, impact and index status."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Channels: independent ways from a task to candidates, each a list of item numbers, best first. Fusion joins them."""
+"""Candidate channels: independent ranked lists of item numbers for a task, joined by reciprocal rank fusion."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from assay.rank.signals.names import names
 from assay.rank.signals.places import path_context, places
 from assay.store.index import Index
 
-K = 60  # the usual constant: the first ranks differ little, so agreement between channels decides
+K = 60  # the usual constant of reciprocal rank fusion: agreement between channels outweighs the top ranks
 
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """One ranked list of item numbers, best first, and how much it counts."""
+    """A ranked list of item numbers, best first, with its weight."""
 
     weight: float
     items: Sequence[int]
@@ -34,7 +34,7 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one channel gave an item; `rank` counts from 0."""
+    """The contribution of one channel to an item; `rank` counts from 0."""
 
     channel: str
     rank: int
@@ -43,7 +43,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Fused:
-    """An item with its fused score and the shares it is the sum of, largest first."""
+    """An item with its fused score and the shares that sum to it, largest first."""
 
     number: int
     score: float
@@ -51,24 +51,24 @@ class Fused:
 
 
 def fuse(channels: Mapping[str, Channel], limit: int | None = None) -> list[Fused]:
-    """The items of all channels, best first, ties by number. An item repeated in a channel counts once, at its best rank."""
+    """Fuse channels by reciprocal rank, best first, ties by number; a repeated item counts once, at its best rank."""
     shares: dict[int, list[Share]] = {}
-    for name, rank, number, score in _given(channels):
+    for name, rank, number, score in _contributions(channels):
         shares.setdefault(number, []).append(Share(name, rank, score))
-    fused = [Fused(number, _total(found), _ordered(found)) for number, found in shares.items()]
+    fused = [Fused(number, _total(item_shares), _ordered(item_shares)) for number, item_shares in shares.items()]
     return sorted(fused, key=lambda item: (-item.score, item.number))[:limit]
 
 
 def totals(channels: Mapping[str, Channel]) -> dict[int, float]:
-    """The fused scores alone."""
+    """Return the fused scores only, by item number."""
     scores: dict[int, list[float]] = {}
-    for _, _, number, score in _given(channels):
+    for _, _, number, score in _contributions(channels):
         scores.setdefault(number, []).append(score)
-    return {number: math.fsum(found) for number, found in scores.items()}
+    return {number: math.fsum(contributions) for number, contributions in scores.items()}
 
 
-def _given(channels: Mapping[str, Channel]) -> Iterator[tuple[str, int, int, float]]:
-    """What every channel gives: its name, a rank, the item there, and the score."""
+def _contributions(channels: Mapping[str, Channel]) -> Iterator[tuple[str, int, int, float]]:
+    """Yield (channel name, rank, item number, score) of every channel entry."""
     for name, channel in channels.items():
         if channel.weight > 0:
             for rank, number in enumerate(dict.fromkeys(channel.items)):
@@ -76,7 +76,7 @@ def _given(channels: Mapping[str, Channel]) -> Iterator[tuple[str, int, int, flo
 
 
 def _total(shares: Iterable[Share]) -> float:
-    """The exact sum, so that the order of the channels cannot change it."""
+    """Return the exact sum, independent of the channel order."""
     return math.fsum(share.score for share in shares)
 
 
@@ -84,24 +84,24 @@ def _ordered(shares: Iterable[Share]) -> tuple[Share, ...]:
     return tuple(sorted(shares, key=lambda share: (-share.score, share.channel)))
 
 
-# Channels: independent ways from a task to candidates, each a list of item numbers, best first. Fusion joins them.
+# Channels of an index
 
-LEXICAL = 30  # results of BM25F that compete with the other channels
-_ALIASED = 10  # of the names found: their neighbours' words become phrases for them
-_NEIGHBOURS = 20  # of each
-_BEARERS = 5  # a name that more have points at none of them
-_GAP = 5  # candidates; with fewer, vectors are asked whatever their weight
+LEXICAL = 30  # BM25F results that enter the fusion
+_ALIASED_HITS = 10  # name hits whose neighbours' words become phrases for them
+_NEIGHBOURS = 20  # neighbours per name hit
+_MAX_BEARERS = 5  # a name with more bearers points at none of them
+_FEW_CANDIDATES = 5  # with fewer candidates, vectors are queried whatever their weight
 
-Vectors = Callable[[str], Sequence[int]]  # from a task to the items nearest in meaning
+Vectors = Callable[[str], Sequence[int]]  # task → item numbers by vector similarity
 
 
 class Channels:
-    """All channels of one index. What a channel needs is made when it is first asked."""
+    """All channels of one index; their tables are built on first use."""
 
     def __init__(
         self, index: Index, graph: Callable[[], Graph], classes: Sequence[EquivalenceClass], vectors: Vectors | None
     ) -> None:
-        self._index, self._graph, self._own, self._vectors = index, graph, classes, vectors
+        self._index, self._graph, self._project_classes, self._vectors = index, graph, classes, vectors
 
     @cached_property
     def _table(self) -> NameTable:
@@ -112,88 +112,95 @@ class Channels:
         return {row.language for row in self._index.files.values()}
 
     def lists(self, reading: Reading, lexical: Floats, weights: Mapping[str, float]) -> dict[str, Channel]:
-        """The channels that have a weight, each with what it found."""
-        found: dict[str, Sequence[int]] = {}
+        """Return the channels with a weight, each with its hits."""
+        hits: dict[str, Sequence[int]] = {}
         if weights.get("names"):
-            found["names"] = self._names(reading)
+            hits["names"] = self._names(reading)
         if weights.get("lexical"):
-            found["lexical"] = highest(lexical, LEXICAL).tolist()
+            hits["lexical"] = highest(lexical, LEXICAL).tolist()
         if weights.get("classes"):
-            found["classes"] = self._classes(reading, found)
-        channels = {name: Channel(weights[name], numbers) for name, numbers in found.items()}
+            hits["classes"] = self._classes(reading, hits)
+        channels = {name: Channel(weights[name], numbers) for name, numbers in hits.items()}
         if self._vectors is not None:
-            candidates = {number for numbers in found.values() for number in numbers}
-            weight = weights.get("vectors", 0.0) or (len(candidates) < _GAP)
+            candidates = {number for numbers in hits.values() for number in numbers}
+            weight = weights.get("vectors", 0.0) or (len(candidates) < _FEW_CANDIDATES)
             channels["vectors"] = Channel(weight, self._vectors(reading.task) if weight else ())
         return channels
 
     def places(self, reading: Reading) -> list[int]:
-        """What stands at the places in files that the task names."""
+        """Return the items at the file locations the task names."""
         return [hit.number for hit in places(self._index, reading.keywords.pieces)]
 
     def certain(self, reading: Reading) -> list[int]:
-        """What the task calls by a name that few have, and the targets of the project's own classes that surely match."""
-        matched = equivalence.matches(reading.task, self._own, self._languages) if self._own else []
+        """Return items the task calls by a rare name, and targets of surely matching project classes."""
+        matched = (
+            equivalence.matches(reading.task, self._project_classes, self._languages) if self._project_classes else []
+        )
         sure = [match for match in matched if match.is_sure]
-        found = [hit.number for hit in equivalence.resolve(self._table, sure, len(sure) * _BEARERS)]
+        numbers = [hit.number for hit in equivalence.resolve(self._table, sure, len(sure) * _MAX_BEARERS)]
         for name in reading.keywords.literal:
-            bearers = [row.number for row in islice(self._table.exact(name), _BEARERS + 1)]
-            found += bearers if len(bearers) <= _BEARERS else []
-        return list(dict.fromkeys(found))
+            bearers = [row.number for row in islice(self._table.exact(name), _MAX_BEARERS + 1)]
+            numbers += bearers if len(bearers) <= _MAX_BEARERS else []
+        return list(dict.fromkeys(numbers))
 
     def paths(self, reading: Reading) -> list[int]:
-        """Types under the paths that the task speaks of."""
+        """Return types under the paths the task mentions."""
         return path_context(self._index, reading.task, reading.keywords)
 
     def called(self, reading: Reading) -> list[int]:
-        """What the task calls by its whole name, in quotes or as an identifier."""
+        """Return items the task calls by their whole name, quoted or as an identifier."""
         return [row.number for keyword in reading.keywords.primary for row in self._table.exact(keyword)]
 
     def _names(self, reading: Reading) -> list[int]:
         return [hit.number for hit in names(self._table, reading.keywords)]
 
     def _classes(self, reading: Reading, primary: Mapping[str, Sequence[int]]) -> list[int]:
-        """The targets of the classes that match: the project's own, the curated ones, and those made from the graph around the names found."""
-        classes = (*self._own, *equivalence.curated(), *self._aliases(primary.get("names", ())))
-        found = equivalence.matches(reading.task, classes, self._languages)
-        competing = len({number for numbers in primary.values() for number in numbers})
-        return [hit.number for hit in equivalence.resolve(self._table, found, competing)]
+        """Return targets of matching classes: the project's, the curated ones, and aliases from the graph."""
+        classes = (*self._project_classes, *equivalence.curated(), *self._aliases(primary.get("names", ())))
+        matched = equivalence.matches(reading.task, classes, self._languages)
+        primary_hits = len({number for numbers in primary.values() for number in numbers})
+        return [hit.number for hit in equivalence.resolve(self._table, matched, primary_hits)]
 
-    def _aliases(self, named: Sequence[int]) -> list[EquivalenceClass]:
-        around = {
-            number: self._graph().neighbours(number, "calls")[:_NEIGHBOURS].tolist() for number in named[:_ALIASED]
+    def _aliases(self, name_hits: Sequence[int]) -> list[EquivalenceClass]:
+        linked = {
+            number: self._graph().neighbours(number, "calls")[:_NEIGHBOURS].tolist()
+            for number in name_hits[:_ALIASED_HITS]
         }
-        names = self._index.names_of({*around, *(one for numbers in around.values() for one in numbers)})
+        names = self._index.names_of({*linked, *(neighbour for numbers in linked.values() for neighbour in numbers)})
         return equivalence.aliases(
-            {names[number]: [names[one] for one in others] for number, others in around.items() if others}
+            {
+                names[number]: [names[neighbour] for neighbour in neighbours]
+                for number, neighbours in linked.items()
+                if neighbours
+            }
         )
 
 
-# What an index says about a task before anything is weighed: made once, however many profiles weigh it.
+# Evidence: the unweighted matches of a task, shared by all profiles that read tasks alike.
 
 T = TypeVar("T")
 
-# what evidence depends on of a profile; profiles that agree in all of it may share the evidence
+# profile settings that evidence depends on; profiles that agree in all of them may share it
 READING = ("field_weights", "field_lengths", "saturation", "repeats", "later", "thesaurus", "channels", "edge_weights")
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A task read, its words found, its channels listed. What only some profiles ask for is made when the first of them does."""
+    """A parsed task with its lexical matches and channels; values only some profiles need are made on first use."""
 
     reading: Reading
     lexical: Lexical
     channels: Mapping[str, Channel]
-    _known: dict[str, Any] = field(default_factory=dict)
+    _cache: dict[str, Any] = field(default_factory=dict)
 
-    def once(self, name: str, make: Callable[[], T]) -> T:
-        """What goes by that name, made if nobody has asked for it before."""
-        if name not in self._known:
-            self._known[name] = make()
-        known: T = self._known[name]
-        return known
+    def cached(self, name: str, make: Callable[[], T]) -> T:
+        """Return the cached value of that name; compute it on first use."""
+        if name not in self._cache:
+            self._cache[name] = make()
+        value: T = self._cache[name]
+        return value
 
 
-def read_alike(first: Profile, second: Profile) -> bool:
-    """Whether two profiles may share the evidence of a task."""
+def can_share_evidence(first: Profile, second: Profile) -> bool:
+    """Return whether two profiles may share the evidence of a task."""
     return all(getattr(first, name) == getattr(second, name) for name in READING)

@@ -1,7 +1,7 @@
-"""How sure a ranking is: the chance that one of its first five is right, read from the ranking itself.
+"""Calibrated confidence: the probability that one of the first five results is right, from features of the ranking.
 
-confidence.json has what each sign is worth, as log odds. `scripts/fit_confidence.py` writes it from the later commits of public repositories;
-docs/guides/context.md says what counts as right, and how well the chance holds.
+confidence.json holds the logistic regression weights. `scripts/fit_confidence.py` fits them on later commits of public
+repositories; docs/guides/context.md defines "right" and reports the calibration.
 """
 
 from __future__ import annotations
@@ -20,33 +20,31 @@ from assay.rank.ranking import Ints, Ranking, highest
 from assay.text.terms import terms
 from assay.text.tokens import LONGEST_TASK
 
-FIRST = 5  # items among which a right one is hoped for
+FIRST = 5  # top results among which one should be right
 WEIGHTS = "confidence.json"
-VERSION = 2  # of the signs and the file: weights of another version are not for them
+VERSION = 2  # of the features and the file; weights of another version do not apply
 _TENTH = 10
-_SMALLEST, _LARGEST = 150, 25_000  # items of the repositories that were fitted on: beyond, size tells no more
-_NAMED = 5  # words that nothing has which are told
+_SMALLEST, _LARGEST = 150, 25_000  # item counts of the training repositories: size is clipped to this range
+_REPORTED_WORDS = 5  # unmatched words that are reported
 
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """What confidence is made of. None depends on the scale of scores, so they mean the same in every repository."""
+    """Features of the confidence model. None depends on the score scale, so they compare across repositories."""
 
-    tenth: float  # the tenth direct score as a share of the best: near 1 when many would do as well
-    called: float  # 1 when something here has a name that the task has, else 0
-    pointed: float  # 1 when the task points at one of the first five: by a place or a name that few have
-    agreement: float  # the share of the first five by words that are the first five of the walk too
-    covered: float  # the words of the task that one of the first five has, as a share of what any item has
-    unseen: (
-        float  # the share of the task's words, by rarity, that nothing here has, squared: some are new in most tasks
-    )
-    names: float  # how many names here are like words of the task, as a logarithm
-    size: float  # how much there is to choose from, as a logarithm
+    tenth: float  # tenth direct score relative to the best: near 1 when many fit equally well
+    called: float  # 1 if the task names an existing symbol, else 0
+    pointed: float  # 1 if the task points at one of the first five: by path, frame or rare name
+    agreement: float  # overlap of the lexical top five and the graph walk's top five
+    covered: float  # best term coverage among the first five, relative to the best of all items
+    unseen: float  # share of the task's terms, by rarity, without a match, squared: most tasks have some
+    names: float  # log number of name matches
+    size: float  # log number of items
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What a sign is worth, as log odds."""
+    """Logistic regression weights: intercept and log odds per feature."""
 
     base: float
     signs: Mapping[str, float]
@@ -58,31 +56,31 @@ class Weights:
 
 @cache
 def _table() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(Path(__file__).with_name(WEIGHTS).read_text("utf-8"))
-    return found
+    table: dict[str, Any] = json.loads(Path(__file__).with_name(WEIGHTS).read_text("utf-8"))
+    return table
 
 
 @cache
 def weights(name: str) -> Weights:
-    """Those that come with this version for a profile that they were fitted on."""
+    """Return the shipped weights of a profile that they were fitted on."""
     fitted = _table()["profiles"][name]
     return Weights(fitted["base"], fitted["signs"])
 
 
 def shipped_threshold() -> float:
-    """The chance below which an answer says that it is probably not here."""
+    """Return the probability below which an answer is reported as probably absent."""
     return float(_table()["threshold"])
 
 
 def fitted_for(profile: Profile) -> str | None:
-    """The profile whose weights hold for this one; None if it does not rank by what the signs are read from."""
+    """Return the profile whose weights apply to this one; None if it lacks the features."""
     if not (profile.walk and profile.channels.get("names") and profile.scoring == "shares"):
         return None
     return CHANGE if profile.ranker else DEFAULT
 
 
 def confidence(ranking: Ranking, profile: Profile) -> float | None:
-    """The chance that one of the first five is right; 0 when nothing was found, None where a profile gives no signs."""
+    """Return the probability that one of the first five is right; 0 without results, None for unsupported profiles."""
     name = fitted_for(profile)
     if name is None:
         return None
@@ -90,7 +88,7 @@ def confidence(ranking: Ranking, profile: Profile) -> float | None:
 
 
 def signs(ranking: Ranking) -> Signs:
-    """The signs of a ranking that found something."""
+    """Compute the features of a ranking with results."""
     first = highest(ranking.scores, FIRST)
     best = ranking.direct[highest(ranking.direct, _TENTH)]
     by_words, by_walk = (highest(values, FIRST) for values in (ranking.factors["lexical"], ranking.walked))
@@ -99,7 +97,7 @@ def signs(ranking: Ranking) -> Signs:
         tenth=float(best[-1] / best[0]) if len(best) == _TENTH else 0.0,
         called=float(len(ranking.called) > 0),
         pointed=float((ranking.pointed[first] > 0).any()),
-        agreement=_shared(by_words, by_walk) / FIRST,
+        agreement=_overlap(by_words, by_walk) / FIRST,
         covered=float(ranking.covered[first].max() / max(ranking.covered.max(), 1e-9)),
         unseen=(unseen / max(seen + unseen, 1e-9)) ** 2,
         names=math.log1p(len(ranking.channels.get("names", ()))),
@@ -107,15 +105,15 @@ def signs(ranking: Ranking) -> Signs:
     )
 
 
-def _shared(some: Ints, others: Ints) -> int:
+def _overlap(some: Ints, others: Ints) -> int:
     return len(set(some.tolist()) & set(others.tolist()))
 
 
 def unseen_words(ranking: Ranking) -> tuple[str, ...]:
-    """The words of the task, as they are written, that nothing here has; the first few."""
-    found: dict[str, str] = {}
+    """Return the first few words of the task, as written, that match nothing in the index."""
+    unmatched: dict[str, str] = {}
     for word in re.findall(r"\w+", ranking.task[:LONGEST_TASK]):
         stems = terms(word)
         if stems and all(stem in ranking.unseen for stem in stems):
-            found.setdefault(word.lower(), word)
-    return tuple(found.values())[:_NAMED]
+            unmatched.setdefault(word.lower(), word)
+    return tuple(unmatched.values())[:_REPORTED_WORDS]

@@ -1,6 +1,6 @@
-"""The engine: from a task to the right symbols, explained. `rank` is the algorithm, top to bottom; each step is one call below it.
+"""The retrieval engine: ranks the symbols of an index for a task. `rank` is the algorithm, one call per step.
 
-task ──▶ reading ──▶ BM25F × factors ─┬─▶ containers ↔ members ──▶ seeds ──▶ walk ──▶ HITS ──▶ parts of the score ──▶ ranking
+task ──▶ reading ──▶ BM25F × factors ─┬─▶ containers ↔ members ──▶ seeds ──▶ walk ──▶ HITS ──▶ score parts ──▶ ranking
              └────▶ channels ──▶ RRF ─┘
 """
 
@@ -14,20 +14,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assay.core.packs import NOTHING, Learned, Ranked
-from assay.rank import graph as seeds
+from assay.rank import graph as seeding
 from assay.rank import ranking as scoring
-from assay.rank.candidates import Channel, Channels, Evidence, K, Vectors, fuse, read_alike, totals
+from assay.rank.candidates import Channel, Channels, Evidence, K, Vectors, can_share_evidence, fuse, totals
 from assay.rank.graph import Graph
 from assay.rank.profile import Profile
 from assay.rank.query import Reading, read
-from assay.rank.ranking import Floats, Ranking, Walked, highest, line, multiplied, summed
-from assay.rank.signals import items as gains
-from assay.rank.signals import items as noise
+from assay.rank.ranking import Floats, Ranking, Walked, highest, line, multiplied, sum_arrays
+from assay.rank.signals import items as item_signals
 from assay.rank.signals.classes import EquivalenceClass
 from assay.rank.signals.documents import symbol_shares
 from assay.rank.signals.history import Commits
-from assay.rank.signals.items import Everything
-from assay.rank.signals.lexical import Lexical, Weighed, rarity_of, saturated
+from assay.rank.signals.items import ItemArrays
+from assay.rank.signals.lexical import Lexical, TermWeights, rarity_of, saturated
 from assay.store.index import Index
 
 if TYPE_CHECKING:
@@ -36,25 +35,25 @@ if TYPE_CHECKING:
     from assay.store.multi_repo import Histories, SectionsOfAll
     from assay.store.sections import Sections
 
-_NEIGHBOURHOOD = 200  # items of the walk among which HITS is run
-_CHECKED = 100  # of the best that are looked at for noise: more than anybody asks for
+_NEIGHBOURHOOD = 200  # top items of the walk on which HITS runs
+_CHECKED = 100  # top items that are checked for noise: more than any caller requests
 
 
 class Engine:
-    """An index, ready to be asked. Opens nothing but the index: no feedback, no session, nothing learned."""
+    """Ranking over one index. Reads nothing but the index: no feedback, no session state."""
 
     def __init__(
         self, index: Index, profile: Profile, classes: Sequence[EquivalenceClass] = (), vectors: Vectors | None = None
     ) -> None:
-        self.index, self.profile, self._more = index, profile, (classes, vectors)
-        self._words = index.postings
-        self._all = Everything(index, profile)
-        self._weighed = Weighed(self._words, profile)
+        self.index, self.profile, self._options = index, profile, (classes, vectors)
+        self._postings = index.postings
+        self._items = ItemArrays(index, profile)
+        self._term_weights = TermWeights(self._postings, profile)
         self._channels = Channels(index, lambda: self.graph, classes, vectors)
 
     @cached_property
     def graph(self) -> Graph:
-        return Graph(self.index.edges, self._all.size, self.profile, [part.first for part in self.index.parts])
+        return Graph(self.index.edges, self._items.size, self.profile, [part.first for part in self.index.parts])
 
     @cached_property
     def _history(self) -> History | Histories:
@@ -65,37 +64,42 @@ class Engine:
         return self.index.sections()
 
     def varied(self, profile: Profile) -> Engine:
-        """The same index weighed by another profile. One that reads tasks alike shares all that is open, and can weigh the same evidence."""
-        if not read_alike(self.profile, profile):
-            return Engine(self.index, profile, *self._more)
+        """Return an engine for the same index with another profile.
+
+        A profile that reads tasks alike shares everything opened and can score the same evidence.
+        """
+        if not can_share_evidence(self.profile, profile):
+            return Engine(self.index, profile, *self._options)
         other = copy.copy(self)
-        other.profile, other.graph = profile, self.graph  # made here at the latest, so that all of them share it
+        other.profile, other.graph = profile, self.graph  # built here at the latest, so that all variants share it
         if (profile.kind_weights, profile.test_weight) != (self.profile.kind_weights, self.profile.test_weight):
-            other._all = Everything(self.index, profile)
+            other._items = ItemArrays(self.index, profile)
         return other
 
     def rank(self, task: str, learned: Learned = NOTHING) -> Ranking:
-        """Scores every item for a task; `learned` is what use has taught about it, nothing for a cold start."""
+        """Score every item for a task; `learned` holds feedback and session signals, empty for a cold start."""
         return self.weighed(self.evidence(task, learned), learned)
 
     def evidence(self, task: str, learned: Learned = NOTHING) -> Evidence:
-        """What the index says about a task, for this profile and all that read alike."""
+        """Collect the matches of a task, valid for this profile and all that read tasks alike."""
         profile = self.profile
         reading = read(task, profile)
-        lexical = Lexical(self._weighed, reading.terms)
+        lexical = Lexical(self._term_weights, reading.terms)
         lexical.add_related(reading.related)
         channels = self._channels.lists(reading, lexical.score, profile.channels)
-        return Evidence(reading, lexical, channels | _vocabulary(learned))
+        return Evidence(reading, lexical, channels | _vocabulary_channels(learned))
 
     def weighed(self, evidence: Evidence, learned: Learned = NOTHING) -> Ranking:
-        """Scores every item by what is known about a task."""
+        """Score every item from the evidence of a task."""
         profile = self.profile
         reading, lexical, channels = evidence.reading, evidence.lexical, evidence.channels
         places = (
-            evidence.once("places", lambda: self._channels.places(reading)) if profile.certain or profile.place else []
+            evidence.cached("places", lambda: self._channels.places(reading))
+            if profile.certain or profile.place
+            else []
         )
         certain = (
-            [*places, *evidence.once("certain", lambda: self._channels.certain(reading))] if profile.certain else []
+            [*places, *evidence.cached("certain", lambda: self._channels.certain(reading))] if profile.certain else []
         )
         if not (
             lexical.score.any()
@@ -104,122 +108,130 @@ class Engine:
             or learned.vocabulary
             or any(channel.items for channel in channels.values())
         ):
-            return Ranking.nothing(reading.task, self._all.size, lexical.unseen)
-        tests = np.ones(self._all.size) if reading.about_tests else self._all.tests
-        called = evidence.once("called", lambda: self._channels.called(reading))
-        kinds = self._kinds_for(called)
+            return Ranking.nothing(reading.task, self._items.size, lexical.unseen)
+        tests = np.ones(self._items.size) if reading.about_tests else self._items.tests
+        called = evidence.cached("called", lambda: self._channels.called(reading))
+        kinds = self._kind_weights(called)
         factors = self._factors(evidence, places) | {"kind": kinds, "tests": tests}
         direct = multiplied(factors.values())
-        pointed = self._pointed_at(direct, certain, learned)
-        told = direct + pointed
-        shared = self.graph.shared(told, profile.container_share, profile.member_share)
+        pointed = self._pointed_gain(direct, certain, learned)
+        evidence_score = direct + pointed
+        shared = self.graph.shared(evidence_score, profile.container_share, profile.member_share)
         shared *= kinds
         dropped: dict[int, str] = {}
         walked = self._walk(_SEEDING[profile.seeding](self, reading, shared, channels, dropped))
         parts = _SCORING[profile.scoring](self, shared, walked, kinds * tests)
         if learned.feedback or learned.session:
-            parts["learned"] = self._all.by_symbol(learned.adjustments())
-        scores = summed(parts.values(), self._all.size)
+            parts["learned"] = self._items.by_symbol(learned.adjustments())
+        scores = sum_arrays(parts.values(), self._items.size)
         scores.clip(min=0, out=scores)
-        task, found = reading.task, {name: channel.items for name, channel in channels.items()} | {"certain": certain}
+        task, channel_items = (
+            reading.task,
+            {name: channel.items for name, channel in channels.items()} | {"certain": certain},
+        )
         ranking = Ranking(
-            task, lexical.rarity, lexical.unseen, called, lexical.coverage, scores, factors, direct, pointed, shared - told,
-            walked.found, parts, {}, found, dropped,
+            task, lexical.rarity, lexical.unseen, called, lexical.coverage, scores, factors, direct, pointed, shared - evidence_score,
+            walked.found, parts, {}, channel_items, dropped,
         )  # fmt: skip
-        for name, gain in self._gains().items():
+        for name, gain in self._multipliers().items():
             ranking.times[name] = gain(ranking)
             scores *= ranking.times[name]
-        self._leave_out_noise(scores, reading, dropped)
+        self._drop_noise(scores, reading, dropped)
         return ranking
 
-    # -- what multiplies, and what is added ----------------------------------------------------------------------------
+    # -- factors and additions -----------------------------------------------------------------------------------------
 
     def _factors(self, evidence: Evidence, places: Sequence[int]) -> dict[str, Floats]:
-        """What the direct score is the product of. A factor that is switched off is not there."""
+        """Return the factors of the direct score; a factor whose weight is 0 is absent."""
         profile, reading, lexical = self.profile, evidence.reading, evidence.lexical
 
         def commits() -> Commits:
-            return evidence.once("commits", lambda: Commits(self._history, reading.terms))
+            return evidence.cached("commits", lambda: Commits(self._history, reading.terms))
 
         weighted: dict[str, tuple[float, Callable[[], Floats]]] = {
-            "name": (profile.name_precision, lambda: lexical.name_precision(self._all.name_rarity)),
+            "name": (profile.name_precision, lambda: lexical.name_precision(self._items.name_rarity)),
             "phrase": (profile.phrase, lambda: lexical.has_phrase(reading.phrases)),
             "authority": (profile.authority, lambda: self.graph.uses),
-            "history": (profile.history, lambda: self._all.by_file(commits().files())),
-            "touched": (profile.touched, lambda: self._all.by_item(commits().symbols())),
-            "documents": (profile.documents, lambda: self._all.by_item(symbol_shares(self._sections, reading.terms))),
+            "history": (profile.history, lambda: self._items.by_file(commits().files())),
+            "touched": (profile.touched, lambda: self._items.by_item(commits().symbols())),
+            "documents": (profile.documents, lambda: self._items.by_item(symbol_shares(self._sections, reading.terms))),
             "place": (
                 profile.place,
-                lambda: self._all.by_file({int(self._all.files[number]): 1.0 for number in places}),
+                lambda: self._items.by_file({int(self._items.files[number]): 1.0 for number in places}),
             ),
-            "channels": (profile.fusion, lambda: self._fused(evidence.channels)),
+            "channels": (profile.fusion, lambda: self._fusion_scores(evidence.channels)),
         }
         factors = {"lexical": lexical.score}
         if profile.coverage:
             factors["coverage"] = line(lexical.coverage, profile.coverage, 1 - profile.coverage)
         return factors | {
-            name: line(evidence.once(name, values), weight, 1) for name, (weight, values) in weighted.items() if weight
+            name: line(evidence.cached(name, values), weight, 1)
+            for name, (weight, values) in weighted.items()
+            if weight
         }
 
-    def _kinds_for(self, called: Sequence[int]) -> Floats:
-        """The weight of each item's kind, which does not count against what the task calls by its name."""
+    def _kind_weights(self, called: Sequence[int]) -> Floats:
+        """Return the kind weight of each item; items the task calls by name keep weight 1."""
         if not self.profile.kind_weights:
-            return self._all.kinds
-        kinds = self._all.kinds.copy()
+            return self._items.kinds
+        kinds = self._items.kinds.copy()
         kinds[list(called)] = 1.0
         return kinds
 
-    def _fused(self, channels: Mapping[str, Channel]) -> Floats:
-        """The fused channels; 1 for what is first in a single channel of weight 1."""
-        return self._all.by_item({number: score * (K + 1) for number, score in totals(channels).items()})
+    def _fusion_scores(self, channels: Mapping[str, Channel]) -> Floats:
+        """Return reciprocal-rank-fusion scores; 1 for the first item of a single channel of weight 1."""
+        return self._items.by_item({number: score * (K + 1) for number, score in totals(channels).items()})
 
-    def _pointed_at(self, direct: Floats, certain: Sequence[int], learned: Learned) -> Floats:
-        """What the task points at gains a share of the best score, the first most, and what its words led to before as far as that is sure.
+    def _pointed_gain(self, direct: Floats, certain: Sequence[int], learned: Learned) -> Floats:
+        """Return the gain of items the task points at: a share of the best score, falling with rank.
 
-        Neither needs to have a word of the task.
+        Items that learned vocabulary associates with the task gain by its confidence. Neither needs a matching term.
         """
         gain = self.profile.certain * (float(direct.max()) or 1.0)
-        found = {one.number: one.weight * gain * K / (K + rank) for rank, one in enumerate(learned.vocabulary)}
-        found |= {number: gain * K / (K + rank) for rank, number in enumerate(certain)}
-        return self._all.by_symbol(found)
+        gains = {
+            association.number: association.weight * gain * K / (K + rank)
+            for rank, association in enumerate(learned.vocabulary)
+        }
+        gains |= {number: gain * K / (K + rank) for rank, number in enumerate(certain)}
+        return self._items.by_symbol(gains)
 
     # -- seeds, walk and score -----------------------------------------------------------------------------------------
 
     def _seeds_by_score(
         self, reading: Reading, direct: Floats, channels: Mapping[str, Channel], dropped: dict[int, str]
     ) -> Floats:
-        return seeds.from_scores(direct, self.profile.seeds(self._all.size))
+        return seeding.from_scores(direct, self.profile.seeds(self._items.size))
 
     def _seeds_by_fusion(
         self, reading: Reading, direct: Floats, channels: Mapping[str, Channel], dropped: dict[int, str]
     ) -> Floats:
-        """As in seed 003: fused candidates, implementors, noise, types first where it is dense, the largest folder first."""
+        """Seed as in seed 003: fused candidates, implementors, no noise, types and the largest folder first."""
         profile = self.profile
-        candidates = [one.number for one in fuse(channels, seeds.CANDIDATES)]
+        candidates = [fused.number for fused in fuse(channels, seeding.CANDIDATES)]
         if profile.implementors:
-            found = self.graph.sources(np.array(candidates, dtype=np.int64), "implements")
-            candidates += [number for number in found.tolist() if number not in candidates]
-        dropped |= self._noisy(candidates, reading)
+            implementors = self.graph.sources(np.array(candidates, dtype=np.int64), "implements")
+            candidates += [number for number in implementors.tolist() if number not in candidates]
+        dropped |= self._noise_reasons(candidates, reading)
         candidates = [number for number in candidates if number not in dropped]
-        if profile.dense and self._all.size > profile.dense:
+        if profile.dense and self._items.size > profile.dense:
             items = self.index.numbered(candidates)
-            candidates = seeds.types_first(candidates, {number: item.kind for number, item in items.items()})
+            candidates = seeding.types_first(candidates, {number: item.kind for number, item in items.items()})
         if profile.focused:
-            candidates = seeds.largest_folder_first(candidates, self._all.folders)
-        chosen = seeds.by_rank(candidates, self._all.size, profile.seeds(self._all.size))
+            candidates = seeding.largest_folder_first(candidates, self._items.folders)
+        chosen = seeding.by_rank(candidates, self._items.size, profile.seeds(self._items.size))
         if profile.path_seeds:
-            beside = self._channels.paths(reading)
-            chosen[beside] = np.maximum(chosen[beside], profile.path_seeds)
+            under_paths = self._channels.paths(reading)
+            chosen[under_paths] = np.maximum(chosen[under_paths], profile.path_seeds)
         return chosen
 
     def _walk(self, chosen: Floats) -> Walked:
         profile = self.profile
         if not profile.walk:
-            return Walked(np.zeros(self._all.size), chosen, np.zeros(self._all.size))
-        found = self.graph.walk(chosen, profile.restart, profile.steps)
-        found[self._all.no_symbols] = 0
-        adjustment = self.graph.adjustment(found, chosen, _NEIGHBOURHOOD) if profile.hits else np.zeros(self._all.size)
-        return Walked(found, chosen, adjustment)
+            return Walked(np.zeros(self._items.size), chosen, np.zeros(self._items.size))
+        mass = self.graph.walk(chosen, profile.restart, profile.steps)
+        mass[self._items.not_retrieved] = 0
+        adjustment = self.graph.adjustment(mass, chosen, _NEIGHBOURHOOD) if profile.hits else np.zeros(self._items.size)
+        return Walked(mass, chosen, adjustment)
 
     def _shares(self, direct: Floats, walked: Walked, lowered_by: Floats) -> dict[str, Floats]:
         lowered = Walked(walked.found * lowered_by, walked.seeds, walked.adjustment)
@@ -229,60 +241,64 @@ class Engine:
         parts = scoring.composite(walked, self.graph.confidence, self.profile.hits)
         return {name: values * lowered_by for name, values in parts.items()}
 
-    def _gains(self) -> dict[str, Callable[[Ranking], Floats]]:
-        """What multiplies the sum of the parts, one after the other: the learned order comes before names that repeat are lowered in it."""
-        profile, everything = self.profile, self._all
-        found: dict[str, Callable[[Ranking], Floats]] = {}
-        found["folder"] = lambda ranking: gains.folder(ranking, everything, profile.folder)
-        if profile.ranker:
-            found["ranker"] = self._learned_order
-        found["repeated"] = lambda ranking: gains.repeated(ranking, everything, self.index, profile)
-        if profile.own and not profile.ranker:
-            found["own"] = lambda ranking: gains.own(ranking, profile.own)
-        return found
+    def _multipliers(self) -> dict[str, Callable[[Ranking], Floats]]:
+        """Return the multipliers applied, in order, after the score parts are summed.
 
-    def _learned_order(self, ranking: Ranking) -> Floats:
+        The learned order comes before repeated names are lowered in it.
+        """
+        profile, items = self.profile, self._items
+        multipliers: dict[str, Callable[[Ranking], Floats]] = {}
+        multipliers["folder"] = lambda ranking: item_signals.folder(ranking, items, profile.folder)
+        if profile.ranker:
+            multipliers["ranker"] = self._ranker_gain
+        multipliers["repeated"] = lambda ranking: item_signals.repeated(ranking, items, self.index, profile)
+        if profile.own and not profile.ranker:
+            multipliers["own"] = lambda ranking: item_signals.own(ranking, profile.own)
+        return multipliers
+
+    def _ranker_gain(self, ranking: Ranking) -> Floats:
         from assay.rank.ranker.model import gain
 
         return gain(self.candidates(ranking), ranking.scores, self.profile.ranker)
 
     def candidates(self, ranking: Ranking) -> Candidates:
-        """What the learned ranker orders anew: the best of a ranking, as far as it goes."""
-        from assay.rank.ranker.features import Asked, Candidates
+        """Return the top candidates of a ranking that the learned ranker reorders."""
+        from assay.rank.ranker.features import Candidates, FeatureInputs
         from assay.rank.ranker.model import DEPTH
 
-        return Candidates(Asked(self.index, self._all, self.graph, self._history, ranking), DEPTH)
+        return Candidates(FeatureInputs(self.index, self._items, self.graph, self._history, ranking), DEPTH)
 
-    def _leave_out_noise(self, scores: Floats, reading: Reading, dropped: dict[int, str]) -> None:
+    def _drop_noise(self, scores: Floats, reading: Reading, dropped: dict[int, str]) -> None:
         if self.profile.noise:
-            dropped |= self._noisy(highest(scores, _CHECKED).tolist(), reading)
+            dropped |= self._noise_reasons(highest(scores, _CHECKED).tolist(), reading)
             scores[list(dropped)] = 0
 
-    def _noisy(self, numbers: Sequence[int], reading: Reading) -> dict[int, str]:
-        """Which of some items are nobody's answer, and why."""
+    def _noise_reasons(self, numbers: Sequence[int], reading: Reading) -> dict[int, str]:
+        """Return the noise reason of each item that is noise, by number."""
         if not self.profile.noise:
             return {}
-        reasons = {n: noise.reason(item, reading.about_tests) for n, item in self.index.numbered(numbers).items()}
+        items = self.index.numbered(numbers)
+        reasons = {number: item_signals.reason(item, reading.about_tests) for number, item in items.items()}
         return {number: reason for number, reason in reasons.items() if reason}
 
-    # -- what explaining and packing ask -------------------------------------------------------------------------------
+    # -- access for explanations and packing ---------------------------------------------------------------------------
 
     def word(self, term: str, number: int) -> tuple[float, float, list[int]]:
-        """One word in one item: its rarity here, the score it brings, and how often each field has it."""
-        items, counts = self._words.get(term)
+        """Return the rarity of a term, its score in an item, and its count in each field."""
+        items, counts = self._postings.get(term)
         here = counts[items == number]
         if not len(here):
             return 0.0, 0.0, []
-        rarity = rarity_of(len(self._words.numbers), len(items))
-        score = rarity * float(saturated(here, self._weighed.norms[np.array([number])], self.profile)[0])
+        rarity = rarity_of(len(self._postings.numbers), len(items))
+        score = rarity * float(saturated(here, self._term_weights.norms[np.array([number])], self.profile)[0])
         return rarity, score, here[0].tolist()
 
     def ranked(self, task: str, k: int, learned: Learned = NOTHING) -> list[Ranked]:
-        """The best `k` items for a task, best first, for packing."""
+        """Rank a task and return the best `k` items for packing, best first."""
         return self.first(self.rank(task, learned), k)
 
     def first(self, ranking: Ranking, k: int) -> list[Ranked]:
-        """The best `k` items of a ranking, best first, for packing."""
+        """Return the best `k` items of a ranking for packing, best first."""
         best = ranking.best(k)
         items = self.index.numbered(best)
         near = ranking.walked if ranking.walked.any() else ranking.scores
@@ -290,11 +306,13 @@ class Engine:
         return [Ranked(items[number], float(ranking.scores[number]), float(near[number]) / nearest) for number in best]
 
 
-def _vocabulary(learned: Learned) -> dict[str, Channel]:
-    """What the task's words led to before, as channels by how sure that is: a share is the weight over the rank."""
-    weights = sorted({one.weight for one in learned.vocabulary}, reverse=True)
+def _vocabulary_channels(learned: Learned) -> dict[str, Channel]:
+    """Return learned vocabulary as channels, one per confidence: reciprocal rank fusion weighs whole channels."""
+    weights = sorted({association.weight for association in learned.vocabulary}, reverse=True)
     return {
-        f"learned {weight:.2f}": Channel(weight, [one.number for one in learned.vocabulary if one.weight == weight])
+        f"learned {weight:.2f}": Channel(
+            weight, [association.number for association in learned.vocabulary if association.weight == weight]
+        )
         for weight in weights
     }
 

@@ -1,4 +1,4 @@
-"""Why an item stands where it stands: every word, channel, factor and part of its score, and the way the walk came."""
+"""Explanation of a ranking: an item's terms, channels, factors, score parts and graph-walk edges."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from assay.rank.query import Reading, read
 from assay.rank.ranking import Ranking
 from assay.store.postings import FIELDS
 
-_WAYS = 5  # edges shown by which the walk came
+_SHOWN_EDGES = 5  # incoming edges of the graph walk that are shown
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of the task in an item: how rare it is here, what it added, and in which fields it stands."""
+    """A query term that an item contains: its rarity (IDF), its score and its count in each field."""
 
     term: str
     rarity: float
@@ -31,7 +31,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """An edge by which the walk came, and the share of the walker it brought."""
+    """An edge over which the graph walk reached an item, and its share of the incoming probability."""
 
     source: str
     edge: str
@@ -40,10 +40,10 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """One item's place for a task. `rank` is None when it was not ranked at all; then `lost` says where it was lost.
+    """An item's rank for a task, decomposed. `rank` is None when it was not ranked; `lost` then names the step.
 
-    The words add up to the factor `lexical`; the product of the factors, with what was gained because the task points at the item and from
-    container and members, is the direct score, whose share of the best is a part; the sum of the parts times all of `times` is the score.
+    The scores of `words` sum to the factor `lexical`. The product of the factors plus `pointed` and `shared` is the
+    direct score; its ratio to the best direct score is a part. The sum of the parts times all of `times` is the score.
     """
 
     item: Item
@@ -51,24 +51,24 @@ class Explanation:
     score: float
     best: float
     words: list[Word]
-    channels: dict[str, int]  # rank in each channel that found it, from 1
+    channels: dict[str, int]  # rank in each channel that returned it, from 1
     factors: dict[str, float]
     pointed: float
     shared: float
     parts: dict[str, float]
     times: dict[str, float]
-    ranker: dict[str, float]  # what each feature is worth to the learned ranker, on a logarithmic scale, most first
+    ranker: dict[str, float]  # log-scale contribution of each feature of the learned ranker, largest first
     ways: list[Way]
     lost: str
 
 
 def explain(engine: Engine, ranking: Ranking, items: Iterable[Item], k: int) -> list[Explanation]:
-    """Where items stand in a ranking, and why."""
-    reading, learned = read(ranking.task, engine.profile), _ranker(engine, ranking)
-    return [_explained(engine, ranking, reading, learned.get(item.number, {}), item, k) for item in items]
+    """Explain the ranks of items; items outside the first `k` get the step that lost them."""
+    reading, learned = read(ranking.task, engine.profile), _ranker_contributions(engine, ranking)
+    return [_explain_item(engine, ranking, reading, learned.get(item.number, {}), item, k) for item in items]
 
 
-def _explained(
+def _explain_item(
     engine: Engine, ranking: Ranking, reading: Reading, learned: dict[str, float], item: Item, k: int
 ) -> Explanation:
     number = item.number
@@ -81,187 +81,193 @@ def _explained(
         rank=rank,
         score=score,
         best=float(ranking.scores.max(initial=0.0)),
-        words=_words(engine, reading, number),
-        channels={name: list(found).index(number) + 1 for name, found in ranking.channels.items() if number in found},
+        words=_matched_terms(engine, reading, number),
+        channels={
+            name: list(numbers).index(number) + 1 for name, numbers in ranking.channels.items() if number in numbers
+        },
         factors={name: float(values[number]) for name, values in ranking.factors.items()},
         pointed=float(ranking.pointed[number]),
         shared=float(ranking.shared[number]),
         parts={name: float(values[number]) for name, values in ranking.parts.items()},
         times={name: float(values[number]) for name, values in ranking.times.items()},
         ranker=learned,
-        ways=_ways(engine, ranking, number),
-        lost=_lost(ranking, number, rank, k),
+        ways=_walk_edges(engine, ranking, number),
+        lost=_lost_at(ranking, number, rank, k),
     )
 
 
-def _words(engine: Engine, reading: Reading, number: int) -> list[Word]:
-    """The task's words that the item has, and their relatives, what counts most first."""
-    found = []
-    for term, times in {**reading.terms, **reading.related}.items():
+def _matched_terms(engine: Engine, reading: Reading, number: int) -> list[Word]:
+    """Return the query terms and expansion terms that the item contains, highest score first."""
+    matches = []
+    for term, weight in {**reading.terms, **reading.related}.items():
         rarity, score, counts = engine.word(term, number)
         if score:
-            fields = {FIELDS[at]: int(count) for at, count in enumerate(counts) if count}
-            found.append(Word(term, rarity, times * score, fields))
-    return sorted(found, key=lambda word: (-word.score, word.term))
+            fields = {FIELDS[field]: int(count) for field, count in enumerate(counts) if count}
+            matches.append(Word(term, rarity, weight * score, fields))
+    return sorted(matches, key=lambda word: (-word.score, word.term))
 
 
-def _ways(engine: Engine, ranking: Ranking, number: int) -> list[Way]:
+def _walk_edges(engine: Engine, ranking: Ranking, number: int) -> list[Way]:
     if not ranking.walked.any():
         return []
     brought = engine.graph.brought(ranking.walked, number)
     ids = engine.index.ids({source for source, _, _ in brought})
-    return [Way(ids[source], edge, share) for source, edge, share in brought[:_WAYS]]
+    return [Way(ids[source], edge, share) for source, edge, share in brought[:_SHOWN_EDGES]]
 
 
-def _ranker(engine: Engine, ranking: Ranking) -> dict[int, dict[str, float]]:
-    """What every candidate's features were worth to the learned ranker, from the scores before it gave its factor."""
+def _ranker_contributions(engine: Engine, ranking: Ranking) -> dict[int, dict[str, float]]:
+    """Return the feature contributions of every candidate, computed from the scores before the ranker's multiplier."""
     if "ranker" not in ranking.times:
         return {}
     from assay.rank.ranker.model import shipped
 
-    since = dropwhile(lambda name: name != "ranker", ranking.times)
-    before = ranking.scores / math.prod(ranking.times[name] for name in since)
+    ranker_and_later = dropwhile(lambda name: name != "ranker", ranking.times)
+    before = ranking.scores / math.prod(ranking.times[name] for name in ranker_and_later)
     return shipped().told(engine.candidates(dataclasses.replace(ranking, scores=before)))
 
 
-def _lost(ranking: Ranking, number: int, rank: int | None, k: int) -> str:
-    """The step that kept an item out of the first k; empty when it is among them."""
+def _lost_at(ranking: Ranking, number: int, rank: int | None, k: int) -> str:
+    """Return the step that kept an item out of the first k; empty when it is among them."""
     if rank is not None and rank <= k:
         return ""
     if not ranking.factors:
-        return "no word of the task is in the index"
+        return "no term of the task is in the index"
     if number in ranking.noise:
-        return f"left out as {ranking.noise[number]}"
+        return f"filtered as {ranking.noise[number]}"
     if rank is None:
-        return "it has no word of the task, and the walk did not come to it"
-    words = ranking.factors["lexical"]
-    if not words[number]:
-        return f"it has no word of the task; the walk alone brings it to rank {rank}"
-    lexical = int((words > words[number]).sum()) + 1
-    lowered = [name for name, values in ranking.factors.items() if values[number] < min(1.0, _usual(ranking, name))]
-    why = f"; lowered by {', '.join(lowered)}" if lowered and lexical < rank else ""
-    return f"ranked low: {lexical} by its words, {rank} in all{why}"
+        return "no term of the task matches, and the graph walk does not reach it"
+    lexical_scores = ranking.factors["lexical"]
+    if not lexical_scores[number]:
+        return f"no term of the task matches; the graph walk alone puts it at rank {rank}"
+    lexical_rank = int((lexical_scores > lexical_scores[number]).sum()) + 1
+    lowered = [name for name, values in ranking.factors.items() if values[number] < min(1.0, _typical(ranking, name))]
+    reason = f"; lowered by {', '.join(lowered)}" if lowered and lexical_rank < rank else ""
+    return f"ranked low: {lexical_rank} by terms, {rank} overall{reason}"
 
 
-def _usual(ranking: Ranking, factor: str) -> float:
-    """What the best items have of a factor."""
+def _typical(ranking: Ranking, factor: str) -> float:
+    """Return the median of a factor over the ten best items."""
     return float(np.median(ranking.factors[factor][ranking.best(10)]))
 
 
-# An explanation in words, line by line: for a terminal, or for an agent.
+# Rendering as text, for a terminal or an agent.
 
 FACTORS = {
-    "coverage": "the share of the task's words that it has, rare ones first",
-    "name": "its name is made of words of the task",
-    "phrase": "words of the task stand in it side by side",
-    "authority": "much of the repository uses it",
-    "history": "commits with words of the task changed its file",
-    "touched": "commits with words of the task changed it",
-    "documents": "documents that speak of the task name it",
+    "coverage": "share of the task's words found in it, weighted by rarity",
+    "name": "share of its name's words that are in the task",
+    "phrase": "adjacent words of the task occur in its name",
+    "authority": "how often the repository uses it (in-degree)",
+    "history": "commits with matching messages changed its file",
+    "touched": "commits with matching messages changed it",
+    "documents": "matching documentation sections mention it",
     "place": "the task names its file",
-    "channels": "the task names it, or something like it",
-    "kind": "fields and constants are seldom the answer",
-    "tests": "it is a test, and the task is not about tests",
+    "channels": "the task names it or a related concept (rank fusion)",
+    "kind": "weight of its kind; fields and constants count less",
+    "tests": "test code, and the task is not about tests",
 }
 PARTS = {
-    "direct": "the above as a share of the best",
-    "walk": "how often a random walk from the best comes by, as a share of the best",
-    "hits": "linked with others that the walk found",
+    "direct": "the score above, relative to the top result",
+    "walk": "visit probability (personalized PageRank), relative to the top result",
+    "hits": "hub and authority scores (HITS) among the results of the walk",
     "learned": "feedback, and what the session was given",
-    "blast radius": "how often a random walk from the best comes by",
-    "confidence": "how sure the edges to it are",
-    "recency": "the same for all",
-    "distance": "whether the walk began here",
+    "blast radius": "visit probability (personalized PageRank)",
+    "confidence": "confidence of the surest incoming edge",
+    "recency": "constant: the index has no runtime traces",
+    "distance": "seed of the walk, or one step away",
 }
 TIMES = {
-    "folder": "much of the answer is in the same one",
-    "ranker": "the order that was learned from commits, in place of the score so far; of the logarithm behind it",
-    "repeated": "a better one of the same name stands for it",
-    "own": "among the first, what is said of each itself decides",
+    "folder": "many of the top results are in the same folder",
+    "ranker": "learned reranker, replaces the score so far; log-scale contributions",
+    "repeated": "a higher-ranked symbol has the same name",
+    "own": "top-10 reorder: by direct evidence only",
 }
-_FEATURES = 10  # of the learned ranker that are told: the others say little
-_TOLD = 0.005  # a factor nearer to 1 than this is not worth a line: two digits would say 1.00
+_SHOWN_FEATURES = 10  # features of the learned ranker that are shown: the others contribute little
+_NEUTRAL = 0.005  # factors closer to 1 than this are not shown: two digits would print 1.00
 
 
-def told(one: Explanation) -> Iterator[str]:
-    """Where it stands, what each word, factor and part of the score added, and the way the walk came."""
-    item = one.item
-    place = f"rank {one.rank}, score {one.score:.3f}; the best has {one.best:.3f}" if one.rank else "not ranked"
+def told(explanation: Explanation) -> Iterator[str]:
+    """Yield the explanation as lines: rank, terms, factors, score parts and the edges of the graph walk."""
+    item = explanation.item
+    rank = (
+        f"rank {explanation.rank}, score {explanation.score:.3f}; top result {explanation.best:.3f}"
+        if explanation.rank
+        else "not ranked"
+    )
     yield f"{item.kind} {item.symbol}  {item.path}:{item.start}"
-    yield f"  {place}"
-    if one.lost:
-        yield f"  lost: {one.lost}"
-    if one.factors:
-        yield from _direct(one)
-        yield from _score(one)
-    if one.ways:
-        yield "  the walk came by"
-    for way in one.ways:
-        yield f"      {way.share:6.0%}  {way.source}, {way.edge.replace('_', ' ')} it"
+    yield f"  {rank}"
+    if explanation.lost:
+        yield f"  lost: {explanation.lost}"
+    if explanation.factors:
+        yield from _direct_lines(explanation)
+        yield from _score_lines(explanation)
+    if explanation.ways:
+        yield "  reached by the graph walk through"
+    for step in explanation.ways:
+        yield f"      {step.share:6.0%}  {step.source}, {step.edge.replace('_', ' ')} it"
 
 
-def _direct(one: Explanation) -> Iterator[str]:
-    """The words, what multiplies them, and what is added."""
-    yield "  words of the task, by their stems"
-    for word in one.words:
+def _direct_lines(explanation: Explanation) -> Iterator[str]:
+    """Yield the terms, the factors that multiply them and the additions."""
+    yield "  query terms (stemmed)"
+    for word in explanation.words:
         fields = ", ".join(f"{name} {count}" for name, count in word.fields.items())
         yield _line("+", word.score, f"{word.term} (rarity {word.rarity:.1f}; {fields})")
-    if not one.words:
-        yield _line("+", 0.0, "it has none")
-    for name, value in one.factors.items():
-        if one.words and name != "lexical" and abs(value - 1) >= _TOLD:
+    if not explanation.words:
+        yield _line("+", 0.0, "none found")
+    for name, value in explanation.factors.items():
+        if explanation.words and name != "lexical" and abs(value - 1) >= _NEUTRAL:
             yield _line("×", value, f"{name}: {FACTORS.get(name, '')}")
-    if one.pointed:
-        yield _line("+", one.pointed, "the task points at it")
-    if one.shared:
-        yield _line("+", one.shared, "from what contains it and what it contains")
-    yield _line("=", math.prod(one.factors.values()) + one.pointed + one.shared, "")
-    if one.channels:
-        yield "    found as " + ", ".join(f"number {rank} by {name}" for name, rank in one.channels.items())
+    if explanation.pointed:
+        yield _line("+", explanation.pointed, "the task points at it (path, frame or rare name)")
+    if explanation.shared:
+        yield _line("+", explanation.shared, "from its container and members")
+    yield _line("=", math.prod(explanation.factors.values()) + explanation.pointed + explanation.shared, "")
+    if explanation.channels:
+        yield "    found by " + ", ".join(f"{name} at rank {rank}" for name, rank in explanation.channels.items())
 
 
-def _score(one: Explanation) -> Iterator[str]:
-    """The parts that add up to the score."""
+def _score_lines(explanation: Explanation) -> Iterator[str]:
+    """Yield the parts of the score and the multipliers applied after they are summed."""
     yield "  score"
-    for name, value in one.parts.items():
+    for name, value in explanation.parts.items():
         if value:
             yield _line("+", value, f"{name}: {PARTS.get(name, '')}", 3)
-    for name, value in one.times.items():
-        if abs(value - 1) >= _TOLD:
+    for name, value in explanation.times.items():
+        if abs(value - 1) >= _NEUTRAL:
             yield _line("×", value, f"{name}: {TIMES.get(name, '')}", 3)
         if name == "ranker":
-            yield from (f"        {worth:+6.2f}  {told}" for told, worth in learned(one))
-    yield _line("=", one.score, "", 3)
+            yield from (f"        {contribution:+6.2f}  {feature}" for feature, contribution in learned(explanation))
+    yield _line("=", explanation.score, "", 3)
 
 
-def learned(one: Explanation) -> Iterator[tuple[str, float]]:
-    """What counted most for the learned ranker, in words, and how much, on a logarithmic scale."""
+def learned(explanation: Explanation) -> Iterator[tuple[str, float]]:
+    """Yield the meaning and log-scale contribution of the learned ranker's strongest features."""
     from assay.rank.ranker.features import FEATURES
 
-    for name, worth in list(one.ranker.items())[:_FEATURES]:
-        yield FEATURES[name].meaning, worth
+    for name, contribution in list(explanation.ranker.items())[:_SHOWN_FEATURES]:
+        yield FEATURES[name].meaning, contribution
 
 
-def _line(sign: str, value: float, told: str, digits: int = 2) -> str:
-    return f"    {sign} {value:6.{digits}f}  {told}".rstrip()
+def _line(sign: str, value: float, text: str, digits: int = 2) -> str:
+    return f"    {sign} {value:6.{digits}f}  {text}".rstrip()
 
 
-# What each component contributed to a score: the parts of an explanation as amounts that add up to it.
+# Contributions: the score split into amounts per component.
 
-# component → what it is, for people; in the order they are shown
+# component → description shown to users, in display order
 COMPONENTS = {
-    "words": "words of the task in its text",
-    "names": "its name, or a phrase of the task in it",
-    "use": "much of the repository uses it",
-    "history": "commits with words of the task changed it",
-    "documents": "documents that speak of the task name it",
-    "pointed at": "the task names it, its file or something like it",
-    "family": "what contains it and what it contains",
-    "graph": "linked with others that were found",
+    "words": "terms of the task in its text",
+    "names": "terms or phrases of the task in its name",
+    "use": "how often the repository uses it",
+    "history": "commits with matching messages changed it",
+    "documents": "matching documentation sections mention it",
+    "pointed at": "the task names it, its file or a related concept",
+    "family": "scores of its container and members",
+    "graph": "graph walk and links to other results",
     "learned": "feedback, and what the session was given",
-    "itself": "what kind of definition it is, and how long",
+    "itself": "its kind, size and nesting",
 }
-_FACTORS = {
+_FACTOR_COMPONENTS = {
     "name": "names",
     "phrase": "names",
     "authority": "use",
@@ -271,53 +277,54 @@ _FACTORS = {
     "place": "pointed at",
     "channels": "pointed at",
 }
-_PARTS = {"learned": "learned"}  # the other parts but the direct one come from the graph
+_PART_COMPONENTS = {"learned": "learned"}  # all other parts except the direct one come from the graph
 
 
-def contributions(one: Explanation) -> dict[str, float]:
-    """Amounts of the score by component, none below 0; what took away from the score has made the others smaller.
+def contributions(explanation: Explanation) -> dict[str, float]:
+    """Split the score into non-negative amounts per component; negative contributions shrink the others.
 
-    The words are the base. What factors add to it by multiplying is divided among them by their logarithms, so the order does not matter.
+    The lexical score is the base. The gain from multiplying factors is divided among them by their logarithms, so their
+    order does not matter.
     """
-    found = dict.fromkeys(COMPONENTS, 0.0)
-    if one.ranker:
-        return _scaled(_by_feature(one), one.score)
-    for name, value in one.parts.items():
+    amounts = dict.fromkeys(COMPONENTS, 0.0)
+    if explanation.ranker:
+        return _scale_to(_ranker_amounts(explanation), explanation.score)
+    for name, value in explanation.parts.items():
         if name != "direct":
-            found[_PARTS.get(name, "graph")] += value
-    direct = _direct_contribution(one)
-    whole = sum(direct.values())
+            amounts[_PART_COMPONENTS.get(name, "graph")] += value
+    direct = _direct_amounts(explanation)
+    direct_total = sum(direct.values())
     for name, value in direct.items():
-        found[name] += one.parts.get("direct", 0.0) * value / whole if whole > 0 else 0.0
-    return _scaled(found, one.score)
+        amounts[name] += explanation.parts.get("direct", 0.0) * value / direct_total if direct_total > 0 else 0.0
+    return _scale_to(amounts, explanation.score)
 
 
-def _scaled(found: dict[str, float], score: float) -> dict[str, float]:
-    """What is above 0, so that it adds up to the score."""
-    positive = {name: max(0.0, found.get(name, 0.0)) for name in COMPONENTS}
+def _scale_to(amounts: dict[str, float], score: float) -> dict[str, float]:
+    """Drop negative amounts and scale the others to sum to the score."""
+    positive = {name: max(0.0, amounts.get(name, 0.0)) for name in COMPONENTS}
     total = sum(positive.values())
     return {name: value * score / total for name, value in positive.items() if value > 0} if total > 0 else {}
 
 
-def _by_feature(one: Explanation) -> dict[str, float]:
-    """What the learned ranker found, by component."""
+def _ranker_amounts(explanation: Explanation) -> dict[str, float]:
+    """Sum the learned ranker's feature contributions per component."""
     from assay.rank.ranker.features import FEATURES
 
-    found: dict[str, float] = {}
-    for name, worth in one.ranker.items():
+    amounts: dict[str, float] = {}
+    for name, contribution in explanation.ranker.items():
         component = FEATURES[name].component
-        found[component] = found.get(component, 0.0) + worth
-    return found
+        amounts[component] = amounts.get(component, 0.0) + contribution
+    return amounts
 
 
-def _direct_contribution(one: Explanation) -> dict[str, float]:
-    """The direct score by component."""
-    lowered = math.prod(min(1.0, value) for name, value in one.factors.items() if name != "lexical")
-    base = one.factors.get("lexical", 0.0) * lowered
-    gains = {name: math.log(value) for name, value in one.factors.items() if name != "lexical" and value > 1}
-    gained = base * (math.exp(sum(gains.values())) - 1)
-    found = {"words": base, "pointed at": one.pointed, "family": one.shared}
+def _direct_amounts(explanation: Explanation) -> dict[str, float]:
+    """Split the direct score into components."""
+    lowered = math.prod(min(1.0, value) for name, value in explanation.factors.items() if name != "lexical")
+    base = explanation.factors.get("lexical", 0.0) * lowered
+    gains = {name: math.log(value) for name, value in explanation.factors.items() if name != "lexical" and value > 1}
+    total_gain = base * (math.exp(sum(gains.values())) - 1)
+    amounts = {"words": base, "pointed at": explanation.pointed, "family": explanation.shared}
     for name, gain in gains.items():
-        component = _FACTORS.get(name, "words")
-        found[component] = found.get(component, 0.0) + gained * gain / sum(gains.values())
-    return found
+        component = _FACTOR_COMPONENTS.get(name, "words")
+        amounts[component] = amounts.get(component, 0.0) + total_gain * gain / sum(gains.values())
+    return amounts

@@ -1,6 +1,6 @@
-"""Looking names up, whatever their case: whole, by their beginning, by a part of the qualified name, by a segment of the path.
+"""Case-insensitive symbol lookup by exact name, prefix, substring of the qualified name, or path segment.
 
-The catalogue is asked; only looking for a part of a name needs all names in memory.
+Queries the catalogue; only substring search loads all names into memory.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from assay.store.index import Index
 from assay.text.terms import words
 
 _SEPARATOR = re.compile(r"::|#|/")
-_LAST = "\U0010ffff"  # sorts behind every continuation of a prefix
-FILES = 40  # looked into for one segment of a path: the channel keeps no more symbols than that
+_AFTER_PREFIX = "\U0010ffff"  # sorts after every continuation of a prefix
+FILES = 40  # files per path segment: the channel keeps no more symbols than that
 
 _ROW = "SELECT number, name, symbol, file, test, kind FROM symbols WHERE ordinal >= 0"
-_BEGINNING = "SELECT DISTINCT lower FROM symbols WHERE lower >= ? AND lower < ?"
-_LINES = (
+_PREFIX = "SELECT DISTINCT lower FROM symbols WHERE lower >= ? AND lower < ?"
+_ALL_SYMBOLS = (
     "SELECT group_concat(symbol || char(9) || number || char(10), '') FROM "
     "(SELECT symbol, number FROM symbols WHERE ordinal >= 0 AND test = ? ORDER BY number)"
 )
-# among equals: product code before tests, outer before inner; ids make it total
-_PREFERENCE = "test, length(symbol), id"
+# tie-break: product code before tests, outer before inner; ids make the order total
+_TIE_BREAK = "test, length(symbol), id"
 _TYPES_FIRST = f"kind NOT IN ({', '.join(repr(kind) for kind in sorted(TYPE_KINDS))})"
 
 
 class Row(NamedTuple):
-    """One symbol."""
+    """A symbol."""
 
     number: int
     name: str
@@ -44,55 +44,55 @@ class Row(NamedTuple):
 
 
 class NameTable:
-    """The names of one catalogue."""
+    """The symbol names of one catalogue."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
     def exact(self, keyword: str) -> Iterator[Row]:
-        """Symbols called so, whatever the case; `Type.name` and `package.module.name` must agree with all they say."""
-        qualifier, name = _divided(keyword)
-        return self._within(qualifier, self._called([name]))
+        """Yield symbols of that name in any case; all qualifiers of `Type.name` or `package.module.name` must match."""
+        qualifier, name = _split_qualifier(keyword)
+        return self._matching_qualifier(qualifier, self._with_names([name]))
 
     def prefixed(self, keyword: str) -> Iterator[Row]:
-        """Symbols whose name begins so, the shortest first."""
-        qualifier, start = _divided(keyword)
-        names = self._connection.execute(_BEGINNING, (start, start + _LAST)).fetchall()
+        """Yield symbols whose name starts with the keyword, shortest first."""
+        qualifier, start = _split_qualifier(keyword)
+        names = self._connection.execute(_PREFIX, (start, start + _AFTER_PREFIX)).fetchall()
         for (name,) in sorted(names, key=lambda row: (len(row[0]), row[0])):
-            yield from self._within(qualifier, self._called([name]))
+            yield from self._matching_qualifier(qualifier, self._with_names([name]))
 
     def containing(self, keyword: str) -> Iterator[Row]:
-        """Symbols with the keyword anywhere in the qualified name, product code before tests."""
-        text, wanted = self._text, keyword.lower()
-        start = text.find(wanted) if "\n" not in wanted and "\t" not in wanted else -1
+        """Yield symbols whose qualified name contains the keyword, product code before tests."""
+        text, needle = self._text, keyword.lower()
+        start = text.find(needle) if "\n" not in needle and "\t" not in needle else -1
         while start >= 0:
             end = text.index("\n", start)
-            if "\t" in text[start:end]:  # else it was found in the number
+            if "\t" in text[start:end]:  # otherwise the match is in the number
                 yield from self._select("number = ?", [int(text[text.rindex("\t", start, end) : end])], "number")
-            start = text.find(wanted, end)
+            start = text.find(needle, end)
 
     def under(self, segment: str) -> Iterator[Row]:
-        """Symbols of files with that folder or file name in their path, types first."""
+        """Yield symbols of files with that folder or file name in their path, types first."""
         files = self._segments.get(segment.lower(), [])[:FILES]
-        return self._select(f"file IN ({_marks(files)})", files, f"{_TYPES_FIRST}, {_PREFERENCE}")
+        return self._select(f"file IN ({_placeholders(files)})", files, f"{_TYPES_FIRST}, {_TIE_BREAK}")
 
     def squeezed(self, name: str) -> Iterator[Row]:
-        """Symbols whose name is the same but for case and underscores: `parse_config`, `parseConfig`, `ParseConfig`."""
-        plain, joined = squeeze(name), "_".join(words(name))
-        spelled = dict.fromkeys(f"{private}{one}" for one in (joined, plain) for private in ("", "_", "__"))
-        return self._called(list(spelled))
+        """Yield symbols of the same name up to case and underscores: `parse_config`, `parseConfig`, `ParseConfig`."""
+        squeezed, joined = squeeze(name), "_".join(words(name))
+        spellings = dict.fromkeys(f"{prefix}{base}" for base in (joined, squeezed) for prefix in ("", "_", "__"))
+        return self._with_names(list(spellings))
 
-    def _called(self, names: Sequence[str]) -> Iterator[Row]:
-        """Symbols that have one of some names, which are in lower case."""
-        return self._select(f"lower IN ({_marks(names)})", names, _PREFERENCE)
+    def _with_names(self, names: Sequence[str]) -> Iterator[Row]:
+        """Yield symbols with one of some lower-case names."""
+        return self._select(f"lower IN ({_placeholders(names)})", names, _TIE_BREAK)
 
     def _select(self, where: str, parameters: Sequence[object], order: str) -> Iterator[Row]:
         if not parameters:
             return iter(())
         return map(Row._make, self._connection.execute(f"{_ROW} AND {where} ORDER BY {order}", parameters))
 
-    def _within(self, qualifier: str, rows: Iterator[Row]) -> Iterator[Row]:
-        """Those whose path and qualified name, up to the name itself, end with the qualifier."""
+    def _matching_qualifier(self, qualifier: str, rows: Iterator[Row]) -> Iterator[Row]:
+        """Keep rows whose path and qualified name, without the name itself, end with the qualifier."""
         for row in rows:
             if not qualifier or f".{self._owner(row)}".endswith(f".{qualifier}"):
                 yield row
@@ -103,42 +103,42 @@ class NameTable:
 
     @cached_property
     def _paths(self) -> dict[int, str]:
-        """Product code before tests, near the root before deep."""
+        """Paths by file number, product code before tests, shallow before deep."""
         rows = self._connection.execute("SELECT test, path, number FROM files ORDER BY test, path").fetchall()
         return {number: path for _, path, number in sorted(rows, key=lambda row: (row[0], row[1].count("/")))}
 
     @cached_property
     def _segments(self) -> dict[str, list[int]]:
-        """The files under every folder and file name, with and without its ending."""
+        """Files by folder name and by file name with and without extension."""
         files: dict[str, list[int]] = defaultdict(list)
-        above: dict[str, set[str]] = {}  # the names of folders, by the whole path of the innermost
+        folder_segments: dict[str, set[str]] = {}  # segments of each folder path
         for file, path in self._paths.items():
             folder, _, name = path.lower().rpartition("/")
-            if folder not in above:
-                above[folder] = set(folder.split("/")) if folder else set()
+            if folder not in folder_segments:
+                folder_segments[folder] = set(folder.split("/")) if folder else set()
             stem = name.rpartition(".")[0]
-            for segment in above[folder] | {name, stem if stem.strip(".") else name}:
+            for segment in folder_segments[folder] | {name, stem if stem.strip(".") else name}:
                 files[segment].append(file)
         return files
 
     @cached_property
     def _text(self) -> str:
-        """Every symbol in lower case on a line of its own, and its number behind a tab. SQLite joins them several times as fast as we could."""
-        return "".join(self._connection.execute(_LINES, (test,)).fetchone()[0] or "" for test in (0, 1)).lower()
+        """Lower-case lines of symbol, tab, number. SQLite joins them several times as fast as Python."""
+        return "".join(self._connection.execute(_ALL_SYMBOLS, (test,)).fetchone()[0] or "" for test in (0, 1)).lower()
 
 
-class TableOfAll(NameTable):
-    """The names of several catalogues, each with where its numbers begin; in the order one table would have, equals by catalogue."""
+class MergedNameTable(NameTable):
+    """The symbol names of several catalogues with number offsets, merged in the order of a single table."""
 
     def __init__(self, parts: Sequence[tuple[NameTable, int]]) -> None:
         self._parts = parts
 
     def exact(self, keyword: str) -> Iterator[Row]:
-        return self._merged(lambda table: table.exact(keyword), _preference)
+        return self._merged(lambda table: table.exact(keyword), _tie_break)
 
     def prefixed(self, keyword: str) -> Iterator[Row]:
         return self._merged(
-            lambda table: table.prefixed(keyword), lambda row: (len(row.name), row.name.lower(), *_preference(row))
+            lambda table: table.prefixed(keyword), lambda row: (len(row.name), row.name.lower(), *_tie_break(row))
         )
 
     def containing(self, keyword: str) -> Iterator[Row]:
@@ -146,27 +146,27 @@ class TableOfAll(NameTable):
 
     def under(self, segment: str) -> Iterator[Row]:
         return self._merged(
-            lambda table: table.under(segment), lambda row: (row.kind not in TYPE_KINDS, *_preference(row))
+            lambda table: table.under(segment), lambda row: (row.kind not in TYPE_KINDS, *_tie_break(row))
         )
 
     def squeezed(self, name: str) -> Iterator[Row]:
-        return self._merged(lambda table: table.squeezed(name), _preference)
+        return self._merged(lambda table: table.squeezed(name), _tie_break)
 
     def _merged(self, find: Callable[[NameTable], Iterator[Row]], key: Callable[[Row], Any]) -> Iterator[Row]:
-        return merge(*(_moved(find(table), first) for table, first in self._parts), key=key)
+        return merge(*(_offset(find(table), first) for table, first in self._parts), key=key)
 
 
 def table_of(index: Index) -> NameTable:
-    """The names of an index."""
+    """Return the name table of an index."""
     parts = [(NameTable(part.index.catalogue.connection), part.first) for part in index.parts]
-    return parts[0][0] if len(parts) == 1 else TableOfAll(parts)
+    return parts[0][0] if len(parts) == 1 else MergedNameTable(parts)
 
 
-def _moved(rows: Iterator[Row], first: int) -> Iterator[Row]:
+def _offset(rows: Iterator[Row], first: int) -> Iterator[Row]:
     return (row._replace(number=row.number + first) for row in rows)
 
 
-def _preference(row: Row) -> tuple[bool, int]:
+def _tie_break(row: Row) -> tuple[bool, int]:
     return row.test, len(row.symbol)
 
 
@@ -174,14 +174,14 @@ def squeeze(name: str) -> str:
     return name.lower().replace("_", "")
 
 
-def _divided(keyword: str) -> tuple[str, str]:
+def _split_qualifier(keyword: str) -> tuple[str, str]:
     qualifier, _, name = _dotted(keyword.lower()).rpartition(".")
-    return qualifier, name.encode("utf-8", "replace").decode()  # no half of a character pair: SQLite takes none
+    return qualifier, name.encode("utf-8", "replace").decode()  # no lone surrogates: SQLite rejects them
 
 
 def _dotted(name: str) -> str:
     return _SEPARATOR.sub(".", name)
 
 
-def _marks(values: Sequence[object]) -> str:
+def _placeholders(values: Sequence[object]) -> str:
     return ", ".join("?" * len(values))

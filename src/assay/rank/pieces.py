@@ -1,4 +1,4 @@
-"""Typed pieces of a task: what its text shows beyond doubt to be a path, a stack frame, an error message, a flag, a name."""
+"""Typed pieces of a task: paths, stack frames, error messages, flags, dotted names, environment variables."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from assay.rank.vocabulary import word_set
 
-PIECES = 100  # kept of one kind: a pasted log may hold thousands
+PIECES = 100  # pieces per kind: a pasted log may hold thousands
 
-# Quantifiers are bounded and lines are anchored, so that no text makes a search take quadratic time.
-# One row per form of a stack frame; forms that say more come first.
+# Quantifiers are bounded and lines are anchored, so that no text takes quadratic time.
+# One row per stack frame format; more specific formats first.
 _FRAMES = tuple(
     re.compile(pattern, re.MULTILINE)
     for pattern in (
@@ -22,8 +22,8 @@ _FRAMES = tuple(
         r"^[ \t]*\d{1,4}: (?:0x[0-9a-f]{1,16} - )?(?P<function>[^\n]{1,300})\n[ \t]{1,40}at (?P<path>[^\s:]{1,300}):(?P<line>\d{1,7})",  # Rust
         r"^(?P<function>[\w./*()\[\]-]{1,200})\([^\n]{0,300}\)\n[ \t]{1,8}(?P<path>[^\s:]{1,300}\.go):(?P<line>\d{1,7})",  # Go
         r"^[ \t]*(?:from )?(?P<path>[^\s:]{1,300}\.\w{1,5}):(?P<line>\d{1,7}):in [`'](?P<function>[^'\n]{1,200})'",  # Ruby
-        r"panicked at (?:'[^'\n]{0,300}', )?(?P<path>[^\s:]{1,300}\.rs):(?P<line>\d{1,7})(?P<function>)",  # Rust, the place of a panic
-        r"^[ \t]*at (?:async )?(?P<path>[^\s()]{1,300}\.[cm]?[jt]sx?):(?P<line>\d{1,7}):\d{1,7}(?P<function>)",  # JavaScript, no name
+        r"panicked at (?:'[^'\n]{0,300}', )?(?P<path>[^\s:]{1,300}\.rs):(?P<line>\d{1,7})(?P<function>)",  # Rust panic location
+        r"^[ \t]*at (?:async )?(?P<path>[^\s()]{1,300}\.[cm]?[jt]sx?):(?P<line>\d{1,7}):\d{1,7}(?P<function>)",  # JavaScript, anonymous
     )
 )
 _URL = re.compile(r"\b[a-zA-Z][\w+.-]{1,20}://[^\s<>\"'`)\]]{1,2000}")
@@ -34,8 +34,8 @@ _PATH = re.compile(
     r"(?:(?::|#L)(?P<line>\d{1,7})(?:[:-]L?\d{1,7})?)?"
 )
 _EXTENSION = re.compile(r"[^/.]\.[A-Za-z]\w{0,7}$")
-# a bare `name.ext` is a file only if the ending is one of these; `foo.bar` is not
-_FILE_ENDINGS = word_set("""
+# a bare `name.ext` is a file only with one of these extensions; `foo.bar` is not
+_FILE_EXTENSIONS = word_set("""
 bash c cc cfg conf cpp cs css csv cxx dart erb ex exs gemspec go gradle h haml hpp htm html ini ipynb java jinja js json jsx kt kts less lock lua
 m md mjs mm php pl properties proto ps1 py pyi r rb rs rst sass scala scm scss sh sql svelte swift tf toml ts tsx txt vue xml yaml yml zig
 """)
@@ -58,74 +58,74 @@ _DOTTED = re.compile(r"(?<![\w.:#/\\-])[A-Za-z_]\w{1,80}(?:(?:\.|::|#)[A-Za-z_]\
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One typed piece. `kind` is path, frame, error, flag, dotted or environment; `text` is what a person would call it."""
+    """A typed piece. `kind` is path, frame, error, flag, dotted or environment; `text` is its display form."""
 
     kind: str
     text: str
     path: str = ""
-    line: int = 0  # 0 = not given
+    line: int = 0  # 0 = unknown
     function: str = ""
 
 
 def separate(task: str) -> tuple[tuple[Piece, ...], str]:
-    """The typed pieces of a task, and its prose: the text without stack frames and addresses, whose words would drown the rest."""
+    """Return the typed pieces of a task, and its prose: the text without stack frames and URLs."""
     prose, frames = task, []
-    for form in _FRAMES:
-        frames += [(match.start(), _frame(match)) for match in form.finditer(prose)]
-        prose = form.sub(lambda match: _blank(match.group()), prose)
+    for pattern in _FRAMES:
+        frames += [(match.start(), _frame(match)) for match in pattern.finditer(prose)]
+        prose = pattern.sub(lambda match: _blank(match.group()), prose)
     prose = _URL.sub(lambda match: _blank(match.group()), prose)
     stack = [frame for _, frame in sorted(frames, key=lambda pair: pair[0])]
     kinds = (stack, _paths(prose), _errors(prose), _flags(prose), _dotted(prose), _environment(prose))
-    return tuple(piece for found in kinds for piece in _first(found)), prose
+    return tuple(piece for group in kinds for piece in _limit(group)), prose
 
 
 def is_file_name(token: str) -> bool:
-    """Whether a bare word is the name of a file: `app.py`, not `foo.bar`."""
-    stem, _, ending = token.rpartition(".")
-    return bool(stem) and ending.lower() in _FILE_ENDINGS
+    """Return whether a bare word is a file name: `app.py`, not `foo.bar`."""
+    stem, _, extension = token.rpartition(".")
+    return bool(stem) and extension.lower() in _FILE_EXTENSIONS
 
 
-def _first(found: list[Piece]) -> list[Piece]:
-    return list(dict.fromkeys(found))[:PIECES]
+def _limit(pieces: list[Piece]) -> list[Piece]:
+    return list(dict.fromkeys(pieces))[:PIECES]
 
 
 def _blank(text: str) -> str:
-    """As many blanks, and the same lines: positions stay true."""
+    """Replace text by blanks, keeping line breaks, so that positions stay valid."""
     return re.sub(r"[^\n]", " ", text)
 
 
 def _frame(match: re.Match[str]) -> Piece:
-    path, function = _slashes(match["path"]), _function(match["function"] or "")
+    path, function = _forward_slashes(match["path"]), _clean_function(match["function"] or "")
     return Piece("frame", f"{path}:{match['line']}", path, int(match["line"]), function)
 
 
-def _function(text: str) -> str:
-    """`(*Server).Serve` → Server.Serve; `Ns.Class.Method(String a)` → Ns.Class.Method; `m::f::h0123456789abcdef` → m::f."""
+def _clean_function(text: str) -> str:
+    """Normalize a function: `(*Server).Serve` → Server.Serve; `Ns.C.M(String a)` → Ns.C.M; `m::f::h0123…` → m::f."""
     text = re.sub(r"\(\*?(\w+)\)", r"\1", text)
     text = re.sub(r"(?:::h[0-9a-f]{16}|\(.*|<(?:module|anonymous|lambda)>)$", "", text.strip())
     text = re.sub(r"^(?:block|rescue|ensure)(?: \(\d+ levels\))? in ", "", text)
     return text.strip(". ").rpartition("/")[2].rpartition(" ")[2]
 
 
-def _slashes(path: str) -> str:
+def _forward_slashes(path: str) -> str:
     return path.replace("\\", "/")
 
 
 def _paths(text: str) -> list[Piece]:
-    found = []
+    pieces = []
     for token in _TOKEN.findall(text):
         match = _PATH.fullmatch(token.rstrip(".:!?")) if len(token) <= 300 else None
         if match is None:
             continue
-        path = _slashes(match["path"])
+        path = _forward_slashes(match["path"])
         if _is_path(path):
             line = int(match["line"] or 0)
-            found.append(Piece("path", f"{path}:{line}" if line else path, path, line))
-    return found
+            pieces.append(Piece("path", f"{path}:{line}" if line else path, path, line))
+    return pieces
 
 
 def _is_path(path: str) -> bool:
-    """`and/or` is not a path; with an ending, a leading or closing slash or three parts it is one."""
+    """Return whether text is a path: has an extension, a leading or trailing slash or three parts; not `and/or`."""
     if "/" not in path:
         return is_file_name(path)
     parts = [part for part in path.split("/") if part.strip(".")]
@@ -135,9 +135,9 @@ def _is_path(path: str) -> bool:
 
 
 def _errors(text: str) -> list[Piece]:
-    """Messages: what follows `SomeError:` at the start of a line, and quoted text of more than one word."""
-    found = [match.strip() for form in _MESSAGES for match in form.findall(text)]
-    return [Piece("error", message) for message in found if " " in message]
+    """Return messages: text after `SomeError:` at the start of a line, and quoted text of several words."""
+    messages = [match.strip() for pattern in _MESSAGES for match in pattern.findall(text)]
+    return [Piece("error", message) for message in messages if " " in message]
 
 
 def _flags(text: str) -> list[Piece]:

@@ -1,4 +1,4 @@
-"""Profiles: every number the ranking depends on, named. A profile is chosen in a configuration, never by the environment."""
+"""Ranking profiles: every number the ranking depends on, named. Chosen by configuration, never by the environment."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from assay.core.items import EDGE_TYPES, KINDS
 from assay.errors import AssayError
 from assay.text.terms import nearest
 
-# What a step along an edge is worth, forwards and backwards (seed 003; backwards half, where it has no name of its own).
+# Walk weights of edge types, forwards (seed 003); backwards half of that unless listed.
 EDGE_WEIGHTS = {
     "calls": 1.0, "implements": 0.8, "overrides": 0.8, "contains": 0.8, "handles_route": 0.7, "extends": 0.7, "tests": 0.6,
     "accesses_field": 0.6, "imports": 0.5, "type_hint_of": 0.5, "co_tested_with": 0.5, "executes_process": 0.5, "references": 0.4,
@@ -20,73 +20,72 @@ EDGE_WEIGHTS = {
 BACKWARDS = {"contains": 0.6, "tests": 0.5}
 _BACKWARDS_SHARE = 0.5
 
-CHANNELS = ("names", "lexical", "classes", "vectors")  # that fusion joins
+CHANNELS = ("names", "lexical", "classes", "vectors")  # channels of reciprocal rank fusion
 
 DEFAULT, CHANGE = "default", "change"  # names of profiles
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """How a ranking is made. Setting a weight to 0 switches its mechanism off."""
+    """Settings of a ranking. A weight of 0 switches its mechanism off."""
 
     name: str = DEFAULT
-    # words: a field's weight in BM25F, and how much its length counts
+    # BM25F: field weights and length normalization (b) per field
     field_weights: tuple[float, ...] = (5.0, 2.0, 2.0, 1.0, 1.5, 0.6, 0.6)
     field_lengths: tuple[float, ...] = (0.3, 0.3, 0.3, 0.5, 0.6, 0.75, 0.75)
     saturation: float = 1.2
-    repeats: int = 3  # a word of the task counts at most so often
-    later: float = 0.8  # what the words of a clause count, those of the one before being 1
-    thesaurus: float = 0.0  # what a related word counts, the task's own being 1
-    # what multiplies the lexical score
-    coverage: float = 0.7  # the share of the task's words found, by rarity
-    name_precision: float = 0.3  # the share of the name's words that the task has
-    phrase: float = 0.0  # two words that are neighbours in the task are in the name
-    authority: float = 0.7  # how often it is called and referred to
-    history: float = 0.35  # commits with such messages touched its file
+    repeats: int = 3  # maximum query term frequency
+    later: float = 0.8  # weight of a clause's terms relative to the clause before it
+    thesaurus: float = 0.0  # weight of an expansion term, the task's own terms being 1
+    # factors of the lexical score
+    coverage: float = 0.7  # share of the task's terms found, by rarity
+    name_precision: float = 0.3  # share of the name's terms in the task
+    phrase: float = 0.0  # adjacent words of the task in the name
+    authority: float = 0.7  # log in-degree of calls and references
+    history: float = 0.35  # commits with matching messages touched its file
     touched: float = 0.1  # … or the symbol itself
-    documents: float = 0.5  # sections of documents that speak of the task name it
+    documents: float = 0.5  # matching documentation sections mention it
     place: float = 1.0  # the task names its file
     test_weight: float = 0.25  # tests, unless the task is about tests
     kind_weights: Mapping[str, float] = field(
         default_factory=lambda: {"field": 0.3, "variable": 0.3, "constant": 0.3, "property": 0.3}
     )
-    # channels: ranked lists of candidates, fused by reciprocal rank; what the first of all lists gains
+    # channels: ranked candidate lists; `fusion` is the gain of the first item in all of them
     channels: Mapping[str, float] = field(default_factory=lambda: {"names": 1.0, "classes": 0.5})
     fusion: float = 0.5
-    certain: float = (
-        0.5  # what the task points at (a place in a file, a class of the project) gains, as a share of the best
-    )
+    certain: float = 0.5  # gain of items the task points at (path, frame, project class), relative to the best score
     # containers and members
     container_share: float = 0.4  # of its best members' scores, halved from one to the next
-    member_share: float = 0.5  # of its container's score, divided among them where they are many
+    member_share: float = 0.5  # of its container's score, divided among many members
     # seeds of the walk
     seeding: str = "scores"  # or "fusion"
-    seed_counts: tuple[tuple[int, int], ...] = ((0, 40),)  # from so many items on, so many seeds
-    implementors: bool = False  # of the interfaces among the seeds
-    dense: int = 0  # from so many items on, types go before functions among the seeds; 0 = never
-    focused: bool = False  # the folder with most candidates goes first
-    noise: bool = False  # build output, minified code, stand-ins of tests are left out; `build/` and `Mock` are product code somewhere
-    path_seeds: float = 0.0  # the weight of types under the paths the task speaks of
+    seed_counts: tuple[tuple[int, int], ...] = ((0, 40),)  # (minimum number of items, number of seeds)
+    implementors: bool = False  # add implementors of the interfaces among the seeds
+    dense: int = 0  # number of items from which types precede functions among the seeds; 0 = never
+    focused: bool = False  # candidates of the largest folder first
+    # filter build output, minified code and test doubles; off, as `build/` and `Mock` are product code somewhere
+    noise: bool = False
+    path_seeds: float = 0.0  # seed weight of types under paths the task mentions
     # the walk
-    walk: float = 2.0  # its part of the final score, the direct score's being 1
+    walk: float = 2.0  # weight in the final score, the direct score's being 1
     restart: float = 0.2
     steps: int = 15
     edge_weights: Mapping[str, float] = field(default_factory=lambda: dict(EDGE_WEIGHTS))
     # after the walk
-    hits: float = 0.5  # the part of the adjustment by authorities and hubs
-    folder: float = 0.3  # what the folder with most of the best items gains
-    overload: float = 0.25  # what each next overload of a symbol counts; 1 = as much
-    namesake: float = 0.5  # … and each next symbol of the same qualified name in another file
-    own: float = 2.0  # how much what is said of each of the first ten itself decides their order, unless it is learned
+    hits: float = 0.5  # weight of the HITS adjustment
+    folder: float = 0.3  # boost of the folder with most of the top items
+    overload: float = 0.25  # factor for each further overload of a symbol; 1 = no penalty
+    namesake: float = 0.5  # … and for each further symbol of the same qualified name in another file
+    own: float = 2.0  # top-10 reorder by direct evidence, unless the ranker is on
     scoring: str = "shares"  # or "composite"
-    ranker: float = 0.0  # how much the learned order counts: 1 = alone
+    ranker: float = 0.0  # weight of the learned ranker: 1 = alone
 
     def backwards(self, edge: str) -> float:
-        """What a step against an edge is worth."""
+        """Return the walk weight of an edge type followed backwards."""
         return BACKWARDS.get(edge, self.edge_weights.get(edge, 0.0) * _BACKWARDS_SHARE)
 
     def seeds(self, items: int) -> int:
-        """How many seeds a walk on so many items starts from."""
+        """Return the number of walk seeds for an index of that many items."""
         return max((least, count) for least, count in self.seed_counts if least <= items)[1]
 
 
@@ -104,9 +103,9 @@ PROFILES = {
     profile.name: profile
     for profile in (
         Profile(),
-        # for golden sets mined from the history of the repository that is searched: there, history would know the answers
+        # for golden sets mined from the searched repository's history, where history would leak the answers
         Profile("no-history", history=0, touched=0),
-        # what a change is likely to touch, as learned from the commits of public repositories; the others rank what there is to know
+        # what a change is likely to touch, learned from public commits; the others rank what is relevant
         Profile(CHANGE, ranker=1.0),
         Profile(
             "lexical", later=1, coverage=0, name_precision=0, authority=0, history=0, touched=0, documents=0, place=0, kind_weights={},
@@ -117,21 +116,20 @@ PROFILES = {
 }  # fmt: skip
 
 
-# A profile of the user's own: a built-in one with some of its numbers changed, checked by what the built-in one has
-# there.
+# User profiles: a built-in profile with some settings changed, checked against the built-in types.
 
 BASE = "base"
-_MOST = 1e9  # beyond it sums lose their digits
-_FEW = 8  # names that an error can list
-# what may be named in a table of weights
-_NAMED: Mapping[str, Collection[str]] = {"kind_weights": KINDS, "edge_weights": EDGE_TYPES, "channels": CHANNELS}
+_MAX_VALUE = 1e9  # beyond it sums lose precision
+_LISTABLE = 8  # an error lists all names up to this many
+# allowed keys of weight tables
+_WEIGHT_KEYS: Mapping[str, Collection[str]] = {"kind_weights": KINDS, "edge_weights": EDGE_TYPES, "channels": CHANNELS}
 _CHOICES: Mapping[str, Collection[str]] = {"seeding": ("scores", "fusion"), "scoring": ("shares", "composite")}
-# shares: above 1 the formulas they stand in turn negative or never end
+# shares: above 1 the formulas turn negative or never converge
 _SHARES = frozenset({"coverage", "field_lengths", "restart"})
 
 
 def from_table(name: str, table: object, origin: str) -> Profile:
-    """The profile that a table such as `{base = "default", walk = 0.5}` describes. `origin` names the file in errors."""
+    """Build the profile of a table such as `{base = "default", walk = 0.5}`; `origin` names the file in errors."""
     where = f"{origin}: [profile.{name}]"
     if name in PROFILES:
         raise AssayError(f"{where}: '{name}' is built in; give yours another name and write base = \"{name}\"")
@@ -142,10 +140,11 @@ def from_table(name: str, table: object, origin: str) -> Profile:
 
 
 def changed(base: Profile, name: str, table: Mapping[str, Any], where: str) -> Profile:
-    """A profile with some of its settings changed, under another name."""
-    settings = numbers(Profile())  # says what each setting is: a base may have a whole number where any would do
+    """Return a copy of a profile with some settings changed, under another name."""
+    # the default profile has the type of each setting: a base may have an int where a float is allowed
+    settings = numbers(Profile())
     values = {
-        key: _checked(f"{where} {key}", value, settings[known("setting", key, settings, where)], key)
+        key: _check_setting(f"{where} {key}", value, settings[known("setting", key, settings, where)], key)
         for key, value in table.items()
     }
     weights = {key: {**getattr(base, key), **value} for key, value in values.items() if isinstance(value, dict)}
@@ -153,72 +152,80 @@ def changed(base: Profile, name: str, table: Mapping[str, Any], where: str) -> P
 
 
 def numbers(profile: Profile) -> dict[str, Any]:
-    """Everything that can be set in a profile, by name."""
+    """Return all settings of a profile, by name."""
     return {field.name: getattr(profile, field.name) for field in dataclasses.fields(profile) if field.name != "name"}
 
 
 def flat(table: Mapping[str, Any]) -> dict[str, Any]:
-    """A table with every weight by itself: `edge_weights.calls`."""
-    found: dict[str, Any] = {}
+    """Flatten nested weights: `edge_weights.calls`."""
+    flattened: dict[str, Any] = {}
     for name, value in table.items():
-        found |= {f"{name}.{key}": one for key, one in value.items()} if isinstance(value, Mapping) else {name: value}
-    return found
+        flattened |= (
+            {f"{name}.{key}": weight for key, weight in value.items()} if isinstance(value, Mapping) else {name: value}
+        )
+    return flattened
 
 
 def known(what: str, name: object, names: Collection[str], where: str = "") -> str:
-    """The name, if there is such a one; otherwise the error offers the nearest, and all when they are few."""
+    """Return the name if it is one of `names`; else raise AssayError with the nearest, and all when they are few."""
     if isinstance(name, str) and name in names:
         return name
     near = nearest(str(name), names, 1)
     hint = f" Did you mean '{near[0]}'?" if near else ""
-    listed = f" Known: {', '.join(names)}" if not near or len(names) <= _FEW else ""
+    listed = f" Known: {', '.join(names)}" if not near or len(names) <= _LISTABLE else ""
     raise AssayError(f"{where}{': ' if where else ''}unknown {what} '{name}'.{hint}{listed}")
 
 
-def _checked(where: str, value: Any, standard: Any, key: str) -> Any:
-    """The value in the type that the setting has; an error that says what it should be when it is of another."""
-    if isinstance(standard, Mapping):
-        return _weights(where, value, standard, _NAMED.get(key))
+def _check_setting(where: str, value: Any, expected: Any, key: str) -> Any:
+    """Return the value in the setting's type; raise AssayError naming the expected type."""
+    if isinstance(expected, Mapping):
+        return _check_weights(where, value, expected, _WEIGHT_KEYS.get(key))
     if key in _CHOICES:
         return known(key, value, _CHOICES[key], where)
     if key == "seed_counts":
-        return _steps(where, value)
-    if isinstance(standard, tuple):
-        if not isinstance(value, list) or len(value) != len(standard):
-            raise AssayError(f"{where} must be a list of {len(standard)} numbers, not {value!r}")
-        return tuple(_number(where, one, like, key) for one, like in zip(value, standard, strict=True))
-    if isinstance(standard, bool):
+        return _check_seed_counts(where, value)
+    if isinstance(expected, tuple):
+        if not isinstance(value, list) or len(value) != len(expected):
+            raise AssayError(f"{where} must be a list of {len(expected)} numbers, not {value!r}")
+        return tuple(
+            _check_number(where, element, default, key) for element, default in zip(value, expected, strict=True)
+        )
+    if isinstance(expected, bool):
         if not isinstance(value, bool):
             raise AssayError(f"{where} must be true or false, not {value!r}")
         return value
-    return _number(where, value, standard, key)
+    return _check_number(where, value, expected, key)
 
 
-def _weights(where: str, value: Any, standard: Mapping[str, Any], names: Collection[str] | None) -> dict[str, Any]:
-    """The weights given, each by a name that exists."""
+def _check_weights(
+    where: str, value: Any, expected: Mapping[str, Any], names: Collection[str] | None
+) -> dict[str, Any]:
+    """Return the weights; raise AssayError for unknown names and values that are not numbers."""
     if not isinstance(value, Mapping):
         raise AssayError(f"{where} must be a table of numbers, not {value!r}")
     return {
-        known("weight", name, names or standard, where): _number(f"{where}.{name}", one, 1.0, "")
-        for name, one in value.items()
+        known("weight", name, names or expected, where): _check_number(f"{where}.{name}", weight, 1.0, "")
+        for name, weight in value.items()
     }
 
 
-def _steps(where: str, value: Any) -> tuple[tuple[int, int], ...]:
-    """Pairs such as [[0, 15], [10000, 20]]: from so many items on, so many; the first from 0."""
+def _check_seed_counts(where: str, value: Any) -> tuple[tuple[int, int], ...]:
+    """Return pairs such as [[0, 15], [10000, 20]]: (minimum number of items, seeds), the first from 0."""
     pairs = value if isinstance(value, list) else []
     if not pairs or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
         raise AssayError(f"{where} must be a list of pairs such as [[0, 40]], not {value!r}")
-    steps = tuple((int(_number(where, least, 0, "")), int(_number(where, count, 0, ""))) for least, count in pairs)
+    steps = tuple(
+        (int(_check_number(where, least, 0, "")), int(_check_number(where, count, 0, ""))) for least, count in pairs
+    )
     if steps[0][0] != 0:
         raise AssayError(f"{where} must start from 0 items, not {steps[0][0]}")
     return steps
 
 
-def _number(where: str, value: Any, standard: float, key: str) -> float:
-    most = 1 if key in _SHARES else _MOST
-    types = (int,) if isinstance(standard, int) else (int, float)
-    if type(value) not in types or not 0 <= value <= most:
-        what = "a whole number" if isinstance(standard, int) else "a number"
-        raise AssayError(f"{where} must be {what} from 0 to {most:,.0f}, not {value!r}")
-    return value if isinstance(standard, int) else float(value)
+def _check_number(where: str, value: Any, expected: float, key: str) -> float:
+    maximum = 1 if key in _SHARES else _MAX_VALUE
+    types = (int,) if isinstance(expected, int) else (int, float)
+    if type(value) not in types or not 0 <= value <= maximum:
+        expected_type = "a whole number" if isinstance(expected, int) else "a number"
+        raise AssayError(f"{where} must be {expected_type} from 0 to {maximum:,.0f}, not {value!r}")
+    return value if isinstance(expected, int) else float(value)

@@ -18,37 +18,36 @@ from assay.store.postings import NAME
 from assay.text.terms import terms, words
 from assay.text.tokens import LONGEST_TASK
 
-LONGEST = 100  # a longer "identifier" is pasted data
-KEPT = 200  # of each tier: a pasted log must not become thousands of lookups
+LONGEST = 100  # characters of an identifier; a longer one is pasted data
+KEPT = 200  # keywords of each tier: a pasted log must not become thousands of lookups
 _SHORTEST = 2
 _SHORTEST_CODE = 3
-_SHORTEST_JOINED, _LONGER_JOINED = 3, 4  # of two words made one name: each, and at least one of them
-_ACRONYM = 5  # up to this many capitals are an acronym: it says what kind, the noun after it says what
+_SHORTEST_JOINED, _LONGER_JOINED = 3, 4  # characters of two words joined to one name: of each, and of the longer one
+_ACRONYM = 5  # up to this many capitals are an acronym: it qualifies the noun after it
 
 _QUOTED = re.compile(r"`([^`\n]{1,300})`")
 _IDENTIFIER = re.compile(r"[^\W\d][\w$]*[?!]?(?:(?:\.|::|#|->|-)[\w$]+[?!]?)*")
 _WORD = re.compile(r"\w+(?:(?:\.|::|#)\w+)*(?:['’]\w{1,2}\b)?")
 _CONTRACTION = re.compile(r"n['’]t$|['’]\w{1,2}$")
-# the text between two words that still belong together: `blast radius`, `read-only`, not `one, two`
+# text between two words of one phrase: `blast radius`, `read-only`, not `one, two`
 _GAP = re.compile(r"[\s`\"*-]{1,4}")
 # bounded, so that no text makes the search take quadratic time
 _CALL = re.compile(r"(?<![\w$])\.?([A-Za-z_$][\w$]{0,80}(?:(?:\.|::|#)[\w$]{1,80}){0,8}[?!]?)\(")
 _DOTTED = re.compile(r"(?<![\w.:#/\\$-])[A-Za-z_]\w{0,80}(?:(?:\.|::|#)\w{1,80}){1,12}(?![\w/\\])")
 _SEPARATOR = re.compile(r"\.|::|#")
-_PROPER = re.compile(
-    r"[A-Z][A-Za-z0-9]*|[a-z0-9]+"
-)  # OpenAPI and GitHub are names of things in the world as often as of types
+# OpenAPI and GitHub are as often names of products as of types
+_PROPER = re.compile(r"[A-Z][A-Za-z0-9]*|[a-z0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Keywords:
-    """What a task names, most specific first. No keyword is in two tiers."""
+    """Identifiers and words of a task in three disjoint tiers, most specific first."""
 
     exact: tuple[str, ...] = ()
     compounds: tuple[str, ...] = ()
     components: tuple[str, ...] = ()
     pieces: tuple[Piece, ...] = ()
-    literal: tuple[str, ...] = ()  # those of the first two tiers that stand in the task and can be nothing but code
+    literal: tuple[str, ...] = ()  # keywords of the first two tiers that occur in the task and can only be code
 
     @property
     def primary(self) -> tuple[str, ...]:
@@ -62,7 +61,7 @@ class Keywords:
 @dataclass(frozen=True, slots=True)
 class _Word:
     text: str
-    joined: bool  # to the word before it, by nothing but a blank or a hyphen
+    joined: bool  # to the preceding word, by a blank or hyphen only
 
     @property
     def lower(self) -> str:
@@ -74,38 +73,44 @@ class _Word:
 
 
 def extract(task: str) -> Keywords:
-    """The keywords and typed pieces of a task."""
+    """Extract the keywords and typed pieces of a task."""
     pieces, prose = separate(task)
     text_words = _words(prose)
     seen: set[str] = set()
-    exact = _fresh(_with_lower(_quoted(task)), seen)
-    priority = _priority(text_words)
-    named = priority if priority and _is_compound(priority) else ""
-    compounds = _fresh(_with_lower(code_patterns(prose)), seen)
-    compounds += _fresh(_with_lower(_functions(pieces)), seen)
-    compounds += _fresh(_with_lower(filter(None, [named])), seen)
-    compounds += _fresh(_with_lower(word.text for word in text_words if _is_compound(word.text)), seen)
+    exact = _unseen(_with_lowercase(_quoted_names(task)), seen)
+    priority = _priority_noun(text_words)
+    identifier = priority if priority and _is_compound(priority) else ""
+    compounds = _unseen(_with_lowercase(code_patterns(prose)), seen)
+    compounds += _unseen(_with_lowercase(_frame_functions(pieces)), seen)
+    compounds += _unseen(_with_lowercase(filter(None, [identifier])), seen)
+    compounds += _unseen(_with_lowercase(word.text for word in text_words if _is_compound(word.text)), seen)
     literal = exact + [name for name in compounds if not _PROPER.fullmatch(name)]
-    compounds += _fresh(_bigrams(text_words), seen)
-    first = _fresh([priority, priority.capitalize()] if priority and not named else [], seen)
-    rest = _fresh(_components(text_words), seen)
-    components = first + sorted(rest, key=len, reverse=True)
+    compounds += _unseen(_bigrams(text_words), seen)
+    priority_words = _unseen([priority, priority.capitalize()] if priority and not identifier else [], seen)
+    other_words = _unseen(_components(text_words), seen)
+    components = priority_words + sorted(other_words, key=len, reverse=True)
     return Keywords(
         tuple(exact[:KEPT]), tuple(compounds[:KEPT]), tuple(components[:KEPT]), pieces, tuple(literal[:KEPT])
     )
 
 
 def code_patterns(text: str) -> list[str]:
-    """What is code beyond doubt: `get_inlines()`, `ModelAdmin.get_inlines`, `utils.html_safe`, `a.b.escape`; with it the last name alone."""
-    found = [(match.start(1), match[1]) for match in _CALL.finditer(text)]
-    found += [(match.start(), match[0]) for match in _DOTTED.finditer(text) if _is_dotted_code(match[0])]
-    names = [name for _, name in sorted(found)]
-    both = (part for name in names for part in (name, _SEPARATOR.split(name)[-1]))
-    return [name for name in dict.fromkeys(both) if _SHORTEST_CODE <= len(name) <= LONGEST]
+    """Return unambiguous code: `get_inlines()`, `ModelAdmin.get_inlines`, `utils.html_safe`, `a.b.escape`.
+
+    Each is followed by its last name alone.
+    """
+    positions = [(match.start(1), match[1]) for match in _CALL.finditer(text)]
+    positions += [(match.start(), match[0]) for match in _DOTTED.finditer(text) if _is_dotted_code(match[0])]
+    names = [name for _, name in sorted(positions)]
+    full_and_last = (part for name in names for part in (name, _SEPARATOR.split(name)[-1]))
+    return [name for name in dict.fromkeys(full_and_last) if _SHORTEST_CODE <= len(name) <= LONGEST]
 
 
 def _is_dotted_code(name: str) -> bool:
-    """Not `e.g`, `3.9`, `foo.bar` nor `notes.txt`: a capital in front, an underscore, `::`, or three parts and more."""
+    """Return True for an initial capital, an underscore, `::`, or three and more parts.
+
+    Excludes `e.g`, `3.9`, `foo.bar` and `notes.txt`.
+    """
     parts = _SEPARATOR.split(name)
     if is_file_name(name) or any(len(part) < _SHORTEST or part[0].isdigit() for part in parts):
         return False
@@ -113,49 +118,49 @@ def _is_dotted_code(name: str) -> bool:
 
 
 def _words(text: str) -> list[_Word]:
-    found, end = [], 0
+    tokens, end = [], 0
     for match in _WORD.finditer(text):
         word = _CONTRACTION.sub("", match[0])
         joined = bool(_GAP.fullmatch(text, end, match.start()))
         end = match.end()
         if len(word) <= LONGEST:
-            found.append(_Word(word, joined))
-    return found
+            tokens.append(_Word(word, joined))
+    return tokens
 
 
-def _fresh(candidates: Iterable[str], seen: set[str]) -> list[str]:
-    """Those not seen before, which now are."""
-    kept = []
+def _unseen(candidates: Iterable[str], seen: set[str]) -> list[str]:
+    """Return the candidates not in `seen`, and add them to it."""
+    fresh = []
     for candidate in candidates:
         if candidate not in seen:
             seen.add(candidate)
-            kept.append(candidate)
-    return kept
+            fresh.append(candidate)
+    return fresh
 
 
-def _with_lower(names: Iterable[str]) -> Iterator[str]:
+def _with_lowercase(names: Iterable[str]) -> Iterator[str]:
     for name in names:
         yield name
         yield name.lower()
 
 
-def _quoted(task: str) -> Iterator[str]:
+def _quoted_names(task: str) -> Iterator[str]:
     for inside in _QUOTED.findall(task):
         name = inside.strip().removesuffix("()").lstrip(".")
         if len(name) <= LONGEST and _IDENTIFIER.fullmatch(name):
             yield name
 
 
-def _functions(pieces: Sequence[Piece]) -> Iterator[str]:
-    """The functions of stack frames."""
+def _frame_functions(pieces: Sequence[Piece]) -> Iterator[str]:
+    """Yield the function names of stack frames."""
     for piece in pieces:
         name = _SEPARATOR.split(piece.function)[-1]
         if _SHORTEST < len(name) <= LONGEST:
             yield name
 
 
-def _priority(text_words: Sequence[_Word]) -> str:
-    """The first noun after the verb that opens the task; an acronym only when no noun follows."""
+def _priority_noun(text_words: Sequence[_Word]) -> str:
+    """Return the first noun after the task's opening verb; an acronym only when no noun follows."""
     if not text_words or text_words[0].lower not in ACTION_VERBS:
         return ""
     nouns = [
@@ -169,14 +174,14 @@ def _priority(text_words: Sequence[_Word]) -> str:
 
 
 def _is_compound(word: str) -> bool:
-    """Whether a word is an identifier of several parts: `before_request`, `QuerySet`, `app.config`, not `3.9` nor `e.g`."""
+    """Return whether a word is a multi-part identifier: `before_request`, `QuerySet`, `app.config`, not `3.9`."""
     if word[0].isdigit() or len(word) <= _SHORTEST or all(len(part) < _SHORTEST for part in _SEPARATOR.split(word)):
         return False
     return "_" in word.strip("_") or bool(_SEPARATOR.search(word)) or (word.isascii() and len(words(word)) > 1)
 
 
 def _bigrams(text_words: Sequence[_Word]) -> Iterator[str]:
-    """`blast radius` → BlastRadius, blast_radius."""
+    """Yield adjacent words as identifiers: `blast radius` → BlastRadius, blast_radius."""
     for before, after in pairwise(text_words):
         if (
             after.joined
@@ -199,7 +204,7 @@ def _can_join(word: _Word) -> bool:
 
 
 def _components(text_words: Sequence[_Word]) -> Iterator[str]:
-    """The single words, identifiers split, with what abbreviations stand for."""
+    """Yield the single words, identifiers split, with the expansions of abbreviations."""
     for word in text_words:
         for part in words(word.text) if word.text.isascii() else (word.lower,):
             if len(part) >= _SHORTEST and part not in STOP_WORDS:
@@ -208,68 +213,70 @@ def _components(text_words: Sequence[_Word]) -> Iterator[str]:
                     yield ABBREVIATIONS[part]
 
 
-# Reading a task once, for all that asks about it: its words, their relatives, its keywords, and whether it is about
-# tests.
+# Parsed task
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a task says."""
+    """A parsed task: weighted terms, expansion terms, phrases and keywords."""
 
     task: str
-    terms: Mapping[str, float]  # stems, and how often each counts
-    related: Mapping[str, float]  # stems of words that mean nearly the same, and what each counts
+    terms: Mapping[str, float]  # stems with their query weights
+    related: Mapping[str, float]  # stems of thesaurus expansions with their weights
     phrases: tuple[tuple[str, str], ...]
     keywords: Keywords
     about_tests: bool
 
 
 def read(task: str, profile: Profile) -> Reading:
-    """Reads a task, as much of it as a person would have written."""
+    """Parse a task, at most LONGEST_TASK characters of it."""
     text = task[:LONGEST_TASK]
-    named = extract(text)
-    own = query_terms(text, profile.repeats, profile.later)
-    related = _related(named, profile.thesaurus) if profile.thesaurus else {}
+    title = text.strip().partition("\n")[0]  # a body that says "tests added" is not about tests
+    keywords = extract(text)
+    query = query_terms(text, profile.repeats, profile.later)
+    related = _expansions(keywords, profile.thesaurus) if profile.thesaurus else {}
     return Reading(
         task,
-        own,
-        {term: weight for term, weight in related.items() if term not in own},
+        query,
+        {term: weight for term, weight in related.items() if term not in query},
         tuple(phrases(text)),
-        named,
-        is_about_tests(text.strip().partition("\n")[0]),  # a body that says "tests added" is not about tests
+        keywords,
+        is_about_tests(title),
     )
 
 
-def _related(named: Keywords, weight: float) -> dict[str, float]:
-    from assay.rank import vocabulary as thesaurus  # few profiles have a use for it
+def _expansions(keywords: Keywords, weight: float) -> dict[str, float]:
+    from assay.rank import vocabulary as thesaurus  # few profiles use it
 
     return {
         term: weight
-        for relatives in thesaurus.expand(named.components).values()
+        for relatives in thesaurus.expand(keywords.components).values()
         for word in relatives
         for term in terms(word)
     }
 
 
-# Names that a word may have meant which nothing here has.
+# Spelling suggestions for unmatched query terms.
 
-_MISSPELT = 0.75  # the share of letters in common from which a word may be another one with a letter or two wrong
-_LONGEST = 40  # letters of a stem: longer ones are data or text without blanks, not a word with a letter wrong
-_COMPARED = 30  # words of a task that are compared with all others; each takes about 10 ms
-_BEARERS = 100  # of a word that are looked at: the shortest of them say as much
+_SIMILARITY = 0.75  # difflib similarity from which a word counts as a misspelling
+_LONGEST_STEM = 40  # letters of a stem: longer ones are data or text without blanks, not misspelt words
+_COMPARED_STEMS = 30  # stems of a task that are compared with the vocabulary; each takes about 10 ms
+_SYMBOLS_PER_WORD = 100  # symbols per similar word: the shortest names among them suffice
 
 
 def like(index: Index, unknown: Sequence[str], limit: int = 5) -> list[str]:
-    """The names with a word that is most like one of these, best first, then shortest."""
-    words = index.postings
-    alike: dict[str, float] = {}
-    stems = dict.fromkeys(stem for word in unknown for stem in terms(word) if len(stem) <= _LONGEST)
-    for stem in islice(stems, _COMPARED):
-        for near in difflib.get_close_matches(stem, words.terms_like(stem[:1]), limit, _MISSPELT):
-            alike[near] = max(alike.get(near, 0.0), difflib.SequenceMatcher(None, near, stem).ratio())
-    found: list[str] = []
-    for near in sorted(alike, key=lambda near: (-alike[near], near)):
-        items, counts = words.get(near)
-        named = index.symbols_of(items[counts[:, NAME] > 0][:_BEARERS].tolist()).values()
-        found += sorted({*filter(None, named)} - {*found}, key=lambda name: (len(name), name))
-    return found[:limit]
+    """Return the names that contain a word similar to one of `unknown`: most similar first, then shortest."""
+    postings = index.postings
+    similarity: dict[str, float] = {}
+    stems = dict.fromkeys(stem for word in unknown for stem in terms(word) if len(stem) <= _LONGEST_STEM)
+    for stem in islice(stems, _COMPARED_STEMS):
+        for similar in difflib.get_close_matches(stem, postings.terms_like(stem[:1]), limit, _SIMILARITY):
+            similarity[similar] = max(
+                similarity.get(similar, 0.0), difflib.SequenceMatcher(None, similar, stem).ratio()
+            )
+    suggestions: list[str] = []
+    for similar in sorted(similarity, key=lambda similar: (-similarity[similar], similar)):
+        items, counts = postings.get(similar)
+        symbols = index.symbols_of(items[counts[:, NAME] > 0][:_SYMBOLS_PER_WORD].tolist()).values()
+        suggestions += sorted({*filter(None, symbols)} - {*suggestions}, key=lambda name: (len(name), name))
+    return suggestions[:limit]

@@ -1,4 +1,4 @@
-"""The figures of an index."""
+"""Index statistics."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from assay.store.sections import Sections
 class LanguageStatus:
     files: int
     symbols: int
-    calls: int  # call sites, all of them
-    calls_resolved: float | None  # share of those that name something of the repository; None when none does
-    calls_resolved_floor: float | None  # the same, if every everyday method of an unknown object were one of ours
+    calls: int  # all call sites
+    calls_resolved: float | None  # resolved share of the call sites that refer to the repository; None without any
+    calls_resolved_floor: float | None  # lower bound: counts common method names on unknown receivers as unresolved
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class Status:
     edge_types: dict[str, int]
     skipped: dict[str, int]
     problems: int
-    syntax_errors: int  # files with parts the parser could not read
+    syntax_errors: int  # files with syntax errors
     documents: int
-    sections: int  # of those documents that are prose in English
+    sections: int  # of documents that are English prose
     unread_documents: int
     bytes: int
     seconds: float
@@ -46,13 +46,14 @@ class _Counts(NamedTuple):
     files: int
     lines: int
     errors: int
-    found: int
-    lost: int
-    outside: int
+    resolved: int
+    unresolved: int
+    external: int
     everyday: int
 
 
 def status(index: Index) -> Status:
+    """Collect the statistics of an index."""
     connection = index.catalogue.connection
     symbols = dict(
         connection.execute(
@@ -70,14 +71,15 @@ def status(index: Index) -> Status:
         row.language: LanguageStatus(
             row.files,
             symbols.get(row.language, 0),
-            row.found + row.lost + row.outside,
-            _share(row.found, row.lost),
-            _share(row.found, row.lost + row.everyday),
+            row.resolved + row.unresolved + row.external,
+            _ratio(row.resolved, row.unresolved),
+            _ratio(row.resolved, row.unresolved + row.everyday),
         )
         for row in rows
     }
-    found, lost, everyday = (
-        sum(column) for column in ([r.found for r in rows], [r.lost for r in rows], [r.everyday for r in rows])
+    resolved, unresolved, everyday = (
+        sum(column)
+        for column in ([row.resolved for row in rows], [row.unresolved for row in rows], [row.everyday for row in rows])
     )
     counts = index.edges.counts()
     documents = Sections.open(index)
@@ -92,8 +94,8 @@ def status(index: Index) -> Status:
         lines=sum(row.lines for row in rows),
         symbols=sum(symbols.values()),
         edges=len(index.edges.all),
-        calls_resolved=_share(found, lost),
-        calls_resolved_floor=_share(found, lost + everyday),
+        calls_resolved=_ratio(resolved, unresolved),
+        calls_resolved_floor=_ratio(resolved, unresolved + everyday),
         languages=languages,
         edge_types={EDGE_NAMES[code]: int(count) for code, count in enumerate(counts) if count},
         skipped=skipped,
@@ -102,19 +104,19 @@ def status(index: Index) -> Status:
         documents=documents.documents,
         sections=len(documents),
         unread_documents=documents.unread,
-        bytes=_size(index.folder),
+        bytes=_disk_size(index.folder),
         seconds=float(index.meta.get("seconds", "0")),
         mode=index.meta.get("mode", ""),
     )
 
 
-def _size(folder: Path) -> int:
-    """Bytes on disk; 0 when a writer has just replaced this generation."""
+def _disk_size(folder: Path) -> int:
+    """Return the size on disk in bytes; 0 if a writer has just replaced this generation."""
     try:
         return sum(path.stat().st_size for path in folder.iterdir())
     except FileNotFoundError:
         return 0
 
 
-def _share(found: int, lost: int) -> float | None:
-    return round(found / (found + lost), 4) if found + lost else None
+def _ratio(resolved: int, unresolved: int) -> float | None:
+    return round(resolved / (resolved + unresolved), 4) if resolved + unresolved else None

@@ -1,4 +1,4 @@
-"""Finding symbols by name: exact, by qualified suffix, by pattern; and the nearest names when nothing matches."""
+"""Symbol lookup by name: exact, by qualified suffix or by pattern; nearest names when nothing matches."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from assay.store.index import Index
 from assay.text.tokens import LONGEST_NAME
 
 _SUGGESTED = 5
-_SHOWN = 80  # characters of a name that is too long to be one
+_SHOWN = 80  # characters shown of an overlong name
 
 
 class NoSuchSymbol(AssayError):
-    """No symbol of that name; the message offers the nearest."""
+    """No symbol of that name; the message suggests the nearest names."""
 
     exit_code = 1
 
@@ -24,10 +24,13 @@ class NoSuchSymbol(AssayError):
 
 
 def match(index: Index, pattern: str, limit: int = 0) -> list[Item]:
-    """Items whose id, name or qualified name matches: exactly, as a qualified suffix, with `*` and `?`, else as a substring."""
+    """Return items whose id, name or qualified name matches.
+
+    A name with `*`, `?` or `[` is a pattern; otherwise an exact match or qualified suffix, else a substring.
+    """
     if len(pattern) > LONGEST_NAME:
         return []
-    if any(mark in pattern for mark in "*?["):
+    if any(wildcard in pattern for wildcard in "*?["):
         return index.matching(pattern)[: limit or None]
     exact = resolve(index, pattern)
     if exact:
@@ -37,46 +40,49 @@ def match(index: Index, pattern: str, limit: int = 0) -> list[Item]:
 
 
 def resolve(index: Index, name: str) -> list[Item]:
-    """The items a person means by `Flask.run`, `run`, `src/app.py::Flask.run` or `src/app.py`; all of them when several fit."""
+    """Return the items meant by `Flask.run`, `run`, `src/app.py::Flask.run` or `src/app.py`; all that fit."""
     if len(name) > LONGEST_NAME:
         return []
-    one = index.by_id(name)
-    if one is not None:
-        return [one]
+    exact = index.by_id(name)
+    if exact is not None:
+        return [exact]
     dotted = name.replace("::", ".").replace("#", ".")
     terminal = dotted.rpartition(".")[2]
-    found = [
+    matches = [
         item
         for item in index.items("s.name = ? AND s.ordinal >= 0", (terminal,))
-        if _ends(item.symbol.replace("::", "."), dotted)
+        if _has_suffix(item.symbol.replace("::", "."), dotted)
     ]
-    if found or "::" not in name:
-        return found
+    if matches or "::" not in name:
+        return matches
     path, _, symbol = name.partition("::")  # at most 500 deep: every level takes two of LONGEST_NAME characters
     return [item for item in resolve(index, symbol) if item.path == path or item.path.endswith("/" + path)]
 
 
 def require(index: Index, name: str) -> list[Item]:
-    """Like `resolve`, but nothing found is an error that offers the nearest names."""
-    found = resolve(index, name)
-    if not found:
+    """Resolve a name; raise NoSuchSymbol with the nearest names if nothing matches."""
+    matches = resolve(index, name)
+    if not matches:
         from assay.text.terms import nearest
 
         raise NoSuchSymbol(name, nearest(name.rpartition("::")[2], index.names(), _SUGGESTED))
-    return found
+    return matches
 
 
 def require_one(index: Index, name: str) -> Item:
-    """The one item somebody speaks of; none and several are both errors, for what is noted must be noted of the right one."""
+    """Resolve a name to exactly one item, so that feedback is never recorded for the wrong one.
+
+    Raises AssayError for no match and for several.
+    """
     try:
-        found = require(index, name)
+        matches = require(index, name)
     except NoSuchSymbol as error:
         raise AssayError(str(error)) from None
-    if len(found) > 1:
-        ids = ", ".join(item.id for item in found[:_SUGGESTED]) + (" …" if len(found) > _SUGGESTED else "")
-        raise AssayError(f"'{name}' could be any of {len(found)} symbols; name one of them: {ids}")
-    return found[0]
+    if len(matches) > 1:
+        ids = ", ".join(item.id for item in matches[:_SUGGESTED]) + (" …" if len(matches) > _SUGGESTED else "")
+        raise AssayError(f"'{name}' could be any of {len(matches)} symbols; name one of them: {ids}")
+    return matches[0]
 
 
-def _ends(symbol: str, wanted: str) -> bool:
-    return symbol == wanted or symbol.endswith("." + wanted)
+def _has_suffix(symbol: str, suffix: str) -> bool:
+    return symbol == suffix or symbol.endswith("." + suffix)

@@ -1,4 +1,4 @@
-"""Vocabulary: stop words, verbs, abbreviations and related terms."""
+"""Vocabulary: stop words, task verbs, abbreviations and the thesaurus."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from importlib import resources
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The words of a table written as text."""
+    """Return the words of a text table."""
     return frozenset(text.split())
 
 
@@ -25,17 +25,17 @@ toward two under unless until up upon us use used uses using usually ve very via
 where whether which while who whole whose why will with within without won would yet you your
 eg ie
 """
-# what nearly every program has: these words tell no symbol from another
+# generic programming words: they do not distinguish symbols
 _PROGRAMMING = "arg bool const def err fn func get impl int let new nil null obj ret self set str string this tmp type types val var void"
 
-# the imperative of a task; says what to do, never where
+# imperatives of tasks: say what to do, never where
 TASK_VERBS = word_set("""
 add adds added adding adjust allow allows build change changes changed changing create creates created creating enable ensure enhance
 expose extend fix fixes fixed fixing implement implements implemented implementing improve include integrate introduce modify provide
 refactor refactored refactoring remove removes removed removing rename replace rewrite simplify support supports supported supporting
 tweak update updates updated updating write
 """)
-# verbs that open a task as well, but that are also names of what programs do: never filtered, they only point at the noun after them
+# verbs that open a task but also name program behaviour: never filtered, they only point at the noun after them
 NAMING_VERBS = word_set("""
 clean compute configure connect convert debug delete deprecate detect disable document drop emit expand explain extract find generate handle
 investigate locate log merge migrate move optimize optimise parse port prevent register resolve restore return reuse show split store
@@ -45,7 +45,7 @@ ACTION_VERBS = TASK_VERBS | NAMING_VERBS
 
 STOP_WORDS = word_set(_ENGLISH) | word_set(_PROGRAMMING) | TASK_VERBS
 
-# nouns for "something that does": the word beside them says what it is about
+# generic nouns for "something that does": the word next to them carries the meaning
 FILLERS = word_set("""
 ability behavior behaviour capability code existing feature features function functionality functions implementation kind logic method methods
 missing functional proper simple small thing tool tools
@@ -191,13 +191,14 @@ ABBREVIATIONS: dict[str, str] = {
 }
 
 
-# Expanding the words of a task by the words that programs use for nearly the same thing.
+# Thesaurus expansion
 
-PER_WORD = 5  # more would dilute the task's own words
+PER_WORD = 5  # expansions per word: more would dilute the task's own words
 
 
 @cache
 def clusters() -> tuple[tuple[str, ...], ...]:
+    """Load the clusters of related words from thesaurus.toml."""
     table = tomllib.loads(resources.files(__package__).joinpath("thesaurus.toml").read_text("utf-8"))
     return tuple(tuple(line.split()) for line in table["clusters"])
 
@@ -212,7 +213,7 @@ def _related() -> dict[str, tuple[str, ...]]:
 
 
 def expand(components: Iterable[str]) -> dict[str, list[str]]:
-    """For each word that has any: its relatives that are not in the task already, at most five. A plural is looked up as its singular."""
+    """Return up to five related words per word, without words of the task; a plural is looked up as its singular."""
     own = list(dict.fromkeys(word.lower() for word in components))
     expanded = {}
     for word in own:

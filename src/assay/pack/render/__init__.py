@@ -1,4 +1,4 @@
-"""Writing a pack in the format it was packed for. A new format is a module here and a row in `FORMS`."""
+"""Rendering of a pack in the format it was packed for. A new format is a module here and a row in `FORMS`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FORMS: dict[str, Form] = {form.name: form for form in (PLAIN, MARKDOWN, COMMENT,
 
 
 def render(pack: Pack) -> str:
-    """The whole answer; its tokens are those the pack says, never more than its budget."""
+    """Render the whole answer; it has exactly the tokens the pack states, never more than its budget."""
     form = FORMS[pack.format]
     if not pack.framed:
         return form.least(pack)

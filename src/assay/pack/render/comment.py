@@ -1,4 +1,4 @@
-"""A comment at a pull request: short at first sight, everything else folded. Nothing in it can notify anybody, and none of it is markup but ours."""
+"""Pull request comment: short summary, details folded. Its content can neither mention anybody nor inject markup."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ from assay.core.packs import Pack, PackedItem, Section
 from assay.pack.render.form import Form, one_line, place, remark, statements
 from assay.pack.render.markdown import escaped, fenced, span, unlinked
 
-MARKER = "<!-- assay -->"  # the first line, by which a comment is found again to be renewed
-_MOST_CHARACTERS = 65_000  # GitHub takes 65,536; the rest is for whoever adds a line
-_UNFOLDED = ("missing",)  # sections that are read at first sight: what nobody sees in the diff
-# statements of the heading; tokens and a fresh index are not worth a line here
-_SAID = ("confidence", "searched", "found", "words not here", "nearest names", "try")
+MARKER = "<!-- assay -->"  # first line, identifies the comment to update
+_MOST_CHARACTERS = 65_000  # GitHub accepts 65,536; leaves room for an added line
+_OPEN_SECTIONS = ("missing",)  # sections shown unfolded: they are not visible in the diff
+# heading lines that are shown; tokens and a fresh index are not worth a line here
+_SHOWN_STATEMENTS = ("confidence", "searched", "found", "unmatched words", "nearest names", "try")
 
 
 def _head(pack: Pack) -> str:
     heading = pack.heading
     title = f"### {escaped(heading.scope or heading.task)}\n\n" if heading.scope or heading.task else ""
-    wanted = _SAID if heading.fresh else (*_SAID, "index")
-    said = [f"> {name}: {escaped(text)}\n" for name, text in statements(pack) if name in wanted]
-    return f"{MARKER}\n{title}" + "".join(said) + ("\n" if said else "")
+    shown = _SHOWN_STATEMENTS if heading.fresh else (*_SHOWN_STATEMENTS, "index")
+    lines = [f"> {name}: {escaped(text)}\n" for name, text in statements(pack) if name in shown]
+    return f"{MARKER}\n{title}" + "".join(lines) + ("\n" if lines else "")
 
 
 def _item(packed: PackedItem) -> str:
-    said = remark(packed)
+    note = remark(packed)
     if not packed.text:
-        at = f"[{span(place(packed))}]({packed.link})" if packed.link else span(place(packed))
+        location = f"[{span(place(packed))}]({packed.link})" if packed.link else span(place(packed))
         symbol = f" {span(packed.item.symbol)}" if packed.item.symbol else ""
-        return f"- {at} {packed.item.kind}{symbol}" + (f" ({escaped(said)})" if said else "") + "\n"
-    at = _code(place(packed))
-    at = f'<a href="{html.escape(packed.link)}">{at}</a>' if packed.link else at
+        return f"- {location} {packed.item.kind}{symbol}" + (f" ({escaped(note)})" if note else "") + "\n"
+    location = _code(place(packed))
+    location = f'<a href="{html.escape(packed.link)}">{location}</a>' if packed.link else location
     symbol = f" {_code(packed.item.symbol)}" if packed.item.symbol else ""
-    line = f"{at} {packed.item.kind}{symbol}" + (f" ({_text(said)})" if said else "")
+    line = f"{location} {packed.item.kind}{symbol}" + (f" ({_text(note)})" if note else "")
     return f"\n<details><summary>{line}</summary>\n\n{fenced(packed)}\n</details>\n\n"
 
 
 def _opening(section: Section) -> str:
     if section.empty:
         return ""
-    state = " open" if section.name in _UNFOLDED else ""
+    state = " open" if section.name in _OPEN_SECTIONS else ""
     return f"<details{state}><summary><b>{_text(section.title)}</b>: {_text(section.said)}</summary>\n\n"
 
 
@@ -48,12 +48,12 @@ def _closing(section: Section) -> str:
 
 
 def _foot(pack: Pack) -> str:
-    """What there is nothing of, in one line, and what was left out."""
+    """Return the empty sections in one line, and what was omitted."""
     empty = [
         f"**{escaped(section.title)}**: {escaped(section.said)}." for section in pack.heading.sections if section.empty
     ]
-    left = [text for name, text in statements(pack) if name == "left out"]
-    lines = [" ".join(empty), *(f"Left out for length: {escaped(text)}" for text in left)]
+    omitted = [text for name, text in statements(pack) if name == "left out"]
+    lines = [" ".join(empty), *(f"Left out for length: {escaped(text)}" for text in omitted)]
     return "".join(f"{line}\n\n" for line in lines if line)
 
 
@@ -62,7 +62,7 @@ def _text(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """As it is, in an element in which nothing is a mention."""
+    """Return text in a code element, in which nothing is a mention."""
     return f"<code>{html.escape(one_line(text), quote=False)}</code>"
 
 

@@ -1,4 +1,4 @@
-"""JSON: the form that scripts rely on, one item per line. Keys without a value are left out where a script can do without."""
+"""JSON, the format for scripts: one item per line. Optional keys without a value are omitted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from assay.text.display import escaped_in_json
 _SURROGATES = re.compile("[\ud800-\udfff]")  # cannot be written as UTF-8
 
 
-def _written(value: object) -> str:
+def _dump(value: object) -> str:
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return escaped_in_json(_SURROGATES.sub("\ufffd", text))
 
@@ -28,7 +28,7 @@ def _head(pack: Pack) -> str:
         "nearest": heading.nearest,
         "sections": {section.name: section.said for section in heading.sections},
     }
-    known = {
+    fields = {
         "tokens": pack.tokens,
         "budget": pack.budget,
         "fresh": heading.fresh,
@@ -36,7 +36,7 @@ def _head(pack: Pack) -> str:
         "left_out": {"count": pack.left_out, "best": pack.best_left_out},
         **{name: value for name, value in optional.items() if value},
     }
-    return f'{_written(known)[:-1]},"items":[\n'
+    return f'{_dump(fields)[:-1]},"items":[\n'
 
 
 def _chance(heading: Heading) -> dict[str, float | bool]:
@@ -56,7 +56,7 @@ def _item(packed: PackedItem) -> str:
         "within": packed.within,
         "link": packed.link,
     }
-    known = {
+    fields = {
         "id": item.id,
         "symbol": item.symbol,
         "kind": item.kind,
@@ -68,11 +68,11 @@ def _item(packed: PackedItem) -> str:
         "tokens": packed.tokens,
         **{name: value for name, value in optional.items() if value},
     }
-    return f"{_written(known)}\n"
+    return f"{_dump(fields)}\n"
 
 
 def _least(pack: Pack) -> str:
-    return f"{_written({'items': [], 'tokens': 0, 'fresh': pack.heading.fresh})}\n"
+    return f"{_dump({'items': [], 'tokens': 0, 'fresh': pack.heading.fresh})}\n"
 
 
 JSON = Form("json", _head, _item, foot=lambda _pack: "]}\n", least=_least, writes_tokens=True, separator=",")

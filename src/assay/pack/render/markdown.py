@@ -1,4 +1,4 @@
-"""Markdown: items as list entries, their lines in fences that nothing inside can close."""
+"""Markdown: items as list entries, their lines in fences that their content cannot close."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ _TICKS = re.compile("`+")
 _SHORTEST_FENCE = 3
 _EXTENSION = re.compile(r"\.([A-Za-z0-9]+)$")
 _MARKUP = re.compile(r"([\\`*_\[\]<>&~$])")
-# What a forge makes a notification or a reference of: @name, #12, GH-12, an address.
+# Text that a forge turns into a mention or reference: @name, #12, GH-12, a URL.
 _LINKED = re.compile(r"@(?=\w)|#(?=\d)|\bGH-(?=\d)|:(?=//)|\bwww(?=\.)", re.IGNORECASE)
 
 
 def _ticks(text: str, least: int) -> str:
-    """More backticks than any run in the text has."""
+    """Return more backticks than any run in the text."""
     return "`" * max(least, 1 + max((len(run) for run in _TICKS.findall(text)), default=0))
 
 
 def span(text: str) -> str:
-    """A code span that shows the text as it is."""
+    """Return a code span that shows the text verbatim."""
     text = one_line(text)
     ticks = _ticks(text, 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
@@ -29,7 +29,7 @@ def span(text: str) -> str:
 
 
 def unlinked(text: str) -> str:
-    """The same to the eye, but nobody is mentioned: an invisible space stands after what would link."""
+    """Insert a zero-width space after text that would link or mention; it looks the same."""
     return _LINKED.sub("\\g<0>\u200b", text)
 
 
@@ -38,7 +38,7 @@ def escaped(text: str) -> str:
 
 
 def fenced(packed: PackedItem) -> str:
-    """The lines of an item in a fence that none of them closes."""
+    """Return the lines of an item in a fence that none of them closes."""
     text = printable(packed.text)
     fence = _ticks(text, _SHORTEST_FENCE)
     extension = _EXTENSION.search(packed.item.path)
@@ -50,9 +50,9 @@ def _head(pack: Pack) -> str:
 
 
 def _item(packed: PackedItem) -> str:
-    said = remark(packed)
+    note = remark(packed)
     symbol = f" {span(packed.item.symbol)}" if packed.item.symbol else ""
-    line = f"- {span(place(packed))} {packed.item.kind}{symbol}" + (f" ({escaped(said)})" if said else "") + "\n"
+    line = f"- {span(place(packed))} {packed.item.kind}{symbol}" + (f" ({escaped(note)})" if note else "") + "\n"
     if not packed.text:
         return line
     return f"{line}\n{fenced(packed)}\n"

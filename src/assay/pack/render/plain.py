@@ -1,7 +1,7 @@
-"""Plain text: one line per item, its lines below it.
+"""Plain text: one line per item, followed by its source lines.
 
-A line that reads like the line of an item or the title of a section is one: lines of the repository that do are indented by a blank,
-so that no comment or docstring can pass for a result. All others stand as they are in the file.
+A line that looks like an item line or a section title is one: repository lines that do are indented by a blank, so that
+no comment or docstring can pass for a result. All other lines are verbatim.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from assay.pack.render.form import Form, one_line, place, printable, remark, sta
 _ITEM_LINE = rf":\d+ (?:{'|'.join(sorted(KINDS))})\b"
 _SECTION = "== "
 _FORGED = re.compile(rf"^(?={_SECTION}|\S[^\n]*{_ITEM_LINE})", re.MULTILINE)
-_SUSPECT = re.compile(_ITEM_LINE)  # begins with a literal, so it is sought much faster than what it may be part of
+_SUSPECT = re.compile(_ITEM_LINE)  # starts with a literal, so it is much faster to search than _FORGED
 
 
 def quoted(text: str) -> str:
-    """Lines of the repository, none of which reads like one of ours."""
+    """Return repository lines with those indented that look like ours."""
     text = printable(text)
     suspect = _SECTION in text or _SUSPECT.search(text)
     return _FORGED.sub(" ", text) if suspect else text
 
 
 def name_line(packed: PackedItem) -> str:
-    """`path:start kind symbol`, and what is to be said about it."""
-    said = remark(packed)
+    """Return `path:start kind symbol` with remarks."""
+    note = remark(packed)
     return f"{place(packed)} {one_line(f'{packed.item.kind} {packed.item.symbol}').rstrip()}" + (
-        f" [{one_line(said)}]" if said else ""
+        f" [{one_line(note)}]" if note else ""
     )
 
 

@@ -9,12 +9,12 @@ _EMPTY = "<context/>\n"
 
 
 def _text(text: str) -> str:
-    """Escaped no more than XML asks, so that code stays readable."""
+    """Escape no more than XML requires, so that code stays readable."""
     return printable(text).replace("&", "&amp;").replace("<", "&lt;").replace("]]>", "]]&gt;")
 
 
 def _attributes(**values: object) -> str:
-    """Those that have a value, escaped; line breaks survive as references."""
+    """Return the attributes with a value, escaped; line breaks become character references."""
     shown = {name: str(value) for name, value in values.items() if value not in ("", None)}
     return "".join(
         f' {name}="{_text(value).replace(chr(34), "&quot;").replace(chr(10), "&#10;").replace(chr(9), "&#9;")}"'
@@ -24,7 +24,7 @@ def _attributes(**values: object) -> str:
 
 def _head(pack: Pack) -> str:
     heading = pack.heading
-    known = _attributes(
+    attributes = _attributes(
         task=heading.task,
         scope=heading.scope,
         tokens=pack.tokens,
@@ -38,12 +38,12 @@ def _head(pack: Pack) -> str:
         nearest=", ".join(heading.nearest),
         left_out=left_out(pack),
     )
-    return f"<context{known}>\n"
+    return f"<context{attributes}>\n"
 
 
 def _item(packed: PackedItem) -> str:
     item = packed.item
-    known = _attributes(
+    attributes = _attributes(
         id=item.id,
         at=f"{item.path}:{item.start}",
         end=item.end,
@@ -52,7 +52,7 @@ def _item(packed: PackedItem) -> str:
         shows=packed.rendering,
         note=remark(packed),
     )
-    return f"<item{known}>\n{_text(packed.text)}\n</item>\n" if packed.text else f"<item{known}/>\n"
+    return f"<item{attributes}>\n{_text(packed.text)}\n</item>\n" if packed.text else f"<item{attributes}/>\n"
 
 
 def _opening(section: Section) -> str:

@@ -1,8 +1,8 @@
-"""The learned ranker: the best candidates of a ranking, ordered anew by what thousands of public commits went on to change.
+"""The learned ranker: reorders the top candidates with a linear model trained on public commits.
 
-ranking ──▶ candidates ──▶ features (features.py) ──▶ a sum of weighted features (model.py, ranker.json) ──▶ scores
+ranking ──▶ candidates ──▶ features (features.py) ──▶ weighted sum (model.py, ranker.json) ──▶ scores
 
-`scripts/train_ranker.py` learns the weights and writes ranker.json; nothing here needs what it trains with.
+`scripts/train_ranker.py` trains the weights and writes ranker.json; nothing here needs the training dependencies.
 """
 
 from __future__ import annotations

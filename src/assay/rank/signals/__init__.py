@@ -1,1 +1,1 @@
-"""Signals: what contributes to the score of a candidate, one module each."""
+"""Signals: the contributions to a candidate's score, one module each."""

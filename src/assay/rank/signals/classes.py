@@ -1,7 +1,8 @@
 """Equivalence classes: phrases that people use for a concept, and the names that programs give it.
 
-`classes.json` has ours, a class per line of a layer: `universal` holds for every language, the others only where an index has that language.
-Names are compared without case and underscores. Generic names only: no class may name what belongs to one project or framework.
+`classes.json` holds the curated ones, one class per line of a layer: `universal` holds for every language, the others
+only for indexes with that language. Names are compared without case and underscores. Generic names only: no class may
+name what belongs to one project or framework.
 """
 
 from __future__ import annotations
@@ -20,19 +21,16 @@ from assay.rank.name_table import NameTable
 from assay.rank.vocabulary import word_set
 from assay.text.terms import words
 
-USER_WEIGHT, CURATED_WEIGHT, GRAPH_WEIGHT = (
-    1.0,
-    0.8,
-    0.7,
-)  # who says so: the project, our tables, its neighbours in the graph
-_SURE = 0.9
+# by source: the project's configuration, the curated tables, neighbours in the graph
+USER_WEIGHT, CURATED_WEIGHT, GRAPH_WEIGHT = 1.0, 0.8, 0.7
+_TRUSTED_WEIGHT = 0.9
 UNIVERSAL = "universal"
-# languages that share the conventions of another one
-_KIN = {"javascript": "typescript", "tsx": "typescript", "kotlin": "java", "scala": "java"}
-_SHORT_TARGET = 3  # names up to this length, and these, are called hundreds of unrelated things
+# languages that share the classes of another one
+_RELATED_LANGUAGES = {"javascript": "typescript", "tsx": "typescript", "kotlin": "java", "scala": "java"}
+_SHORT_TARGET = 3  # names up to this length, and these, are borne by hundreds of unrelated symbols
 _GENERIC_TARGETS = frozenset({"get", "set", "do", "new", "run", "put", "post", "call", "add", "pop"})
-_CAP = 2  # results per result of the primary channels: more would outvote them
-# words of neighbours' names that say nothing about what they are for
+_CAP = 2  # hits per hit of the primary channels: more would outvote them
+# words of neighbours' names that carry no meaning
 _GENERIC_WORDS = word_set(
     "handle new get set is has do run make init test mock err ctx ok the for with from and to of in on by as at self func type string int bool "
     "error args kwargs result value data name key item main call util utils"
@@ -43,7 +41,7 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class EquivalenceClass:
-    """One concept. `language` limits it to indexes with that language; empty means all."""
+    """A concept. `language` restricts it to indexes with that language; empty means all."""
 
     concept: str
     phrases: tuple[str, ...]
@@ -54,24 +52,24 @@ class EquivalenceClass:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A class whose phrases occur in a task."""
+    """A class with its phrases that occur in a task."""
 
     equivalence: EquivalenceClass
     phrases: tuple[str, ...]
 
     @property
     def is_strong(self) -> bool:
-        """Two phrases, or one of several words: a single common word is not enough to be sure of the concept."""
+        """Two phrases, or one of several words; a single common word is not enough evidence of the concept."""
         return len(self.phrases) > 1 or " " in self.phrases[0]
 
     @property
     def is_sure(self) -> bool:
-        """Strong, and of a class that is trusted: its targets are put into the answer, not only proposed."""
-        return self.is_strong and self.equivalence.weight >= _SURE
+        """Strong match of a trusted class: its targets are added to the answer, not only proposed."""
+        return self.is_strong and self.equivalence.weight >= _TRUSTED_WEIGHT
 
 
 class EquivalenceHit(NamedTuple):
-    """An item, and the class, phrases and target name that led to it."""
+    """An item with the class, phrases and target name that matched it."""
 
     number: int
     concept: str
@@ -83,7 +81,7 @@ class EquivalenceHit(NamedTuple):
 
 @cache
 def curated() -> tuple[EquivalenceClass, ...]:
-    """The universal classes and those of the languages."""
+    """Load the universal and the language-specific classes."""
     layers = json.loads(Path(__file__).with_name("classes.json").read_text("utf-8"))
     return tuple(
         EquivalenceClass(
@@ -95,7 +93,10 @@ def curated() -> tuple[EquivalenceClass, ...]:
 
 
 def user_classes(table: Mapping[str, Any], origin: str) -> tuple[EquivalenceClass, ...]:
-    """The classes a project defines: concept → phrases and targets, perhaps weight and language. `origin` names the file in errors."""
+    """Parse the classes of a project: concept → phrases and targets, optionally weight and language.
+
+    `origin` names the file in errors. Raises AssayError.
+    """
     return tuple(_user_class(concept, row, origin) for concept, row in table.items())
 
 
@@ -107,7 +108,9 @@ def _user_class(concept: str, row: Any, origin: str) -> EquivalenceClass:
         raise AssayError(f"{origin}: class {concept} has an unknown key '{min(unknown)}'")
     for key in ("phrases", "targets"):
         value = row.get(key)
-        if not (isinstance(value, list) and value and all(isinstance(one, str) and _WORD.search(one) for one in value)):
+        if not (
+            isinstance(value, list) and value and all(isinstance(text, str) and _WORD.search(text) for text in value)
+        ):
             raise AssayError(f"{origin}: class {concept}: {key} must be a list of words or names")
     weight = row.get("weight", USER_WEIGHT)
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:
@@ -119,21 +122,22 @@ def _user_class(concept: str, row: Any, origin: str) -> EquivalenceClass:
 
 
 def matches(task: str, classes: Iterable[EquivalenceClass], languages: Collection[str]) -> list[Match]:
-    """The classes with a phrase in the task, whole words whatever the case, a plural allowed: surest first."""
-    text, spoken = _plain(task), {*languages, *(_KIN[language] for language in languages if language in _KIN)}
-    found = []
-    for one in classes:
-        if not one.language or one.language in spoken:
-            phrases = tuple(phrase for phrase in one.phrases if _occurs(_plain_phrase(phrase), text))
+    """Return the classes with a phrase in the task, surest first; whole words, any case, plurals allowed."""
+    text = _normalize(task)
+    applicable = {*languages, *(_RELATED_LANGUAGES[name] for name in languages if name in _RELATED_LANGUAGES)}
+    matched = []
+    for equivalence in classes:
+        if not equivalence.language or equivalence.language in applicable:
+            phrases = tuple(phrase for phrase in equivalence.phrases if _occurs(_normalize_phrase(phrase), text))
             if phrases:
-                found.append(Match(one, phrases))
-    return sorted(found, key=lambda match: (not match.is_strong, -match.equivalence.weight, -len(match.phrases)))
+                matched.append(Match(equivalence, phrases))
+    return sorted(matched, key=lambda match: (not match.is_strong, -match.equivalence.weight, -len(match.phrases)))
 
 
-def resolve(table: NameTable, found: Sequence[Match], primary: int) -> list[EquivalenceHit]:
-    """The items that bear the names of the matched classes, at most twice as many as the primary channels found."""
+def resolve(table: NameTable, matched: Sequence[Match], primary: int) -> list[EquivalenceHit]:
+    """Return the items that bear the target names of the matches, at most twice as many as `primary`."""
     hits: dict[int, EquivalenceHit] = {}
-    for match in found:
+    for match in matched:
         for target in filter(is_specific, match.equivalence.targets):
             for row in table.squeezed(target):
                 if len(hits) >= _CAP * primary:
@@ -155,32 +159,32 @@ def is_specific(target: str) -> bool:
 
 
 def aliases(neighbours: Mapping[str, Sequence[str]]) -> list[EquivalenceClass]:
-    """Classes from the graph: the words in the names of a symbol's callers and callees become phrases for the symbol."""
-    made = []
+    """Build classes from the graph: words in the names of a symbol's callers and callees become its phrases."""
+    classes = []
     for name, names in neighbours.items():
         phrases = dict.fromkeys(phrase for neighbour in names for phrase in _alias_phrases(name, neighbour))
         if phrases:
-            made.append(EquivalenceClass(f"GRAPH_{name}", tuple(phrases), (name,), GRAPH_WEIGHT))
-    return made
+            classes.append(EquivalenceClass(f"GRAPH_{name}", tuple(phrases), (name,), GRAPH_WEIGHT))
+    return classes
 
 
 def _alias_phrases(name: str, neighbour: str) -> list[str]:
-    """`handleBlastRadius` → blast, radius, blast radius; without what the symbol's own name says already."""
+    """Split `handleBlastRadius` into blast, radius, blast radius, without words of the symbol's own name."""
     own = name.lower()
-    telling = [
+    informative = [
         word
         for word in words(neighbour)
         if len(word) >= _SHORTEST_ALIAS and word not in _GENERIC_WORDS and word not in own and not word.isdigit()
     ]
-    return telling + [f"{before} {after}" for before, after in pairwise(telling)]
+    return informative + [f"{before} {after}" for before, after in pairwise(informative)]
 
 
-def _plain(text: str) -> str:
-    """Lower-case words between single blanks, one at each end: a phrase occurs if it is a substring."""
+def _normalize(text: str) -> str:
+    """Return lower-case words separated and enclosed by single blanks: a phrase occurs if it is a substring."""
     return f" {' '.join(_WORD.findall(text.lower()))} "
 
 
-_plain_phrase = lru_cache(maxsize=1 << 12)(_plain)  # the curated ones are compared with every task
+_normalize_phrase = lru_cache(maxsize=1 << 12)(_normalize)  # curated phrases are compared with every task
 
 
 def _occurs(phrase: str, text: str) -> bool:

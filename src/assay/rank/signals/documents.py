@@ -1,4 +1,4 @@
-"""What documents say about a task: sections that speak of it name some symbols more than others."""
+"""Documentation signal: symbols mentioned in sections that match a task."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ if TYPE_CHECKING:
     from assay.store.sections import Sections
 
 _SATURATION, _LENGTH = 1.2, 0.6  # BM25 over sections
-_SECTIONS = 20  # the best so many speak
-_LOOKED_AT = 3 * _SECTIONS  # among so many: sections that name nothing do not count
+_SECTIONS = 20  # matching sections that count
+_CONSIDERED = 3 * _SECTIONS  # matching sections considered: sections without symbols do not count
 
 
 def symbol_shares(sections: Sections | SectionsOfAll, query: Mapping[str, float]) -> dict[int, float]:
-    """The symbols that the sections nearest to a task name, each with its share of the most named one.
+    """Return the symbols mentioned by the best matching sections, relative to the most mentioned one.
 
-    A section counts by the square of its score, and each of its symbols by one over the root of how many it names.
+    A section contributes the square of its score, divided by the square root of the number of its symbols.
     """
     scores = section_scores(sections, query)
     shares: dict[int, float] = {}
-    speaking = 0
-    for section in highest(scores, _LOOKED_AT).tolist():
-        if speaking == _SECTIONS:
+    counted = 0
+    for section in highest(scores, _CONSIDERED).tolist():
+        if counted == _SECTIONS:
             break
-        named = sections.symbols(section)
-        speaking += bool(named)
-        worth = float(scores[section]) ** 2 / max(len(named), 1) ** 0.5
-        for number, share in named.items():
-            shares[number] = shares.get(number, 0.0) + worth * share
-    most = max(shares.values(), default=1.0)
-    return {number: share / most for number, share in shares.items()}
+        symbols = sections.symbols(section)
+        counted += bool(symbols)
+        contribution = float(scores[section]) ** 2 / max(len(symbols), 1) ** 0.5
+        for number, share in symbols.items():
+            shares[number] = shares.get(number, 0.0) + contribution * share
+    largest = max(shares.values(), default=1.0)
+    return {number: share / largest for number, share in shares.items()}
 
 
 def section_scores(sections: Sections | SectionsOfAll, query: Mapping[str, float]) -> Floats:
-    """BM25 of every section for a task's terms."""
+    """Return the BM25 score of every section for the query terms."""
     return bm25(sections.having, sections.lengths, query, _SATURATION, _LENGTH)

@@ -1,4 +1,4 @@
-"""BM25F: how well a symbol's words answer a task, over all fields of its text. Weights are applied before saturation, lengths per field."""
+"""BM25F over the fields of a symbol's text: field weights before saturation, length normalization per field."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from assay.store.postings import NAME, Postings
 from assay.text.terms import terms
 from assay.text.tokens import MOST_TERMS
 
-Counts = NDArray[Any]  # of whole numbers
+Counts = NDArray[Any]  # integers
 
-_MOST = 1 << 20  # items whose words are remembered: some 15 MB
+_MOST = 1 << 20  # postings cached: some 15 MB
 _WORD = re.compile(r"[^\W_]+")
-# words that say nothing about what is sought
+# stop words of documents and queries
 COMMON = frozenset(
     _WORD.findall(
         """
@@ -33,8 +33,8 @@ COMMON = frozenset(
         """
     )
 )
-# in a task also what people want done, which is not what they want it done to
-_STOP = COMMON | frozenset(
+# additional stop words of tasks: verbs and connectives
+_TASK_STOP_WORDS = COMMON | frozenset(
     _WORD.findall(
         "add implement create fix support new update remove refactor change allow ensure handle trace explain understand find show "
         "while because including requiring"
@@ -42,123 +42,125 @@ _STOP = COMMON | frozenset(
 )
 
 
-# what a sentence goes on with when it has said what it is about
+# clause boundaries
 _CLAUSE = re.compile(
     r"""\b(?:that|which|when|where|so|while|because|including|requiring|without|using|by|during|if|after|with|for|via|through)\b
     | [;:]\s | \s\(""",
     re.VERBOSE | re.IGNORECASE,
 )
-_LAST_CLAUSE = 4  # from here on all count alike
+_LAST_CLAUSE = 4  # later clauses count like this one
 
 
 def query_terms(task: str, repeats: int, later: float = 1.0) -> dict[str, float]:
-    """The words a task is searched by, and how often each counts: at most `repeats`, and `later` times for each clause before its own.
+    """Return query terms with weights: the term frequency up to `repeats`, times `later` per preceding clause.
 
-    The first of several lines is the title: its words count twice, and only it is read by clauses.
+    The first of several lines is the title: its terms count twice, and only it is split into clauses.
     """
-    title, _, rest = task.strip().partition("\n")
-    found = Counter(_searched(task))
-    if rest.strip():
-        found.update(_searched(title))
+    title, _, body = task.strip().partition("\n")
+    counts = Counter(_content_terms(task))
+    if body.strip():
+        counts.update(_content_terms(title))
     clauses = _clauses(title)
-    searched = islice(found.items(), MOST_TERMS)
-    return {term: min(count, repeats) * later ** clauses.get(term, 0) for term, count in searched}
+    limited = islice(counts.items(), MOST_TERMS)
+    return {term: min(count, repeats) * later ** clauses.get(term, 0) for term, count in limited}
 
 
 def _clauses(title: str) -> dict[str, int]:
-    """The clause each word is first said in, counted from 0; a clause without a word that is searched by does not count."""
-    said = [list(_searched(clause)) for clause in _CLAUSE.split(title)]
+    """Return the index of the clause in which each term first occurs; clauses without query terms are not counted."""
+    clause_terms = [list(_content_terms(clause)) for clause in _CLAUSE.split(title)]
     first: dict[str, int] = {}
-    for number, words in enumerate(filter(None, said)):
-        for term in words:
+    for number, clause in enumerate(filter(None, clause_terms)):
+        for term in clause:
             first.setdefault(term, min(number, _LAST_CLAUSE))
     return first
 
 
-def _searched(text: str) -> Iterator[str]:
+def _content_terms(text: str) -> Iterator[str]:
     for word in re.findall(r"\w+", text):
-        if word.lower() not in _STOP:
-            yield from (term for term in terms(word) if term not in _STOP)
+        if word.lower() not in _TASK_STOP_WORDS:
+            yield from (term for term in terms(word) if term not in _TASK_STOP_WORDS)
 
 
 def phrases(task: str) -> list[tuple[str, str]]:
-    """The pairs of words that stand beside each other in a task, as they are searched."""
-    found: list[tuple[str, str]] = []
-    for words in re.split(r"[^\w\s-]", task):
-        line = [term for word in re.findall(r"\w+", words) if word.lower() not in _STOP for term in terms(word)]
-        found += pairwise(line)
-    return list(islice(dict.fromkeys(pair for pair in found if pair[0] != pair[1]), MOST_TERMS))
+    """Return the pairs of adjacent query terms in a task."""
+    pairs: list[tuple[str, str]] = []
+    for segment in re.split(r"[^\w\s-]", task):
+        segment_terms = [
+            term for word in re.findall(r"\w+", segment) if word.lower() not in _TASK_STOP_WORDS for term in terms(word)
+        ]
+        pairs += pairwise(segment_terms)
+    return list(islice(dict.fromkeys(pair for pair in pairs if pair[0] != pair[1]), MOST_TERMS))
 
 
 class Lexical:
-    """The lexical side of one task: scores, and what is known about the words behind them."""
+    """Lexical match of one task: BM25F scores, coverage, and the rarity of matched and unmatched terms."""
 
-    def __init__(self, weighed: Weighed, query: Mapping[str, float]) -> None:
-        self._weighed, size = weighed, len(weighed.words.lengths)
-        self.score, self.coverage, self._name = np.zeros(size), np.zeros(size), np.zeros(size)
+    def __init__(self, term_weights: TermWeights, query: Mapping[str, float]) -> None:
+        self._term_weights, size = term_weights, len(term_weights.words.lengths)
+        self.score, self.coverage, self._name_rarity = np.zeros(size), np.zeros(size), np.zeros(size)
         self.rarity: dict[str, float] = {}
         self.unseen: dict[str, float] = {}
-        for term, times in query.items():
-            items, worth, named = weighed[term]
-            rarity = rarity_of(len(weighed.words.numbers), len(items))
+        for term, weight in query.items():
+            items, frequency, in_name = term_weights[term]
+            rarity = rarity_of(len(term_weights.words.numbers), len(items))
             if not len(items):
                 self.unseen[term] = rarity
                 continue
             self.rarity[term] = rarity
-            self.score[items] += times * rarity * worth
+            self.score[items] += weight * rarity * frequency
             self.coverage[items] += rarity
-            self._name[named] += rarity
+            self._name_rarity[in_name] += rarity
         self.coverage /= max(sum(self.rarity.values()), 1e-9)
 
     def add_related(self, related: Mapping[str, float]) -> None:
-        """Adds what words that mean nearly the same are worth; they cover nothing of the task itself."""
+        """Add the scores of expansion terms; they do not count as coverage."""
         for term, weight in related.items():
-            items, worth, _ = self._weighed[term]
-            rarity = rarity_of(len(self._weighed.words.numbers), len(items))
-            self.score[items] += weight * rarity * worth
+            items, frequency, _ = self._term_weights[term]
+            rarity = rarity_of(len(self._term_weights.words.numbers), len(items))
+            self.score[items] += weight * rarity * frequency
 
     def name_precision(self, name_rarity: Floats) -> Floats:
-        """The share of each name's words, by rarity, that the task has."""
-        return np.asarray(self._name / name_rarity, dtype=np.float64)
+        """Return the share of each name's terms, by rarity, that the task contains."""
+        return np.asarray(self._name_rarity / name_rarity, dtype=np.float64)
 
     def has_phrase(self, pairs: Iterable[tuple[str, str]]) -> Floats:
-        """1 for items whose name has two words that stand beside each other in the task, else 0."""
-        found = np.zeros(len(self.score))
+        """Return 1 for items whose name contains two adjacent query terms, else 0."""
+        matches = np.zeros(len(self.score))
         for pair in pairs:
-            first, second = (self._weighed[term].named for term in pair)
-            found[np.intersect1d(first, second, assume_unique=True)] = 1.0
-        return found
+            first, second = (self._term_weights[term].named for term in pair)
+            matches[np.intersect1d(first, second, assume_unique=True)] = 1.0
+        return matches
 
 
-class Having(NamedTuple):
-    """The items that have a term, what it is worth in each but for its rarity, and those that have it in their name."""
+class TermPostings(NamedTuple):
+    """Postings of a term: items, their saturated term frequencies, and the items with the term in their name."""
 
     items: Counts
     worth: Floats
     named: Counts
 
 
-class Weighed:
-    """The words of an index as a profile weighs them. What tasks ask for is remembered: they have their commonest words in common."""
+class TermWeights:
+    """Per-term BM25F weights of an index under a profile, cached: tasks share their most common terms."""
 
     def __init__(self, words: Postings, profile: Profile) -> None:
         self.words, self.norms, self._profile = words, Norms(words, profile), profile
-        self._known: dict[str, Having] = {}
-        self._kept = 0  # items of all that is known
+        self._cache: dict[str, TermPostings] = {}
+        self._cached_items = 0  # postings in the cache
 
-    def __getitem__(self, term: str) -> Having:
-        if term not in self._known:
+    def __getitem__(self, term: str) -> TermPostings:
+        if term not in self._cache:
             items, counts = self.words.get(term)
-            worth = saturated(counts, self.norms[items], self._profile)
-            if self._kept > _MOST:
-                self._known, self._kept = {}, 0
-            self._known[term] = Having(items, worth, items[counts[:, NAME] > 0])
-            self._kept += len(items)
-        return self._known[term]
+            frequency = saturated(counts, self.norms[items], self._profile)
+            if self._cached_items > _MOST:
+                self._cache, self._cached_items = {}, 0
+            self._cache[term] = TermPostings(items, frequency, items[counts[:, NAME] > 0])
+            self._cached_items += len(items)
+        return self._cache[term]
 
 
 def saturated(counts: NDArray[np.uint8], norms: Floats, profile: Profile) -> Floats:
-    """What counts per field are worth: weighted, divided by the norms of their lengths, added up, and then saturated."""
+    """Return saturated term frequencies: field counts weighted, length-normalized, summed and saturated."""
     frequency = (counts * np.array(profile.field_weights) / norms).sum(axis=1)
     return np.asarray(frequency * (profile.saturation + 1) / (profile.saturation + frequency), dtype=np.float64)
 
@@ -170,41 +172,41 @@ def bm25(
     saturation: float,
     length: float,
 ) -> Floats:
-    """Plain BM25 of texts of one field: `having` gives the texts with a term, and how often each has it; `length` is how much length counts."""
+    """Score single-field texts by BM25; `having` returns the texts of a term and its counts, `length` is b."""
     total = len(lengths)
     scores = np.zeros(total)
     average = max(float(lengths.mean()), 1.0) if total else 1.0
-    for term, times in query.items():
+    for term, weight in query.items():
         texts, counts = having(term)
         if len(texts):
             norm = saturation * (1 - length + length * lengths[texts] / average)
-            often = counts.astype(np.float64)
-            scores[texts] += times * rarity_of(total, len(texts)) * often * (saturation + 1) / (often + norm)
+            frequency = counts.astype(np.float64)
+            scores[texts] += weight * rarity_of(total, len(texts)) * frequency * (saturation + 1) / (frequency + norm)
     return scores
 
 
 def rarity_of(items: int, having: int) -> float:
-    """Inverse document frequency, never negative."""
+    """Return the inverse document frequency, never negative."""
     return math.log(1 + (items - having + 0.5) / (having + 0.5))
 
 
 class Norms:
-    """What each field's counts are divided by, for its length: 1 at the average. Worked out for the items that are asked for."""
+    """Length normalization per field, 1 at the average length; computed for the requested items only."""
 
     def __init__(self, words: Postings, profile: Profile) -> None:
-        self._lengths, self._share = words.lengths, np.array(profile.field_lengths)
+        self._lengths, self._length_weight = words.lengths, np.array(profile.field_lengths)
         average = self._lengths.sum(axis=0, dtype=np.int64) / max(len(words.numbers), 1)
         self._average = np.maximum(average, 1e-9)
 
     def __getitem__(self, items: Counts) -> Floats:
         lengths = self._lengths[items].astype(np.float64)
-        return np.asarray(1 - self._share + self._share * lengths / self._average, dtype=np.float64)
+        return np.asarray(1 - self._length_weight + self._length_weight * lengths / self._average, dtype=np.float64)
 
 
 def name_rarity_of(words: Postings) -> Floats:
-    """How rare the words of each item's name are, added up."""
+    """Return the summed rarity of the terms of each item's name."""
     frequencies = words.frequencies
-    rarities = np.zeros(int(frequencies.max(initial=0)) + 1)  # by frequency: few are different
+    rarities = np.zeros(int(frequencies.max(initial=0)) + 1)  # by document frequency: few distinct values
     for having in set(frequencies.tolist()):
         rarities[having] = rarity_of(len(words.numbers), having)
     rarity = rarities[frequencies]

@@ -1,4 +1,4 @@
-"""The tiered channel of names: exact before prefix before substring before path, identifiers before single words."""
+"""Name channel in tiers: exact, prefix, substring, path; identifiers before single words."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import NamedTuple
 from assay.rank.name_table import NameTable, Row
 from assay.rank.query import Keywords
 
-_FALLBACK = 5  # fewer results from identifiers than this: their parts and the task's single words are asked, too
+_FALLBACK = 5  # with fewer results from identifiers than this, single words are looked up too
 
 
 class NameHit(NamedTuple):
-    """An item by its number, the tier that found it, and the keyword it was found with."""
+    """An item number with the tier and keyword that matched it."""
 
     number: int
     tier: str
@@ -22,16 +22,16 @@ class NameHit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """One way of matching. It runs while there are fewer than `below` results, and stops at `cap` results in all (0 = never)."""
+    """A matching rule: runs while there are fewer than `below` hits, stops at `cap` hits in all (0 = no limit)."""
 
     name: str
     find: Callable[[NameTable, str], Iterable[Row]]
     below: int = 0
     cap: int = 0
-    shortest: int = 1  # characters a keyword must have
+    shortest: int = 1  # minimum keyword length
 
 
-# conditions and caps of the specification
+# limits of the specification
 EXACT = Tier("exact", lambda table, keyword: table.exact(keyword))
 PREFIX = Tier("prefix", lambda table, keyword: table.prefixed(keyword), below=15, cap=30)
 SUBSTRING = Tier("substring", lambda table, keyword: table.containing(keyword), below=5, cap=20, shortest=4)
@@ -39,8 +39,8 @@ PATH = Tier("path", lambda table, keyword: table.under(keyword), below=30, cap=4
 
 
 @dataclass(slots=True)
-class _Found:
-    """What was found so far; the first tier and keyword to find an item keep it."""
+class _Hits:
+    """Hits so far; the first tier and keyword that match an item are kept."""
 
     hits: dict[int, NameHit] = field(default_factory=dict)
 
@@ -57,13 +57,13 @@ class _Found:
 
 
 def names(table: NameTable, keywords: Keywords) -> list[NameHit]:
-    """The items the keywords name, best first: by tier, then by keyword, then product code and outer symbols first."""
-    found = _Found()
-    found.run(table, EXACT, keywords.primary)
-    found.run(table, PREFIX, keywords.primary)
-    if len(found.hits) < _FALLBACK:
-        found.run(table, EXACT, keywords.components)
-        found.run(table, PREFIX, keywords.components)
-    found.run(table, SUBSTRING, keywords.all)
-    found.run(table, PATH, keywords.all)
-    return list(found.hits.values())
+    """Return the items the keywords name: by tier, then keyword, then product code and outer symbols first."""
+    matches = _Hits()
+    matches.run(table, EXACT, keywords.primary)
+    matches.run(table, PREFIX, keywords.primary)
+    if len(matches.hits) < _FALLBACK:
+        matches.run(table, EXACT, keywords.components)
+        matches.run(table, PREFIX, keywords.components)
+    matches.run(table, SUBSTRING, keywords.all)
+    matches.run(table, PATH, keywords.all)
+    return list(matches.hits.values())

@@ -1,4 +1,4 @@
-"""From the paths and stack frames of a task to the items at those places."""
+"""Places: items at the paths and stack frames of a task, and types under the folders it mentions."""
 
 from __future__ import annotations
 
@@ -14,111 +14,114 @@ from assay.rank.vocabulary import ACTION_VERBS, FILLERS, STOP_WORDS
 from assay.store.index import Index
 from assay.text.terms import terms, words
 
-_AT_LINE = "ordinal >= 0 AND start <= ? AND end >= ? ORDER BY end - start, number"
-_NAMED = "ordinal >= 0 AND name = ? ORDER BY abs(start - ?), number"
-_FILE = "ordinal = -1"
+_INNERMOST_AT_LINE = "ordinal >= 0 AND start <= ? AND end >= ? ORDER BY end - start, number"
+_NEAREST_NAMED = "ordinal >= 0 AND name = ? ORDER BY abs(start - ?), number"
+_FILE_ITEM = "ordinal = -1"
 
 
 def places(index: Index, pieces: Iterable[Piece]) -> list[NameHit]:
-    """The item at each path or frame: the innermost symbol at its line, the function a frame names, else the file itself."""
+    """Return the item at each path or frame: the frame's function, the innermost symbol at the line, else the file."""
     hits: dict[int, NameHit] = {}
-    known = list(index.files)
+    paths = list(index.files)
     for piece in pieces:
-        for path in files_of(piece.path, known):
+        for path in files_of(piece.path, paths):
             number = _item_at(index, index.files[path].number, piece)
             if number is not None:
                 hits.setdefault(number, NameHit(number, "place", piece.text))
     return list(hits.values())
 
 
-def files_of(path: str, known: Sequence[str]) -> list[str]:
-    """The files a path means, which may start above the root or below it: those that agree with it from the end, the longest agreement."""
-    wanted = [part for part in path.split("/") if part not in ("", ".", "..")]
-    if not wanted:
+def files_of(path: str, paths: Sequence[str]) -> list[str]:
+    """Return the indexed files with the longest common path suffix; the path may start above or below the root."""
+    parts = [segment for segment in path.split("/") if segment not in ("", ".", "..")]
+    if not parts:
         return []
-    agreeing = [(_agreement(file.split("/"), wanted), file) for file in known if file.endswith(wanted[-1])]
-    best = max((count for count, _ in agreeing), default=0)
-    found = [file for count, file in agreeing if count == best > 0]
-    # only a name in common: believed if it is all that was said or all there is
-    return found if best > 1 or best == len(wanted) or len(found) == 1 else []
+    suffixes = [(_common_suffix(file.split("/"), parts), file) for file in paths if file.endswith(parts[-1])]
+    best = max((count for count, _ in suffixes), default=0)
+    matches = [file for count, file in suffixes if count == best > 0]
+    # only the file name matches: accepted if the path has no more or the match is unique
+    return matches if best > 1 or best == len(parts) or len(matches) == 1 else []
 
 
-def _agreement(file: Sequence[str], wanted: Sequence[str]) -> int:
-    pairs = zip(reversed(file), reversed(wanted), strict=False)
+def _common_suffix(file: Sequence[str], parts: Sequence[str]) -> int:
+    pairs = zip(reversed(file), reversed(parts), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _item_at(index: Index, file: int, piece: Piece) -> int | None:
     name = piece.function.replace("::", ".").replace("#", ".").rpartition(".")[2]
     # a frame's function is more certain than its line, which may be of another version
-    questions: list[tuple[str, tuple[object, ...]]] = [(_FILE, ())]
+    queries: list[tuple[str, tuple[object, ...]]] = [(_FILE_ITEM, ())]
     if piece.line:
-        questions.insert(0, (_AT_LINE, (piece.line, piece.line)))
+        queries.insert(0, (_INNERMOST_AT_LINE, (piece.line, piece.line)))
     if name:
-        questions.insert(0, (_NAMED, (name, piece.line)))
-    for where, parameters in questions:
+        queries.insert(0, (_NEAREST_NAMED, (name, piece.line)))
+    for where, parameters in queries:
         number = index.first_in(file, where, parameters)
         if number is not None:
             return number
     return None
 
 
-# Path context: types in the folders and files that a task speaks of. From a type the walk goes on to its members.
+# Path context: types in the folders and files a task mentions. The walk continues to their members.
 
-_SHORTEST = 4  # letters of a term that may name a folder
-_RICH, _LEAN, _OTHER = 5, 10, 15  # per term: types with members, types without, anything else
-_IN_ALL = 30
+_SHORTEST = 4  # minimum length of a term that may name a folder
+_RICH, _LEAN, _OTHER = 5, 10, 15  # per term: types with members, types without, other items
+_TOTAL = 30
 _TERM = re.compile(r"[^\W\d_]+")
 _TYPES = ", ".join(repr(kind) for kind in sorted(TYPE_KINDS))
-# product code before tests, outer before inner; ids make it total
+# product code before tests, outer before inner; ids make the order total
 _ITEMS = (
     f"SELECT s.number, s.kind IN ({_TYPES}), m.members IS NOT NULL, coalesce(m.members, '') FROM symbols s LEFT JOIN "
     "(SELECT owner, group_concat(name, ' ') AS members FROM symbols WHERE file IN ({files}) GROUP BY owner) m ON m.owner = s.id "
     "WHERE s.file IN ({files}) AND s.ordinal >= 0 ORDER BY s.test, length(s.symbol), s.id"
 )
-_FILES = 60  # looked into per term: a folder as large as the project is not a place
+_MAX_FILES = 60  # files per term: a folder as large as the project is no place
 
 
 def path_terms(task: str) -> list[str]:
-    """The words of a task that may be names of folders or packages."""
-    found = (word.lower() for word in _TERM.findall(task))
-    return list(dict.fromkeys(w for w in found if len(w) >= _SHORTEST and w not in STOP_WORDS | ACTION_VERBS | FILLERS))
+    """Return the words of a task that may name folders or packages."""
+    excluded = STOP_WORDS | ACTION_VERBS | FILLERS
+    candidates = (word.lower() for word in _TERM.findall(task))
+    return list(dict.fromkeys(word for word in candidates if len(word) >= _SHORTEST and word not in excluded))
 
 
-def path_context(index: Index, task: str, named: Keywords) -> list[int]:
-    """Items under the paths a task speaks of, best first: types whose members the task names, other types, the rest."""
-    wanted = {term for word in named.components for term in terms(word)}
-    found: dict[int, None] = {}
+def path_context(index: Index, task: str, keywords: Keywords) -> list[int]:
+    """Return items under the paths a task mentions: types with members the task names, other types, other items."""
+    query = {term for word in keywords.components for term in terms(word)}
+    items: dict[int, None] = {}
     for term in path_terms(task):
-        files = _under(index, term)
+        files = _files_under(index, term)
         if files:
-            found |= dict.fromkeys(_of_files(index, files, wanted - set(terms(term))))
-    return list(found)[:_IN_ALL]
+            items |= dict.fromkeys(_items_in_files(index, files, query - set(terms(term))))
+    return list(items)[:_TOTAL]
 
 
-def _under(index: Index, term: str) -> list[int]:
-    """The files with a folder or name that begins with a term: `migration` means `migrations/` too."""
+def _files_under(index: Index, term: str) -> list[int]:
+    """Return files with a path segment that starts with the term: `migration` matches `migrations/` too."""
     stem = term.removesuffix("s")
-    found = [row.number for path, row in index.files.items() if any(one.startswith(stem) for one in _parts(path))]
-    return found if len(found) <= _FILES else []
+    matches = [
+        row.number for path, row in index.files.items() if any(word.startswith(stem) for word in _path_words(path))
+    ]
+    return matches if len(matches) <= _MAX_FILES else []
 
 
-def _parts(path: str) -> Iterable[str]:
+def _path_words(path: str) -> Iterable[str]:
     return re.split(r"[/._-]", path.lower())
 
 
-def _of_files(index: Index, files: list[int], wanted: set[str]) -> list[int]:
-    meant: list[int] = []
-    rich: list[int] = []
-    lean: list[int] = []
+def _items_in_files(index: Index, files: list[int], query: set[str]) -> list[int]:
+    matching: list[int] = []
+    with_members: list[int] = []
+    without_members: list[int] = []
     other: list[int] = []
     for number, is_type, has_members, members in index.rows_of(_ITEMS, files):
         if not is_type:
             other.append(number)
         elif not has_members:
-            lean.append(number)
-        elif wanted & {term for member in members.split() for word in words(member) for term in terms(word)}:
-            meant.append(number)
+            without_members.append(number)
+        elif query & {term for member in members.split() for word in words(member) for term in terms(word)}:
+            matching.append(number)
         else:
-            rich.append(number)
-    return (meant + rich)[:_RICH] + lean[:_LEAN] + other[:_OTHER]
+            with_members.append(number)
+    return (matching + with_members)[:_RICH] + without_members[:_LEAN] + other[:_OTHER]
