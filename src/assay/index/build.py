@@ -10,17 +10,18 @@ import numpy as np
 
 from assay.core.items import EDGE_TYPES, PROVENANCES
 from assay.core.progress import Progress, Report
-from assay.index import facts as F
+from assay.index.facts import decode_facts
 from assay.index.file import File
 from assay.index.parse import ParseCache, Parsed, parse_files
 from assay.index.resolve.parallel import resolve_all
 from assay.index.rows import accept, add_items, file_row, finish, read_configs, symbol_rows, with_counts
 from assay.index.scan import Scan, is_test_path
 from assay.index.table import FullTable
-from assay.store import catalogue as C
-from assay.store import columns as K
-from assay.store import edges as E
-from assay.store import postings as P
+from assay.store import columns as column_store
+from assay.store import edges as edge_store
+from assay.store import postings
+from assay.store.catalogue import NAME as CATALOGUE_NAME
+from assay.store.catalogue import Catalogue, FileRow
 from assay.store.index import Index
 from assay.store.layout import Home
 
@@ -38,11 +39,11 @@ def known_imports(previous: Index | None) -> list[ImportedRow]:
         return []
 
 
-def imported_rows(catalogue: C.Catalogue) -> list[ImportedRow]:
+def imported_rows(catalogue: Catalogue) -> list[ImportedRow]:
     return catalogue.connection.execute("SELECT * FROM imported").fetchall()
 
 
-def imported_edges(rows: list[ImportedRow], numbers: dict[str, int], files: dict[str, C.FileRow]) -> E.Array:
+def imported_edges(rows: list[ImportedRow], numbers: dict[str, int], files: dict[str, FileRow]) -> edge_store.Array:
     out = []
     for source, target, kind, provenance, confidence, line, path, digest in rows:
         file = files.get(path)
@@ -58,7 +59,7 @@ def imported_edges(rows: list[ImportedRow], numbers: dict[str, int], files: dict
                     -file.number,
                 )
             )
-    return E.from_rows(out)
+    return edge_store.from_rows(out)
 
 
 # Indexing from scratch.
@@ -73,12 +74,12 @@ def build(
     started = time.monotonic()
     configs = read_configs(root, found)
     with home.new_generation() as folder:
-        catalogue = C.Catalogue.create(folder / C.NAME)
+        catalogue = Catalogue.create(folder / CATALOGUE_NAME)
         files: dict[str, File] = {}
-        rows: dict[str, C.FileRow] = {}
+        rows: dict[str, FileRow] = {}
         numbers: dict[str, int] = {}
-        words: list[P.Words] = []
-        columns: list[K.Array] = []
+        words: list[postings.Words] = []
+        columns: list[column_store.Array] = []
         documents: list[Parsed] = []
         everything = {**found.files, **found.documents}
         progress.start("parsing", len(everything))
@@ -89,16 +90,18 @@ def build(
                 continue
             if not accept(parsed, report) or parsed.extracted is None:
                 continue
-            file = File(parsed.path, F.decode_facts(parsed.extracted.facts), is_test_path(parsed.path))
+            file = File(parsed.path, decode_facts(parsed.extracted.facts), is_test_path(parsed.path))
             files[parsed.path] = file
             rows[parsed.path] = file_row(len(rows) + 1, parsed, file, found)
             fresh = symbol_rows(file, rows[parsed.path].number, numbers, len(numbers) + 1)
             words += add_items(catalogue, fresh, parsed.path, parsed.extracted)
-            columns.append(K.described(fresh))
+            columns.append(column_store.described(fresh))
         digests: dict[str, str] = {}
 
         def write_what_needs_no_edges() -> None:
-            digests.update(words=P.joined(words).write(folder), columns=K.Columns.of(columns).write(folder))
+            digests.update(
+                words=postings.joined(words).write(folder), columns=column_store.Columns.of(columns).write(folder)
+            )
             words.clear()
             catalogue.add_indexes()
             cache.prune()

@@ -9,7 +9,17 @@ from functools import cached_property
 import msgspec
 
 from assay.core.items import TYPE_KINDS, item_id
-from assay.index import facts as F
+from assay.index.facts import (
+    FILE,
+    IMPLEMENTS,
+    Binding,
+    FileFacts,
+    Import,
+    Reference,
+    SymbolFact,
+    decode_bindings,
+    decode_references,
+)
 from assay.languages import Language, by_name
 
 _TREE = re.compile(r"/(?:lib|libs|src|app|tests?|specs?|examples?|bin|benchmarks?|features|config|db|docs?)/")
@@ -34,7 +44,7 @@ class Sym(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
 class File:
     """One file's facts with the look-ups the resolver needs."""
 
-    def __init__(self, path: str, facts: F.FileFacts, test: bool) -> None:
+    def __init__(self, path: str, facts: FileFacts, test: bool) -> None:
         self.path, self.facts, self.test = path, facts, test
         self.language: Language = by_name()[facts.language]
         self.folder = path.rpartition("/")[0]
@@ -53,26 +63,26 @@ class File:
         for index, symbol in enumerate(self.facts.symbols):
             parent = symbol.parent
             if symbol.scope:
-                inside = f"{self.facts.symbols[parent].symbol}." if parent != F.FILE else ""
+                inside = f"{self.facts.symbols[parent].symbol}." if parent != FILE else ""
                 parent = types.get(inside + symbol.scope, types.get(symbol.scope, -2))
             out[parent][symbol.name].append(index)
         return out
 
     @cached_property
     def top(self) -> dict[str, list[int]]:
-        return self.children[F.FILE]
+        return self.children[FILE]
 
     @cached_property
-    def bindings(self) -> dict[int, dict[str, list[F.Binding]]]:
-        out: dict[int, dict[str, list[F.Binding]]] = defaultdict(lambda: defaultdict(list))
-        for binding in F.decode_bindings(self.facts.bindings):
+    def bindings(self) -> dict[int, dict[str, list[Binding]]]:
+        out: dict[int, dict[str, list[Binding]]] = defaultdict(lambda: defaultdict(list))
+        for binding in decode_bindings(self.facts.bindings):
             out[binding.source][binding.name].append(binding)
         return out
 
     @cached_property
-    def imported(self) -> dict[str, list[F.Import]]:
+    def imported(self) -> dict[str, list[Import]]:
         """Local name → the imports that bind it."""
-        out: dict[str, list[F.Import]] = defaultdict(list)
+        out: dict[str, list[Import]] = defaultdict(list)
         for row in self.facts.imports:
             name = row.alias or row.name or self._binds(row.module)
             if name and name != "*":
@@ -91,27 +101,27 @@ class File:
         return re.sub(r"\.v\d+$|^go-", "", words[-1])
 
     @cached_property
-    def stars(self) -> list[F.Import]:
+    def stars(self) -> list[Import]:
         """Everything a module offers, imported under its own names; what is written twice says nothing new."""
         rows = (row for row in self.facts.imports if row.name == "*" and not row.alias)
         return list({(row.module, row.export, row.source): row for row in rows}.values())
 
     @cached_property
-    def bases(self) -> dict[int, list[F.Reference]]:
-        out: dict[int, list[F.Reference]] = defaultdict(list)
+    def bases(self) -> dict[int, list[Reference]]:
+        out: dict[int, list[Reference]] = defaultdict(list)
         for row in self.facts.supertypes:
             if not row.literal:
                 out[row.source].append(row)
         return out
 
     @cached_property
-    def impls(self) -> list[F.Reference]:
+    def impls(self) -> list[Reference]:
         """`impl Trait for Type` blocks: the reference's literal names the type."""
-        return [row for row in self.facts.supertypes if row.role == F.IMPLEMENTS and row.literal]
+        return [row for row in self.facts.supertypes if row.role == IMPLEMENTS and row.literal]
 
-    def references(self) -> list[F.Reference]:
+    def references(self) -> list[Reference]:
         """Everything the file names; decoded anew every time, as only resolving it takes them."""
-        return F.decode_references(self.facts.references)
+        return decode_references(self.facts.references)
 
     def sym(self, index: int) -> Sym:
         found = self._syms.get(index)
@@ -120,8 +130,8 @@ class File:
         return found
 
     def _sym(self, index: int) -> Sym:
-        if index == F.FILE:
-            return Sym(self.path, F.FILE, self.path, "file", "", 1, "", self.language.kin, self.test, self.path)
+        if index == FILE:
+            return Sym(self.path, FILE, self.path, "file", "", 1, "", self.language.kin, self.test, self.path)
         fact = self.facts.symbols[index]
         return Sym(
             self.path, index, fact.name, fact.kind, fact.symbol, fact.nth, self.owner_key(index),
@@ -157,7 +167,7 @@ class File:
             return (f"{self.language.kin}:{self.full(index)}",)
         return (self._own_key(fact), self._loose_key(fact.name))
 
-    def _own_key(self, fact: F.SymbolFact) -> str:
+    def _own_key(self, fact: SymbolFact) -> str:
         return self._loose_key(fact.name) if self.language.identity == "directory" else f"{self.path}::{fact.symbol}"
 
     def _loose_key(self, name: str) -> str:
@@ -186,7 +196,7 @@ class File:
             return self._loose_key(fact.scope)
         if self.language.identity == "namespace" and fact.kind in _OWNING and "::" in fact.symbol:
             return f"{self.language.kin}:{self.full(index).rpartition('.')[0]}"  # `class A::B` stands outside A's body
-        if fact.parent != F.FILE and self.facts.symbols[fact.parent].kind in _OWNING:
+        if fact.parent != FILE and self.facts.symbols[fact.parent].kind in _OWNING:
             return self.type_keys(fact.parent)[0]
         return ""
 

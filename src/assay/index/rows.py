@@ -6,16 +6,17 @@ import time
 from pathlib import Path
 
 from assay.core.progress import Report
-from assay.index import facts as F
 from assay.index.extract.words import place_words
+from assay.index.facts import Extracted, decode_texts
 from assay.index.file import File
 from assay.index.parse import Parsed
 from assay.index.resolve import CallCounts
 from assay.index.scan import Found, Scan, read_config
 from assay.index.version import index_version
-from assay.store import catalogue as C
-from assay.store import edges as E
-from assay.store import postings as P
+from assay.store import edges as edge_store
+from assay.store import postings
+from assay.store.catalogue import NAME as CATALOGUE_NAME
+from assay.store.catalogue import SCHEMA_VERSION, Catalogue, FileRow, SymbolRow, TextRow
 
 _MOST_CONFIG_BYTES = 500_000  # of one manifest: those that people write have a few thousand
 _CONFIG_BYTES = 50_000_000  # of all of them, which are held in memory
@@ -49,16 +50,16 @@ def read_configs(root: Path, found: Scan) -> dict[str, str]:
     return out
 
 
-def file_row(number: int, parsed: Parsed, file: File, found: Scan) -> C.FileRow:
+def file_row(number: int, parsed: Parsed, file: File, found: Scan) -> FileRow:
     stat = found.files[parsed.path]
     lines = parsed.extracted.lines if parsed.extracted else 0
-    return C.FileRow(
+    return FileRow(
         number, parsed.path, file.facts.language, stat.size, stat.mtime, parsed.digest, int(file.test),
         lines, file.facts.errors, parsed.note, 0, 0, 0, 0, 0,
     )  # fmt: skip
 
 
-def symbol_rows(file: File, file_number: int, numbers: dict[str, int], next_number: int) -> list[C.SymbolRow]:
+def symbol_rows(file: File, file_number: int, numbers: dict[str, int], next_number: int) -> list[SymbolRow]:
     """Rows for a file's item and its symbols; ids that have a number keep it."""
     out = []
     last = max((s.end for s in file.facts.symbols), default=1)
@@ -71,7 +72,7 @@ def symbol_rows(file: File, file_number: int, numbers: dict[str, int], next_numb
         name = sym.name.rpartition("/")[2] if ordinal < 0 else sym.name
         start, end = (fact.start, fact.end) if fact else (1, last)
         out.append(
-            C.SymbolRow(
+            SymbolRow(
                 numbers[sym.id],
                 file_number,
                 ordinal,
@@ -90,24 +91,24 @@ def symbol_rows(file: File, file_number: int, numbers: dict[str, int], next_numb
     return out
 
 
-def add_items(catalogue: C.Catalogue, symbols: list[C.SymbolRow], path: str, extracted: F.Extracted) -> list[P.Words]:
+def add_items(catalogue: Catalogue, symbols: list[SymbolRow], path: str, extracted: Extracted) -> list[postings.Words]:
     """Writes a file's symbols and their texts; returns their words."""
-    found = F.decode_texts(extracted.texts)
+    found = decode_texts(extracted.texts)
     texts = [found.texts[-1], *found.texts[:-1]]  # the file's own are last in the facts, first among the rows
     catalogue.add_symbols(symbols)
     catalogue.add_texts(
-        C.TextRow(row.number, t.signature, t.doc, t.identifiers, t.literals)
+        TextRow(row.number, t.signature, t.doc, t.identifiers, t.literals)
         for row, t in zip(symbols, texts, strict=True)
     )
     return place_words(found.words, path, [row.number for row in symbols[1:]] + [symbols[0].number])
 
 
-def with_counts(row: C.FileRow, calls: CallCounts) -> C.FileRow:
+def with_counts(row: FileRow, calls: CallCounts) -> FileRow:
     return row._replace(**calls._asdict())
 
 
 def finish(
-    folder: Path, catalogue: C.Catalogue, edges: E.Array, digests: dict[str, str], found: Scan, configs: dict[str, str],
+    folder: Path, catalogue: Catalogue, edges: edge_store.Array, digests: dict[str, str], found: Scan, configs: dict[str, str],
     report: Report, indexed_at: int, started: float,
 ) -> None:  # fmt: skip
     """Writes what is left and seals the generation with what a reader checks; `digests` tell what was written before from damaged files."""
@@ -120,19 +121,19 @@ def finish(
     )
     catalogue.set_meta(
         {
-            "schema": str(C.SCHEMA_VERSION), "version": index_version(), "indexed_at": str(indexed_at),
-            "edges": E.write(folder, edges), "seconds": f"{time.monotonic() - started:.3f}", "mode": report.mode,
+            "schema": str(SCHEMA_VERSION), "version": index_version(), "indexed_at": str(indexed_at),
+            "edges": edge_store.write(folder, edges), "seconds": f"{time.monotonic() - started:.3f}", "mode": report.mode,
             "others": str(found.others), "catalogue_bytes": "0" * 12, **digests,
         }
     )  # fmt: skip
     catalogue.finish()
-    seal(folder / C.NAME)
+    seal(folder / CATALOGUE_NAME)
 
 
 def seal(path: Path) -> None:
     """Records the size of the file, so that a truncated one is noticed."""
     size = path.stat().st_size
-    sealed = C.Catalogue.edit(path)
+    sealed = Catalogue.edit(path)
     sealed.connection.execute("UPDATE meta SET value = ? WHERE key = 'catalogue_bytes'", (f"{size:012d}",))
     sealed.finish()
 

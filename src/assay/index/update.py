@@ -13,8 +13,8 @@ import numpy as np
 
 from assay.core.items import EXTERNAL
 from assay.core.progress import Progress, Report
-from assay.index import facts as F
 from assay.index.build import imported_edges, imported_rows
+from assay.index.facts import FILE, decode_facts
 from assay.index.file import File, stem
 from assay.index.freshness import Changes
 from assay.index.parse import ParseCache, Parsed, parse_files
@@ -24,11 +24,12 @@ from assay.index.rows import accept, add_items, file_row, finish, note_problem, 
 from assay.index.scan import Scan, is_test_path
 from assay.index.stored import StartAfresh, StoredTable
 from assay.index.table import Dependencies, file_token
-from assay.store import catalogue as C
-from assay.store import columns as K
-from assay.store import edges as E
-from assay.store import postings as P
+from assay.store import columns as column_store
+from assay.store import edges as edge_store
+from assay.store import postings
 from assay.store.arrays import DAMAGE
+from assay.store.catalogue import NAME as CATALOGUE_NAME
+from assay.store.catalogue import Catalogue, FileRow
 from assay.store.index import Index
 from assay.store.layout import Home
 
@@ -54,7 +55,7 @@ def _answers(file: File | None) -> dict[str, list[object]]:
     bases = {index: [(r.role, r.chain) for r in rows] for index, rows in file.bases.items()}
     for index, fact in enumerate(file.facts.symbols):
         sym = file.sym(index)
-        holder = file.facts.symbols[fact.parent].symbol if fact.parent != F.FILE else ""
+        holder = file.facts.symbols[fact.parent].symbol if fact.parent != FILE else ""
         # positions in the file are not part of any answer: they shift with every line above
         record: tuple[object, ...] = (
             msgspec.structs.replace(sym, index=0),
@@ -97,10 +98,10 @@ def _locals_behind(file: File, index: int) -> list[object]:
     if fact.kind == "field":  # assigned in a function of its type, from what that function binds
         heads = {value.partition(".")[0].rstrip("()[]{}") for value in fact.values}
         for at, names in file.bindings.items():
-            if at != F.FILE and file.facts.symbols[at].parent == fact.parent and heads & names.keys():
+            if at != FILE and file.facts.symbols[at].parent == fact.parent and heads & names.keys():
                 out += [(b.name, b.type, b.value) for rows in names.values() for b in rows]
     at = index
-    while at != F.FILE:
+    while at != FILE:
         start = file.facts.symbols[at].start
         out += [
             (b.name, b.type, b.value, b.line - start, b.until and b.until - start)
@@ -127,7 +128,7 @@ def update(
     progress.start("parsing", len(changes.changed))
     parsed = {p.path: p for p in parse_files(root, changes.changed, cache, progress.advance)}
     fresh = {
-        p.path: File(p.path, F.decode_facts(p.extracted.facts), is_test_path(p.path))
+        p.path: File(p.path, decode_facts(p.extracted.facts), is_test_path(p.path))
         for p in parsed.values()
         if accept(p, report) and p.extracted is not None
     }
@@ -139,8 +140,8 @@ def update(
         keys |= changed_keys(path, _recall(rows.get(path), cache), fresh.get(path))
     configs = read_configs(root, found)
     with home.new_generation() as folder:
-        shutil.copyfile(previous.folder / C.NAME, folder / C.NAME)
-        catalogue = C.Catalogue.edit(folder / C.NAME)
+        shutil.copyfile(previous.folder / CATALOGUE_NAME, folder / CATALOGUE_NAME)
+        catalogue = Catalogue.edit(folder / CATALOGUE_NAME)
         words, columns = _replace_files(catalogue, previous, rows, fresh, gone, parsed, found)
         dependencies = _dependencies(previous)
         affected = sorted(set(fresh) | dependencies.affected(keys, rows))
@@ -186,18 +187,18 @@ def keep_passed(previous: Index, found: Scan, parsed: dict[str, Parsed], report:
     }
 
 
-def _recall(row: C.FileRow | None, cache: ParseCache) -> File | None:
+def _recall(row: FileRow | None, cache: ParseCache) -> File | None:
     """The facts a file had when it was last indexed."""
     if row is None:
         return None
     known = cache.get(row.hash, row.language)
     if known is None:
         raise StartAfresh("the parse cache is gone")
-    return File(row.path, F.decode_facts(known.facts), bool(row.test))
+    return File(row.path, decode_facts(known.facts), bool(row.test))
 
 
 def _loader(
-    root: Path, rows: dict[str, C.FileRow], fresh: dict[str, File], cache: ParseCache
+    root: Path, rows: dict[str, FileRow], fresh: dict[str, File], cache: ParseCache
 ) -> Callable[[str], File | None]:
     def load(path: str) -> File | None:
         if path in fresh:
@@ -208,18 +209,18 @@ def _loader(
 
 
 def _replace_files(
-    catalogue: C.Catalogue,
+    catalogue: Catalogue,
     previous: Index,
-    rows: dict[str, C.FileRow],
+    rows: dict[str, FileRow],
     fresh: dict[str, File],
     gone: list[str],
     parsed: dict[str, Parsed],
     found: Scan,
-) -> tuple[P.Postings, K.Columns]:
+) -> tuple[postings.Postings, column_store.Columns]:
     """Writes the new symbols of changed files, ids that still exist keep their numbers; returns the words and columns of all items."""
     numbers: dict[str, int] = {}
-    new_words: list[P.Words] = []
-    described: list[K.Array] = []
+    new_words: list[postings.Words] = []
+    described: list[column_store.Array] = []
     next_number = catalogue.connection.execute("SELECT coalesce(max(number), 0) + 1 FROM symbols").fetchone()[0]
     next_file = max((row.number for row in rows.values()), default=0) + 1
     removed: dict[str, int] = {}
@@ -241,15 +242,15 @@ def _replace_files(
         assert extracted is not None
         catalogue.add_files([rows[path]])
         new_words += add_items(catalogue, symbols, path, extracted)
-        described.append(K.described(symbols))
+        described.append(column_store.described(symbols))
     gone_numbers = removed.values()
-    words = previous.postings.replaced(gone_numbers, P.joined(new_words))
+    words = previous.postings.replaced(gone_numbers, postings.joined(new_words))
     return words, previous.columns.replaced(gone_numbers, described)
 
 
 def _merge_edges(
-    previous: Index, catalogue: C.Catalogue, rows: dict[str, C.FileRow], resolved: dict[str, Resolved], gone: list[str]
-) -> E.Array:
+    previous: Index, catalogue: Catalogue, rows: dict[str, FileRow], resolved: dict[str, Resolved], gone: list[str]
+) -> edge_store.Array:
     """The edges of files that were not touched, with those of the files that were."""
     old = previous.edges.all
     replaced = [rows[path].number for path in resolved] + [previous.files[path].number for path in gone]
@@ -267,4 +268,4 @@ def _merge_edges(
     outside = edges["target"] < 0
     common = np.array([catalogue.external(name) for name in fresh.externals], dtype="<i4")
     edges["target"][outside] = -common[-1 - edges["target"][outside]]
-    return E.replaced(old, kept, np.concatenate([edges, imported_edges(imported, numbers, rows)]))
+    return edge_store.replaced(old, kept, np.concatenate([edges, imported_edges(imported, numbers, rows)]))

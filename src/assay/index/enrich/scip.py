@@ -19,8 +19,9 @@ from assay.core.items import CALLABLE_KINDS
 from assay.errors import AssayError
 from assay.index.build import ImportedRow, imported_edges, imported_rows
 from assay.index.rows import seal
-from assay.store import catalogue as C
-from assay.store import edges as E
+from assay.store import edges as edge_store
+from assay.store.catalogue import NAME as CATALOGUE_NAME
+from assay.store.catalogue import Catalogue, SymbolRow
 from assay.store.index import Index
 from assay.store.layout import Home
 from assay.system.files import read_regular
@@ -141,16 +142,16 @@ def _merge(home: Home, index: Index, documents: list[_Document]) -> Merged:
     with home.new_generation() as folder:
         for path in index.folder.iterdir():
             shutil.copyfile(path, folder / path.name)
-        catalogue = C.Catalogue.edit(folder / C.NAME)
+        catalogue = Catalogue.edit(folder / CATALOGUE_NAME)
         catalogue.connection.executemany(
             "DELETE FROM imported WHERE provenance = 'scip' AND path = ?", [(d.path,) for d in documents]
         )
         catalogue.add_imported(rows)
         imported = imported_edges(imported_rows(catalogue), numbers, index.files)
         edges = np.concatenate([index.edges.all[index.edges.all["file"] > 0], imported])
-        catalogue.set_meta({"edges": E.write(folder, edges)})
+        catalogue.set_meta({"edges": edge_store.write(folder, edges)})
         catalogue.finish()
-        seal(folder / C.NAME)
+        seal(folder / CATALOGUE_NAME)
     return merged
 
 
@@ -225,7 +226,7 @@ def _implementations(data: bytes) -> list[tuple[str, str]]:
 def _edges(index: Index, documents: list[_Document]) -> list[ImportedRow]:
     """Definitions first, to know which item each SCIP symbol is; then every other occurrence is an edge from the item around it."""
     spans = _Spans(index)
-    items: dict[str, C.SymbolRow] = {}
+    items: dict[str, SymbolRow] = {}
     for document in documents:
         for line, symbol, roles in document.occurrences:
             if roles & _ROLE_DEFINITION and not symbol.startswith("local "):
@@ -237,8 +238,8 @@ def _edges(index: Index, documents: list[_Document]) -> list[ImportedRow]:
         digest = index.files[document.path].hash
 
         def add(
-            source: C.SymbolRow,
-            target: C.SymbolRow,
+            source: SymbolRow,
+            target: SymbolRow,
             kind: str,
             line: int,
             path: str = document.path,
@@ -274,7 +275,7 @@ def _key(symbol: str, document: _Document) -> str:
     return f"{document.path}\0{symbol}" if symbol.startswith("local ") else symbol
 
 
-def _kind(target: C.SymbolRow) -> str:
+def _kind(target: SymbolRow) -> str:
     if target.kind in CALLABLE_KINDS:
         return "calls"
     if target.kind in ("field", "property"):
@@ -293,20 +294,20 @@ class _Spans:
 
     def __init__(self, index: Index) -> None:
         paths = {row.number: row.path for row in index.files.values()}
-        self._by_path: dict[str, list[C.SymbolRow]] = defaultdict(list)
+        self._by_path: dict[str, list[SymbolRow]] = defaultdict(list)
         for row in index.catalogue.symbols():
             self._by_path[paths[row.file]].append(row)
         for rows in self._by_path.values():
             rows.sort(key=lambda r: (r.start, -r.end))
         self._starts = {path: [row.start for row in rows] for path, rows in self._by_path.items()}
         self._ends = {path: max(row.end for row in rows) for path, rows in self._by_path.items()}
-        self._named: dict[tuple[str, str], list[C.SymbolRow]] = defaultdict(list)
+        self._named: dict[tuple[str, str], list[SymbolRow]] = defaultdict(list)
         for path, rows in self._by_path.items():
             for row in rows:
                 self._named[path, row.name].append(row)
-        self._around: dict[tuple[str, int], C.SymbolRow | None] = {}
+        self._around: dict[tuple[str, int], SymbolRow | None] = {}
 
-    def around(self, path: str, line: int) -> C.SymbolRow | None:
+    def around(self, path: str, line: int) -> SymbolRow | None:
         """The innermost item on whose lines this one is."""
         place = (
             path,
@@ -316,14 +317,14 @@ class _Spans:
             self._around[place] = self._find_around(*place)
         return self._around[place]
 
-    def _find_around(self, path: str, line: int) -> C.SymbolRow | None:
+    def _find_around(self, path: str, line: int) -> SymbolRow | None:
         rows = self._by_path.get(path, [])
         for at in range(bisect_right(self._starts.get(path, []), line) - 1, -1, -1):
             if rows[at].end >= line or rows[at].ordinal < 0:
                 return rows[at]
         return None
 
-    def defined(self, path: str, line: int, name: str) -> C.SymbolRow | None:
+    def defined(self, path: str, line: int, name: str) -> SymbolRow | None:
         """The item called `name` whose definition includes the line, innermost first."""
         for row in reversed(self._named.get((path, name), [])):
             if row.start <= line <= row.end:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from assay.core.items import TYPE_KINDS
-from assay.index import facts as F
+from assay.index.facts import FILE, Binding, Import
 from assay.index.file import File, Sym
 from assay.index.table import Kept, T, Table
 
@@ -50,7 +50,7 @@ class Ancestry(NamedTuple):
 Search = dict[tuple[str, str], Value | None]
 
 
-def binding_key(row: F.Binding, file: File) -> str:
+def binding_key(row: Binding, file: File) -> str:
     return f"{file.path}\0{row.name}\0{row.line}"
 
 
@@ -115,19 +115,19 @@ class EvaluatorBase:
     def _from_outside(self, name: str, file: File, at: int) -> Value | None:
         raise NotImplementedError
 
-    def imported(self, row: F.Import, file: File, seen: Search | None = None) -> Value | None:
+    def imported(self, row: Import, file: File, seen: Search | None = None) -> Value | None:
         raise NotImplementedError
 
     def export(self, path: str, name: str, seen: Search | None = None) -> Value | None:
         raise NotImplementedError
 
-    def _star(self, row: F.Import, file: File, name: str, seen: Search | None) -> Value | None:
+    def _star(self, row: Import, file: File, name: str, seen: Search | None) -> Value | None:
         raise NotImplementedError
 
     def _rust_root(self, name: str, file: File, at: int) -> Value | None:
         raise NotImplementedError
 
-    def rust_path(self, parts: list[str], file: File, seen: Search | None, at: int = F.FILE) -> Value | None:
+    def rust_path(self, parts: list[str], file: File, seen: Search | None, at: int = FILE) -> Value | None:
         raise NotImplementedError
 
     def _named_fully(self, dotted: str, file: File) -> Sym | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from assay.core.items import CALLABLE_KINDS
-from assay.index import facts as F
 from assay.index import modules
 from assay.index.chains import bare, split_arguments, without_name
 from assay.index.expressions.base import (
@@ -20,6 +19,7 @@ from assay.index.expressions.base import (
     prefer,
     top_level,
 )
+from assay.index.facts import FILE
 from assay.index.file import File, Sym
 
 
@@ -238,7 +238,7 @@ class Expressions(EvaluatorBase):
         if value.arguments:
             file = self.table.file(value.path)
             if file:
-                return self.type_value(split_arguments(value.arguments)[-1], file, F.FILE)
+                return self.type_value(split_arguments(value.arguments)[-1], file, FILE)
         if (
             value.kind == "instance"
             and value.sym
@@ -329,7 +329,7 @@ class Expressions(EvaluatorBase):
     def _payload(self, sym: Sym, place: int) -> Value | None:
         """One of the unnamed values that a tuple struct or a variant holds."""
         file = self.table.scope(sym.path)
-        fact = file.facts.symbols[sym.index] if file and sym.index != F.FILE else None
+        fact = file.facts.symbols[sym.index] if file and sym.index != FILE else None
         if file is None or fact is None or not fact.type.startswith("("):
             return None
         parts = split_arguments(fact.type[1:-1])
@@ -345,7 +345,7 @@ class Expressions(EvaluatorBase):
         if value.name != "()":
             return value if place < 2 else None
         parts, file = split_arguments(value.arguments), self.table.file(value.path)
-        return self.type_value(without_name(parts[place]), file, F.FILE) if file and place < len(parts) else None
+        return self.type_value(without_name(parts[place]), file, FILE) if file and place < len(parts) else None
 
     def _attribute_of_item(self, sym: Sym, name: str, file: File, seen: Search | None) -> Value | None:
         if sym.kind in ("namespace", "module") or (sym.kind in TYPE_LIKE and file.language.identity == "namespace"):

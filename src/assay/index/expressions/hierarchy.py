@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 
-from assay.index import facts as F
 from assay.index.expressions.base import DATA, MAX_ANCESTORS, TYPE_LIKE, Ancestry, EvaluatorBase, Value
+from assay.index.facts import BASE, FILE, IMPLEMENTS, Reference
 from assay.index.file import File, Sym, stem
 
 
@@ -113,22 +113,21 @@ class Hierarchy(EvaluatorBase):
 
     def _mixed_bases(self, sym: Sym) -> list[Value]:
         """Bases in a language with mixins: these come before the base class, the last one first, those that tests add after the others."""
-        rows: list[tuple[tuple[bool, bool], int, F.Reference, File]] = []
+        rows: list[tuple[tuple[bool, bool], int, Reference, File]] = []
         for part in self._parts(sym):
             file = self.table.scope(part.path)
             if file is not None:
                 rows += [
-                    ((r.role == F.BASE, part.test), part.index, r, file)
-                    for r in reversed(file.bases.get(part.index, ()))
+                    ((r.role == BASE, part.test), part.index, r, file) for r in reversed(file.bases.get(part.index, ()))
                 ]
         rows.sort(key=lambda row: row[0])
         out = [self.base(row.chain, file, self.base_scope(row, file, index)) for _, index, row, file in rows]
         return [value for value in dict.fromkeys(out) if value.sym != sym]
 
     @staticmethod
-    def base_scope(row: F.Reference, file: File, index: int) -> int:
+    def base_scope(row: Reference, file: File, index: int) -> int:
         """Where the name of a base is looked for: around the type, but inside it for a mixin that is named in its body."""
-        return index if row.role == F.IMPLEMENTS and file.language.uniform_access else file.facts.symbols[index].parent
+        return index if row.role == IMPLEMENTS and file.language.uniform_access else file.facts.symbols[index].parent
 
     def _written_bases(self, sym: Sym) -> list[Value]:
         parts = self._parts(sym)
@@ -145,7 +144,7 @@ class Hierarchy(EvaluatorBase):
             file = self.table.scope(part.path)
             if file is None:
                 continue
-            around = file.facts.symbols[part.index].parent if part.index != F.FILE else part.index
+            around = file.facts.symbols[part.index].parent if part.index != FILE else part.index
             out += [self.base(row.chain, file, around) for row in file.bases.get(part.index, ())]
             out += [self.base(row.chain, file, row.source) for row in file.impls if row.literal == part.name]
             out += self._bases_elsewhere(part, file)
@@ -202,7 +201,7 @@ class Hierarchy(EvaluatorBase):
 
     def own_member(self, sym: Sym, name: str) -> list[Sym]:
         """Members of that name which the type defines itself, in its body or outside it."""
-        if sym.index == F.FILE:
+        if sym.index == FILE:
             return []
         self.table.reads.add(name)
         found = self._owned.get((sym.id, name))
@@ -248,7 +247,7 @@ class Hierarchy(EvaluatorBase):
 
     def enclosing_type(self, file: File, at: int) -> Sym | None:
         """The type whose member symbol `at` is, or which it is."""
-        while at != F.FILE:
+        while at != FILE:
             fact = file.facts.symbols[at]
             if fact.kind in TYPE_LIKE:
                 return file.sym(at)
@@ -258,7 +257,7 @@ class Hierarchy(EvaluatorBase):
                 return file.sym(at)  # a constructor function
             if (
                 fact.kind in ("method", "function")
-                and fact.parent != F.FILE
+                and fact.parent != FILE
                 and file.facts.symbols[fact.parent].kind in ("variable", "constant")
             ):
                 return file.sym(fact.parent)  # `this` in an object's functions
@@ -309,7 +308,7 @@ class Hierarchy(EvaluatorBase):
 
     def _secondary(self, sym: Sym, near: File | None) -> tuple[bool, bool, bool, bool, bool, str, int]:
         file = self.table.file(sym.path)
-        based = bool(file and any(row.role == F.BASE for row in file.bases.get(sym.index, ())))
+        based = bool(file and any(row.role == BASE for row in file.bases.get(sym.index, ())))
         named = stem(sym.path).replace("_", "") == sym.name.lower()
         far = bool(file and near and file.project != near.project)
         return (

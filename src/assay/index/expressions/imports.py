@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 
-from assay.index import facts as F
 from assay.index import modules
 from assay.index.expressions.base import EvaluatorBase, Search, Value, prefer
+from assay.index.facts import FILE, Import
 from assay.index.file import File, Sym
 
 
 class Imports(EvaluatorBase):
     """What an import brings, through any chain of re-exports, in every way languages name modules."""
 
-    def imported(self, row: F.Import, file: File, seen: Search | None = None) -> Value | None:
+    def imported(self, row: Import, file: File, seen: Search | None = None) -> Value | None:
         """What an import brings: the item after following re-exports, the module itself, or something outside."""
         if seen is not None:
             self.table.enter()
@@ -23,7 +23,7 @@ class Imports(EvaluatorBase):
         key = (file.path, row.module, row.name, row.alias, row.source, self._shallow > 0)
         return self.table.recalled(self._brought, key, lambda: self._imported(row, file, seen))
 
-    def _imported(self, row: F.Import, file: File, seen: Search | None) -> Value | None:
+    def _imported(self, row: Import, file: File, seen: Search | None) -> Value | None:
         if not row.module and row.name:  # `export { x as y }`: another name for something of this file
             found = self._first(file, file.top.get(row.name, ()))
             if found:
@@ -55,7 +55,7 @@ class Imports(EvaluatorBase):
             dotted = row.module.partition(".")[0]
         return Value("outside", name=dotted.lstrip("."))
 
-    def _python_name(self, row: F.Import, place: modules.Place, file: File, seen: Search | None) -> Value | None:
+    def _python_name(self, row: Import, place: modules.Place, file: File, seen: Search | None) -> Value | None:
         """`from a import b`: a name of a, or its submodule b."""
         if place.kind == "file":
             value = self.export(place.name, row.name, seen)
@@ -114,7 +114,7 @@ class Imports(EvaluatorBase):
                     return value
         return None
 
-    def _star(self, row: F.Import, file: File, name: str, seen: Search | None) -> Value | None:
+    def _star(self, row: Import, file: File, name: str, seen: Search | None) -> Value | None:
         if file.language.imports == "rust":
             target = self.rust_path(re.split(r"::", row.module), file, seen, row.source)
             value = self.attribute(target, name, file, seen) if target and target.kind != "outside" else None
@@ -130,7 +130,7 @@ class Imports(EvaluatorBase):
         place = modules.locate(row.module, file, self.table)
         return self.export(place.name, name, seen) if place.kind == "file" else None
 
-    def _used(self, row: F.Import, file: File, name: str, seen: Search | None) -> Value | None:
+    def _used(self, row: Import, file: File, name: str, seen: Search | None) -> Value | None:
         """What `use` brings into a module by a name, visited once in a search."""
         key = (file.path, "use " + name)
         seen = {} if seen is None else seen
@@ -142,7 +142,7 @@ class Imports(EvaluatorBase):
     def _rust_root(self, name: str, file: File, at: int) -> Value | None:
         """`crate`, `self` or `super` as read inside symbol `at`: modules written in the file count as levels."""
         around = []
-        while at != F.FILE:
+        while at != FILE:
             if file.facts.symbols[at].kind == "module":
                 around.append(at)
             at = file.facts.symbols[at].parent
@@ -153,7 +153,7 @@ class Imports(EvaluatorBase):
         place = modules.locate(name.lstrip("$"), file, self.table)
         return Value("file", name=place.name) if place.kind == "file" else None
 
-    def rust_path(self, parts: list[str], file: File, seen: Search | None, at: int = F.FILE) -> Value | None:
+    def rust_path(self, parts: list[str], file: File, seen: Search | None, at: int = FILE) -> Value | None:
         """`crate::a::B`, `super::x`, `other_crate::y`, or a path that starts at a module or type seen from here."""
         parts = [p.strip() for p in parts if p.strip()]
         if not parts:
@@ -187,7 +187,7 @@ class Imports(EvaluatorBase):
             value = self.attribute(value, part, file, seen) if value else None
         return value
 
-    def full_name(self, row: F.Import, file: File) -> Value | None:
+    def full_name(self, row: Import, file: File) -> Value | None:
         """`import a.b.C` or `use A\\B\\C`: the item of that full name; a prefix of full names is a namespace."""
         dotted = ".".join(
             p for p in (row.module.replace("\\", ".").replace("::", "."), row.name) if p and p != "*"

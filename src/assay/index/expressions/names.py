@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from assay.core.items import CALLABLE_KINDS, TYPE_KINDS
-from assay.index import facts as F
 from assay.index import modules
 from assay.index.chains import IDENTIFIER, bare
 from assay.index.expressions.base import (
@@ -20,6 +19,7 @@ from assay.index.expressions.base import (
     prefer,
     top_level,
 )
+from assay.index.facts import FILE, Binding, Import
 from assay.index.file import File, Sym
 
 
@@ -60,7 +60,7 @@ class Names(EvaluatorBase):
         language = file.language
         maybe_local = name in file.local_names
         inner, passed, start = True, False, at
-        while at != F.FILE:
+        while at != FILE:
             fact = file.facts.symbols[at]
             rows = self._seen(file, at, name, line) if maybe_local else []
             if rows and local and (at == start or language.closures) and (bound := self._bound(rows, file, at, line)):
@@ -86,9 +86,9 @@ class Names(EvaluatorBase):
             if fact.kind not in DATA:
                 inner = False
             at = fact.parent
-        rows = self._seen(file, F.FILE, name, line) if maybe_local else []
+        rows = self._seen(file, FILE, name, line) if maybe_local else []
         unhidden = local and rows and (name not in file.top or (line and rows[0].until))
-        if unhidden and (start == F.FILE or language.closures) and (bound := self._bound(rows, file, F.FILE, line)):
+        if unhidden and (start == FILE or language.closures) and (bound := self._bound(rows, file, FILE, line)):
             return bound
         found = self._first(file, file.top.get(name, ()))
         if found and not (language.prototypes and self.is_stub(found)):
@@ -117,7 +117,7 @@ class Names(EvaluatorBase):
         return None
 
     @staticmethod
-    def _seen(file: File, at: int, name: str, line: int) -> list[F.Binding]:
+    def _seen(file: File, at: int, name: str, line: int) -> list[Binding]:
         """The locals of this name in a symbol that a line sees: those of anonymous functions only inside them, and those first."""
         rows = file.bindings[at].get(name) if at in file.bindings else None
         if not rows:
@@ -140,7 +140,7 @@ class Names(EvaluatorBase):
     def is_stub(self, sym: Sym) -> bool:
         """A signature without a body: an overload, a prototype, an abstract method."""
         file = self.table.file(sym.path)
-        return file is not None and sym.index != F.FILE and file.facts.symbols[sym.index].stub
+        return file is not None and sym.index != FILE and file.facts.symbols[sym.index].stub
 
     def _beside(self, sym: Sym) -> Sym:
         """Where a value is meant, the variable or function that has the same name as a type, if there is one."""
@@ -154,7 +154,7 @@ class Names(EvaluatorBase):
         """Without the stubs, where there is more than stubs."""
         return [s for s in syms if not self.is_stub(s)] or syms if len(syms) > 1 else syms
 
-    def _bound(self, rows: list[F.Binding], file: File, at: int, line: int) -> Value | None:
+    def _bound(self, rows: list[Binding], file: File, at: int, line: int) -> Value | None:
         """The value of a local: a declared type first, then the nearest assignment above that can be evaluated."""
         if file.language.shadowing:
             return self._nearest_bound(rows, file, at, line)
@@ -171,13 +171,13 @@ class Names(EvaluatorBase):
             return self._fixture(rows[0].name, file, at) or LOCAL
         return LOCAL
 
-    def _type_of_local(self, row: F.Binding, file: File, at: int) -> Value | None:
+    def _type_of_local(self, row: Binding, file: File, at: int) -> Value | None:
         """An object of a local's declared type. `node *node`: inside its own type a name does not mean itself."""
-        own = at != F.FILE and row.name in IDENTIFIER.findall(row.type)
+        own = at != FILE and row.name in IDENTIFIER.findall(row.type)
         place = file.facts.symbols[at].parent if own else at
         return self._once("type", row, at, lambda: self.type_value(row.type, file, place))
 
-    def _once(self, what: str, row: F.Binding, at: int, answer: Callable[[], Value | None]) -> Value | None:
+    def _once(self, what: str, row: Binding, at: int, answer: Callable[[], Value | None]) -> Value | None:
         """An answer about a local, remembered in the frame at hand unless it was cut short by what is being evaluated."""
         frame, key = self.table.frame, (what, id(row), at, self._shallow > 0)
         if key not in frame.answers:
@@ -202,7 +202,7 @@ class Names(EvaluatorBase):
                     return self.type_of(other.sym(index)) if other.sym(index).kind == "function" else None
         return None
 
-    def _nearest_bound(self, rows: list[F.Binding], file: File, at: int, line: int) -> Value | None:
+    def _nearest_bound(self, rows: list[Binding], file: File, at: int, line: int) -> Value | None:
         """The value of a local where each binding is a declaration of its own; None above the first.
 
         One that is being evaluated cannot mean itself, and in `x = x.y()` what is assigned is the x before."""
@@ -237,15 +237,15 @@ class Names(EvaluatorBase):
         if name not in file.local_names or file.language.shadowing:
             return False
         start = at
-        while at != F.FILE:
+        while at != FILE:
             if (at == start or file.language.closures) and self._seen(file, at, name, line):
                 return True
             if at in file.children and name in file.children[at]:
                 return False
             at = file.facts.symbols[at].parent
-        return name not in file.top and bool(self._seen(file, F.FILE, name, line))
+        return name not in file.top and bool(self._seen(file, FILE, name, line))
 
-    def _evaluate_binding(self, row: F.Binding, file: File, at: int) -> Value | None:
+    def _evaluate_binding(self, row: Binding, file: File, at: int) -> Value | None:
         key = (binding_key(row, file), at)
         frame = self.table.frame
         if key in frame.busy:
@@ -258,7 +258,7 @@ class Names(EvaluatorBase):
         value: Value | None = frame.answers[key]
         return value
 
-    def _evaluate_busy(self, row: F.Binding, file: File, at: int, key: tuple[str, int]) -> Value | None:
+    def _evaluate_busy(self, row: Binding, file: File, at: int, key: tuple[str, int]) -> Value | None:
         busy = self.table.frame.busy
         busy.add(key)
         try:
@@ -338,14 +338,14 @@ class Names(EvaluatorBase):
             if sym.owner and sym.kind not in TYPE_LIKE and not file.language.implicit_self and not open_enum:
                 continue  # a member is never named alone
             other = self.table.file(sym.path)
-            if other and sym.index != F.FILE:
+            if other and sym.index != FILE:
                 path = other.full(sym.index)
                 full.setdefault(path, []).append(sym)
                 parent = other.facts.symbols[sym.index].parent
                 if (
                     sym.kind == "constant"
                     and file.language.open_enums
-                    and parent != F.FILE
+                    and parent != FILE
                     and other.facts.symbols[parent].kind == "enum"
                 ):
                     outer = path.rpartition(".")[0].rpartition(".")[0]
@@ -359,7 +359,7 @@ class Names(EvaluatorBase):
     def _spaces(self, file: File, at: int) -> list[str]:
         """The namespaces whose names are visible at a symbol, innermost first, then the imported ones."""
         spaces: list[str] = []
-        while at != F.FILE:
+        while at != FILE:
             if file.facts.symbols[at].kind not in CALLABLE_KINDS:
                 full = file.full(at)
                 spaces += [full, *self._outer(full)]
@@ -378,10 +378,10 @@ class Names(EvaluatorBase):
         spaces.append("")
         return list(dict.fromkeys(spaces))
 
-    def space_names(self, row: F.Import, file: File) -> list[str]:
+    def space_names(self, row: Import, file: File) -> list[str]:
         """The full names an imported namespace may have: written inside a namespace, it may be relative to that."""
         module = row.module.replace("\\", ".")
-        full = file.full(row.source) if row.source != F.FILE else ""
+        full = file.full(row.source) if row.source != FILE else ""
         return [*(f"{outer}.{module}" for outer in (full, *self._outer(full)) if outer), module]
 
     @staticmethod

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from assay.core.items import CALLABLE_KINDS
-from assay.index import facts as F
 from assay.index.chains import HEAD, SEQUENCE, bare, inside, split_arguments, without_name
 from assay.index.expressions.base import CYCLE, DATA, MAX_LOOKUPS, TYPE_LIKE, EvaluatorBase, Value
+from assay.index.facts import FILE, SymbolFact
 from assay.index.file import File, Sym
 
 
@@ -121,7 +121,7 @@ class Types(EvaluatorBase):
 
     def _type_parameter(self, name: str, file: File, at: int) -> str | None:
         """The bound of a type parameter, which the query files record as a typed local; empty when it has none."""
-        while at != F.FILE:
+        while at != FILE:
             rows = file.bindings.get(at, {}).get(f"<{name}>")
             if rows:
                 return next((row.type for row in rows if row.type), "")
@@ -182,12 +182,12 @@ class Types(EvaluatorBase):
 
     def _type_of(self, sym: Sym) -> Value | None:
         file = self.table.scope(sym.path)
-        if file is None or sym.index == F.FILE:
+        if file is None or sym.index == FILE:
             return None
         fact = file.facts.symbols[sym.index]
         if (
             sym.kind == "constant"
-            and fact.parent != F.FILE
+            and fact.parent != FILE
             and file.facts.symbols[fact.parent].kind == "enum"
             and not fact.values
         ):
@@ -218,7 +218,7 @@ class Types(EvaluatorBase):
                 best = index
         return best
 
-    def _with_parameter(self, file: File, fact: F.SymbolFact, inner: int, expression: str) -> int:
+    def _with_parameter(self, file: File, fact: SymbolFact, inner: int, expression: str) -> int:
         """A field declared in the class body is assigned in its constructor: that is where the parameter it gets is known."""
         if fact.kind != "field" or inner != fact.parent or not file.language.constructors:
             return inner

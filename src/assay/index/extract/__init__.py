@@ -6,12 +6,33 @@ import re
 from bisect import bisect_right
 from functools import lru_cache
 
-from assay.index import facts as F
 from assay.index.chains import chain, last
 from assay.index.extract.definition import Definition, type_name
 from assay.index.extract.nest import CLASS_LIKE, FUNCTION_LIKE, MAX_VALUES
 from assay.index.extract.texts import Texts
 from assay.index.extract.words import count_words
+from assay.index.facts import (
+    ACCESS,
+    BASE,
+    CALL,
+    DECORATE,
+    FILE,
+    HINT,
+    IMPLEMENTS,
+    MENTION,
+    NEW,
+    THROW,
+    Binding,
+    Extracted,
+    FileFacts,
+    FileTexts,
+    Import,
+    Reference,
+    SymbolFact,
+    TextFact,
+    encode,
+    encoded,
+)
 from assay.index.parser import count_errors, parse
 from assay.languages import Language
 from assay.languages.conventions import LITERAL_NAMES
@@ -24,21 +45,21 @@ _METHODS = re.compile(r"""["'][^()]*?\bmethods\s*=\s*[\[{(]\s*["'](\w+)["']\s*,?
 _VERBS = re.compile(
     r"(?:\.?(?:\w+::)*(?:get|post|put|delete|patch|head|options)\([\w.:]*\)\s*)+"
 )  # `get(show).post(place)`
-_SUPERTYPES = frozenset({F.BASE, F.IMPLEMENTS})
-_WITH_LITERALS = frozenset({F.CALL, F.ACCESS, F.DECORATE, F.NEW, F.MENTION})
-_USES = frozenset({F.MENTION, F.ACCESS})
-_COVERED = _USES | {F.HINT}
-_CALLS = frozenset({F.CALL, F.NEW, F.DECORATE})
-_NAMED_ONCE = frozenset({F.CALL, F.NEW, F.THROW, F.DECORATE, F.BASE})
-_REPEATABLE = frozenset({F.MENTION, F.ACCESS, F.HINT, F.THROW})
+_SUPERTYPES = frozenset({BASE, IMPLEMENTS})
+_WITH_LITERALS = frozenset({CALL, ACCESS, DECORATE, NEW, MENTION})
+_USES = frozenset({MENTION, ACCESS})
+_COVERED = _USES | {HINT}
+_CALLS = frozenset({CALL, NEW, DECORATE})
+_NAMED_ONCE = frozenset({CALL, NEW, THROW, DECORATE, BASE})
+_REPEATABLE = frozenset({MENTION, ACCESS, HINT, THROW})
 # what stands before a definition's name belongs to its container, except these
-_OF_THE_DEFINITION = frozenset({F.HINT, F.DECORATE, F.BASE, F.IMPLEMENTS, F.NEW})
+_OF_THE_DEFINITION = frozenset({HINT, DECORATE, BASE, IMPLEMENTS, NEW})
 
 
 class FileReader(Texts):
     """A file read whole: symbols, references, imports, bindings and texts."""
 
-    def facts(self) -> tuple[F.FileFacts, list[F.TextFact]]:
+    def facts(self) -> tuple[FileFacts, list[TextFact]]:
         self._nest_all()
         symbols = self._symbols()
         self._attach_values(symbols)
@@ -47,14 +68,14 @@ class FileReader(Texts):
             if not row.until:
                 self.bound[row.source, row.name] = row.line
         references = self._references()
-        out = F.FileFacts(
+        out = FileFacts(
             self.language.name,
             self.namespace,
             symbols,
             [row for row in references if row.role in _SUPERTYPES],
             self._imports(),
-            F.encoded([row for row in references if row.role not in _SUPERTYPES]),
-            F.encoded(bindings),
+            encoded([row for row in references if row.role not in _SUPERTYPES]),
+            encoded(bindings),
         )
         return out, self._texts(symbols)
 
@@ -79,7 +100,7 @@ class FileReader(Texts):
         calls = {(m[0], m[1]) for m in self.marks if m[2] in _NAMED_ONCE}
         self.marks += self._bare_calls(calls)
         if self.parts:
-            calls |= self.parts | {(s, e) for s, e, role, _ in self.marks if role == F.IMPLEMENTS}
+            calls |= self.parts | {(s, e) for s, e, role, _ in self.marks if role == IMPLEMENTS}
         uses = [m for m in self.marks if m[2] in _USES and (m[0], m[1]) not in calls]
         if self.listed or self.dotted:
             uses = [m for m in uses if not self._defining(m[0], m[1])]
@@ -93,34 +114,34 @@ class FileReader(Texts):
         marks.sort(key=lambda m: (m[0], -m[1], -m[2]))
         return marks
 
-    def _references(self) -> list[F.Reference]:
+    def _references(self) -> list[Reference]:
         """Every name with the symbol it belongs to; a name that says nothing new is left out."""
         marks = self._sorted_marks()
-        out: list[F.Reference] = []
+        out: list[Reference] = []
         locals_, seen = {row[1] for row in self.bindings}, set[tuple[int, int, str]]()
         shadowing, order, bounds, line_starts = self.language.shadowing, self.order, self.bound, self.line_starts
         decorator = decorator_end = -1
         # names inside an annotation, a base or a plain decorator are not mentions of their own
         covered = covered_hint = -1
         for (start, end, role, text), owner in zip(marks, self._owners([m[0] for m in marks]), strict=True):
-            if start < covered and role in _COVERED and (role != F.HINT or end <= covered_hint):
+            if start < covered and role in _COVERED and (role != HINT or end <= covered_hint):
                 continue
-            if role == F.HINT:
+            if role == HINT:
                 covered = covered_hint = end
-            elif role == F.BASE or (role == F.DECORATE and "(" not in text):
+            elif role == BASE or (role == DECORATE and "(" not in text):
                 covered, covered_hint = end, -1
-            if role == F.DECORATE:
+            if role == DECORATE:
                 decorator, decorator_end = start, end
             elif start == decorator and role in _USES:
                 continue  # the decorator's own receiver
-            if role == F.MENTION and owner != F.FILE and self._of_the_name(order[owner], start):
+            if role == MENTION and owner != FILE and self._of_the_name(order[owner], start):
                 continue
-            if role == F.NEW and owner != F.FILE and (order[owner].hoisted or self._before_anonymous(owner, start)):
+            if role == NEW and owner != FILE and (order[owner].hoisted or self._before_anonymous(owner, start)):
                 owner = order[owner].parent  # `this.x = new X()`, `new X() {…}`: the function says it
             source = self._symbol_at(owner, start, role in _OF_THE_DEFINITION or start < decorator_end)
             line = bisect_right(line_starts, start)
             if (
-                role == F.MENTION
+                role == MENTION
                 and (bound := bounds.get((source, text))) is not None
                 and (bound < line or not shadowing)
             ):
@@ -130,7 +151,7 @@ class FileReader(Texts):
                 if (role, source, text) in seen:
                     continue  # said before, and no local is involved: nothing new
                 seen.add((role, source, text))
-            row = F.Reference(role, source, line, text)
+            row = Reference(role, source, line, text)
             if literal_may_follow and role in _WITH_LITERALS:
                 after = end if not text.endswith(")") else start + self.source[start:end].find(b"(")
                 row.literal, row.handler = self._literal(after)
@@ -138,7 +159,7 @@ class FileReader(Texts):
                 row.arity = self.arguments.get((start, end), -1)
                 row.generics = _type_argument_count(self.source, start, end)
             out.append(row)
-            if role == F.HINT and owner != F.FILE and order[owner].hoisted:
+            if role == HINT and owner != FILE and order[owner].hoisted:
                 self._hint_parameter(out, owner, start)
         return out + self._impl_references()
 
@@ -148,28 +169,28 @@ class FileReader(Texts):
         name = definition.name
         return "::" in name and start < definition.name_start + len(name)
 
-    def _impl_references(self) -> list[F.Reference]:
+    def _impl_references(self) -> list[Reference]:
         """`impl Trait for Type`: what a bare scope says of the type it belongs to."""
         out = []
         for number, definition in enumerate(self.order):
             if definition.kind == "scope" and definition.trait:
                 at = self._real(self._enclosing(number, CLASS_LIKE | FUNCTION_LIKE))
-                source = self.order[at].index if at != F.FILE else F.FILE
+                source = self.order[at].index if at != FILE else FILE
                 for trait in definition.trait.split("\n"):
                     text = chain(trait) or type_name(trait)
-                    out.append(F.Reference(F.IMPLEMENTS, source, self.line(definition.start), text, definition.name))
+                    out.append(Reference(IMPLEMENTS, source, self.line(definition.start), text, definition.name))
         return out
 
     def _before_anonymous(self, owner: int, offset: int) -> bool:
         """Whether something stands in the head of a definition without a name."""
         return not self.order[owner].name and offset < self.order[owner].name_start
 
-    def _hint_parameter(self, out: list[F.Reference], owner: int, start: int) -> None:
+    def _hint_parameter(self, out: list[Reference], owner: int, start: int) -> None:
         """A parameter that is also a field: its type is a hint of the constructor, too."""
         above = self.order[self.order[owner].parent]
-        if self.order[owner].parent != F.FILE and above.index != F.FILE and start < above.body:
+        if self.order[owner].parent != FILE and above.index != FILE and start < above.body:
             row = out[-1]
-            out.append(F.Reference(row.role, above.index, row.line, row.chain))
+            out.append(Reference(row.role, above.index, row.line, row.chain))
 
     def _defining(self, start: int, end: int) -> bool:
         """A name in an export list, or in the dotted name of a definition (`app.use = function`)."""
@@ -188,15 +209,15 @@ class FileReader(Texts):
             return literal, verbs.group()
         return literal, match.group(3) or match.group(4) or ""
 
-    def _imports(self) -> list[F.Import]:
+    def _imports(self) -> list[Import]:
         rows = sorted(self.imports)
         owners = self._owners([row[0] for row in rows])
         return [
-            F.Import(self.line(start), module, name, alias, export, self._symbol_at(owner, start, False))
+            Import(self.line(start), module, name, alias, export, self._symbol_at(owner, start, False))
             for (start, module, name, alias, export), owner in zip(rows, owners, strict=True)
         ]
 
-    def _bindings(self, symbols: list[F.SymbolFact]) -> list[F.Binding]:
+    def _bindings(self, symbols: list[SymbolFact]) -> list[Binding]:
         globals_ = {
             (self._symbol_at(owner, at, True), name)
             for (at, name), owner in zip(self.globals, self._owners([g[0] for g in self.globals]), strict=True)
@@ -204,27 +225,27 @@ class FileReader(Texts):
         rows = sorted(self.bindings)
         out = []
         for (start, name, type_text, value), owner in zip(rows, self._owners([r[0] for r in rows]), strict=True):
-            if owner != F.FILE and self.order[owner].hoisted:
+            if owner != FILE and self.order[owner].hoisted:
                 owner = self.order[owner].parent
             source = self._symbol_at(owner, start, True)
-            if name.startswith("<") and owner != F.FILE and self.order[owner].kind == "scope":
+            if name.startswith("<") and owner != FILE and self.order[owner].kind == "scope":
                 out += [
-                    F.Binding(d.index, self.line(start), name, type_text)
+                    Binding(d.index, self.line(start), name, type_text)
                     for d in self.order
-                    if d.parent == owner and d.index != F.FILE
+                    if d.parent == owner and d.index != FILE
                 ]
                 continue  # a type parameter of an impl block is one of every member
             inside = self._lambda_around(start)
             until = self._until(owner, inside)
-            if start in self.parameters and source != F.FILE and not until:
+            if start in self.parameters and source != FILE and not until:
                 symbols[source].arity = max(symbols[source].arity, 0) + 1
                 symbols[source].optional += start in self.optional
                 symbols[source].variadic = symbols[source].variadic or start in self.variadic
             kept = name.startswith("<") or start in self.parameters or not self.language.closures or until
-            if source != F.FILE and symbols[source].kind in CLASS_LIKE and not kept:
+            if source != FILE and symbols[source].kind in CLASS_LIKE and not kept:
                 continue  # comprehension variables in a class body
             if (source, name) not in globals_:
-                out.append(F.Binding(source, self.later.get(start) or self.line(start), name, type_text, value, until))
+                out.append(Binding(source, self.later.get(start) or self.line(start), name, type_text, value, until))
         return out
 
     def _until(self, owner: int, inside: int) -> int:
@@ -232,19 +253,19 @@ class FileReader(Texts):
         if inside < 0:
             return 0
         real = self._real(owner)
-        definition = self.order[real] if real != F.FILE else None
+        definition = self.order[real] if real != FILE else None
         if definition and inside < (definition.body or definition.name_start):
             return 0
         return self.line(self.lambdas[bisect_right(self.lambda_starts, inside) - 1][1])
 
-    def _attach_values(self, symbols: list[F.SymbolFact]) -> None:
+    def _attach_values(self, symbols: list[SymbolFact]) -> None:
         """What a function returns stands in for a missing result type."""
         rows = sorted(self.returns)
         for (start, value), owner in zip(rows, self._owners([r[0] for r in rows]), strict=True):
             source = self._symbol_at(owner, start, True)
             if self._until(owner, self._lambda_around(start)):
                 continue  # returned by an anonymous function
-            if source != F.FILE and len(symbols[source].values) < MAX_VALUES and value not in symbols[source].values:
+            if source != FILE and len(symbols[source].values) < MAX_VALUES and value not in symbols[source].values:
                 symbols[source].values.append(value)
 
 
@@ -270,12 +291,12 @@ def _first_and_last(text: str) -> tuple[str, bool]:
 # One file's text → its facts. Driven by the language's query; nothing here knows a particular language.
 
 
-def extract(source: bytes, language: Language) -> F.Extracted:
+def extract(source: bytes, language: Language) -> Extracted:
     """Everything `source` says, encoded. Never fails on bad code: the parser recovers and errors are counted."""
     tree = parse(source, language)
     reader = FileReader(source, language)
     reader.read(tree)
     facts, texts = reader.facts()
     facts.errors = count_errors(tree.root_node)
-    counted = F.FileTexts(texts, count_words(facts.symbols, texts))
-    return F.Extracted(F.encode(facts), F.encode(counted), source.count(b"\n") + 1)
+    counted = FileTexts(texts, count_words(facts.symbols, texts))
+    return Extracted(encode(facts), encode(counted), source.count(b"\n") + 1)

@@ -10,9 +10,9 @@ from functools import cache
 import numpy as np
 from tree_sitter import Node, QueryCursor, Tree
 
-from assay.index import facts as F
 from assay.index.chains import chain
 from assay.index.extract.definition import Definition, import_tree, place_in, strip_quotes, type_name
+from assay.index.facts import ACCESS, BASE, CALL, DECORATE, HINT, IMPLEMENTS, MENTION, NEW, THROW
 from assay.index.parser import parse
 from assay.languages import Language
 
@@ -28,16 +28,16 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _TYPE_ARGUMENTS = re.compile(r"[<\[].*[>\]]", re.S)
 # captures that say what a match is; every pattern has exactly one of them
 _ROLES = {
-    "call": F.CALL,
-    "bare": F.CALL,
-    "new": F.NEW,
-    "mention": F.MENTION,
-    "access": F.ACCESS,
-    "hint": F.HINT,
-    "throw": F.THROW,
-    "decorator": F.DECORATE,
-    "base": F.BASE,
-    "implements": F.IMPLEMENTS,
+    "call": CALL,
+    "bare": CALL,
+    "new": NEW,
+    "mention": MENTION,
+    "access": ACCESS,
+    "hint": HINT,
+    "throw": THROW,
+    "decorator": DECORATE,
+    "base": BASE,
+    "implements": IMPLEMENTS,
 }
 # definitions and imports that macros are given are not theirs to make
 _NOT_IN_TOKENS = frozenset({"def", "scope", "import"})
@@ -115,7 +115,7 @@ class Collector:
     def _collect_hint(self, node: Node) -> None:
         start = node.start_byte
         text = self.source[start : min(node.end_byte, start + 2000)].decode("utf-8", "replace")
-        self.marks.append((start, node.end_byte, F.HINT, text))
+        self.marks.append((start, node.end_byte, HINT, text))
 
     def _read_tokens(self) -> None:
         """Reads what macros are given, which the grammar leaves as tokens, as the expressions it nearly always is: in its brackets, as
@@ -277,7 +277,7 @@ class Collector:
             self._collect_hint(node)
             return
         if role == "bare":
-            self.bare.append((start, node.end_byte, F.CALL, self.text(node)))
+            self.bare.append((start, node.end_byte, CALL, self.text(node)))
             return
         callee = captures.get("callee")
         end = callee[0].end_byte if callee else node.end_byte
@@ -296,7 +296,7 @@ class Collector:
         if text in self.language.declarations and role == "call":
             return
         if role in ("base", "implements") and (inside := _TYPE_ARGUMENTS.search(raw)):
-            self.marks.append((start + len(raw[: inside.start()].encode()), node.end_byte, F.HINT, inside.group()))
+            self.marks.append((start + len(raw[: inside.start()].encode()), node.end_byte, HINT, inside.group()))
         self.marks.append((start, end, _ROLES[role], text))
 
     def _collect_import(self, captures: dict[str, list[Node]]) -> None:

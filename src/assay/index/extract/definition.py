@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from assay.index import facts as F
+from assay.index.facts import FILE
 
 _OPENING = re.compile(r"^[rRbBuUfF]{0,2}(\"\"\"|'''|\"|')")
 _CLOSING = re.compile(r"(\"\"\"|'''|\"|')$")
@@ -32,8 +32,8 @@ class Definition:
     bound: bool = False  # an item only where a variable would be one
     test: bool = False
     trait: str = ""
-    parent: int = F.FILE
-    index: int = F.FILE  # of the symbol it became; FILE for scopes and locals
+    parent: int = FILE
+    index: int = FILE  # of the symbol it became; FILE for scopes and locals
     children: list[tuple[int, int]] = field(default_factory=list)
 
 

@@ -6,10 +6,10 @@ import re
 from bisect import bisect_right
 
 from assay.core.items import TYPE_KINDS
-from assay.index import facts as F
 from assay.index.chains import last
 from assay.index.extract.collect import SPACE, Collector
 from assay.index.extract.definition import Definition, type_name
+from assay.index.facts import BASE, FILE, SymbolFact
 
 MAX_VALUES = 3  # assigned values remembered per field
 CLASS_LIKE = TYPE_KINDS | {"module", "namespace"}
@@ -64,19 +64,19 @@ class Nesting(Collector):
                 and definition.kind in _DATA
             ):
                 stack.pop()  # `int a, b;`: beside each other
-            definition.parent = stack[-1] if stack else F.FILE
+            definition.parent = stack[-1] if stack else FILE
             stack.append(number)
 
     def _enclosing(self, number: int, wanted: frozenset[str]) -> int:
         """The nearest definition of a wanted kind around definition `number`, itself excluded."""
         at = self.order[number].parent
-        while at != F.FILE and self.order[at].kind not in wanted:
+        while at != FILE and self.order[at].kind not in wanted:
             at = self.order[at].parent
         return at
 
-    def _symbols(self) -> list[F.SymbolFact]:
+    def _symbols(self) -> list[SymbolFact]:
         """Turns definitions into symbols: kinds by container, qualified names, repeated names numbered, locals left out."""
-        symbols = list[F.SymbolFact]()
+        symbols = list[SymbolFact]()
         counts: dict[str, int] = {}
         fields: dict[tuple[int, str], int] = {}
         anonymous: dict[int, int] = {}
@@ -90,18 +90,18 @@ class Nesting(Collector):
             scope = definition.receiver
             if definition.hoisted:
                 at = self._enclosing(number, CLASS_LIKE | {"scope"})
-                if at == F.FILE:
+                if at == FILE:
                     scope = self._object_around(number, constructors)
-                if (at == F.FILE and not scope) or (at, definition.name) in members:
+                if (at == FILE and not scope) or (at, definition.name) in members:
                     continue  # no type around it, or a property is set
-            holder = self.order[at] if at != F.FILE else None
+            holder = self.order[at] if at != FILE else None
             if holder and holder.kind == "scope":
                 scope = scope or holder.name
-                at = self._enclosing(at, CLASS_LIKE | FUNCTION_LIKE) if at != F.FILE else at
+                at = self._enclosing(at, CLASS_LIKE | FUNCTION_LIKE) if at != FILE else at
                 at = self._real(at)
-            elif holder and holder.index == F.FILE:
+            elif holder and holder.index == FILE:
                 at = self._real(at)
-            holder = self.order[at] if at != F.FILE else None
+            holder = self.order[at] if at != FILE else None
             kind = definition.kind
             if definition.name_start in self.import_bound or (definition.bound and self._in_local(definition)):
                 continue
@@ -115,7 +115,7 @@ class Nesting(Collector):
                 anonymous[at] = anonymous.get(at, 0) + 1
                 name = f"${anonymous[at]}"
             kind = self._kind(kind, name, holder, scope)
-            parent = holder.index if holder else F.FILE
+            parent = holder.index if holder else FILE
             if kind in ("field", "constant", "variable") and not definition.receiver:
                 first = fields.setdefault((parent, f"{scope}.{name}"), len(symbols))
                 if first != len(symbols):
@@ -123,11 +123,11 @@ class Nesting(Collector):
                         symbols[first].values.append(definition.value)
                     symbols[first].type = symbols[first].type or definition.type
                     continue
-            symbol = self._qualified(definition, name, kind, scope, symbols[parent] if parent != F.FILE else None)
+            symbol = self._qualified(definition, name, kind, scope, symbols[parent] if parent != FILE else None)
             counts[symbol] = counts.get(symbol, 0) + 1
             definition.index = len(symbols)
             symbols.append(
-                F.SymbolFact(
+                SymbolFact(
                     name,
                     kind,
                     symbol,
@@ -155,13 +155,13 @@ class Nesting(Collector):
 
     def _in_local(self, definition: Definition) -> bool:
         """A function in an object that is itself a local."""
-        above = self.order[definition.parent] if definition.parent != F.FILE else None
-        return above is not None and above.kind == "variable" and above.index == F.FILE
+        above = self.order[definition.parent] if definition.parent != FILE else None
+        return above is not None and above.kind == "variable" and above.index == FILE
 
     def _object_around(self, number: int, constructors: set[str]) -> str:
         """Where `this.x = …` outside any type defines x: in the object or constructor function that its function belongs to."""
         at = self.order[number].parent
-        while at != F.FILE:
+        while at != FILE:
             definition = self.order[at]
             if definition.kind == "function":
                 if "." in definition.name or ":" in definition.name:
@@ -169,8 +169,8 @@ class Nesting(Collector):
                     return "" if head in ("exports", "module.exports", "module") else head
                 if definition.name in constructors:
                     return definition.name
-                above = self.order[definition.parent] if definition.parent != F.FILE else None
-                if above and above.kind == "variable" and above.index != F.FILE:
+                above = self.order[definition.parent] if definition.parent != FILE else None
+                if above and above.kind == "variable" and above.index != FILE:
                     return above.name
             at = definition.parent
         return ""
@@ -198,14 +198,14 @@ class Nesting(Collector):
         bases = self.language.enum_bases
         if not bases:
             return
-        marks = sorted(m for m in self.marks if m[2] == F.BASE and last(m[3]) in bases)
+        marks = sorted(m for m in self.marks if m[2] == BASE and last(m[3]) in bases)
         for owner in self._owners([m[0] for m in marks]):
-            if owner != F.FILE and self.order[owner].kind == "class":
+            if owner != FILE and self.order[owner].kind == "class":
                 self.order[owner].kind = "enum"
 
     def _real(self, at: int) -> int:
         """The nearest enclosing definition that became a symbol."""
-        while at != F.FILE and self.order[at].index == F.FILE:
+        while at != FILE and self.order[at].index == FILE:
             at = self.order[at].parent
         return at
 
@@ -251,7 +251,7 @@ class Nesting(Collector):
         """Functions directly in a namespace or a Rust/TypeScript module are free; in a Ruby module they are methods."""
         return not scope and holder is not None and holder.kind == "module" and self.language.name != "ruby"
 
-    def _qualified(self, definition: Definition, name: str, kind: str, scope: str, parent: F.SymbolFact | None) -> str:
+    def _qualified(self, definition: Definition, name: str, kind: str, scope: str, parent: SymbolFact | None) -> str:
         separator = self.language.separator
         own = SPACE.sub("", definition.name).replace("\\", ".") if kind in CLASS_LIKE and definition.name else name
         if separator == "." and kind in CLASS_LIKE:
@@ -301,20 +301,20 @@ class Nesting(Collector):
             at = len(stack) - 1
             while at >= 0 and order[stack[at]].end <= offset:  # a short sibling may hide a longer one
                 at -= 1
-            out.append(stack[at] if at >= 0 else F.FILE)
+            out.append(stack[at] if at >= 0 else FILE)
         return out
 
     def _binding_owner(self, owner: int) -> int:
         """The symbol whose local something is: what is written in a field's value is a local of the function that assigns it."""
-        while owner != F.FILE and (self.order[owner].index == F.FILE or self.order[owner].hoisted):
+        while owner != FILE and (self.order[owner].index == FILE or self.order[owner].hoisted):
             owner = self.order[owner].parent
-        return self.order[owner].index if owner != F.FILE else F.FILE
+        return self.order[owner].index if owner != FILE else FILE
 
     def _symbol_at(self, owner: int, offset: int, own: bool) -> int:
         """The symbol that code at `offset` inside definition `owner` belongs to."""
-        while owner != F.FILE:
+        while owner != FILE:
             definition = self.order[owner]
-            if definition.index != F.FILE and (own or (offset >= definition.name_start and not definition.hoisted)):
+            if definition.index != FILE and (own or (offset >= definition.name_start and not definition.hoisted)):
                 return definition.index
             owner = definition.parent
-        return F.FILE
+        return FILE

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from assay.index import facts as F
 from assay.index.extract.definition import Definition
 from assay.index.extract.nest import Nesting
+from assay.index.facts import FILE, SymbolFact, TextFact
 
 MAX_SIGNATURE = 300
 MAX_DOC = 3000
@@ -20,32 +20,32 @@ _COMMENT_MARKS = re.compile(r"^\s*(?:///?!?|//!|#+!?|/\*+!?|\*+/?|--+|;+|<!--)\s
 class Texts(Nesting):
     """The words of every symbol: signature, documentation, identifiers and literals of its own body."""
 
-    def _texts(self, symbols: list[F.SymbolFact]) -> list[F.TextFact]:
+    def _texts(self, symbols: list[SymbolFact]) -> list[TextFact]:
         """The words of every symbol, and last those of the file itself."""
         docs = dict.fromkeys(range(len(symbols)), "")
         rows = sorted(self.docs)
         file_doc = ""
         for (start, text), owner in zip(rows, self._owners([r[0] for r in rows]), strict=True):
             source = self._symbol_at(owner, start, True)
-            if source == F.FILE:
+            if source == FILE:
                 file_doc = file_doc or text[:MAX_DOC]
             elif not docs[source]:
                 docs[source] = text[:MAX_DOC]
-        made = [d for d in self.order if d.index != F.FILE]
+        made = [d for d in self.order if d.index != FILE]
         made.sort(key=lambda d: d.index)
         roots: list[tuple[int, int]] = []
         for definition in made:
             at = self._real(definition.parent)
-            (self.order[at].children if at != F.FILE else roots).append((definition.start, definition.end))
+            (self.order[at].children if at != FILE else roots).append((definition.start, definition.end))
         out = []
         for definition in made:
             identifiers, literals = self._words(
                 max(definition.body, definition.name_start), definition.end, definition.children
             )
             doc = docs[definition.index] or self._leading_comment(definition.start)
-            out.append(F.TextFact(self._signature(definition), doc, identifiers, literals))
+            out.append(TextFact(self._signature(definition), doc, identifiers, literals))
         identifiers, literals = self._words(0, len(self.source), roots)
-        out.append(F.TextFact("", file_doc or self._opening_comment(), identifiers, literals))
+        out.append(TextFact("", file_doc or self._opening_comment(), identifiers, literals))
         return out
 
     def _words(self, start: int, end: int, holes: list[tuple[int, int]]) -> tuple[str, str]:

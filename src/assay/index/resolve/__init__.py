@@ -6,8 +6,8 @@ edges to items, the third one to an external name, the last is counted.
 
 from __future__ import annotations
 
-from assay.index import facts as F
 from assay.index.expressions import TYPE_LIKE, type_names
+from assay.index.facts import ACCESS, CALL, DECORATE, HINT, MENTION, NEW, THROW, Reference
 from assay.index.resolve.base import BY_NAME, BY_NAME_OF_FIELD, RESOLVED, CallCounts, Resolved
 from assay.index.resolve.calls import Calls
 from assay.index.resolve.guard import deep_recursion, outline, reason
@@ -41,21 +41,21 @@ class Resolver(Imports, Calls, Guesses, Uses, Relations):
         self._similar()
         return Resolved(self.edges, self.table.reads, CallCounts(*self.counts))
 
-    def _reference(self, row: F.Reference) -> None:
+    def _reference(self, row: Reference) -> None:
         source = self.file.sym(row.source)
-        if row.role in (F.CALL, F.NEW):
+        if row.role in (CALL, NEW):
             self._call(row, source)
-        elif row.role == F.ACCESS:
+        elif row.role == ACCESS:
             self._access(row, source)
-        elif row.role == F.MENTION:
+        elif row.role == MENTION:
             self._mention(row.chain, source, row)
             self._conventions(row, source)
-        elif row.role == F.HINT:
+        elif row.role == HINT:
             for name in type_names(row.chain):
                 value = self.values.type_named(name, self.file, row.source, row.line)
                 if value and value.kind == "item" and value.sym and value.sym.kind in TYPE_LIKE:
                     self._add(source, value.sym, "type_hint_of", RESOLVED, "resolved", row.line)
-        elif row.role == F.THROW:
+        elif row.role == THROW:
             self._throw(row, source)
-        elif row.role == F.DECORATE:
+        elif row.role == DECORATE:
             self._decorate(row, source)

@@ -10,9 +10,9 @@ from typing import NamedTuple, ParamSpec
 import msgspec
 
 from assay.core.items import EXTERNAL, TYPE_KINDS
-from assay.index import facts as F
 from assay.index.chains import bare
 from assay.index.expressions import Evaluator, Value
+from assay.index.facts import Reference, SymbolFact
 from assay.index.file import File, Sym
 from assay.index.table import Table, Unanswerable
 from assay.text.terms import words
@@ -79,12 +79,12 @@ def one(sym: Sym, confidence: float, provenance: str = "resolved") -> Outcome:
     return Outcome(items=((sym, confidence, provenance),))
 
 
-def with_receiver(row: F.Reference) -> F.Reference:
+def with_receiver(row: Reference) -> Reference:
     """A call of an extension method as that of the function it is: the receiver is its first argument."""
     return msgspec.structs.replace(row, arity=row.arity + 1) if row.arity >= 0 else row
 
 
-def takes(fact: F.SymbolFact, count: int) -> bool:
+def takes(fact: SymbolFact, count: int) -> bool:
     """Whether a function can be called with that many arguments."""
     most = max(fact.arity, 0)
     return most - fact.optional - fact.variadic <= count and (fact.variadic or count <= most)
@@ -164,5 +164,5 @@ class ResolverBase:
     def _unknown(self, name: str) -> Outcome:
         raise NotImplementedError
 
-    def _conventions(self, row: F.Reference, source: Sym) -> None:
+    def _conventions(self, row: Reference, source: Sym) -> None:
         raise NotImplementedError

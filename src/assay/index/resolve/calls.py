@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from assay.core.items import CALLABLE_KINDS, TYPE_KINDS
-from assay.index import facts as F
 from assay.index.chains import bare
 from assay.index.expressions import Value
+from assay.index.facts import CALL, FILE, NEW, Reference
 from assay.index.file import Sym
 from assay.index.resolve.base import (
     BY_NAME,
@@ -29,7 +29,7 @@ from assay.index.table import Unanswerable
 class Calls(ResolverBase):
     """What a call reaches, as far as scopes, imports and types tell."""
 
-    def _call(self, row: F.Reference, source: Sym) -> None:
+    def _call(self, row: Reference, source: Sym) -> None:
         outcome = self._outcome(row, source)
         if outcome.items:
             single = len(outcome.items) == 1
@@ -49,15 +49,11 @@ class Calls(ResolverBase):
             self.counts[3] += 1
         self._conventions(row, source)
 
-    def _outcome(self, row: F.Reference, source: Sym) -> Outcome:
+    def _outcome(self, row: Reference, source: Sym) -> Outcome:
         """The target of a call, remembered for the same words in the same place unless a local is involved."""
         first = bare(row.chain.partition(".")[0])
         place = row.source
-        if (
-            first in self.file.language.self_names
-            and place != F.FILE
-            and self.file.facts.symbols[place].kind in MEMBERS
-        ):
+        if first in self.file.language.self_names and place != FILE and self.file.facts.symbols[place].kind in MEMBERS:
             place = -2 - self.file.facts.symbols[place].parent  # `self` is the same in all methods of a type
         elif first in self.file.local_names:
             return self._answerable(row, source)
@@ -71,7 +67,7 @@ class Calls(ResolverBase):
                 self.outcomes[key] = known
         return known
 
-    def _answerable(self, row: F.Reference, source: Sym) -> Outcome:
+    def _answerable(self, row: Reference, source: Sym) -> Outcome:
         """The target of a call; one that takes too many questions is unresolved."""
         try:
             return self._call_target(row, source)
@@ -79,7 +75,7 @@ class Calls(ResolverBase):
             self.table.begin_question()
             return Outcome(unresolved=True)
 
-    def _call_target(self, row: F.Reference, source: Sym) -> Outcome:
+    def _call_target(self, row: Reference, source: Sym) -> Outcome:
         receiver, _, last = row.chain.rpartition(".")
         name = bare(last)
         if name != last:
@@ -98,7 +94,7 @@ class Calls(ResolverBase):
                 return self._by_name(name, receiver, source)
         return self._member_call(value, name, receiver, row, source)
 
-    def _member_call(self, value: Value, name: str, receiver: str, row: F.Reference, source: Sym) -> Outcome:
+    def _member_call(self, value: Value, name: str, receiver: str, row: Reference, source: Sym) -> Outcome:
         sym = value.sym
         if value.kind in ("instance", "super", "item") and sym is not None and sym.kind in TYPE_LIKE:
             found = self.values.member(sym, name, above=value.kind == "super")
@@ -150,7 +146,7 @@ class Calls(ResolverBase):
             return Outcome(external=found_value.name)
         return self._unknown(name)
 
-    def _plain_call(self, name: str, row: F.Reference) -> Outcome:
+    def _plain_call(self, name: str, row: Reference) -> Outcome:
         language = self.file.language
         if name in language.super_names:
             owner = self.values.enclosing_type(self.file, row.source)
@@ -160,16 +156,16 @@ class Calls(ResolverBase):
             constructors = self.values.own_member(owner, owner.name) if owner else []
             if constructors:
                 return self._among(constructors, row)
-            return one(owner, RESOLVED) if owner and (name == "cls" or row.role == F.NEW) else NOTHING
+            return one(owner, RESOLVED) if owner and (name == "cls" or row.role == NEW) else NOTHING
         if name == language.construct:
             owner = self.values.enclosing_type(self.file, row.source)
             return one(self.values.primary(owner), RESOLVED) if owner else Outcome(external=name)
         value = self.values.lookup(name, self.file, row.source, row.line, local=not language.uniform_access)
         value = self.values.meant(value, True) if value else value
-        if value is None and language.uniform_access and row.role == F.CALL:
+        if value is None and language.uniform_access and row.role == CALL:
             outcome = self._by_name(name, "", self.file.sym(row.source))
             return Outcome(external=name) if outcome.external else outcome
-        if value is None and row.role == F.CALL and language.implicit_self:
+        if value is None and row.role == CALL and language.implicit_self:
             owner = self.values.enclosing_type(self.file, row.source)
             members = self.values.member(owner, name) if owner else []
             if members:
@@ -202,10 +198,10 @@ class Calls(ResolverBase):
                 return Outcome(external=held.name or sym.name)  # `local insert = table.insert`: another name for it
         return self._definitions(sym, row)
 
-    def _super_call(self, owner: Sym, row: F.Reference) -> Outcome:
+    def _super_call(self, owner: Sym, row: Reference) -> Outcome:
         """`super(…)`: the nearest constructor above; in Ruby, the method of the same name."""
         at = row.source
-        name = self.file.facts.symbols[at].name if at != F.FILE else ""
+        name = self.file.facts.symbols[at].name if at != FILE else ""
         ancestry = self.values.ancestry(owner)
         if self.file.language.uniform_access:
             above = self.values.member(owner, name, above=True) if name else []
@@ -219,7 +215,7 @@ class Calls(ResolverBase):
             return NOTHING
         return Outcome(external=ancestry.outside[0]) if ancestry.outside else NOTHING
 
-    def _further_up(self, found: list[Sym], owner: Sym, row: F.Reference) -> list[Sym]:
+    def _further_up(self, found: list[Sym], owner: Sym, row: Reference) -> list[Sym]:
         """Overloads are inherited one by one: when the nearest do not take that many arguments, those of an ancestor may."""
         if not self.file.language.overloads or row.arity < 0 or any(self._accepts(s, row.arity) for s in found):
             return found
@@ -233,15 +229,15 @@ class Calls(ResolverBase):
         file = self.table.file(sym.path)
         return file is not None and sym.kind in CALLABLE_KINDS and takes(file.facts.symbols[sym.index], count)
 
-    def _definitions(self, sym: Sym, row: F.Reference) -> Outcome:
+    def _definitions(self, sym: Sym, row: Reference) -> Outcome:
         """A named item, or whichever of its namesakes in the same place is meant."""
         other = self.table.file(sym.path)
-        if row.role == F.NEW and sym.kind in TYPE_KINDS and self.file.language.overloads:
+        if row.role == NEW and sym.kind in TYPE_KINDS and self.file.language.overloads:
             namesakes = [
                 s for s in self.table.named(sym.name, sym.kin) if s.symbol == sym.symbol and s.path == sym.path
             ]
             sym = next((s for s in namesakes if self._type_parameter_count(s) == row.generics), sym)
-        if sym.kind not in CALLABLE_KINDS or other is None or sym.index == F.FILE:
+        if sym.kind not in CALLABLE_KINDS or other is None or sym.index == FILE:
             return one(sym, RESOLVED)
         parent = other.facts.symbols[sym.index].parent
         same = [other.sym(i) for i in other.children[parent].get(sym.name, ())[:MAX_OVERLOADS]]
@@ -250,7 +246,7 @@ class Calls(ResolverBase):
             return self._linked(sym, same, row)
         return self._among(same, row)
 
-    def _linked(self, sym: Sym, same: list[Sym], row: F.Reference) -> Outcome:
+    def _linked(self, sym: Sym, same: list[Sym], row: Reference) -> Outcome:
         """A function that several files define (one per platform, say): those nearest to the caller share the call."""
         rivals = [
             s
@@ -269,7 +265,7 @@ class Calls(ResolverBase):
         share = BY_NAME / len(first)
         return Outcome(items=tuple((first[path], share, "inferred") for path in sorted(first)))
 
-    def _among(self, syms: list[Sym], row: F.Reference) -> Outcome:
+    def _among(self, syms: list[Sym], row: Reference) -> Outcome:
         """Of several definitions of one name in one place: implementations before overload stubs, then the number of parameters;
         what is still undecided (a function defined in both branches of an if) shares the call."""
         syms = syms[:MAX_OVERLOADS]

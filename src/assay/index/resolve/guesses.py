@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assay.core.items import CALLABLE_KINDS, TYPE_KINDS
-from assay.index import facts as F
+from assay.index.facts import FILE
 from assay.index.file import Sym
 from assay.index.resolve.base import (
     BY_NAME,
@@ -101,7 +101,7 @@ class Guesses(ResolverBase):
 
     def _owner(self, sym: Sym) -> Sym | None:
         file = self.table.file(sym.path)
-        owner = self.values.enclosing_type(file, sym.index) if file and sym.index != F.FILE else None
+        owner = self.values.enclosing_type(file, sym.index) if file and sym.index != FILE else None
         return self.values.primary(owner) if owner else None
 
     def _global(self, name: str) -> Outcome:

@@ -21,7 +21,7 @@ from assay.index.parse import worker_count
 from assay.index.resolve import CallCounts, Resolved, Resolver
 from assay.index.resolve.guard import outline
 from assay.index.table import Dependencies, Table, file_token
-from assay.store import edges as E
+from assay.store import edges as edge_store
 from assay.system.pool import begin_worker
 
 ALONE = 150  # files; fewer are resolved faster than workers start
@@ -34,7 +34,7 @@ _TYPE = {name: row.code for name, row in EDGE_TYPES.items()}
 class ResolvedFiles(NamedTuple):
     """What came of a set of files: edges by number, with external targets as -1 - position in `externals`."""
 
-    edges: E.Array
+    edges: edge_store.Array
     externals: list[str]
     calls: dict[str, CallCounts]
     dependencies: Dependencies
@@ -58,8 +58,8 @@ class EdgeRows:
                 number = numbers[target]
             self._rows.append((numbers[source], number, _TYPE[kind], _PROVENANCE[provenance], confidence, line, file))
 
-    def array(self) -> E.Array:
-        return E.from_rows(self._rows)
+    def array(self) -> edge_store.Array:
+        return edge_store.from_rows(self._rows)
 
 
 class _Work(NamedTuple):
@@ -158,7 +158,7 @@ def _collect(parts: list[ResolvedFiles]) -> ResolvedFiles:
         edges["target"][outside] = -1 - common[-1 - edges["target"][outside]]
         arrays.append(edges)
     return ResolvedFiles(
-        np.concatenate(arrays) if arrays else E.from_rows([]),
+        np.concatenate(arrays) if arrays else edge_store.from_rows([]),
         list(externals),
         {path: counts for part in parts for path, counts in part.calls.items()},
         Dependencies.joined([part.dependencies for part in parts]),

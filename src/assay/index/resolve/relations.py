@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.index import facts as F
+from assay.index.facts import FILE, IMPLEMENTS, Reference, SymbolFact
 from assay.index.file import File, Sym
 from assay.index.resolve.base import (
     BY_NAME,
@@ -35,7 +35,7 @@ class Relations(ResolverBase):
         for row in file.impls:
             self._try(self._impl, row)
 
-    def _impl(self, row: F.Reference) -> None:
+    def _impl(self, row: Reference) -> None:
         """`impl Trait for Type`, which says of the type what a base would."""
         value = self.values.evaluate(row.literal, self.file, row.source, row.line)
         if value and value.kind == "item" and value.sym:
@@ -57,9 +57,9 @@ class Relations(ResolverBase):
         for row in self.file.bases.get(index, ()):
             self._base_edge(sym, row, self.values.base_scope(row, self.file, index))
 
-    def _base_edge(self, sym: Sym, row: F.Reference, at: int) -> None:
+    def _base_edge(self, sym: Sym, row: Reference, at: int) -> None:
         value = self.values.base(row.chain, self.file, at)
-        kind = "implements" if row.role == F.IMPLEMENTS else "extends"
+        kind = "implements" if row.role == IMPLEMENTS else "extends"
         if value.sym is not None:
             if (
                 kind == "extends"
@@ -109,7 +109,7 @@ class Relations(ResolverBase):
             return []
         return [m for key in dict.fromkeys(file.type_keys(sym.index)) for m in self.table.members(key)]
 
-    def _structural(self, sym: Sym, fact: F.SymbolFact) -> None:
+    def _structural(self, sym: Sym, fact: SymbolFact) -> None:
         """Go: a type implements every interface of the repository whose methods it all has."""
         for interface in self.values.satisfied(sym):
             confidence = RESOLVED if len(self._all_members(interface)) > 1 else BY_NAME
@@ -125,7 +125,7 @@ class Relations(ResolverBase):
             tested = [t for t in targets if not t.test]
             for target in tested:
                 self._add(source, target, "tests", RESOLVED, "resolved", targets[target])
-            if at != F.FILE:
+            if at != FILE:
                 ids = sorted(tested, key=lambda t: t.id)[:CO_TESTED]
                 for first in range(len(ids)):
                     for second in ids[first + 1 :]:

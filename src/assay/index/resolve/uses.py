@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from assay.core.items import CALLABLE_KINDS, TYPE_KINDS
-from assay.index import facts as F
 from assay.index import modules
 from assay.index.chains import bare
 from assay.index.expressions import Value
+from assay.index.facts import DECORATE, FILE, Import, Reference
 from assay.index.file import Sym
 from assay.index.resolve.base import CERTAIN, FIELD_LIKE, RESOLVED, TYPE_LIKE, ResolverBase
 from assay.languages.conventions import ENVIRONMENT_CHAINS, PROCESS_CHAINS, ROUTES, ends_like
@@ -17,7 +17,7 @@ from assay.languages.conventions import ENVIRONMENT_CHAINS, PROCESS_CHAINS, ROUT
 class Uses(ResolverBase):
     """Names used without being called: fields, references, raised types, decorators, routes."""
 
-    def _access(self, row: F.Reference, source: Sym) -> None:
+    def _access(self, row: Reference, source: Sym) -> None:
         receiver, _, last = row.chain.rpartition(".")
         self._conventions(row, source)
         if last.endswith("[]"):
@@ -45,7 +45,7 @@ class Uses(ResolverBase):
             if found.sym.kind == "constant" and self.file.language.uniform_access and value and value.sym:
                 self._point(source, value.sym, row)
 
-    def _element_access(self, row: F.Reference, source: Sym) -> None:
+    def _element_access(self, row: Reference, source: Sym) -> None:
         """`cart[0]` reads the indexer of the type, if that has one."""
         value = self.values.evaluate(row.chain.removesuffix("[]"), self.file, row.source, row.line)
         if value and value.kind == "item" and value.sym and value.sym.kind not in TYPE_LIKE:
@@ -54,7 +54,7 @@ class Uses(ResolverBase):
             for indexer in self.values.member(value.sym, "this[]")[:1]:
                 self._point(source, indexer, row)
 
-    def _mention(self, name: str, source: Sym, row: F.Reference) -> None:
+    def _mention(self, name: str, source: Sym, row: Reference) -> None:
         if "." in name:
             value = self.values.evaluate(name, self.file, row.source, row.line)
             if value and value.kind == "item" and value.sym:
@@ -71,7 +71,7 @@ class Uses(ResolverBase):
         if value and value.kind == "item" and value.sym and value.sym.kind not in ("namespace", "file"):
             self._point(source, value.sym, row)
 
-    def _point(self, source: Sym, target: Sym, row: F.Reference) -> None:
+    def _point(self, source: Sym, target: Sym, row: Reference) -> None:
         """A field is accessed, anything else is referenced."""
         if target.kind in FIELD_LIKE:
             if target.kind == "field" and row.source == target.index and self.file.path == target.path:
@@ -86,9 +86,9 @@ class Uses(ResolverBase):
 
     def _arity(self, sym: Sym) -> int:
         file = self.table.file(sym.path)
-        return file.facts.symbols[sym.index].arity if file and sym.index != F.FILE else -1
+        return file.facts.symbols[sym.index].arity if file and sym.index != FILE else -1
 
-    def _throw(self, row: F.Reference, source: Sym) -> None:
+    def _throw(self, row: Reference, source: Sym) -> None:
         chain_text = row.chain.removesuffix("()")
         value = self.values.evaluate(chain_text, self.file, row.source, row.line)
         if value is None or value.kind in ("local", "cycle"):
@@ -101,8 +101,8 @@ class Uses(ResolverBase):
         elif value.kind in ("outside", "object"):
             self._add(source, value.name, "throws", RESOLVED, "resolved", row.line)
 
-    def _decorate(self, row: F.Reference, source: Sym) -> None:
-        at = self.file.facts.symbols[row.source].parent if row.source != F.FILE else F.FILE
+    def _decorate(self, row: Reference, source: Sym) -> None:
+        at = self.file.facts.symbols[row.source].parent if row.source != FILE else FILE
         plain = row.chain.removesuffix("()")
         value = self.values.evaluate(plain, self.file, at, row.line)
         if self.file.language.decorator_suffix and (value is None or value.kind != "item"):
@@ -110,10 +110,10 @@ class Uses(ResolverBase):
         if value and value.kind == "item" and value.sym:
             self._add(value.sym, source, "decorates", RESOLVED, "resolved", row.line)
         name = bare(row.chain.rpartition(".")[2])
-        if row.literal and name in ROUTES and row.source != F.FILE:
+        if row.literal and name in ROUTES and row.source != FILE:
             self._route(source, name, row)
 
-    def _conventions(self, row: F.Reference, source: Sym) -> None:
+    def _conventions(self, row: Reference, source: Sym) -> None:
         """Routes, environment variables and processes."""
         if not row.literal and ".env." not in row.chain:
             return
@@ -126,7 +126,7 @@ class Uses(ResolverBase):
             return
         if ends_like(chain_text, ENVIRONMENT_CHAINS):
             self._add(source, f"env:{row.literal}", "reads_env", RESOLVED, "parsed", row.line)
-        elif ends_like(chain_text, PROCESS_CHAINS) and row.role != F.DECORATE:
+        elif ends_like(chain_text, PROCESS_CHAINS) and row.role != DECORATE:
             program = row.literal.split()[0].rpartition("/")[2] if row.literal.split() else row.literal
             self._add(source, f"process:{program}", "executes_process", RESOLVED, "parsed", row.line)
         elif (
@@ -149,7 +149,7 @@ class Uses(ResolverBase):
                 ):
                     self._route(handler.sym, verb, row)
 
-    def _route(self, handler: Sym, name: str, row: F.Reference) -> None:
+    def _route(self, handler: Sym, name: str, row: Reference) -> None:
         verb = ROUTES[name]
         target = f"route:{verb} {row.literal}" if verb and " " not in row.literal else f"route:{row.literal}"
         self._add(handler, target, "handles_route", RESOLVED, "parsed", row.line)
@@ -166,14 +166,14 @@ class Imports(ResolverBase):
             if row.module:
                 self._try(self._import, row)
 
-    def _import(self, row: F.Import) -> None:
-        here = self.file.sym(F.FILE)
+    def _import(self, row: Import) -> None:
+        here = self.file.sym(FILE)
         for target, confidence in self._import_targets(row):
             provenance = "resolved" if confidence == CERTAIN else "inferred"
             if target != here:
                 self._add(here, target, "imports", confidence, provenance, row.line)
 
-    def _import_targets(self, row: F.Import) -> list[tuple[Sym | str, float]]:
+    def _import_targets(self, row: Import) -> list[tuple[Sym | str, float]]:
         file, style = self.file, self.file.language.imports
         dotted = f"{row.module}.{row.name}" if row.name and row.name not in ("*", "default") else row.module
         if style == "namespace" or (style == "include" and row.name):
@@ -189,7 +189,7 @@ class Imports(ResolverBase):
             return [((value.name if value else "") or dotted.lstrip(".").replace("::", "."), CERTAIN)]
         if value.kind == "file":
             found = self.table.file(value.name)
-            return [(found.sym(F.FILE), CERTAIN)] if found else []
+            return [(found.sym(FILE), CERTAIN)] if found else []
         if value.kind == "folder":
             return self._folder_targets(value.name, dotted)
         return [(value.sym, CERTAIN)] if value.sym else []
@@ -201,9 +201,9 @@ class Imports(ResolverBase):
         files = [f for f in files if f.language.kin == self.file.language.kin]
         if not files:
             return [(dotted.lstrip("."), CERTAIN)]
-        return [(f.sym(F.FILE), CERTAIN) for f in files]
+        return [(f.sym(FILE), CERTAIN) for f in files]
 
-    def _namespace_targets(self, row: F.Import, dotted: str) -> list[tuple[Sym | str, float]]:
+    def _namespace_targets(self, row: Import, dotted: str) -> list[tuple[Sym | str, float]]:
         dotted = dotted.replace("\\", ".").replace("::", ".").strip(".")
         kin = self.file.language.kin
         if row.name == "*" or (self.file.language.visible == "namespace" and not row.alias):
