@@ -1,7 +1,8 @@
-"""One file's references → edges. Everything asked about other files goes through the table, so every answer's origin is on record.
+"""Resolve the references of one file to edges.
 
-A call ends in one of four ways (docs/graph.md): one item, a few candidates, outside the repository, or unresolved. The first two give
-edges to items, the third one to an external name, the last is counted.
+Every lookup in other files goes through the table, which records it. A call has one of four outcomes
+(docs/graph.md): one item, a few candidates, outside the repository, or unresolved. The first two yield edges to
+items, the third an edge to an external name, the last is only counted.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ __all__ = ["BY_NAME", "BY_NAME_OF_FIELD", "CallCounts", "Resolved", "Resolver"]
 
 
 class Resolver(Imports, Calls, Guesses, Uses, Relations):
-    """Resolves files one at a time against a table of names."""
+    """Resolves files one at a time against a symbol table."""
 
     def resolve(self, path: str) -> Resolved:
-        """Everything one file says about itself and others; of a file that cannot be resolved, its outline and why."""
+        """Return a file's edges, lookups and call counts; if that fails, its containment edges and the reason."""
         try:
             with deep_recursion():
                 return self._resolve(path)
-        except Exception as error:  # one bad file costs that file
+        except Exception as error:  # a failure is limited to its file
             return outline(self.table, path, reason(error))
 
     def _resolve(self, path: str) -> Resolved:
