@@ -53,7 +53,7 @@ class Git:
 
     @property
     def shallow(self) -> bool:
-        """Whether the clone is shallow."""
+        """True if the clone is shallow."""
         return self.ask("rev-parse", "--is-shallow-repository") == "true"
 
     @property

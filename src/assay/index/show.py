@@ -1,4 +1,4 @@
-"""`python -m assay.index.show FILE`: what the extractor sees in one file. For writing query files."""
+"""`python -m assay.index.show FILE`: print the facts extracted from a file. For writing query files."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ _ROLES = ("call", "new", "mention", "access", "hint", "throw", "decorate", "base
 
 
 def show(path: str) -> None:
+    """Print the extracted facts of a file."""
     language = language_of(path)
     if language is None:
-        sys.exit(f"{path}: no language for this file name")
+        sys.exit(f"{path}: not a known source file extension")
     extracted = extract(Path(path).read_bytes(), language)
     facts, texts = decode_facts(extracted.facts), decode_texts(extracted.texts).texts
 

@@ -1,4 +1,4 @@
-"""Incremental index: replace changed files in a copy of the last generation and re-resolve the files that depend on them."""
+"""Incremental index: replace changed files in a copy of the last generation and resolve dependent files again."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from assay.store.layout import Home
 
 
 def changed_keys(path: str, old: File | None, new: File | None) -> set[str]:
-    """The keys of all questions whose answer may differ between two versions of a file (None: absent)."""
+    """Return the keys of all lookups whose result may differ between two versions of a file (None: absent)."""
     keys: set[str] = set()
-    before, after = _answers(old), _answers(new)
+    before, after = _visible_facts(old), _visible_facts(new)
     for key in before.keys() | after.keys():
         if before.get(key) != after.get(key):
             keys.add(key)
@@ -47,8 +47,8 @@ def changed_keys(path: str, old: File | None, new: File | None) -> set[str]:
     return keys
 
 
-def _answers(file: File | None) -> dict[str, list[object]]:
-    """Everything other files can learn from this one, by the key under which they ask."""
+def _visible_facts(file: File | None) -> dict[str, list[object]]:
+    """Return everything other files can look up in this one, by lookup key."""
     out: dict[str, list[object]] = defaultdict(list)
     if file is None:
         return out
@@ -56,7 +56,7 @@ def _answers(file: File | None) -> dict[str, list[object]]:
     for index, fact in enumerate(file.facts.symbols):
         sym = file.sym(index)
         holder = file.facts.symbols[fact.parent].symbol if fact.parent != FILE else ""
-        # positions in the file are not part of any answer: they shift with every line above
+        # positions are excluded: they shift with every edit above
         record: tuple[object, ...] = (
             msgspec.structs.replace(sym, index=0),
             holder,
@@ -83,19 +83,19 @@ def _answers(file: File | None) -> dict[str, list[object]]:
 
 
 def _type_parameters(file: File, index: int) -> list[tuple[str, str]]:
-    """The bounds of a symbol's type parameters, and the type that an extension method extends."""
+    """Return the bounds of a symbol's type parameters, and the type that an extension method extends."""
     return [
         (b.name, b.type) for name, rows in file.bindings.get(index, {}).items() if name.startswith("<") for b in rows
     ]
 
 
 def _locals_behind(file: File, index: int) -> list[object]:
-    """The locals that may decide the type of what a function returns, when no result type is declared."""
+    """Return the locals that may determine the type of a function's result, if it is not declared."""
     fact = file.facts.symbols[index]
     if fact.type or not fact.values:
         return []
     out: list[object] = []
-    if fact.kind == "field":  # assigned in a function of its type, from what that function binds
+    if fact.kind == "field":  # assigned in a method, from its locals
         heads = {value.partition(".")[0].rstrip("()[]{}") for value in fact.values}
         for at, names in file.bindings.items():
             if at != FILE and file.facts.symbols[at].parent == fact.parent and heads & names.keys():
@@ -112,16 +112,18 @@ def _locals_behind(file: File, index: int) -> list[object]:
     return out
 
 
-# Updating an index: changed files are replaced in a copy of the last generation; whatever asked about them is
-# resolved again.
+# Update
 
-REBUILD_SHARE = 0.3  # of the files to resolve again, above which starting afresh is faster
+REBUILD_SHARE = 0.3  # share of files to resolve again above which a full index is faster
 
 
 def update(
     root: Path, home: Home, found: Scan, changes: Changes, previous: Index, cache: ParseCache, progress: Progress
 ) -> Report:
-    """Replaces the changed files in a copy of the last generation and resolves again whatever asked about what they changed."""
+    """Replace changed files in a copy of the last generation and resolve dependent files again.
+
+    Raises StartAfresh if a full index is necessary or faster.
+    """
     report = Report("update", skipped=dict(found.skipped), problems=dict(found.problems))
     indexed_at = time.time_ns()
     started = time.monotonic()
@@ -137,12 +139,12 @@ def update(
     gone = [path for path in [*changes.removed, *(p for p in parsed if p not in fresh)] if path in rows]
     keys: set[str] = set()
     for path in [*fresh, *gone]:
-        keys |= changed_keys(path, _recall(rows.get(path), cache), fresh.get(path))
+        keys |= changed_keys(path, _indexed_file(rows.get(path), cache), fresh.get(path))
     configs = read_configs(root, found)
     with home.new_generation() as folder:
         shutil.copyfile(previous.folder / CATALOGUE_NAME, folder / CATALOGUE_NAME)
         catalogue = Catalogue.edit(folder / CATALOGUE_NAME)
-        words, columns = _replace_files(catalogue, previous, rows, fresh, gone, parsed, found)
+        words, columns = _write_changed_files(catalogue, previous, rows, fresh, gone, parsed, found)
         dependencies = _dependencies(previous)
         affected = sorted(set(fresh) | dependencies.affected(keys, rows))
         if len(affected) > REBUILD_SHARE * len(rows) + 20:
@@ -156,8 +158,8 @@ def update(
             note_problem(path, resolved[path].problem, report)
             rows[path] = with_counts(rows[path], resolved[path].calls)
             progress.advance()
-        asked = {file_token(path): result.reads for path, result in resolved.items()} | table.behind
-        dependencies.replaced(Dependencies.of(asked), map(file_token, gone)).save(folder)
+        reads = {file_token(path): result.reads for path, result in resolved.items()} | table.behind
+        dependencies.replaced(Dependencies.of(reads), map(file_token, gone)).save(folder)
         edges = _merge_edges(previous, catalogue, rows, resolved, gone)
         catalogue.add_files(rows[path] for path in affected)
         report.files, report.parsed, report.resolved, report.removed = len(rows), len(fresh), len(affected), len(gone)
@@ -174,7 +176,7 @@ def _dependencies(previous: Index) -> Dependencies:
 
 
 def keep_passed(previous: Index, found: Scan, parsed: dict[str, Parsed], report: Report) -> None:
-    """Files that were passed over after a look inside, or read with a remark, are not looked at again while their stat stays the same."""
+    """Carry over skip reasons and notes of files that were read before and whose stat is unchanged."""
     for path, reason, problem in previous.catalogue.connection.execute(
         "SELECT path, reason, problem FROM skipped WHERE size >= 0"
     ):
@@ -187,14 +189,14 @@ def keep_passed(previous: Index, found: Scan, parsed: dict[str, Parsed], report:
     }
 
 
-def _recall(row: FileRow | None, cache: ParseCache) -> File | None:
-    """The facts a file had when it was last indexed."""
+def _indexed_file(row: FileRow | None, cache: ParseCache) -> File | None:
+    """Return the facts of a file as last indexed; raise StartAfresh if they are no longer cached."""
     if row is None:
         return None
-    known = cache.get(row.hash, row.language)
-    if known is None:
-        raise StartAfresh("the parse cache is gone")
-    return File(row.path, decode_facts(known.facts), bool(row.test))
+    cached = cache.get(row.hash, row.language)
+    if cached is None:
+        raise StartAfresh("the parse cache is missing")
+    return File(row.path, decode_facts(cached.facts), bool(row.test))
 
 
 def _loader(
@@ -203,12 +205,12 @@ def _loader(
     def load(path: str) -> File | None:
         if path in fresh:
             return fresh[path]
-        return _recall(rows.get(path), cache)
+        return _indexed_file(rows.get(path), cache)
 
     return load
 
 
-def _replace_files(
+def _write_changed_files(
     catalogue: Catalogue,
     previous: Index,
     rows: dict[str, FileRow],
@@ -217,10 +219,12 @@ def _replace_files(
     parsed: dict[str, Parsed],
     found: Scan,
 ) -> tuple[postings.Postings, column_store.Columns]:
-    """Writes the new symbols of changed files, ids that still exist keep their numbers; returns the words and columns of all items."""
+    """Write the new symbols of changed files, keeping the numbers of existing ids; return postings and columns of all
+    items.
+    """
     numbers: dict[str, int] = {}
     new_words: list[postings.Words] = []
-    described: list[column_store.Array] = []
+    new_columns: list[column_store.Array] = []
     next_number = catalogue.connection.execute("SELECT coalesce(max(number), 0) + 1 FROM symbols").fetchone()[0]
     next_file = max((row.number for row in rows.values()), default=0) + 1
     removed: dict[str, int] = {}
@@ -228,13 +232,13 @@ def _replace_files(
         removed |= catalogue.remove_file(rows[path].number)
         catalogue.connection.execute("DELETE FROM files WHERE number = ?", (rows.pop(path).number,))
     for path in sorted(fresh):
-        known = rows.get(path)
-        if known is not None:
-            old = catalogue.remove_file(known.number)
+        existing = rows.get(path)
+        if existing is not None:
+            old = catalogue.remove_file(existing.number)
             numbers |= old
             removed |= old
-        number = known.number if known is not None else next_file
-        next_file += known is None
+        number = existing.number if existing is not None else next_file
+        next_file += existing is None
         rows[path] = file_row(number, parsed[path], fresh[path], found)
         symbols = symbol_rows(fresh[path], number, numbers, next_number)
         next_number = max(next_number, max(row.number for row in symbols) + 1)
@@ -242,22 +246,22 @@ def _replace_files(
         assert extracted is not None
         catalogue.add_files([rows[path]])
         new_words += add_items(catalogue, symbols, path, extracted)
-        described.append(column_store.described(symbols))
-    gone_numbers = removed.values()
-    words = previous.postings.replaced(gone_numbers, postings.joined(new_words))
-    return words, previous.columns.replaced(gone_numbers, described)
+        new_columns.append(column_store.described(symbols))
+    removed_numbers = removed.values()
+    words = previous.postings.replaced(removed_numbers, postings.joined(new_words))
+    return words, previous.columns.replaced(removed_numbers, new_columns)
 
 
 def _merge_edges(
     previous: Index, catalogue: Catalogue, rows: dict[str, FileRow], resolved: dict[str, Resolved], gone: list[str]
 ) -> edge_store.Array:
-    """The edges of files that were not touched, with those of the files that were."""
+    """Return the edges of untouched files together with those of resolved files."""
     old = previous.edges.all
-    replaced = [rows[path].number for path in resolved] + [previous.files[path].number for path in gone]
-    stays = np.ones(max((row.number for row in previous.files.values()), default=0) + 1, bool)
-    stays[0] = False
-    stays[[number for number in replaced if number < len(stays)]] = False
-    kept = (old["file"] > 0) & stays[np.maximum(old["file"], 0)]
+    replaced_files = [rows[path].number for path in resolved] + [previous.files[path].number for path in gone]
+    file_stays = np.ones(max((row.number for row in previous.files.values()), default=0) + 1, bool)
+    file_stays[0] = False
+    file_stays[[number for number in replaced_files if number < len(file_stays)]] = False
+    unchanged = (old["file"] > 0) & file_stays[np.maximum(old["file"], 0)]
     imported = imported_rows(catalogue)
     ids = {i for r in resolved.values() for _, *ends in r.edges for i in ends if not i.startswith(EXTERNAL)}
     numbers = catalogue.numbers(ids | {i for row in imported for i in row[:2]})
@@ -265,7 +269,7 @@ def _merge_edges(
     for path, result in resolved.items():
         fresh.add(path, result)
     edges = fresh.array()
-    outside = edges["target"] < 0
+    is_external = edges["target"] < 0
     common = np.array([catalogue.external(name) for name in fresh.externals], dtype="<i4")
-    edges["target"][outside] = -common[-1 - edges["target"][outside]]
-    return edge_store.replaced(old, kept, np.concatenate([edges, imported_edges(imported, numbers, rows)]))
+    edges["target"][is_external] = -common[-1 - edges["target"][is_external]]
+    return edge_store.replaced(old, unchanged, np.concatenate([edges, imported_edges(imported, numbers, rows)]))
