@@ -127,7 +127,7 @@ def choose_base(git: Git, name: str = "") -> Base:
 
 
 def _base_candidates(git: Git) -> Iterator[str]:
-    """Yield the remote's default branch, the usual names, the previous commit, and HEAD for uncommitted changes only."""
+    """Yield the remote's default branch, the usual names, the previous commit, and HEAD (uncommitted changes only)."""
     references = (git.ask("for-each-ref", "--format=%(refname)", "refs/remotes") or "").split()
     remotes = {reference.split("/")[2] for reference in references}
     for remote in sorted(remotes, key=lambda name: (name != "origin", name))[:1]:

@@ -150,7 +150,7 @@ def stream(
     stdin: IO[bytes] | int = subprocess.DEVNULL,
     stderr: IO[bytes] | int = subprocess.DEVNULL,
 ) -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
-    """Yield a running git and its output, which raises TimedOut if git is silent for too long. Git ends with the block."""
+    """Yield a running git and its output, which raises TimedOut if git is silent too long. Git ends with the block."""
     process = start(place, arguments, settings, stdin, stderr)
     output = io.BufferedReader(_Output(place, process, arguments), 1 << 16)
     try:

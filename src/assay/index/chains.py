@@ -8,7 +8,7 @@ import re
 from functools import lru_cache
 
 MAX_TEXT = 3000  # longer expressions are data, not names
-MAX_LITERAL = 400  # same limit for expressions that start with a bracket or a quote
+MAX_LITERAL = 400  # lower limit for expressions that start with a bracket or a quote
 
 _SIMPLE = re.compile(r"\w+(?:\.\w+)*")
 _QUOTED = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|\'[^\'\\]*+(?:\\.[^\'\\]*+)*+\'|`[^`]*+`'

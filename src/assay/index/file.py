@@ -53,9 +53,7 @@ class File:
 
     @cached_property
     def children(self) -> dict[int, dict[str, list[int]]]:
-        """Map parent → name → symbols. Members defined outside their type's body are listed under the type if it is in
-        this file.
-        """
+        """Map parent → name → symbols. Members defined outside their type's body are listed under the type."""
         out: dict[int, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
         types = {
             s.symbol: i

@@ -134,8 +134,8 @@ class Look:
         """Hash of paths and stats: differs whenever a file does. Empty while a file is too recent for its stat to be
         reliable.
         """
-        found = self.found
-        files = [*found.files.values(), *found.configs.values(), *found.documents.values()]
+        scanned = self.found
+        files = [*scanned.files.values(), *scanned.configs.values(), *scanned.documents.values()]
         if not all(_is_stable(file.mtime, self.at) for file in files):
             return ""
         stats = [*(file[1:] for file in files), *_stats([str(path) for path in word_files()])]
@@ -194,20 +194,20 @@ class Watch:
                 self._remember(self._last.found, now)
         return self._last
 
-    def _remember(self, found: Scan, now: int) -> None:
+    def _remember(self, scanned: Scan, now: int) -> None:
         base = os.path.join(self._root, "")
-        sections_file = [str(self._index.folder.parent.parent / SECTIONS)] if found.documents else []
+        sections_file = [str(self._index.folder.parent.parent / SECTIONS)] if scanned.documents else []
         # sorted: the system resolves neighbouring names faster
-        self._scanned_paths = sorted([*(base + path for path in _watched_paths(found)), *sections_file])
+        self._scanned_paths = sorted([*(base + path for path in _watched_paths(scanned)), *sections_file])
         self._stats = _stats(self._scanned_paths)
         # a recent file may have changed during the scan, or change again within the same timestamp
         stable = bool(self._stats) and all(_is_stable(changed, now) for _, changed in self._stats)
         self._since = now if stable else 0
 
 
-def _compare_all(root: Path, index: Index, found: Scan) -> Freshness:
-    changes = compare(root, found, index)
-    documents = changed_documents(root, found, known_documents(index.folder.parent.parent))
+def _compare_all(root: Path, index: Index, scanned: Scan) -> Freshness:
+    changes = compare(root, scanned, index)
+    documents = changed_documents(root, scanned, known_documents(index.folder.parent.parent))
     stale = sorted([*changes.changed, *changes.removed, *documents])
     if changes.configs:
         stale.append("(project manifests)")
@@ -216,10 +216,10 @@ def _compare_all(root: Path, index: Index, found: Scan) -> Freshness:
     return Freshness(stale)
 
 
-def _watched_paths(found: Scan) -> list[str]:
+def _watched_paths(scanned: Scan) -> list[str]:
     """Return the paths whose stats reveal any change of a scan: folders change if files are added or removed."""
-    large = [path for path, reason in found.skipped.items() if reason.startswith("large")]
-    return [*found.folders, *found.rules, *large, *found.files, *found.configs, *found.documents]
+    large = [path for path, reason in scanned.skipped.items() if reason.startswith("large")]
+    return [*scanned.folders, *scanned.rules, *large, *scanned.files, *scanned.configs, *scanned.documents]
 
 
 def _is_stable(changed: int, now: int) -> bool:

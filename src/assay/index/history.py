@@ -207,18 +207,18 @@ def _read_resuming(
     """Yield one result per commit, an empty one for commits that git cannot show because an object is missing."""
     remaining = list(ids)
     for _ in range(MOST_GAPS):
-        done = 0
+        finished = 0
         try:
             for result in read(git, remaining) if remaining else ():
                 yield result
-                done += 1
+                finished += 1
             return
         except AssayError:  # caused by this commit, or by the next if this one had no output yet
             try:
-                yield next(read(git, remaining[done : done + 1]))
+                yield next(read(git, remaining[finished : finished + 1]))
             except AssayError:
-                yield empty(remaining[done])
-            remaining = remaining[done + 1 :]
+                yield empty(remaining[finished])
+            remaining = remaining[finished + 1 :]
 
 
 def _read_commits(git: Git, ids: Sequence[str]) -> Iterator[CommitFacts]:

@@ -30,7 +30,7 @@ _PARSED = "CREATE TABLE IF NOT EXISTS parsed (key BLOB PRIMARY KEY, facts BLOB, 
 
 
 def cache_path(root: Path, own_folder: Path, name: str = "parses.db") -> Path:
-    """Return the path of a cache: shared by all worktrees of a repository, or in the index folder if that is not safe."""
+    """Return the path of a cache: shared by all worktrees of a repository, or in the index folder if unsafe."""
     place = find_place(root)
     shared = place.shared_folder() if place else None
     return (shared or own_folder) / name
@@ -175,7 +175,7 @@ def _parse_all(tasks: Iterator[_Task | Parsed]) -> Iterator[_Result | Parsed]:
 
 
 class TextParser:
-    """Parses source texts that are not files of the tree, such as old versions, in its own worker; a context manager."""
+    """Parses source texts that are not files of the tree, such as old versions, in a worker; a context manager."""
 
     def __init__(self) -> None:
         self._pool = Pool(_parse_one, _seconds, 1, _compile_query)

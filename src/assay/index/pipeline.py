@@ -39,7 +39,7 @@ def index(
     if first and not anywhere:
         check_extent(root)
     with _gc_disabled(), home.writing(progress.waiting):
-        found = scan(root)
+        scanned = scan(root)
         previous, reason = _open_previous(root, home)
         parses = cache_path(root, home.folder)
         cache_existed = parses.exists()
@@ -48,18 +48,18 @@ def index(
             report, documents = None, list[Parsed]()
             if previous is not None and not reason and not rebuild:
                 try:
-                    report = _try_update(root, home, found, previous, cache, progress)
+                    report = _try_update(root, home, scanned, previous, cache, progress)
                 except StartAfresh as why:
                     reason = str(why)
                 except sqlite3.DatabaseError as error:
                     reason = f"{previous.folder}: the index is damaged ({error})"
             if report is None:
-                report, documents = build(root, home, found, cache, progress, known_imports(previous))
+                report, documents = build(root, home, scanned, cache, progress, known_imports(previous))
                 report.reason = "rebuild requested" if rebuild else reason
             elif report.mode == "fresh" and previous is not None and not previous.sealed:
                 seal(previous.folder)  # an index from elsewhere that was verified completely
-            report.skipped |= collect(root, home, found, cache, progress, documents, since)
-            report.warnings = list(dict.fromkeys([*found.warnings, *remember(root, home, progress)]))
+            report.skipped |= collect(root, home, scanned, cache, progress, documents, since)
+            report.warnings = list(dict.fromkeys([*scanned.warnings, *remember(root, home, progress)]))
         except Exception:
             if first and not cache_existed and home.named() is None:
                 _discard(cache, parses)
@@ -68,7 +68,7 @@ def index(
             cache.close()
             if previous is not None:
                 previous.close()
-    report.documents = len(found.documents)
+    report.documents = len(scanned.documents)
     report.seconds = time.monotonic() - started
     return report
 
@@ -112,14 +112,16 @@ def _open_previous(root: Path, home: Home) -> tuple[Index | None, str]:
 
 
 def _try_update(
-    root: Path, home: Home, found: Scan, previous: Index, cache: ParseCache, progress: Progress
+    root: Path, home: Home, scanned: Scan, previous: Index, cache: ParseCache, progress: Progress
 ) -> Report | None:
     """Update an index, or keep it if nothing changed; None if a full index is faster."""
-    changes = compare(root, found, previous)
+    changes = compare(root, scanned, previous)
     if not changes:
-        report = Report("fresh", files=len(previous.files), skipped=dict(found.skipped), problems=dict(found.problems))
-        keep_passed(previous, found, {}, report)
+        report = Report(
+            "fresh", files=len(previous.files), skipped=dict(scanned.skipped), problems=dict(scanned.problems)
+        )
+        keep_passed(previous, scanned, {}, report)
         return report
-    if changes.configs or len(changes.changed) > REBUILD_SHARE * len(found.files) + 5:
+    if changes.configs or len(changes.changed) > REBUILD_SHARE * len(scanned.files) + 5:
         return None
-    return update(root, home, found, changes, previous, cache, progress)
+    return update(root, home, scanned, changes, previous, cache, progress)

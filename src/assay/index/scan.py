@@ -236,7 +236,7 @@ def _with_parents(paths: Iterable[str]) -> set[str]:
 
 
 def _real_folders(base: str) -> Callable[[str], bool]:
-    """Return a function that tells whether a listed folder is real: it may have become a symlink since it was tracked."""
+    """Return a function that tells whether a listed folder is real: it may have become a symlink since."""
     real = {"": True}
 
     def is_real(folder: str) -> bool:
@@ -248,7 +248,7 @@ def _real_folders(base: str) -> Callable[[str], bool]:
 
 
 def _walk(root: Path, out: Scan) -> Iterator[str]:
-    """Yield every path below a folder outside git that its .gitignore files allow; the deepest matching rule decides."""
+    """Yield every path below a folder outside git that .gitignore files allow; the deepest matching rule decides."""
     pending: list[tuple[str, list[tuple[str, Rules]]]] = [("", [])]  # folders, with the rules that apply in them
     base = os.path.join(root, "")
     while pending:

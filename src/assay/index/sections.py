@@ -27,15 +27,15 @@ def collect(
     Documents in `just_read`, which were read after the time `since`, are not read again.
     """
     path = home.folder / sections.NAME
-    known = known_documents(home.folder)
-    changed = changed_documents(root, found, known)
+    stored = known_documents(home.folder)
+    changed = changed_documents(root, found, stored)
     if not changed and path.exists() == bool(found.documents):
-        return unread(known.documents.values())
+        return unread(stored.documents.values())
     if not found.documents:
         path.unlink(missing_ok=True)
         return {}
     by_path = {parsed.path: _from_parse(found.documents[parsed.path], parsed) for parsed in just_read}
-    unchanged = [known.documents[name] for name in found.documents if name not in changed and name not in by_path]
+    unchanged = [stored.documents[name] for name in found.documents if name not in changed and name not in by_path]
     by_path |= {
         d.path: d for document in unchanged if (d := _from_cache(document, found.documents[document.path], cache))
     }
@@ -94,7 +94,7 @@ def is_ready(home: Home, chunker: Chunker = DEFAULT) -> bool:
 
 
 def _key(home: Home, chunker: Chunker) -> str:
-    """Return a key that changes with anything that affects the passages; sections are rewritten if a document changes."""
+    """Return a key that changes with anything that affects the passages; a changed document rewrites the sections."""
     try:
         info = (home.folder / sections.NAME).stat()
         state = f"{info.st_size}-{info.st_mtime_ns}"

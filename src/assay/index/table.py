@@ -283,7 +283,7 @@ class Table:
     # lookups; each is recorded in `reads`
 
     def named(self, name: str, kin: str) -> list[Sym]:
-        """Return every symbol of this name in a language family. The list is shared and may be long: do not modify it."""
+        """Return every symbol of this name in a language family. The list is shared and may be long: read only."""
         self.reads.add(name)
         return self._named(name, kin)
 

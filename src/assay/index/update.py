@@ -136,15 +136,15 @@ def update(
     }
     keep_passed(previous, found, parsed, report)
     rows = previous.files.copy()
-    gone = [path for path in [*changes.removed, *(p for p in parsed if p not in fresh)] if path in rows]
+    removed = [path for path in [*changes.removed, *(p for p in parsed if p not in fresh)] if path in rows]
     keys: set[str] = set()
-    for path in [*fresh, *gone]:
+    for path in [*fresh, *removed]:
         keys |= changed_keys(path, _indexed_file(rows.get(path), cache), fresh.get(path))
     configs = read_configs(root, found)
     with home.new_generation() as folder:
         shutil.copyfile(previous.folder / CATALOGUE_NAME, folder / CATALOGUE_NAME)
         catalogue = Catalogue.edit(folder / CATALOGUE_NAME)
-        words, columns = _write_changed_files(catalogue, previous, rows, fresh, gone, parsed, found)
+        words, columns = _write_changed_files(catalogue, previous, rows, fresh, removed, parsed, found)
         dependencies = _dependencies(previous)
         affected = sorted(set(fresh) | dependencies.affected(keys, rows))
         if len(affected) > REBUILD_SHARE * len(rows) + 20:
@@ -159,10 +159,15 @@ def update(
             rows[path] = with_counts(rows[path], resolved[path].calls)
             progress.advance()
         reads = {file_token(path): result.reads for path, result in resolved.items()} | table.behind
-        dependencies.replaced(Dependencies.of(reads), map(file_token, gone)).save(folder)
-        edges = _merge_edges(previous, catalogue, rows, resolved, gone)
+        dependencies.replaced(Dependencies.of(reads), map(file_token, removed)).save(folder)
+        edges = _merge_edges(previous, catalogue, rows, resolved, removed)
         catalogue.add_files(rows[path] for path in affected)
-        report.files, report.parsed, report.resolved, report.removed = len(rows), len(fresh), len(affected), len(gone)
+        report.files, report.parsed, report.resolved, report.removed = (
+            len(rows),
+            len(fresh),
+            len(affected),
+            len(removed),
+        )
         digests = {"words": words.write(folder), "columns": columns.write(folder)}
         finish(folder, catalogue, edges, digests, found, configs, report, indexed_at, started)
     return report
@@ -215,9 +220,9 @@ def _write_changed_files(
     previous: Index,
     rows: dict[str, FileRow],
     fresh: dict[str, File],
-    gone: list[str],
+    removed_paths: list[str],
     parsed: dict[str, Parsed],
-    found: Scan,
+    scanned: Scan,
 ) -> tuple[postings.Postings, column_store.Columns]:
     """Write the new symbols of changed files, keeping the numbers of existing ids; return postings and columns of all
     items.
@@ -228,7 +233,7 @@ def _write_changed_files(
     next_number = catalogue.connection.execute("SELECT coalesce(max(number), 0) + 1 FROM symbols").fetchone()[0]
     next_file = max((row.number for row in rows.values()), default=0) + 1
     removed: dict[str, int] = {}
-    for path in gone:
+    for path in removed_paths:
         removed |= catalogue.remove_file(rows[path].number)
         catalogue.connection.execute("DELETE FROM files WHERE number = ?", (rows.pop(path).number,))
     for path in sorted(fresh):
@@ -239,7 +244,7 @@ def _write_changed_files(
             removed |= old
         number = existing.number if existing is not None else next_file
         next_file += existing is None
-        rows[path] = file_row(number, parsed[path], fresh[path], found)
+        rows[path] = file_row(number, parsed[path], fresh[path], scanned)
         symbols = symbol_rows(fresh[path], number, numbers, next_number)
         next_number = max(next_number, max(row.number for row in symbols) + 1)
         extracted = parsed[path].extracted
@@ -253,11 +258,11 @@ def _write_changed_files(
 
 
 def _merge_edges(
-    previous: Index, catalogue: Catalogue, rows: dict[str, FileRow], resolved: dict[str, Resolved], gone: list[str]
+    previous: Index, catalogue: Catalogue, rows: dict[str, FileRow], resolved: dict[str, Resolved], removed: list[str]
 ) -> edge_store.Array:
     """Return the edges of untouched files together with those of resolved files."""
     old = previous.edges.all
-    replaced_files = [rows[path].number for path in resolved] + [previous.files[path].number for path in gone]
+    replaced_files = [rows[path].number for path in resolved] + [previous.files[path].number for path in removed]
     file_stays = np.ones(max((row.number for row in previous.files.values()), default=0) + 1, bool)
     file_stays[0] = False
     file_stays[[number for number in replaced_files if number < len(file_stays)]] = False

@@ -35,7 +35,7 @@ class Language:
     filenames: tuple[str, ...] = ()
     # names of other files that are visible without an import
     visible: Literal["imports", "directory", "package", "namespace", "global"] = "imports"
-    # what identifies a type: the file that defines it, its folder, or its full name
+    # identity of a type: the file that defines it, its folder, or its full name
     identity: Literal["file", "directory", "namespace"] = "file"
     imports: str = ""  # name of the import strategy in `modules`
     separator: str = "."  # between namespaces and types in a qualified name

@@ -19,7 +19,7 @@ from assay.store.sections import SectionFacts
 from assay.text.chunk import Chunk, Chunker
 from assay.text.terms import terms
 
-# a word, qualified name or path, with marks of code: a backtick, role tilde or directive before, a call or backtick after
+# a word, qualified name or path with code marks: a backtick, role tilde or directive before, a call or backtick after
 _PIECE = re.compile(r"(?:[`~]|:: )?\w+(?:(?:\.|::|#|->|/)\w+)*(?:\(|`)?")
 _MARKS = "`~(: "
 _SEPARATOR = re.compile(r"\.|::|#|->")

@@ -1,4 +1,4 @@
-"""Read HTML: one line per block, with headings and preformatted text; scripts, navigation and link lists are dropped."""
+"""Read HTML: one line per block, with headings and preformatted text; without scripts, navigation and link lists."""
 
 from __future__ import annotations
 

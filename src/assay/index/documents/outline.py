@@ -21,7 +21,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The headings of a document in order, and the lines inside code blocks, which are never headings or split points."""
+    """The headings of a document in order, and the lines inside code blocks, which are never headings or split."""
 
     headings: list[Heading] = field(default_factory=list)
     code: set[int] = field(default_factory=set)
@@ -38,7 +38,7 @@ _LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()\s]*\)|\[[^\[\]]*\])")
 
 
 def markdown(lines: Sequence[str], start: int) -> Outline:
-    """Return the outline of Markdown: `# Title`, or a title underlined with `=` or `-`. `start` skips the front matter."""
+    """Return the outline of Markdown: `# Title`, or a title underlined with `=` or `-`. `start` is after front matter."""
     out, fence = Outline(), ""
     for number in range(start, len(lines)):
         line = lines[number]

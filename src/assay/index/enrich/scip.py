@@ -33,7 +33,7 @@ class Malformed(ValueError):
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield each field of a protobuf message in order: varints and fixed widths as int, length-delimited ones as bytes."""
+    """Yield each field of a protobuf message in order: varints and fixed widths as int, delimited ones as bytes."""
     at, end = 0, len(data)
     while at < end:
         tag, at = _varint(data, at)
@@ -121,7 +121,7 @@ class _Document:
 
 
 def merge(root: Path, home: Home, file: Path) -> Merged:
-    """Add the edges of a SCIP file to a new generation of the index, replacing those merged earlier for its documents."""
+    """Add the edges of a SCIP file to a new generation of the index, replacing earlier ones of its documents."""
     documents = _read(file)
     Index.open(root, home).close()  # fail before writing anything if there is no index
     with home.writing():

@@ -59,8 +59,8 @@ class Expressions(EvaluatorBase):
             return Value("object", name="str") if segment == "''" else None
         owner = self.enclosing_type(file, at)
         if name in language.super_names:
-            above = self.member(owner, file.facts.symbols[at].name, above=True) if owner else []
-            return self.type_of(above[0]) if above else None
+            inherited = self.member(owner, file.facts.symbols[at].name, above=True) if owner else []
+            return self.type_of(inherited[0]) if inherited else None
         if name in language.self_names or name == language.construct:
             return Value("instance", owner) if owner else None
         value = self.lookup(name, file, at, line, local=not segment.endswith("()"))
@@ -323,7 +323,7 @@ class Expressions(EvaluatorBase):
         return exact or ([] if fully_known else loose)
 
     def _is_instance(self, value: Value, expected: Value | None) -> bool:
-        """Return whether an object has a type, as far as its ancestry is known; an unbound type parameter accepts any."""
+        """Return whether an object has a type, as far as its ancestry is known; an unbound type parameter matches."""
         if expected is None or expected.name in ("object", "Object"):
             return True
         if value.kind == "instance" and value.sym:

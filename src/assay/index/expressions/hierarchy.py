@@ -31,7 +31,7 @@ class Hierarchy(EvaluatorBase):
             self._collect_ancestors(sym, types, outside)
         finally:
             del self._ancestries_in_progress[sym.path, sym.index]
-        types += dict.fromkeys(s for above in types[1:] for s in self._companions(above) if s not in types)
+        types += dict.fromkeys(s for ancestor in types[1:] for s in self._companions(ancestor) if s not in types)
         return Ancestry(tuple(types), tuple(outside))
 
     def _collect_ancestors(self, sym: Sym, types: list[Sym], outside: list[str]) -> None:
@@ -133,7 +133,7 @@ class Hierarchy(EvaluatorBase):
 
     @staticmethod
     def base_scope(row: Reference, file: File, index: int) -> int:
-        """Return the scope in which a base is looked up: around the type, or inside it for a mixin named in its body."""
+        """Return the scope in which a base is looked up: around the type, or inside it for a mixin in its body."""
         return index if row.role == IMPLEMENTS and file.language.uniform_access else file.facts.symbols[index].parent
 
     def _declared_bases(self, sym: Sym) -> list[Value]:
@@ -198,7 +198,7 @@ class Hierarchy(EvaluatorBase):
         return Value("outside", name=value.name if value and value.kind == "outside" else expression)
 
     def _parts(self, sym: Sym) -> list[Sym]:
-        """Return all parts of a type: one in most languages, every reopening where the full name identifies the type."""
+        """Return all parts of a type: one in most languages, every reopening if the full name identifies the type."""
         file = self.table.file(sym.path)
         if file is None or file.language.identity != "namespace":
             return [sym]

@@ -169,7 +169,7 @@ class Names(EvaluatorBase):
         return [s for s in syms if not self.is_stub(s)] or syms if len(syms) > 1 else syms
 
     def _evaluate_local(self, rows: list[Binding], file: File, at: int, line: int) -> Value | None:
-        """Return the value of a local: its declared type, else the nearest preceding assignment that can be evaluated."""
+        """Return the value of a local: its declared type, else the nearest earlier assignment that evaluates."""
         if file.language.shadowing:
             return self._evaluate_shadowed_local(rows, file, at, line)
         before = [r for r in rows if r.line <= line or not line] or rows

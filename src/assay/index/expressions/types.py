@@ -101,13 +101,13 @@ class Types(EvaluatorBase):
         return Value("object", name=name, arguments=arguments, path=file.path)
 
     def type_named(self, expression: str, file: File, at: int, line: int = 0) -> Value | None:
-        """Return the value of a chain in type position: a member or local with the name of its type does not hide it."""
+        """Return the value of a chain in type position: a member or local named like its type does not hide it."""
         if file.language.closed_types:  # types and values have separate namespaces
-            head, *rest = expression.split(".")
+            head, *members = expression.split(".")
             named_type: Value | None = self.lookup(head, file, at, own_members=False, local=False) or Value(
                 "outside", name=head
             )
-            for name in rest:
+            for name in members:
                 named_type = self.attribute(named_type, name, file)
             return named_type
         value = self.evaluate(expression, file, at, line, local=not file.language.shadowing)

@@ -265,9 +265,7 @@ class FileReader(Texts):
         return out
 
     def _lambda_end_line(self, owner: int, lambda_start: int) -> int:
-        """Return the last line of the anonymous function at `lambda_start`; 0 if it is a definition's own body or there is
-        none.
-        """
+        """Return the last line of the anonymous function at `lambda_start`; 0 if it is a definition's body or none."""
         if lambda_start < 0:
             return 0
         symbol_at = self._nearest_symbol(owner)
@@ -307,7 +305,7 @@ def _first_and_last(text: str) -> tuple[str, bool]:
 
 
 def extract(source: bytes, language: Language) -> Extracted:
-    """Return the encoded facts of a source text. Never fails on bad code: the parser recovers and errors are counted."""
+    """Return the encoded facts of a source text. Never fails on bad code: the parser recovers and counts errors."""
     tree = parse(source, language)
     reader = FileReader(source, language)
     reader.read(tree)

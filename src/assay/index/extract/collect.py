@@ -219,7 +219,7 @@ class Collector:
         return self.source[start:end].decode("utf-8", "replace").strip()
 
     def _member_value(self, captures: dict[str, list[Node]], type_text: str, value: str) -> str:
-        """Return the chain of a destructured name: `{ store } = shop` → shop.store, `{ store }: Shop` → Shop{}.store."""
+        """Return the chain of a destructured name: `{ store } = shop` → shop.store; `{ store }: Shop` → Shop{}.store."""
         name = re.match(r"[:\s]*([\w$.]+)$", type_text)
         value = f"{name.group(1)}{{}}" if name else value
         return f"{value}.{self.text(captures['member'][0])}" if value else ""

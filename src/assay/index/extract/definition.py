@@ -38,21 +38,22 @@ class Definition:
 
 
 def place_in(node: Node, pattern: Node, value: Node) -> str:
-    """Return the position of a name in a destructured tuple, as `.1` for the second; empty if there is only one name."""
+    """Return the position of a name in a destructured tuple, as `.1` for the second; empty if there is only one."""
     names = [name for name in pattern.named_children if name.start_byte != value.start_byte]
     if len(names) == 1 and len(pattern.named_children) == 1:
         return ""
     return next(
-        (f".{place}" for place, name in enumerate(names) if name.start_byte <= node.start_byte < name.end_byte), ""
+        (f".{position}" for position, name in enumerate(names) if name.start_byte <= node.start_byte < name.end_byte),
+        "",
     )
 
 
 def import_tree(text: str, prefix: str = "") -> list[tuple[str, str, str]]:
     """Expand `a::{self, b as c, d::*}` into (module, name, alias) rows."""
-    head, brace, rest = text.partition("{")
+    head, brace, group = text.partition("{")
     if brace:
         out, depth, start = list[tuple[str, str, str]](), 0, 0
-        inner = rest.rstrip().removesuffix("}") + ","
+        inner = group.rstrip().removesuffix("}") + ","
         for at, letter in enumerate(inner):
             depth += (letter == "{") - (letter == "}")
             if letter == "," and not depth:

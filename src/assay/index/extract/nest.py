@@ -161,7 +161,7 @@ class Nesting(Collector):
         return parent is not None and parent.kind == "variable" and parent.index == FILE
 
     def _object_around(self, number: int, constructors: set[str]) -> str:
-        """Return the object or constructor function in which `this.x = …` outside any type defines x; empty for none."""
+        """Return the object or constructor function in which `this.x = …` outside any type defines x."""
         at = self.order[number].parent
         while at != FILE:
             definition = self.order[at]
@@ -311,7 +311,7 @@ class Nesting(Collector):
         return out
 
     def _binding_owner(self, owner: int) -> int:
-        """Return the symbol that owns a local. Locals in a field's value belong to the function that assigns the field."""
+        """Return the symbol that owns a local. Locals in a field's value belong to the assigning function."""
         while owner != FILE and (self.order[owner].index == FILE or self.order[owner].hoisted):
             owner = self.order[owner].parent
         return self.order[owner].index if owner != FILE else FILE

@@ -84,8 +84,8 @@ def with_receiver(row: Reference) -> Reference:
 
 def takes(fact: SymbolFact, count: int) -> bool:
     """Return whether a function accepts `count` arguments."""
-    most = max(fact.arity, 0)
-    return most - fact.optional - fact.variadic <= count and (fact.variadic or count <= most)
+    maximum = max(fact.arity, 0)
+    return maximum - fact.optional - fact.variadic <= count and (fact.variadic or count <= maximum)
 
 
 def outside_name(value: Value, name: str) -> str:
@@ -101,7 +101,7 @@ def named_like(receiver: str, sym: Sym) -> bool:
     """Return whether a receiver's name ends like the owner's: `request.x()` and class Request."""
     last = bare(receiver.rpartition(".")[2]).lstrip("_")
     owner = sym.symbol.replace("::", ".").split(".")[-2:-1]
-    if len(last) < 3 or not owner or last == sym.name:  # `q.filter().filter()` is no evidence for a class Filter
+    if len(last) < 3 or not owner or last == sym.name:  # `q.filter().filter()` does not suggest a class Filter
         return False
     receiver_words, owner_words = words(last), words(owner[0])
     return bool(receiver_words) and receiver_words == owner_words[-len(receiver_words) :]

@@ -203,13 +203,19 @@ class Calls(ResolverBase):
         return self._resolve_definition(sym, row)
 
     def _super_call(self, owner: Sym, row: Reference) -> Outcome:
-        """Resolve `super(…)` to the nearest inherited constructor; in Ruby, to the inherited method of the same name."""
+        """Resolve `super(…)` to the nearest inherited constructor; in Ruby, to the inherited method of that name."""
         at = row.source
         name = self.file.facts.symbols[at].name if at != FILE else ""
         ancestry = self.values.ancestry(owner)
         if self.file.language.uniform_access:
-            above = self.values.member(owner, name, above=True) if name else []
-            return self._choose_overload(above, row) if above else Outcome(external="." + name) if name else NOTHING
+            inherited = self.values.member(owner, name, above=True) if name else []
+            return (
+                self._choose_overload(inherited, row)
+                if inherited
+                else Outcome(external="." + name)
+                if name
+                else NOTHING
+            )
         for ancestor in ancestry.types[1:]:
             for candidate in (name, ancestor.name, *self.file.language.constructors):
                 constructors = self.values.own_member(ancestor, candidate)

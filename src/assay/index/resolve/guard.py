@@ -23,7 +23,7 @@ _users, _normal_limit = 0, 0
 
 @contextmanager
 def deep_recursion() -> Iterator[None]:
-    """Raise the recursion limit for deeply nested queries. It is shared by all threads: the last to leave restores it."""
+    """Raise the recursion limit for deeply nested queries. All threads share it: the last to leave restores it."""
     global _users, _normal_limit
     with _lock:
         if not _users:

@@ -96,8 +96,10 @@ class Guesses(ResolverBase):
         out = []
         for sym in syms:
             owner = owners.get(sym.id)
-            above = (*self.values.ancestry(owner).types[1:], *self.values.satisfied(owner)) if owner else ()
-            if not any(other in above for key, other in owners.items() if key != sym.id):
+            overridable_owners = (
+                (*self.values.ancestry(owner).types[1:], *self.values.satisfied(owner)) if owner else ()
+            )
+            if not any(other in overridable_owners for key, other in owners.items() if key != sym.id):
                 out.append(sym)
         return out or syms
 

@@ -79,7 +79,7 @@ def resolve_all(
     tick: Callable[[int], None],
     meanwhile: Callable[[], None] = lambda: None,
 ) -> ResolvedFiles:
-    """Resolve `paths`. `numbers` and `files` map all ids and paths to numbers; `meanwhile` runs while workers resolve."""
+    """Resolve `paths`. `numbers` and `files` map ids and paths to numbers; `meanwhile` runs while workers resolve."""
     global _work
     _work = _Work(Resolver(table), numbers, files)
     try:

@@ -1,4 +1,4 @@
-"""Resolve names that are used without being called: fields, references, raised types, decorators, routes; and imports."""
+"""Resolve names that are used but not called (fields, references, raised types, decorators, routes) and imports."""
 
 from __future__ import annotations
 
@@ -161,11 +161,11 @@ class Imports(ResolverBase):
                 self._try(self._add_import, row)
 
     def _add_import(self, row: Import) -> None:
-        here = self.file.sym(FILE)
+        source = self.file.sym(FILE)
         for target, confidence in self._import_targets(row):
             provenance = "resolved" if confidence == CERTAIN else "inferred"
-            if target != here:
-                self._add(here, target, "imports", confidence, provenance, row.line)
+            if target != source:
+                self._add(source, target, "imports", confidence, provenance, row.line)
 
     def _import_targets(self, row: Import) -> list[tuple[Sym | str, float]]:
         file, style = self.file, self.file.language.imports
