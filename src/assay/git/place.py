@@ -179,9 +179,7 @@ def _git_dir_of(folder: Path) -> Path | None:
 
 
 def _looks_like_git_dir(folder: Path) -> bool:
-    """Return whether git might accept a folder as a git directory. More permissive: git also checks the content of
-    HEAD.
-    """
+    """Return whether git might accept a folder as a git directory. Git itself also checks the content of HEAD."""
     if not os.path.lexists(folder / "HEAD"):
         return False
     parts = ("objects", "refs")

@@ -1,5 +1,6 @@
-"""Chains: expressions reduced to the names, calls and subscripts that name resolution needs; and parsing of type
-expressions.
+"""Chains: expressions reduced to the names, calls and subscripts that name resolution needs.
+
+Also helpers to split the text of type expressions.
 """
 
 from __future__ import annotations

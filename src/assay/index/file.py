@@ -174,8 +174,9 @@ class File:
         return self._loose_key(fact.name) if self.language.identity == "directory" else f"{self.path}::{fact.symbol}"
 
     def _loose_key(self, name: str) -> str:
-        """Return the key of a type by name within the unit where names are taken as unique: Go package, Rust crate,
-        else the language.
+        """Return the key of a type by name alone, in the unit where it is taken as unique.
+
+        That is the package folder in Go, the crate in Rust, else the language.
         """
         if self.language.identity == "directory":
             return f"{self.language.kin}:{self.folder}:{name}"

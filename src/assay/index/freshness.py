@@ -131,8 +131,9 @@ class Look:
 
     @cached_property
     def state(self) -> str:
-        """Hash of paths and stats: differs whenever a file does. Empty while a file is too recent for its stat to be
-        reliable.
+        """Hash of paths and stats, which differs whenever a file does.
+
+        Empty while a file is too recent for its stat to be reliable.
         """
         scanned = self.found
         files = [*scanned.files.values(), *scanned.configs.values(), *scanned.documents.values()]
@@ -168,10 +169,10 @@ def freshness(root: Path, index: Index) -> Freshness:
 
 
 class Watch:
-    """Checks the freshness of an index repeatedly: a scan stays valid while the stats of all scanned paths are
-    unchanged.
+    """Checks the freshness of an index repeatedly.
 
-    The first scan uses a listing that was started earlier, if given.
+    A scan stays valid while the stats of all scanned paths are unchanged. The first one uses a listing that was started
+    earlier, if given.
     """
 
     def __init__(self, root: Path, index: Index, listing: Listing | None = None) -> None:

@@ -181,8 +181,9 @@ def history_place(git: Git) -> Place | None:
 
 
 def newest(git: Git, place: Place) -> list[str]:
-    """Return the newest ancestors of HEAD, without merges (no changes of their own) and root commits (all files look
-    new).
+    """Return the newest ancestors of HEAD.
+
+    Without merges, which have no changes of their own, and root commits, in which all files look new.
     """
     if git.partial:
         return []  # blobs to compare are missing

@@ -103,9 +103,7 @@ _JS_ENDINGS = ("", ".ts", ".tsx", ".mts", ".cts", ".d.ts", ".js", ".jsx", ".mjs"
 
 
 def javascript(module: str, file: File, table: Table) -> Place:
-    """Resolve relative paths, tsconfig `paths` and `baseUrl`, and packages of the repository by their package.json
-    name.
-    """
+    """Resolve relative paths, tsconfig `paths` and `baseUrl`, and the repository's packages by package.json name."""
     table.located(posixpath.basename(module).partition(".")[0] or file.folder.rpartition("/")[2])
     if module.startswith("."):
         return _js_at(_join(file.folder, module), table)
@@ -307,8 +305,9 @@ def namespace(module: str, file: File, table: Table) -> Place:
 
 
 def path_tail(*endings: str) -> Callable[[str, File, Table], Place]:
-    """Ruby `require`, C `#include`, Lua `require`, shell `source`: a path relative to the file, or a suffix of some
-    path.
+    """Return a strategy for a path relative to the file, or a suffix of some path.
+
+    Used for Ruby `require`, C `#include`, Lua `require` and shell `source`.
     """
 
     def strategy(module: str, file: File, table: Table) -> Place:

@@ -107,10 +107,10 @@ _Result = tuple[_Task, Extracted | str]  # str: the reason of a failure
 def parse_files(
     root: Path, paths: Iterable[str], cache: ParseCache, tick: Callable[[int], None], chunker: Chunker | None = None
 ) -> Iterator[Parsed]:
-    """Read and parse files; `tick` receives the number of files finished. Pass large files first to keep all cores
-    busy.
+    """Read and parse files; `tick` receives the number of files finished.
 
-    With a chunker, documents are split into passages instead of sections.
+    Pass large files first to keep all cores busy. With a chunker, documents are split into passages instead of
+    sections.
     """
     fresh: list[tuple[bytes, str, Extracted]] = []
     size = 0

@@ -30,11 +30,8 @@ if TYPE_CHECKING:
 
 _MAX_RULES_BYTES = 300_000
 _MAX_PATTERNS = 5_000  # every path is matched against all of them
-_STAR, _ANY_FOLDERS, _ANYWHERE = (
-    "[^/]*",
-    "(?:/.+)?/",
-    "^(?:.+/)?",
-)  # pathspec's regexes for `*`, `/**/` and a leading `**/`
+# pathspec's regexes for `*`, `/**/` and a leading `**/`
+_STAR, _ANY_FOLDERS, _ANYWHERE = "[^/]*", "(?:/.+)?/", "^(?:.+/)?"
 _GROUP = "(?P<ps_d>"  # pathspec's group name; a name may occur only once per regex
 _NEGATED = re.compile(r"(?<!\\)\[\^(?!/\])")  # negated character class; as in git it never matches a slash
 _STARS = re.compile(r"(?:\[\^/\]\*){2,}")
@@ -356,8 +353,9 @@ def _consider(base: str, path: str, out: Scan, is_real: Callable[[str], bool]) -
 
 
 def read_source(root: Path, path: str, whole: bool = False) -> Source:
-    """Return a file's text, or why there is none. Never raises for a bad file. `whole`: accept minified and generated
-    files.
+    """Return a file's text, or why there is none. Never raises for a bad file.
+
+    `whole`: accept minified and generated files.
     """
     source = _read(root, path, MAX_BYTES)
     return source if source.skip or source.problem else _decode_source(source.data, whole)

@@ -224,8 +224,9 @@ def _write_changed_files(
     parsed: dict[str, Parsed],
     scanned: Scan,
 ) -> tuple[postings.Postings, column_store.Columns]:
-    """Write the new symbols of changed files, keeping the numbers of existing ids; return postings and columns of all
-    items.
+    """Write the new symbols of changed files; return postings and columns of all items.
+
+    Ids that still exist keep their numbers.
     """
     numbers: dict[str, int] = {}
     new_words: list[postings.Words] = []

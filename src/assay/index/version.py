@@ -1,6 +1,4 @@
-"""Versions of extraction, resolution and history, computed from their source code, so that a change invalidates old
-results.
-"""
+"""Versions of extraction, resolution and history: hashes of their source, so that a change invalidates old results."""
 
 from __future__ import annotations
 

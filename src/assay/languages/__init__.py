@@ -1,8 +1,8 @@
-"""The language table. A language is a row here, a query file `<name>.scm` and a list of common library methods
-`<name>.common`.
+"""The language table.
 
-The captures of query files are described in docs/languages.md. A row adds visibility rules: which names of other files
-a file sees, what identifies a type, and keywords with a special meaning (`self`, `super`, constructors).
+A language is a row here, a query file `<name>.scm` and a list of common library methods `<name>.common`. The captures
+of query files are described in docs/languages.md. A row adds visibility rules: which names of other files a file sees,
+what identifies a type, and keywords with a special meaning (`self`, `super`, constructors).
 """
 
 from __future__ import annotations

@@ -66,8 +66,9 @@ _piece_cache = _PieceCache()
 
 
 def piece_of(piece: str) -> Piece:
-    """Parse a piece: `~flask.url_for`` (from `:func:`~flask.url_for``) has the terms flask, url, for and the name
-    flask.url_for.
+    """Return the terms of a piece and the name it mentions.
+
+    `~flask.url_for``, a piece of `:func:`~flask.url_for``, has the terms flask, url, for and the name flask.url_for.
     """
     bare = piece.strip(_MARKS)
     return Piece(tuple(terms(bare)), _mention(bare, marked=bare != piece))

@@ -38,7 +38,7 @@ _LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()\s]*\)|\[[^\[\]]*\])")
 
 
 def markdown(lines: Sequence[str], start: int) -> Outline:
-    """Return the outline of Markdown: `# Title`, or a title underlined with `=` or `-`. `start` is after front matter."""
+    """Return the outline of Markdown from line `start`: `# Title`, or a title underlined with `=` or `-`."""
     out, fence = Outline(), ""
     for number in range(start, len(lines)):
         line = lines[number]
@@ -71,8 +71,7 @@ _DIRECTIVE = re.compile(
 
 
 def restructured(lines: Sequence[str], start: int) -> Outline:
-    """Return the outline of reStructuredText or plain text: titles underlined, perhaps also overlined, with
-    punctuation.
+    """Return the outline of reStructuredText or plain text: titles underlined, perhaps overlined, with punctuation.
 
     Levels are assigned to underline styles in order of appearance.
     """
@@ -91,8 +90,9 @@ def restructured(lines: Sequence[str], start: int) -> Outline:
 
 
 def _literal_blocks(lines: Sequence[str], start: int) -> set[int]:
-    """Return the lines of literal blocks: indented deeper than the line that introduces them, inner blank lines
-    included.
+    """Return the lines of literal blocks: those indented deeper than the line that introduces them.
+
+    Blank lines inside are included.
     """
     code: set[int] = set()
     number = start

@@ -225,8 +225,9 @@ def _implementations(data: bytes) -> list[tuple[str, str]]:
 
 
 def _edges(index: Index, documents: list[_Document]) -> list[ImportedRow]:
-    """Return edges: definitions first, to map SCIP symbols to items; then one edge per reference from its enclosing
-    item.
+    """Return the edges of documents: map SCIP symbols to items by their definitions, then link each reference.
+
+    The source of an edge is the innermost item around the reference.
     """
     spans = _Spans(index)
     items: dict[str, SymbolRow] = {}

@@ -214,9 +214,7 @@ class Expressions(EvaluatorBase):
         )
 
     def _return_value(self, sym: Sym) -> Value | None:
-        """Return what a function returns, or what a variable or field holds. A function with members constructs
-        objects.
-        """
+        """Return the result of a function. A function with members constructs objects of itself."""
         result = self.type_of(sym)
         if result is None and sym.kind == "function" and self._members_of(sym):
             return Value("instance", sym)

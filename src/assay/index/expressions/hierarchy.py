@@ -247,9 +247,7 @@ class Hierarchy(EvaluatorBase):
         return []
 
     def delegate(self, sym: Sym) -> Value | None:
-        """Return the object to which a type delegates missing members (Rust's `Deref`), one level deep; None for most
-        types.
-        """
+        """Return the object to which a type delegates missing members (Rust's `Deref`), one level deep, if any."""
         file = self.table.file(sym.path)
         name = file.language.delegate if file else ""
         target_types = [s for s in self.own_member(sym, name) if s.kind == "type"] if name else []

@@ -192,9 +192,7 @@ class Imports(EvaluatorBase):
         return value
 
     def full_name(self, row: Import, file: File) -> Value | None:
-        r"""Evaluate an import by qualified name (`import a.b.C`, `use A\B\C`); a prefix of qualified names is a
-        namespace.
-        """
+        r"""Evaluate an import by qualified name (`import a.b.C`, `use A\B\C`); unknown names are `outside` values."""
         dotted = ".".join(
             p for p in (row.module.replace("\\", ".").replace("::", "."), row.name) if p and p != "*"
         ).strip(".")

@@ -206,9 +206,7 @@ class Names(EvaluatorBase):
         return cached
 
     def _fixture(self, name: str, file: File, at: int) -> Value | None:
-        """Return the value of a test's parameter: the result of the fixture of that name here or in a fixture file
-        above.
-        """
+        """Return the value of a test's parameter: the result of the fixture of that name, here or in a folder above."""
         self.table.located(file.language.fixtures.partition(".")[0])
         folders = modules.parents(file.folder)
         paths = [file.path, *(f"{folder}/{file.language.fixtures}".lstrip("/") for folder in folders)]
@@ -288,8 +286,9 @@ class Names(EvaluatorBase):
             busy.discard(key)
 
     def _from_outside(self, name: str, file: File, at: int) -> Value | None:
-        """Look up a name that the file does not define: imported, in the same package or namespace, star-imported, or
-        global.
+        """Look up a name that the file does not define.
+
+        In this order: imported, in the same package or namespace, star-imported, global.
         """
         rows = file.imported.get(name)
         if rows:
@@ -380,9 +379,7 @@ class Names(EvaluatorBase):
         return None
 
     def _visible_namespaces(self, file: File, at: int) -> list[str]:
-        """Return the namespaces whose names are visible at a symbol: enclosing ones from the inside out, then imported
-        ones.
-        """
+        """Return the namespaces visible at a symbol: enclosing ones from the inside out, then imported ones."""
         namespaces: list[str] = []
         while at != FILE:
             if file.facts.symbols[at].kind not in CALLABLE_KINDS:

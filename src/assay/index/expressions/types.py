@@ -167,8 +167,9 @@ class Types(EvaluatorBase):
         return bool(other and any(self.table.members(key) for key in other.type_keys(sym.index)))
 
     def type_of(self, sym: Sym) -> Value | None:
-        """Return the type of a variable, field or property, or of a function's result. Memoized; CYCLE if it depends on
-        itself.
+        """Return the type of a variable, field or property, or of a function's result.
+
+        Memoized; CYCLE if it depends on itself.
         """
         key = (sym.path, sym.index)
         self.table.reads.add(sym.name)

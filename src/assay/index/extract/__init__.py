@@ -206,9 +206,7 @@ class FileReader(Texts):
         return start in self.listed or end <= self.dotted.get(start, 0)
 
     def _literal_and_handler(self, end: int) -> tuple[str, str]:
-        """Return the first literal argument after a call's name and the handler that follows it; empty if there is
-        none.
-        """
+        """Return the first literal argument after a call's name and the handler after it; empty if missing."""
         text = self.source[end : end + 400].decode("utf-8", "replace")
         match = _LITERAL.match(text)
         if not match:

@@ -219,7 +219,7 @@ class Collector:
         return self.source[start:end].decode("utf-8", "replace").strip()
 
     def _member_value(self, captures: dict[str, list[Node]], type_text: str, value: str) -> str:
-        """Return the chain of a destructured name: `{ store } = shop` → shop.store; `{ store }: Shop` → Shop{}.store."""
+        """Return the chain of a destructured name: `{ x } = shop` → shop.x; `{ x }: Shop` → Shop{}.x."""
         name = re.match(r"[:\s]*([\w$.]+)$", type_text)
         value = f"{name.group(1)}{{}}" if name else value
         return f"{value}.{self.text(captures['member'][0])}" if value else ""
@@ -268,9 +268,7 @@ class Collector:
         return self._member_value(captures, "", value) if "member" in captures else value
 
     def _collect_anonymous(self, node: Node, body: list[Node] | None, kind: str) -> None:
-        """Collect a definition without a name. Code before its body, such as constructor arguments, belongs to its
-        container.
-        """
+        """Collect a definition without a name. Code before its body belongs to its container."""
         start = body[0].start_byte if body else node.start_byte
         self.definitions[start] = Definition(node.start_byte, node.end_byte, kind, "", start, start)
 
@@ -352,9 +350,7 @@ def _uniform_chain(text: str) -> str:
 
 
 def role_of(captures: Iterable[str]) -> tuple[str, str]:
-    """Return the role of a match and the capture that determines it: a definition, else a collector of its own, else a
-    mark.
-    """
+    """Return the role of a match and the capture that determines it: a definition, else a collector's, else a mark."""
     for roles in (_COLLECTORS, _ROLES):
         for capture in captures:
             if capture.startswith("def."):

@@ -75,9 +75,7 @@ class Nesting(Collector):
         return at
 
     def _build_symbols(self) -> list[SymbolFact]:
-        """Turn definitions into symbols: kind by container, qualified name, repeated names numbered, locals as
-        bindings.
-        """
+        """Turn definitions into symbols with kind and qualified name, repeated names numbered; locals into bindings."""
         symbols = list[SymbolFact]()
         counts: dict[str, int] = {}
         fields: dict[tuple[int, str], int] = {}

@@ -279,8 +279,7 @@ class Calls(ResolverBase):
         return Outcome(items=tuple((by_path[path], share, "inferred") for path in sorted(by_path)))
 
     def _choose_overload(self, syms: list[Sym], row: Reference) -> Outcome:
-        """Choose among definitions of one name in one scope: implementations before stubs, then by number of
-        parameters.
+        """Choose among definitions of one name in one scope: no stubs, then by number of parameters.
 
         Remaining candidates (a function defined in both branches of an if) share the confidence.
         """

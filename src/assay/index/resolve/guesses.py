@@ -24,9 +24,7 @@ class Guesses(ResolverBase):
     """Guess call targets by name alone, if scopes and types are not sufficient."""
 
     def _by_name(self, name: str, receiver: str, source: Sym, strict: bool = False) -> Outcome:
-        """Guess the target of a method call on an object of unknown type by its name, if the name is distinctive
-        enough.
-        """
+        """Guess the target of a method call on an object of unknown type by its name, if that is distinctive."""
         file = self.file
         if name in file.language.common:
             return Outcome(external="." + name, everyday=self._repository_defines(name))
