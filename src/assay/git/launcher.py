@@ -4,8 +4,8 @@
 drivers, pagers, transport helpers), and every version of git adds some. So git does not get the repository's
 configuration at all. It works on a *view* of the git directory: a temporary folder with links to objects and refs, a
 configuration limited to the settings of `assay.git.place`, and attributes that disable filters. Git itself still
-checks, when it discovers the repository, whether the user trusts its owner. Programs from the user's own
-configuration are disabled by options, and git's environment variables are dropped. Every call has a timeout.
+checks, when it discovers the repository, whether the user trusts its owner. Programs from the user's own configuration
+are disabled by options, and git's environment variables are dropped. Every call has a timeout.
 """
 
 from __future__ import annotations

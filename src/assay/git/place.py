@@ -116,8 +116,7 @@ class Place:
         """Return a writable folder in the git directory that all working trees share; None if it is not safe.
 
         `.git` may be a file that names any folder. It is trusted only if that folder refers back to this working tree,
-        as git
-        does for worktrees and submodules: an attacker can write the first, but not the second in another user's
+        as git does for worktrees and submodules: an attacker can write the first, but not the second in another user's
         repository.
         """
         if not self._is_ours():

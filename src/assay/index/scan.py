@@ -1,8 +1,8 @@
 """Select the files to index, with a reason for each skipped one.
 
-Reads names and stats only; `read_source` reads one file. In a git repository: tracked and untracked, not ignored
-files. Elsewhere: all files that `.gitignore` allows. `.assayignore` (same syntax) excludes more. Symlinks are never
-followed, so nothing outside the root is ever read.
+Reads names and stats only; `read_source` reads one file. In a git repository: tracked and untracked, not ignored files.
+Elsewhere: all files that `.gitignore` allows. `.assayignore` (same syntax) excludes more. Symlinks are never followed,
+so nothing outside the root is ever read.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Symbol tables that name resolution queries, in memory or backed by the catalogue.
 
-Queries are memoized and recorded: `Table.reads` holds the keys of every lookup made for the current file or
-memoized answer. `Dependencies` stores them as (reader, key) pairs, so that an update can find the files to resolve
-again. Depth, steps and time per query are bounded.
+Queries are memoized and recorded: `Table.reads` holds the keys of every lookup made for the current file or memoized
+answer. `Dependencies` stores them as (reader, key) pairs, so that an update can find the files to resolve again. Depth,
+steps and time per query are bounded.
 """
 
 from __future__ import annotations
@@ -162,8 +162,7 @@ class Table:
         """Return an answer from a cache of the caller's own, computing it on first use.
 
         Its lookups are added to the caller's reads. Without `provisional`, an answer that reached a running query is
-        not
-        cached.
+        not cached.
         """
         cached = cache.get(key)
         if cached is not None:
@@ -182,8 +181,7 @@ class Table:
         """Charge a cached answer to the current budget as if it were computed here.
 
         Return False for a failed answer that had less depth available than there is now. As it may be part of a cycle
-        with
-        any running query, the depth of the outermost one counts.
+        with any running query, the depth of the outermost one counts.
         """
         frame = self.frame
         if cached.value is _FAILED:

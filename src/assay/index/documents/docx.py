@@ -1,7 +1,7 @@
 """Read DOCX: one line per paragraph and table row, headings by style.
 
-The XML is parsed as a stream of bounded depth and length, never as a tree: a few hundred compressed bytes can expand
-to gigabytes of nodes.
+The XML is parsed as a stream of bounded depth and length, never as a tree: a few hundred compressed bytes can expand to
+gigabytes of nodes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Merge a SCIP index: references resolved by a compiler become edges of provenance `scip`.
 
-SCIP symbols are matched to items by the position of their definition. An edge is kept as long as the file it was
-read from is unchanged.
+SCIP symbols are matched to items by the position of their definition. An edge is kept as long as the file it was read
+from is unchanged.
 """
 
 from __future__ import annotations

@@ -302,8 +302,7 @@ class Expressions(EvaluatorBase):
         """Return the extension methods `name` that apply to a value.
 
         The bases of a library type are unknown: for its objects, methods that extend any library type are accepted if
-        none
-        extends exactly this one.
+        none extends exactly this one.
         """
         if not file.language.extension_methods or value.kind not in ("instance", "object"):
             return []

@@ -309,8 +309,7 @@ class Hierarchy(EvaluatorBase):
         """Return the part that represents a type opened in several places.
 
         Preferred are parts that declare a base or are in a file of the type's name, then those in the same source tree
-        as
-        the file `near`.
+        as the file `near`.
         """
         file = self.table.file(sym.path)
         if file is None or not file.language.uniform_access or sym.kind not in TYPE_LIKE:

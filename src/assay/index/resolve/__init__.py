@@ -1,8 +1,8 @@
 """Resolve the references of one file to edges.
 
-Every lookup in other files goes through the table, which records it. A call has one of four outcomes
-(docs/graph.md): one item, a few candidates, outside the repository, or unresolved. The first two yield edges to
-items, the third an edge to an external name, the last is only counted.
+Every lookup in other files goes through the table, which records it. A call has one of four outcomes (docs/graph.md):
+one item, a few candidates, outside the repository, or unresolved. The first two yield edges to items, the third an edge
+to an external name, the last is only counted.
 """
 
 from __future__ import annotations
