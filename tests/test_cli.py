@@ -206,7 +206,7 @@ def test_index_says_what_it_did(repository: Repository) -> None:
     report = assay(repository.root, "index", "--format", "json").json
     assert (report["mode"], report["files"], report["problems"]) == ("fresh", 19, {})
     rebuilt = assay(repository.root, "index", "--rebuild", "--format", "json").json
-    assert (rebuilt["mode"], rebuilt["reason"]) == ("full", "a rebuild was asked for")
+    assert (rebuilt["mode"], rebuilt["reason"]) == ("full", "rebuild requested")
 
 
 # -- status ------------------------------------------------------------------------------------------------------------

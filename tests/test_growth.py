@@ -50,13 +50,13 @@ def test_twice_the_types_and_interfaces_ask_twice_the_questions(repository: Repo
 
 def test_a_name_that_many_share_is_looked_through_once(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[str] = []
-    through = Guesses._through_object
+    through = Guesses._is_called_on_instance
 
     def watch(self: Guesses, sym: Sym) -> bool:
         looked.append(sym.id)
         return through(self, sym)
 
-    monkeypatch.setattr(Guesses, "_through_object", watch)
+    monkeypatch.setattr(Guesses, "_is_called_on_instance", watch)
     for number in range(20):
         repository.write(
             f"m{number}.py",

@@ -1,11 +1,11 @@
-"""Starting git: the only place that does, and it never lets a repository decide what is run.
+"""Start git: the only code that does, and it never lets a repository decide what is run.
 
-`.git/config` and `.gitattributes` can name programs for many occasions (file system monitors, filters, hooks, differs, pagers,
-helpers that fetch), and every version of git adds some. So git is not given the repository's configuration at all: it works with a
-*view* of the git directory, a temporary folder with links to objects and references, a configuration that holds nothing but the
-settings of `assay.git.place`, and attributes that switch filters off. Git itself still decides, as it looks for the repository,
-whether the user trusts its owner. What the user's own configuration could start is switched off by options, and git's environment
-variables are dropped. Every call has a time limit.
+`.git/config` and `.gitattributes` can name programs for many purposes (file system monitors, filters, hooks, diff
+drivers, pagers, transport helpers), and every version of git adds some. So git does not get the repository's
+configuration at all. It works on a *view* of the git directory: a temporary folder with links to objects and refs, a
+configuration limited to the settings of `assay.git.place`, and attributes that disable filters. Git itself still
+checks, when it discovers the repository, whether the user trusts its owner. Programs from the user's own configuration
+are disabled by options, and git's environment variables are dropped. Every call has a timeout.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from typing import IO, Any, NamedTuple
 from assay.errors import AssayError
 from assay.git.place import Place, harmless
 
-_LONGEST = 1800.0  # seconds that a stream may keep us waiting, all in all
+_STREAM_SECONDS = 1800.0  # total time spent waiting for one stream
 
 
 class _Command(NamedTuple):
-    """A command of git that only reads: the seconds it may be silent, and options that it always gets."""
+    """A read-only git command: its timeout, and options that are always added."""
 
     seconds: float
     options: tuple[str, ...] = ()
 
 
-# --ignore-submodules: git would start another git in each submodule, with that one's own configuration
-_DIFFERS = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
+# --ignore-submodules: git would start another git in each submodule, with the submodule's configuration
+_DIFF_OPTIONS = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=all")
 _COMMANDS = {
     "cat-file": _Command(120),
-    "diff": _Command(300, _DIFFERS),
+    "diff": _Command(300, _DIFF_OPTIONS),
     "for-each-ref": _Command(60),
-    "log": _Command(300, (*_DIFFERS, "--no-show-signature")),
+    "log": _Command(300, (*_DIFF_OPTIONS, "--no-show-signature")),
     "ls-files": _Command(120),
     "ls-tree": _Command(120),
     "merge-base": _Command(300),
@@ -51,7 +51,7 @@ _COMMANDS = {
     "symbolic-ref": _Command(30),
 }
 
-# what no configuration, not even the user's, may switch on while a repository is read
+# override every configuration, including the user's, while a repository is read
 _SETTINGS = (
     "core.fsmonitor=false",
     f"core.hooksPath={os.devnull}",
@@ -67,12 +67,12 @@ _SETTINGS = (
     "protocol.allow=never",
     "safe.bareRepository=explicit",
     "submodule.recurse=false",
-    "core.bigFileThreshold=32m",  # git does not hold larger files in memory
+    "core.bigFileThreshold=32m",  # git streams larger files instead of loading them
 )
 _ENVIRONMENT = {
     "LC_ALL": "C",
     "TZ": "UTC",
-    "GIT_ALLOW_PROTOCOL": "",  # counts more than what any configuration allows
+    "GIT_ALLOW_PROTOCOL": "",  # takes precedence over any configuration
     "GIT_ASKPASS": "",
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_OPTIONAL_LOCKS": "0",
@@ -81,25 +81,25 @@ _ENVIRONMENT = {
     "GIT_TERMINAL_PROMPT": "0",
     "SSH_ASKPASS": "",
 }
-# which of the user's configurations are read, and where git itself is installed: these are the user's own business
-_KEPT_VARIABLES = frozenset(("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"))
+# passed on: the user decides which of their configurations are read and where git is installed
+_PASSED_VARIABLES = frozenset(("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH"))
 
-# shared by all working trees; what is not there yet may come later, so that all are linked
+# shared by all working trees; linked even if missing, as they may be created later
 _LINKED = ("objects", "refs", "packed-refs", "reftable", "shallow", "logs", "info/exclude")
 _ATTRIBUTES = "* -filter\n"
-_DISTRUST = ("dubious ownership", "unsafe repository")  # the second in git 2.35
+_DISTRUST_MARKERS = ("dubious ownership", "unsafe repository")  # the second: git 2.35
 
 
 class NotTrusted(AssayError):
-    """Git refuses a repository that belongs to somebody else."""
+    """Git refuses a repository that is owned by another user."""
 
 
 class TimedOut(AssayError):
-    """Git did not answer in time and was ended."""
+    """Git exceeded its timeout and was killed."""
 
 
 class Finished(NamedTuple):
-    """What git answered: its exit code, its output, and what it complained about."""
+    """Exit code, stdout and stderr of a finished git."""
 
     code: int
     output: bytes
@@ -107,39 +107,39 @@ class Finished(NamedTuple):
 
 
 def run(place: Place, arguments: Sequence[str], settings: Sequence[str] = ()) -> Finished:
-    """Run git in a repository and return its answer; raise NotTrusted, TimedOut, or AssayError when there is no git."""
+    """Run git in a repository and return its result; raise NotTrusted, TimedOut, or AssayError if git is missing."""
     return finish(place, start(place, arguments, settings, stderr=subprocess.PIPE), arguments)
 
 
 def finish(place: Place, process: subprocess.Popen[bytes], arguments: Sequence[str]) -> Finished:
-    """Wait for a git whose streams are pipes and return its answer."""
+    """Wait for a git whose streams are pipes and return its result."""
     limit = _COMMANDS[arguments[0]].seconds
     try:
         output, complaint = process.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
-        _end(process)
-        raise _late(place, arguments, limit) from None
+        _kill(process)
+        raise _timeout_error(place, arguments, limit) from None
     except BaseException:
-        _end(process)
+        _kill(process)
         raise
     return checked(place, process.returncode, output, complaint)
 
 
 def wait(place: Place, process: subprocess.Popen[bytes], arguments: Sequence[str]) -> int:
-    """Wait for a git whose output was read, and return its exit code."""
+    """Wait for a git whose output was read and return its exit code."""
     limit = _COMMANDS[arguments[0]].seconds
     try:
         return process.wait(limit)
     except subprocess.TimeoutExpired:
-        raise _late(place, arguments, limit) from None
+        raise _timeout_error(place, arguments, limit) from None
 
 
 def checked(place: Place, code: int, output: bytes, complaint: bytes) -> Finished:
-    """Return an answer; raise NotTrusted when git refused the repository."""
-    said = complaint.decode("utf-8", "replace").strip()
-    if code and any(sign in said for sign in _DISTRUST):
-        raise NotTrusted(_distrust(place))
-    return Finished(code, output, said)
+    """Return a result; raise NotTrusted if git refused the repository."""
+    stderr = complaint.decode("utf-8", "replace").strip()
+    if code and any(marker in stderr for marker in _DISTRUST_MARKERS):
+        raise NotTrusted(_distrust_message(place))
+    return Finished(code, output, stderr)
 
 
 @contextlib.contextmanager
@@ -150,14 +150,14 @@ def stream(
     stdin: IO[bytes] | int = subprocess.DEVNULL,
     stderr: IO[bytes] | int = subprocess.DEVNULL,
 ) -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
-    """Yield a git at work and its output, which raises TimedOut when git is silent for too long. It is ended with the block."""
+    """Yield a running git and its output, which raises TimedOut if git is silent too long. Git ends with the block."""
     process = start(place, arguments, settings, stdin, stderr)
     output = io.BufferedReader(_Output(place, process, arguments), 1 << 16)
     try:
         yield process, output
     finally:
         output.close()
-        _end(process)
+        _kill(process)
 
 
 def start(
@@ -167,32 +167,41 @@ def start(
     stdin: IO[bytes] | int = subprocess.DEVNULL,
     stderr: IO[bytes] | int = subprocess.DEVNULL,
 ) -> subprocess.Popen[bytes]:
-    """Start git in a repository; `settings` are written key=value."""
+    """Start git in a repository; `settings` are key=value strings."""
     command = _COMMANDS[arguments[0]]
-    configured = [word for setting in (*_SETTINGS, *settings) for word in ("-c", setting)]
-    words = ["git", "--no-pager", "-C", str(place.root), *configured, arguments[0], *command.options, *arguments[1:]]
+    options = [word for setting in (*_SETTINGS, *settings) for word in ("-c", setting)]
+    command_line = [
+        "git",
+        "--no-pager",
+        "-C",
+        str(place.root),
+        *options,
+        arguments[0],
+        *command.options,
+        *arguments[1:],
+    ]
     try:
         environment = _environment(place)
     except OSError as error:
-        raise AssayError(f"the temporary folder that git needs cannot be made ({error})") from None
+        raise AssayError(f"cannot create a temporary folder for git ({error})") from None
     try:
-        return subprocess.Popen(words, env=environment, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr)
+        return subprocess.Popen(command_line, env=environment, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr)
     except OSError as error:
         if isinstance(error, FileNotFoundError) and place.root.is_dir():
-            text = "git was not found; install it or put it on PATH: the repository's history is read with it"
-            raise AssayError(text) from None
+            message = "git was not found; install it or put it on PATH: the repository's history is read with it"
+            raise AssayError(message) from None
         raise AssayError(f"{place.root}: git cannot be started ({error.strerror})") from None
 
 
 class _Output(io.RawIOBase):
-    """The output of git with a time limit for every read, and for all of them together."""
+    """Git's output with a timeout per read and one for all reads together."""
 
     def __init__(self, place: Place, process: subprocess.Popen[bytes], arguments: Sequence[str]) -> None:
         super().__init__()
         assert process.stdout is not None
         self._place, self._process, self._arguments = place, process, arguments
         self._file: IO[bytes] = process.stdout
-        self._limit, self._left = _COMMANDS[arguments[0]].seconds, _LONGEST
+        self._limit, self._seconds_left = _COMMANDS[arguments[0]].seconds, _STREAM_SECONDS
         self._poll: Any = None
         if hasattr(select, "poll"):
             self._poll = select.poll()
@@ -205,18 +214,18 @@ class _Output(io.RawIOBase):
         return self._file.fileno()
 
     def readinto(self, buffer: Any) -> int:
-        began = time.monotonic()
-        limit = min(self._limit, self._left)
+        started = time.monotonic()
+        limit = min(self._limit, self._seconds_left)
         if self._poll is not None and not self._poll.poll(max(0.0, limit) * 1000):
             self._process.kill()
-            raise _late(self._place, self._arguments, limit if limit == self._limit else _LONGEST)
-        self._left -= time.monotonic() - began
+            raise _timeout_error(self._place, self._arguments, limit if limit == self._limit else _STREAM_SECONDS)
+        self._seconds_left -= time.monotonic() - started
         data = os.read(self._file.fileno(), len(buffer))
         buffer[: len(data)] = data
         return len(data)
 
     def readall(self) -> bytes:
-        return b"".join(iter(lambda: self.read(1 << 16) or b"", b""))  # the inherited one reads 8 kB at a time
+        return b"".join(iter(lambda: self.read(1 << 16) or b"", b""))  # the inherited method reads 8 kB at a time
 
     def close(self) -> None:
         if not self.closed:
@@ -225,26 +234,28 @@ class _Output(io.RawIOBase):
 
 
 def _environment(place: Place) -> dict[str, str]:
-    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _KEPT_VARIABLES}
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in _PASSED_VARIABLES
+    }
     return (
-        own
+        inherited
         | _ENVIRONMENT
         | {
             "GIT_COMMON_DIR": str(_view(place)),
-            "GIT_WORK_TREE": str(place.top),  # whatever core.worktree says
+            "GIT_WORK_TREE": str(place.top),  # overrides core.worktree
             "GIT_CEILING_DIRECTORIES": str(place.top.parent),
         }
     )
 
 
-_views: dict[tuple[Path, str, int], Path] = {}  # by git directory, settings and process
+_views: dict[tuple[Path, str, int], Path] = {}  # by git directory, configuration and process
 
 
 def _view(place: Place) -> Path:
-    """Return the folder that git works with instead of the repository's shared git directory."""
+    """Return the folder that git uses in place of the repository's common git directory."""
     configuration = harmless(place.settings)
     key = (place.common_dir, configuration, os.getpid())
-    if key not in _views or not (_views[key] / "config").exists():  # temporary folders are swept on some machines
+    if key not in _views or not (_views[key] / "config").exists():  # some machines clean up temporary folders
         folder = Path(tempfile.mkdtemp(prefix="assay-git-"))
         atexit.register(_remove, folder, os.getpid())
         (folder / "info").mkdir()
@@ -257,11 +268,11 @@ def _view(place: Place) -> Path:
 
 
 def _remove(folder: Path, process: int) -> None:
-    if os.getpid() == process:  # not in a forked one, which shares it
+    if os.getpid() == process:  # not in a forked process, which shares the folder
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _kill(process: subprocess.Popen[bytes]) -> None:
     process.kill()
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
@@ -270,14 +281,16 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _late(place: Place, arguments: Sequence[str], limit: float) -> TimedOut:
-    return TimedOut(f"{place.root}: git {arguments[0]} did not answer within {limit:g} s and was ended")
+def _timeout_error(place: Place, arguments: Sequence[str], limit: float) -> TimedOut:
+    return TimedOut(f"{place.root}: git {arguments[0]} timed out after {limit:g} s")
 
 
-def _distrust(place: Place) -> str:
+def _distrust_message(place: Place) -> str:
     from shlex import quote
 
-    owner = next((owner for path in (place.top, place.top / ".git", place.git_dir) if (owner := _stranger(path))), "")
+    owner = next(
+        (owner for path in (place.top, place.top / ".git", place.git_dir) if (owner := _other_owner(path))), ""
+    )
     because = f"it belongs to {owner}" if owner else "it belongs to somebody else"
     return (
         f"{place.top}: its history and its list of tracked files are not available, because git does not trust this folder"
@@ -285,8 +298,8 @@ def _distrust(place: Place) -> str:
     )
 
 
-def _stranger(path: Path) -> str:
-    """Return the name of the user who owns a path; nothing when it is this one."""
+def _other_owner(path: Path) -> str:
+    """Return the name of the user who owns a path; empty if it is the current user."""
     try:
         owner = os.lstat(path).st_uid
     except OSError:

@@ -1,7 +1,7 @@
-"""The repository around a folder, found without git, which would follow a hostile one anywhere.
+"""Find the repository around a folder without running git, which would follow a malicious one.
 
-Git also takes a folder for a repository that merely looks like a git directory: a bare one, which a clone can contain. Here only a
-`.git` makes a repository.
+Git also accepts a folder that merely looks like a git directory, such as a bare repository inside a clone. Here only
+`.git` marks a repository.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from pathlib import Path
 from assay.errors import AssayError
 from assay.system.files import read_regular
 
-_SETTINGS_LIMIT = 1_000_000  # bytes of a configuration: real ones have a few kilobytes
+_SETTINGS_LIMIT = 1_000_000  # bytes of a configuration file; real ones have a few kilobytes
 _CORE = frozenset((
     "repositoryformatversion", "filemode", "ignorecase", "precomposeunicode", "symlinks", "longpaths",  # the file system
     "autocrlf", "eol", "trustctime", "checkstat", "sparsecheckout", "sparsecheckoutcone",  # comparing files with the index
 ))  # fmt: skip
-# the first would make git look for missing objects elsewhere, the second read another configuration
-_NOT_EXTENSIONS = ("partialclone", "worktreeconfig")
+# the first makes git fetch missing objects, the second makes it read another configuration
+_BLOCKED_EXTENSIONS = ("partialclone", "worktreeconfig")
 _WORD = re.compile(r"[A-Za-z0-9.-]{1,40}")
 
 _HEADER = re.compile(r'\[\s*([A-Za-z0-9.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]')
@@ -31,13 +31,12 @@ _SETTING = re.compile(r"\s*([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*))?$")
 _PIECE = re.compile(r'"((?:[^"\\]|\\.)*)"?|[#;].*|([^"#;]+)')
 _ESCAPE = re.compile(r"\\(.)")
 
-Settings = Mapping[
-    tuple[str, str, str], str
-]  # by section and key, both in lower case, with the subsection between them
+# by (section, subsection, key); section and key in lower case
+Settings = Mapping[tuple[str, str, str], str]
 
 
 def read_settings(path: Path) -> dict[tuple[str, str, str], str]:
-    """Return the settings of a configuration file; none when it cannot be read. Files it includes are not read."""
+    """Return the settings of a configuration file; empty if it cannot be read. Included files are not read."""
     try:
         text = read_regular(path, _SETTINGS_LIMIT).decode("utf-8", "replace")
     except (OSError, AssayError):
@@ -46,82 +45,83 @@ def read_settings(path: Path) -> dict[tuple[str, str, str], str]:
 
 
 def harmless(settings: Settings) -> str:
-    """Return the settings that are handed on to git, as the text of a configuration file."""
+    """Return the settings that are passed to git, as the text of a configuration file."""
     core = {key: value for (section, sub, key), value in settings.items() if (section, sub) == ("core", "")}
     extensions = {key: value for (section, sub, key), value in settings.items() if (section, sub) == ("extensions", "")}
-    kept = {
+    allowed = {
         "core": {key: value for key, value in core.items() if key in _CORE},
-        "extensions": {key: value for key, value in extensions.items() if key not in _NOT_EXTENSIONS},
+        "extensions": {key: value for key, value in extensions.items() if key not in _BLOCKED_EXTENSIONS},
     }
     lines = []
-    for section, values in kept.items():
+    for section, values in allowed.items():
         lines.append(f"[{section}]")
         lines += [f"\t{key} = {value}" for key, value in values.items() if _WORD.fullmatch(value)]
     return "\n".join([*lines, "[core]", "\tbare = false", ""])
 
 
 def is_partial(settings: Settings) -> bool:
-    """Tell whether objects were left behind at a remote repository, to be fetched when they are needed."""
+    """Return whether the repository is a partial clone, which fetches missing objects on demand."""
     return any(section == "remote" and key == "promisor" for section, _, key in settings)
 
 
 def _parse(text: str) -> Iterator[tuple[tuple[str, str, str], str]]:
     section, subsection = "", ""
     for line in re.sub(r"\\\r?\n", "", text).splitlines():
-        rest = line.strip()
-        while header := _HEADER.match(rest):
+        remaining = line.strip()
+        while header := _HEADER.match(remaining):
             name, _, old_style = header[1].partition(".")
             section, subsection = name.lower(), _ESCAPE.sub(r"\1", header[2] or "") or old_style.lower()
-            rest = rest[header.end() :].strip()
-        if setting := _SETTING.match(rest):
+            remaining = remaining[header.end() :].strip()
+        if setting := _SETTING.match(remaining):
             value = "true" if setting[2] is None else _value(setting[2])
             yield (section, subsection, setting[1].lower()), value
 
 
-def _value(written: str) -> str:
-    """Return a value without its quotes and the comment behind it."""
-    pieces = [_ESCAPE.sub(r"\1", quoted) if quoted else plain for quoted, plain in _PIECE.findall(written)]
+def _value(raw: str) -> str:
+    """Return a value without quotes and trailing comment."""
+    pieces = [_ESCAPE.sub(r"\1", quoted) if quoted else plain for quoted, plain in _PIECE.findall(raw)]
     return "".join(pieces).strip()
 
 
-# The repository around a folder, found without git, which would follow a hostile one anywhere.
+# Repository discovery
 
-_LIMIT = 10_000  # bytes of a file that names a folder
-_OWN = "assay"  # our folder among git's
+_POINTER_LIMIT = 10_000  # bytes of a file that contains a path (`.git`, commondir, gitdir)
+_FOLDER_NAME = "assay"  # assay's folder inside the git directory
 
 
 @dataclass(frozen=True)
 class Place:
-    """A folder in a working tree, and where git keeps what it knows about it. All paths are absolute and without links."""
+    """A folder in a working tree and its git directories. All paths are absolute and without symlinks."""
 
     root: Path
-    top: Path  # of the working tree
-    git_dir: Path  # with HEAD and the index
-    common_dir: Path  # with objects and references, shared by all working trees
-    inside_bare: bool = False  # the root is in a folder that git would take for a bare repository
+    top: Path  # root of the working tree
+    git_dir: Path  # contains HEAD and the index
+    common_dir: Path  # contains objects and refs, shared by all working trees
+    inside_bare: bool = False  # the root is in a folder that git would accept as a bare repository
 
     @property
     def prefix(self) -> str:
-        """The root's path below the top; empty at the top, else with a slash at its end."""
+        """Path of the root below the top, with a trailing slash; empty at the top."""
         return "" if self.root == self.top else self.root.relative_to(self.top).as_posix() + "/"
 
     @cached_property
     def settings(self) -> Settings:
-        """The repository's settings, and those of this working tree."""
+        """Settings of the repository and of this working tree."""
         shared = read_settings(self.common_dir / "config")
         if shared.get(("extensions", "", "worktreeconfig"), "").lower() in ("true", "yes", "on", "1"):
             return shared | read_settings(self.git_dir / "config.worktree")
         return shared
 
     def shared_folder(self) -> Path | None:
-        """Return the folder beside git's own files that may be written to, which all working trees share; None where it is not safe.
+        """Return a writable folder in the git directory that all working trees share; None if it is not safe.
 
-        `.git` may be a file that names any folder. It is believed where that folder names this working tree in return, as git has it
-        do for worktrees and submodules: whoever wrote the one could not have written the other into a repository of somebody else.
+        `.git` may be a file that names any folder. It is trusted only if that folder refers back to this working tree,
+        as git does for worktrees and submodules: an attacker can write the first, but not the second in another user's
+        repository.
         """
         if not self._is_ours():
             return None
-        folder = self.common_dir / _OWN
+        folder = self.common_dir / _FOLDER_NAME
         return folder if not os.path.lexists(folder) or _is_own_folder(folder) else None
 
     def _is_ours(self) -> bool:
@@ -134,51 +134,51 @@ class Place:
             return bool(worktree) and _resolved(self.git_dir / worktree) == self.top
         if self.common_dir != self.git_dir.parent.parent:
             return False
-        back = _first_line(self.git_dir / "gitdir")
-        return bool(back) and _resolved(self.git_dir / back) == self.top / ".git"
+        back_reference = _first_line(self.git_dir / "gitdir")
+        return bool(back_reference) and _resolved(self.git_dir / back_reference) == self.top / ".git"
 
 
 def find_place(root: Path) -> Place | None:
-    """Return the place of a folder in the working tree around it; None when it is in none."""
+    """Return the position of a folder in the working tree around it; None if there is none."""
     root = _resolved(root)
     inside_bare, device = False, None
     for folder in (root, *root.parents):
         try:
-            here = os.stat(folder).st_dev
+            folder_device = os.stat(folder).st_dev
         except OSError:
             return None
-        if device is not None and here != device:  # as git: what is mounted below a repository is not in it
+        if device is not None and folder_device != device:  # like git, do not cross file systems
             return None
-        device = here
+        device = folder_device
         git_dir = _git_dir_of(folder)
         if git_dir is not None:
-            named = _first_line(git_dir / "commondir")
-            common_dir = _resolved(git_dir / named) if named else git_dir
+            common_path = _first_line(git_dir / "commondir")
+            common_dir = _resolved(git_dir / common_path) if common_path else git_dir
             return Place(root, folder, git_dir, common_dir, inside_bare)
         inside_bare = inside_bare or _looks_like_git_dir(folder)
     return None
 
 
 def _git_dir_of(folder: Path) -> Path | None:
-    """Return what `.git` in a folder is or names, when that is a git directory."""
-    written = folder / ".git"
+    """Return the git directory that `.git` in a folder is or points to, if any."""
+    dot_git = folder / ".git"
     try:
-        mode = os.stat(written).st_mode
+        mode = os.stat(dot_git).st_mode
     except OSError:
         return None
     if stat.S_ISDIR(mode):
-        found = written
+        target = dot_git
     else:
-        line = _first_line(written)
+        line = _first_line(dot_git)
         if not line.startswith("gitdir: "):
             return None
-        found = folder / line.removeprefix("gitdir: ")
-    found = _resolved(found)
-    return found if _looks_like_git_dir(found) else None
+        target = folder / line.removeprefix("gitdir: ")
+    target = _resolved(target)
+    return target if _looks_like_git_dir(target) else None
 
 
 def _looks_like_git_dir(folder: Path) -> bool:
-    """Tell whether git might take a folder for a git directory, or more than that: it also looks at what HEAD says."""
+    """Return whether git might accept a folder as a git directory. Git itself also checks the content of HEAD."""
     if not os.path.lexists(folder / "HEAD"):
         return False
     parts = ("objects", "refs")
@@ -186,7 +186,7 @@ def _looks_like_git_dir(folder: Path) -> bool:
 
 
 def _is_own_folder(path: Path) -> bool:
-    """Tell whether a path is a folder, not a link to one, that belongs to this user."""
+    """Return whether a path is a real folder, not a symlink, owned by the current user."""
     try:
         info = os.lstat(path)
     except OSError:
@@ -195,15 +195,15 @@ def _is_own_folder(path: Path) -> bool:
 
 
 def _first_line(path: Path) -> str:
-    """Return what a file of one line says; nothing when it is none."""
+    """Return the content of a one-line file; empty if it cannot be read."""
     try:
-        return read_regular(path, _LIMIT).decode("utf-8", "surrogateescape").rstrip("\r\n")
+        return read_regular(path, _POINTER_LIMIT).decode("utf-8", "surrogateescape").rstrip("\r\n")
     except (OSError, AssayError):
         return ""
 
 
 def _resolved(path: Path) -> Path:
-    """Return a path without links; as it is where links lead in circles or it holds what no path can."""
+    """Return a path without symlinks, or unchanged if they are cyclic or the path is invalid."""
     try:
         return Path(os.path.realpath(path))
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Asking git about a repository: a single call, a stream of lines, or many blobs from one process."""
+"""Query a git repository: single commands, streamed output, and many blobs from one process."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from assay.git import launcher
 from assay.git.place import Place, find_place, is_partial
 from assay.system.files import UnsafeFolder
 
-_REGULAR = ("100644", "100755")  # not links, not submodules
+_REGULAR = ("100644", "100755")  # no symlinks or submodules
 _QUOTED = re.compile(rb'"((?:[^"\\]|\\.)*)"')
 _FILES = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
-_LARGEST_BLOB = 50_000_000  # bytes: no larger document is read from the working tree, either
-_SKIPPED_AT_ONCE = 1 << 20
+_MAX_BLOB_BYTES = 50_000_000  # same limit as for documents in the working tree
+_SKIP_BYTES = 1 << 20
 
-_untracked: set[Path] = set()  # index folders that git was asked about by this process
+_untracked: set[Path] = set()  # index folders already checked by this process
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,10 @@ class Blob:
 
 
 class Git:
-    """The repository around a folder; paths are relative to that folder and nothing outside it is looked at.
+    """The repository around a folder; paths are relative to that folder and nothing outside it is read.
 
-    Outside of repositories, and in a folder that is itself a bare one, git is not started and answers nothing. Where git refuses
-    because the repository belongs to somebody else, every question raises NotTrusted.
+    Outside repositories, and in a folder that is itself a bare one, git is not started and results are empty. If git
+    refuses the repository because another user owns it, every query raises NotTrusted.
     """
 
     def __init__(self, root: Path) -> None:
@@ -47,61 +47,65 @@ class Git:
 
     @cached_property
     def place(self) -> Place | None:
-        """The repository; None where git is not asked."""
-        found = find_place(self.root)
-        return found if found and not found.inside_bare else None
+        """Position in the repository; None if git is not used."""
+        place = find_place(self.root)
+        return place if place and not place.inside_bare else None
 
     @property
     def shallow(self) -> bool:
+        """True if the clone is shallow."""
         return self.ask("rev-parse", "--is-shallow-repository") == "true"
 
     @property
     def partial(self) -> bool:
-        """Whether objects are missing because the clone left them at its remote repository."""
+        """True if the clone is partial, so that objects may be missing."""
         return self.place is not None and is_partial(self.place.settings)
 
     @property
     def prefix(self) -> str:
-        """The folder's place in its repository; empty at the top."""
+        """Path of the folder in its repository; empty at the top."""
         return self.place.prefix if self.place else ""
 
     def revision(self, name: str) -> str | None:
-        """The commit a branch, tag or hash names."""
+        """Return the commit that a branch, tag or hash names; None if there is none."""
         return self.ask("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}") or None
 
     def ask(self, *arguments: str, settings: Sequence[str] = ()) -> str | None:
-        """Return git's output without white space around it; None when git fails. `settings` are written key=value."""
-        done = launcher.run(self.place, arguments, settings) if self.place else None
-        return done.output.decode("utf-8", "replace").strip() if done and done.code == 0 else None
+        """Return git's stripped output; None if git fails. `settings` are key=value strings."""
+        result = launcher.run(self.place, arguments, settings) if self.place else None
+        return result.output.decode("utf-8", "replace").strip() if result and result.code == 0 else None
 
     def paths(self, *arguments: str) -> list[str]:
-        """Return the paths that a command prints with -z; raise AssayError when git fails."""
+        """Return the paths that a command prints with -z; raise AssayError if git fails."""
         if self.place is None:
             raise self._no_repository()
-        done = launcher.run(self.place, arguments)
-        if done.code:
-            raise self._failed(arguments, done.complaint)
-        return [os.fsdecode(path) for path in done.output.split(b"\0") if path]
+        result = launcher.run(self.place, arguments)
+        if result.code:
+            raise self._failed(arguments, result.complaint)
+        return [os.fsdecode(path) for path in result.output.split(b"\0") if path]
 
     @contextmanager
     def lines(self, *arguments: str, told: bytes = b"", settings: Sequence[str] = ()) -> Iterator[IO[bytes]]:
-        """Yield git's output while it works; `told` is its input. To be read to its end; an exception, or closing a generator around it, ends git."""
+        """Yield git's output as a stream; `told` is its stdin.
+
+        Read it to the end; an exception, or closing a generator around it, ends git.
+        """
         if self.place is None:
             raise self._no_repository()
-        with tempfile.TemporaryFile() as complaints, tempfile.TemporaryFile() as told_file:
-            told_file.write(told)
-            told_file.seek(0)
-            with launcher.stream(self.place, arguments, settings, told_file, complaints) as (process, output):
+        with tempfile.TemporaryFile() as stderr_file, tempfile.TemporaryFile() as stdin_file:
+            stdin_file.write(told)
+            stdin_file.seek(0)
+            with launcher.stream(self.place, arguments, settings, stdin_file, stderr_file) as (process, output):
                 yield output
                 code = launcher.wait(self.place, process, arguments)
             if code:
-                complaints.seek(0)
-                done = launcher.checked(self.place, code, b"", complaints.read())
-                raise self._failed(arguments, done.complaint)
+                stderr_file.seek(0)
+                result = launcher.checked(self.place, code, b"", stderr_file.read())
+                raise self._failed(arguments, result.complaint)
 
     @contextmanager
     def blobs(self) -> Iterator[Blobs]:
-        """A process that hands out blobs for as long as it is needed."""
+        """Yield a process that returns blobs by id."""
         if self.place is None:
             raise self._no_repository()
         with launcher.stream(self.place, ("cat-file", "--batch"), stdin=subprocess.PIPE) as (process, output):
@@ -109,12 +113,12 @@ class Git:
             yield Blobs(process.stdin, output)
 
     def tree(self, revision: str = "HEAD") -> list[Blob]:
-        """The regular files of a revision below the folder, by path."""
+        """Return the regular files of a revision below the folder, sorted by path."""
         out: list[Blob] = []
         with self.lines("ls-tree", "-r", "-z", revision) as output:
             for row in output.read().split(b"\0")[:-1]:
-                described, path = row.split(b"\t", 1)
-                mode, _, blob = described.decode().split(" ")
+                attributes, path = row.split(b"\t", 1)
+                mode, _, blob = attributes.decode().split(" ")
                 if mode in _REGULAR:
                     out.append(Blob(path.decode("utf-8", "replace"), blob))
         return sorted(out, key=lambda blob: blob.path)
@@ -128,22 +132,22 @@ class Git:
 
 
 class Blobs:
-    """Texts by blob id, from one `git cat-file --batch`."""
+    """Blob contents by id, from one `git cat-file --batch`."""
 
     def __init__(self, requests: IO[bytes], answers: IO[bytes]) -> None:
         self._requests, self._answers = requests, answers
 
     def text(self, blob: str) -> str:
-        """The text of a blob; empty when the repository does not have it, or it is too large for a text."""
+        """Return the text of a blob; empty if it is missing or too large."""
         self._requests.write(blob.encode() + b"\n")
         self._requests.flush()
         head = self._answers.readline().split()
         if len(head) != 3:
-            return ""  # "<id> missing": a partial clone
+            return ""  # "<id> missing", in a partial clone
         size = int(head[2])
-        if size > _LARGEST_BLOB:
-            for left in range(size + 1, 0, -_SKIPPED_AT_ONCE):
-                self._answers.read(min(left, _SKIPPED_AT_ONCE))
+        if size > _MAX_BLOB_BYTES:
+            for remaining in range(size + 1, 0, -_SKIP_BYTES):
+                self._answers.read(min(remaining, _SKIP_BYTES))
             return ""
         data = self._answers.read(size)
         self._answers.read(1)
@@ -151,31 +155,33 @@ class Blobs:
 
 
 class Listing:
-    """The files that git lists below a folder, tracked or new: asked for at once, read when they are needed.
+    """Files that git lists below a folder, tracked or untracked: started at once, read when needed.
 
-    Meanwhile git works on another core. `trouble` says why there is no list in a repository that should have one.
+    Git runs on another core meanwhile. `trouble` is the reason if a repository could not be listed.
     """
 
     def __init__(self, root: Path) -> None:
         self.trouble = ""
         self._process: subprocess.Popen[bytes] | None = None
         self._place = Git(root).place
-        with self._noting():
+        with self._recording_trouble():
             if self._place is not None:
                 self._process = launcher.start(self._place, _FILES, stderr=subprocess.PIPE)
 
     def paths(self) -> list[str] | None:
-        """Return paths relative to the root, in order, or None where git does not answer for it."""
+        """Return sorted paths relative to the root, or None if git does not list them."""
         if self._place is None or self._process is None:
             return None
-        with self._noting():
-            done = launcher.finish(self._place, self._process, _FILES)
-            if done.code == 0:
-                return sorted(filter(None, {*os.fsdecode(done.output).split("\0")}))  # a conflict lists its file thrice
+        with self._recording_trouble():
+            result = launcher.finish(self._place, self._process, _FILES)
+            if result.code == 0:
+                return sorted(
+                    filter(None, {*os.fsdecode(result.output).split("\0")})
+                )  # a merge conflict lists its file three times
         return None
 
     @contextmanager
-    def _noting(self) -> Iterator[None]:
+    def _recording_trouble(self) -> Iterator[None]:
         try:
             yield
         except AssayError as error:
@@ -183,7 +189,7 @@ class Listing:
 
 
 def unquote(path: bytes) -> str:
-    """A path as git prints it, in quotes and with escapes where it is not plain, as it is."""
+    """Decode a path as git prints it, quoted and escaped if necessary."""
     quoted = _QUOTED.fullmatch(path)
     if quoted:
         path = quoted.group(1).decode("unicode_escape").encode("latin-1")
@@ -191,9 +197,9 @@ def unquote(path: bytes) -> str:
 
 
 def refuse_tracked(folder: Path, again: bool = True) -> None:
-    """Raise UnsafeFolder when git tracks anything in an index folder: it came with the repository, and somebody else made it.
+    """Raise UnsafeFolder if git tracks files in an index folder: it came with the repository and is not trusted.
 
-    Without `again`, what this process was once told still counts.
+    With `again=False`, an earlier check by this process is sufficient.
     """
     if not again and folder in _untracked:
         return
@@ -203,7 +209,7 @@ def refuse_tracked(folder: Path, again: bool = True) -> None:
         tracked = None
     if tracked:
         raise UnsafeFolder(
-            f"{folder}: tracked by git, so it came with the repository and somebody else made it",
+            f"{folder}: tracked by git, so it came with the repository and may not be yours",
             f"Remove it with: git rm -r {folder.name} (--cached keeps the files, if you made them)",
         )
     _untracked.add(folder)

@@ -1,3 +1,3 @@
-"""From files to items and edges: walking, extracting, resolving. `pipeline` tells the whole story."""
+"""Indexing: scan a folder, extract facts from files, resolve references, write items and edges. Start at `pipeline`."""
 
 from __future__ import annotations

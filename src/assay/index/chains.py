@@ -1,4 +1,7 @@
-"""Chains: expressions reduced to what name resolution needs, and the text of type expressions."""
+"""Chains: expressions reduced to the names, calls and subscripts that name resolution needs.
+
+Also helpers to split the text of type expressions.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import re
 from functools import lru_cache
 
 MAX_TEXT = 3000  # longer expressions are data, not names
-MAX_LITERAL = 400  # as are those that begin with a bracket or a quote
+MAX_LITERAL = 400  # lower limit for expressions that start with a bracket or a quote
 
 _SIMPLE = re.compile(r"\w+(?:\.\w+)*")
 _QUOTED = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|\'[^\'\\]*+(?:\\.[^\'\\]*+)*+\'|`[^`]*+`'
@@ -20,7 +23,7 @@ _PREFIX = re.compile(
 )
 _CAST = re.compile(r"(?<!\s)\s++as[!?]?\s+")
 _ARROWS = re.compile(r"\?\.|!\.|\?->|->|::|&\.|!!\.|\\|(?<=[\w\x01\x02]):(?=[A-Za-z_]\w*(?:[\x01.:]|$))")
-_OPTIONAL = re.compile(r"(?<![!?])[!?]++\.")  # as left by `a?` and `.b` on the next line
+_OPTIONAL = re.compile(r"(?<![!?])[!?]++\.")  # left over from `a?` with `.b` on the next line
 _BLOCK = re.compile(r"\s+do(?:\s.*)?$", re.S)  # Ruby
 _VALID = re.compile(r"(?:\?|''|[\w$@#]+[!?\x04\x05]?)[\x01\x02\x03]*(?:\.[\w$#]+[!?\x04\x05]?[\x01\x02\x03]*)*")
 _TAIL = re.compile(r"\.([\w$]+[!?\x04\x05]?[\x01\x02]*)$")
@@ -31,31 +34,31 @@ _COMMAND = re.compile(
 _SPACE = re.compile(r"\s+")
 _CAST_TO = re.compile(
     r"([\w.]+)\x06.*|.+\s+as[!?]?\s+([A-Z][\w.]*)", re.S
-)  # `(Cart) x`, its parenthesis already read; `x as Cart`
+)  # `(Cart) x` with its parenthesis already replaced; `x as Cart`
 _OPERAND = re.compile(r"\s*[A-Za-z_(\"']")
 _CONSTRUCTION = re.compile(r"^new\s+([\w$.]+(?:<[^\x01\x02\x03]*>)?)\s*(?:\x01\s*\x03*|\x03+)")
-# names, calls and elements with whole strings and brackets three deep inside them: most of what is no plain name, and read in one go
+# fast path: names, calls and subscripts with strings and up to three levels of brackets inside
 _INSIDE = rf"(?:[^()\[\]{{}}\"'`]++|{_QUOTED})*+"
 for _ in range(2):
     _INSIDE = rf"(?:[^()\[\]{{}}\"'`]++|{_QUOTED}|\({_INSIDE}\)|\[{_INSIDE}\]|\{{{_INSIDE}\}})*+"
-_CALLED, _TAKEN = re.compile(rf"\({_INSIDE}\)"), re.compile(rf"\[{_INSIDE}\]")
-_CALLS = re.compile(rf"\w++(?:\.\w++|{_CALLED.pattern}|{_TAKEN.pattern})*+")
+_CALLED, _SUBSCRIPT = re.compile(rf"\({_INSIDE}\)"), re.compile(rf"\[{_INSIDE}\]")
+_CALLS = re.compile(rf"\w++(?:\.\w++|{_CALLED.pattern}|{_SUBSCRIPT.pattern})*+")
 _MARKS = str.maketrans({"\x01": "()", "\x02": "[]", "\x03": "{}", "\x04": "?", "\x05": "!"})
-_RESERVED = str.maketrans(dict.fromkeys(map(chr, range(8)), " "))  # source text never holds what stands for a mark
+_RESERVED = str.maketrans(dict.fromkeys(map(chr, range(8)), " "))  # blank control characters, which encode marks below
 
 
 @lru_cache(maxsize=65536)
 def chain(text: str, loose: bool = False) -> str:
-    """The chain of an expression's source text; empty when it names nothing.
+    """Return the chain of an expression's source text; empty if it names nothing.
 
-    `loose`: names may end in `?` or `!`, and arguments may follow without parentheses.
+    `loose`: names may end in `?` or `!`, and arguments may follow without parentheses (Ruby).
     """
     if _SIMPLE.fullmatch(text):
         return "" if text[0].isdigit() else text
     if len(text) > MAX_TEXT or (len(text) > MAX_LITERAL and text[0] in "{[(\"'"):
         return ""
     if _CALLS.fullmatch(text):
-        return "" if text[0].isdigit() else _TAKEN.sub("[]", _CALLED.sub("()", text))
+        return "" if text[0].isdigit() else _SUBSCRIPT.sub("[]", _CALLED.sub("()", text))
     text = _STRING.sub("''", text.translate(_RESERVED).strip().lstrip(":\\"))
     if loose:
         text = _NAME_END.sub(lambda m: "\x04" if m.group() == "?" else "\x05", text)
@@ -93,13 +96,13 @@ def chain(text: str, loose: bool = False) -> str:
 
 
 def _round(match: re.Match[str]) -> str:
-    """A parenthesis after a name is a call; one that only wraps a single name is that name."""
+    """Replace a parenthesized group: after a name it is a call, around a single name it is that name."""
     at, text = match.start(), match.string
     if at and (text[at - 1].isalnum() or text[at - 1] in "_>!?\x01\x02\x04\x05)]"):
         return "\x01"
     inner = match.group()[1:-1].strip()
     if at and text[at - 1] == "." and inner:
-        return f"\x07{inner.lstrip('*')}\x03"  # Go's `x.(Cart)`: from here on a Cart
+        return f"\x07{inner.lstrip('*')}\x03"  # Go's type assertion `x.(Cart)`: the value is a Cart
     if cast := _CAST_TO.fullmatch(inner):
         return (cast.group(1) or cast.group(2)) + "\x03"
     if _SIMPLE.fullmatch(inner) and _OPERAND.match(text, match.end()):
@@ -109,16 +112,16 @@ def _round(match: re.Match[str]) -> str:
 
 
 def bare(segment: str) -> str:
-    """A segment without its marks: `find()` → `find`."""
+    """Return a segment without its marks: `find()` → `find`."""
     return segment.rstrip("()[]{}")
 
 
 def last(expression: str) -> str:
-    """The final name of a chain."""
+    """Return the final name of a chain."""
     return bare(expression.rsplit(".", 1)[-1])
 
 
-# The text of type expressions: their head, their arguments, the names in them.
+# Type expressions
 
 HEAD = re.compile(r"[\w$.:\\]+")
 SEQUENCE = re.compile(r"\[(?:\d*|\.\.\.|[A-Za-z_]\w*)\](?=\S)")  # `[]Cart`, `[3]Cart`, `[...]Cart`
@@ -127,7 +130,7 @@ _NAMES = re.compile(r"[^\W\d]\w*(?:(?:\.|::|\\)[^\W\d]\w*)*")
 
 
 def inside(rest: str) -> str:
-    """`[str, Cart]` or `<Cart>` → what stands inside the brackets that open the text."""
+    """Return the content of the brackets at the start of the text: `[str, Cart]` or `<Cart>`."""
     if not rest or rest[0] not in "[<":
         return ""
     depth = 0
@@ -142,12 +145,12 @@ def inside(rest: str) -> str:
 
 
 def without_name(text: str) -> str:
-    """`out *Cart` → `*Cart`: results may be named."""
+    """Strip the name of a named result: `out *Cart` → `*Cart`."""
     return re.sub(r"^\w+\s+(?=[*\w\[&(])", "", text.strip())
 
 
 def split_arguments(text: str) -> list[str]:
-    """Type arguments at the top level, also of a union."""
+    """Split type arguments, or the members of a union, at the top level."""
     out, depth, start = [], 0, 0
     for at, letter in enumerate(text):
         if letter in "[<(":
@@ -161,6 +164,6 @@ def split_arguments(text: str) -> list[str]:
 
 
 def type_names(text: str) -> list[str]:
-    """The dotted names in an annotation, as chains."""
+    """Return the dotted names in an annotation, as chains."""
     text = re.sub(r"'(?:static|\w+)\b(?!')", " ", text) if "'" in text and not text.strip().startswith("'") else text
     return [chain(m.group().replace("::", ".").replace("\\", ".").strip(".")) for m in _NAMES.finditer(text)]

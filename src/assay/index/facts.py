@@ -1,7 +1,7 @@
-"""Facts: what one file says by itself, before anything is known about the others.
+"""Facts: the definitions, references, imports and texts of one file, before other files are considered.
 
-A pure function of the file's content and the extractor version, so they are cached by content hash. Expressions are kept as *chains*
-(see `chains`): `self.app.run()`; the resolver evaluates them once all files are known.
+They are a pure function of the file's content and the extractor version, and cached by content hash. Expressions are
+stored as *chains* (see `chains`), such as `self.app.run()`; the resolver evaluates them once all files are known.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FILE: Final = -1  # the parent of top-level symbols, and the scope of top-level 
 
 
 class SymbolFact(msgspec.Struct, array_like=True, gc=False):
-    """One definition. `parent` is an index into the file's symbols, or FILE."""
+    """A definition. `parent` is an index into the file's symbols, or FILE."""
 
     name: str
     kind: str
@@ -25,60 +25,58 @@ class SymbolFact(msgspec.Struct, array_like=True, gc=False):
     parent: int
     start: int
     end: int
-    scope: str = ""  # the type it belongs to when written outside its body (Go receiver, Rust impl, C++ Foo::)
+    scope: str = ""  # owning type if defined outside its body (Go receiver, Rust impl, C++ Foo::)
     type: str = ""  # declared type, or declared result type
-    values: list[str] = []  # chains it is assigned or returns, for when no type is declared
+    values: list[str] = []  # chains of assigned or returned values, used if no type is declared
     test: bool = False
-    arity: int = -1  # number of parameters, where the query tells them
-    stub: bool = False  # an overload's signature, without a body of its own
-    optional: int = 0  # how many of its parameters may be left out
-    variadic: bool = False  # its last parameter takes any number of arguments
-    static: bool = False  # called through its type, not through an object
+    arity: int = -1  # number of parameters; -1 if the query does not capture them
+    stub: bool = False  # a signature without a body: overload, prototype
+    optional: int = 0  # number of optional parameters
+    variadic: bool = False  # the last parameter takes any number of arguments
+    static: bool = False  # called on the type, not on an instance
 
 
 class TextFact(msgspec.Struct, array_like=True, gc=False):
-    """The words of one symbol, by field."""
+    """The text of one symbol, by field."""
 
     signature: str
     doc: str
-    identifiers: str  # of its own body, without those of the symbols inside it
+    identifiers: str  # of the body, without nested symbols
     literals: str
 
 
 class WordFacts(msgspec.Struct, array_like=True, gc=False):
-    """The words of a file's items, counted: arrays as bytes, one row for every item and term (see `store.postings`)."""
+    """Term counts of a file's items, as encoded arrays with one row per item and term (see `store.postings`)."""
 
     vocabulary: list[str]
-    terms: bytes  # per row: place in the vocabulary
-    counts: bytes  # per row: in each field
-    rows: bytes  # per item, the symbols and last the file itself: its number of rows
-    lengths: bytes  # per item: terms in each field
+    terms: bytes  # per row: index into the vocabulary
+    counts: bytes  # per row: count in each field
+    rows: bytes  # per item (symbols, then the file itself): number of rows
+    lengths: bytes  # per item: number of terms in each field
 
 
 class FileTexts(msgspec.Struct, array_like=True, gc=False):
-    """The texts of every symbol and last those of the file itself, as written and counted."""
+    """The texts of every symbol, then of the file itself, as written and as term counts."""
 
     texts: list[TextFact]
     words: WordFacts
 
 
 class Reference(msgspec.Struct, array_like=True, gc=False):
-    """A place that names something. `source` is the index of the enclosing symbol, or FILE."""
+    """A use of a name. `source` is the index of the enclosing symbol, or FILE."""
 
     role: int
     source: int
     line: int
     chain: str
-    literal: str = (
-        ""  # first literal argument, where it matters; for IMPLEMENTS of an impl block, the implementing type
-    )
+    literal: str = ""  # first literal argument, if relevant; for IMPLEMENTS of an impl block, the implementing type
     handler: str = ""  # the argument after that literal: a route's handler
-    arity: int = -1  # number of arguments of a call, where the query tells them
-    generics: int = 0  # number of type arguments written after the name of what is called
+    arity: int = -1  # number of arguments of a call; -1 if the query does not capture them
+    generics: int = 0  # number of type arguments after the callee's name
 
 
 class Import(msgspec.Struct, array_like=True, gc=False):
-    """`from module import name as alias`, in any language. No name: the whole module; `*`: everything in it."""
+    """`from module import name as alias`, in any language. No name: the module itself; `*`: all its names."""
 
     line: int
     module: str
@@ -89,31 +87,31 @@ class Import(msgspec.Struct, array_like=True, gc=False):
 
 
 class Binding(msgspec.Struct, array_like=True, gc=False):
-    """A parameter or local variable of a function: what is known of its type or value. Both may be empty."""
+    """A parameter or local variable with its declared type and assigned value, if known."""
 
     source: int
     line: int
     name: str
     type: str = ""
     value: str = ""
-    until: int = 0  # last line of the anonymous function it belongs to; 0: seen in all of `source`
+    until: int = 0  # last line of the anonymous function it belongs to; 0: visible in all of `source`
 
 
 class FileFacts(msgspec.Struct, array_like=True, gc=False):
-    """Everything one file says."""
+    """All facts of one file."""
 
     language: str
     namespace: str  # the package a file declares (Java, Kotlin, Scala)
     symbols: list[SymbolFact]
-    supertypes: list[Reference]  # those with the role BASE or IMPLEMENTS: what other files ask about
+    supertypes: list[Reference]  # role BASE or IMPLEMENTS; other files query these
     imports: list[Import]
-    references: msgspec.Raw  # all others, encoded: half of a file's facts, wanted only while it is resolved itself
-    bindings: msgspec.Raw  # encoded too: few files ask for those of others
+    references: msgspec.Raw  # all others, encoded: half of the facts, needed only to resolve the file itself
+    bindings: msgspec.Raw  # encoded as well: rarely needed by other files
     errors: int = 0  # syntax errors the parser recovered from
 
 
 class Extracted(msgspec.Struct, array_like=True, gc=False):
-    """A file's facts and texts, each already encoded: the texts go to the catalogue, only the facts are resolved."""
+    """A file's facts and texts, encoded separately: texts go to the catalogue, facts to the resolver."""
 
     facts: bytes
     texts: bytes
@@ -134,5 +132,5 @@ decode_bindings = _bindings_decoder.decode
 
 
 def encoded(rows: list[Reference] | list[Binding]) -> msgspec.Raw:
-    """Rows to be decoded when they are asked for."""
+    """Encode rows for lazy decoding."""
     return msgspec.Raw(_encoder.encode(rows))

@@ -1,4 +1,4 @@
-"""Whether an index still says what the files say."""
+"""Compare an index with the files it was built from."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Changes:
-    """How the tree differs from what was indexed."""
+    """Differences between the tree and the index."""
 
     changed: list[str] = field(default_factory=list)  # new or different files
     removed: list[str] = field(default_factory=list)
@@ -38,11 +38,11 @@ class Changes:
 
 
 def compare(root: Path, found: Scan, previous: Index | None) -> Changes:
-    """What differs between the tree and an index: by stat first, by content where the stat is in doubt."""
+    """Return the differences between the tree and an index: by stat first, by content if the stat is inconclusive."""
     if previous is None:
         return Changes(changed=sorted(found.files))
     indexed_at = int(previous.meta.get("indexed_at", "0"))
-    passed = {
+    skipped = {
         path: (reason, size, mtime)
         for path, reason, size, mtime in previous.catalogue.connection.execute(
             "SELECT path, reason, size, mtime FROM skipped WHERE size >= 0"
@@ -50,19 +50,19 @@ def compare(root: Path, found: Scan, previous: Index | None) -> Changes:
     }
     changes = Changes()
     for path, file in found.files.items():
-        known = previous.files.get(path)
-        if known is not None:
-            if surely_same((known.size, known.mtime), (file.size, file.mtime), indexed_at):
+        indexed = previous.files.get(path)
+        if indexed is not None:
+            if surely_same((indexed.size, indexed.mtime), (file.size, file.mtime), indexed_at):
                 continue
             source = read_source(root, path)
-            if source.skip or source.problem or content_hash(source.data) != known.hash:
+            if source.skip or source.problem or content_hash(source.data) != indexed.hash:
                 changes.changed.append(path)
-        elif path in passed:
-            if passed[path][1:] != (file.size, file.mtime):
+        elif path in skipped:
+            if skipped[path][1:] != (file.size, file.mtime):
                 changes.changed.append(path)
         else:
             changes.changed.append(path)
-    changes.removed = sorted((set(previous.files) | set(passed)) - set(found.files))
+    changes.removed = sorted((set(previous.files) | set(skipped)) - set(found.files))
     configs = {
         row[0]: row[1:] for row in previous.catalogue.connection.execute("SELECT path, size, mtime FROM configs")
     }
@@ -71,14 +71,14 @@ def compare(root: Path, found: Scan, previous: Index | None) -> Changes:
 
 
 def known_documents(folder: Path) -> Known:
-    """The documents whose sections stand in an index's folder as this version reads them."""
-    from assay.store import sections  # with numpy, which a remembered answer does without
+    """Return the documents whose sections are stored in an index's folder by this version."""
+    from assay.store import sections  # imports numpy, which a cached answer does not need
 
     return sections.known(folder / sections.NAME, extractor_version()) or sections.Known({}, 0)
 
 
 def changed_documents(root: Path, found: Scan, known: Known) -> set[str]:
-    """The documents that are new, gone or different: by stat first, by content where the stat is in doubt."""
+    """Return new, removed and changed documents: by stat first, by content if the stat is inconclusive."""
     changed = known.documents.keys() - found.documents.keys()
     for path, file in found.documents.items():
         row = known.documents.get(path)
@@ -97,16 +97,17 @@ def _hash(root: Path, path: str) -> bytes:
     return b"" if source.skip or source.problem else content_hash(source.data)
 
 
-# Whether an index still says what the files say.
+# Freshness
 
-_BELIEVED = 60 * 10**9  # nanoseconds: git's own settings, and what is in folders inside empty ones, show in no stat
+# nanoseconds that a scan stays valid: changes of git's settings and in subfolders of empty folders show in no stat
+_SCAN_VALID = 60 * 10**9
 
-Stat = tuple[int, int]  # size and time
+Stat = tuple[int, int]  # size and mtime
 
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """The files that changed since they were indexed."""
+    """Files that changed since they were indexed."""
 
     stale: list[str]
 
@@ -116,7 +117,7 @@ class Freshness:
 
 
 class Look:
-    """One look at a tree: its files as they are, and what that means for an index."""
+    """A scan of a tree, and its comparison with an index."""
 
     def __init__(self, root: Path, index: Index, listing: Listing | None = None) -> None:
         self._root, self._index = root, index
@@ -125,24 +126,27 @@ class Look:
 
     @cached_property
     def freshness(self) -> Freshness:
-        """Compares the tree with the index: by stat, and by content where the stat is in doubt."""
-        return _compared(self._root, self._index, self.found)
+        """Compare the tree with the index: by stat, and by content if the stat is inconclusive."""
+        return _compare_all(self._root, self._index, self.found)
 
     @cached_property
     def state(self) -> str:
-        """Differs whenever the freshness or a file does, and needs no comparison; empty while a file is so young that its stat may not tell."""
-        found = self.found
-        files = [*found.files.values(), *found.configs.values(), *found.documents.values()]
-        if not all(_is_settled(file.mtime, self.at) for file in files):
+        """Hash of paths and stats, which differs whenever a file does.
+
+        Empty while a file is too recent for its stat to be reliable.
+        """
+        scanned = self.found
+        files = [*scanned.files.values(), *scanned.configs.values(), *scanned.documents.values()]
+        if not all(_is_stable(file.mtime, self.at) for file in files):
             return ""
         stats = [*(file[1:] for file in files), *_stats([str(path) for path in word_files()])]
-        told = blake2b("\0".join([file.path for file in files]).encode("utf-8", "surrogatepass"), digest_size=16)
-        told.update(array("q", chain.from_iterable(stats)).tobytes())
-        return told.hexdigest()
+        digest = blake2b("\0".join([file.path for file in files]).encode("utf-8", "surrogatepass"), digest_size=16)
+        digest.update(array("q", chain.from_iterable(stats)).tobytes())
+        return digest.hexdigest()
 
 
 class MultiLook(Look):
-    """A look at the trees of several repositories; changed files are named by `label/path`."""
+    """Scans of several repositories; changed files are named `label/path`."""
 
     def __init__(self, looks: Mapping[str, Look], settings: str) -> None:
         self._looks, self._settings = looks, settings
@@ -154,56 +158,57 @@ class MultiLook(Look):
 
     @cached_property
     def state(self) -> str:
-        """Empty while one of the looks cannot tell."""
+        """Hash of all states; empty while one of them is empty."""
         states = [self._settings, *(f"{label} {look.state}" for label, look in self._looks.items() if look.state)]
         return blake2b("\0".join(states).encode(), digest_size=16).hexdigest() if len(states) > len(self._looks) else ""
 
 
 def freshness(root: Path, index: Index) -> Freshness:
-    """The files that changed since they were indexed."""
+    """Return the files that changed since they were indexed."""
     return Look(root, index).freshness
 
 
 class Watch:
-    """An index whose freshness is asked again and again: a look holds while all that was looked at has the same stat.
+    """Checks the freshness of an index repeatedly.
 
-    The first look takes a listing of the files that was begun before.
+    A scan stays valid while the stats of all scanned paths are unchanged. The first one uses a listing that was started
+    earlier, if given.
     """
 
     def __init__(self, root: Path, index: Index, listing: Listing | None = None) -> None:
         self._root, self._index, self._listing = root, index, listing
         self._last: Look | None = None
-        self._looked_at: list[str] = []
+        self._scanned_paths: list[str] = []
         self._stats: list[Stat] = []
-        self._since = 0  # what is kept is not believed
+        self._since = 0  # time of the cached scan; 0 if it is not valid
 
     def freshness(self) -> Freshness:
         return self.look().freshness
 
     def look(self) -> Look:
         now = time.time_ns()
-        believed = self._since <= now < self._since + _BELIEVED and _stats(self._looked_at) == self._stats
-        if self._last is None or not believed:
-            asked_before = self._last is not None
+        valid = self._since <= now < self._since + _SCAN_VALID and _stats(self._scanned_paths) == self._stats
+        if self._last is None or not valid:
+            repeated = self._last is not None
             self._last, self._listing = Look(self._root, self._index, self._listing), None
-            if asked_before:  # a command asks once: it need not remember
+            if repeated:  # a command checks only once
                 self._remember(self._last.found, now)
         return self._last
 
-    def _remember(self, found: Scan, now: int) -> None:
+    def _remember(self, scanned: Scan, now: int) -> None:
         base = os.path.join(self._root, "")
-        beside = [str(self._index.folder.parent.parent / SECTIONS)] if found.documents else []
-        # in order: the system finds a name faster beside the one it found before
-        self._looked_at = sorted([*(base + path for path in _telling(found)), *beside])
-        self._stats = _stats(self._looked_at)
-        # what changed only just may have changed while it was looked at, or change again within the same timestamp
-        settled = bool(self._stats) and all(_is_settled(changed, now) for _, changed in self._stats)
-        self._since = now if settled else 0
+        sections_file = [str(self._index.folder.parent.parent / SECTIONS)] if scanned.documents else []
+        # sorted: the system resolves neighbouring names faster
+        self._scanned_paths = sorted([*(base + path for path in _watched_paths(scanned)), *sections_file])
+        self._stats = _stats(self._scanned_paths)
+        # a recent file may have changed during the scan, or change again within the same timestamp
+        stable = bool(self._stats) and all(_is_stable(changed, now) for _, changed in self._stats)
+        self._since = now if stable else 0
 
 
-def _compared(root: Path, index: Index, found: Scan) -> Freshness:
-    changes = compare(root, found, index)
-    documents = changed_documents(root, found, known_documents(index.folder.parent.parent))
+def _compare_all(root: Path, index: Index, scanned: Scan) -> Freshness:
+    changes = compare(root, scanned, index)
+    documents = changed_documents(root, scanned, known_documents(index.folder.parent.parent))
     stale = sorted([*changes.changed, *changes.removed, *documents])
     if changes.configs:
         stale.append("(project manifests)")
@@ -212,20 +217,20 @@ def _compared(root: Path, index: Index, found: Scan) -> Freshness:
     return Freshness(stale)
 
 
-def _telling(found: Scan) -> list[str]:
-    """What another scan could only differ by if the stat of one of these did: folders change when files come and go."""
-    large = [path for path, reason in found.skipped.items() if reason.startswith("large")]
-    return [*found.folders, *found.rules, *large, *found.files, *found.configs, *found.documents]
+def _watched_paths(scanned: Scan) -> list[str]:
+    """Return the paths whose stats reveal any change of a scan: folders change if files are added or removed."""
+    large = [path for path, reason in scanned.skipped.items() if reason.startswith("large")]
+    return [*scanned.folders, *scanned.rules, *large, *scanned.files, *scanned.configs, *scanned.documents]
 
 
-def _is_settled(changed: int, now: int) -> bool:
-    """Whether a file that changed then cannot have changed again since without a trace."""
+def _is_stable(changed: int, now: int) -> bool:
+    """Return whether a modification is old enough that another one would change the timestamp."""
     return changed < now - RACY_SECONDS * 10**9
 
 
 def _stats(paths: list[str]) -> list[Stat]:
-    """Size and time of each; nothing, which is like nothing before, when one cannot be looked at."""
+    """Return size and mtime of each path; empty, which never equals earlier stats, if one cannot be read."""
     try:
-        return [(found.st_size, found.st_mtime_ns) for found in map(os.lstat, paths)]
+        return [(info.st_size, info.st_mtime_ns) for info in map(os.lstat, paths)]
     except OSError:
         return []

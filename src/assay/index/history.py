@@ -1,4 +1,8 @@
-"""Commit history beside the index: messages, files and definitions of each commit, read from `git log` when HEAD moved."""
+"""Commit history stored next to the index: messages, files and definitions of each commit.
+
+`remember` updates it if HEAD moved: `git log` yields messages and files of new commits, their patches the names of
+changed definitions. Both are cached by commit id.
+"""
 
 from __future__ import annotations
 
@@ -39,17 +43,17 @@ _ASSIGNMENT = (
 )
 _TYPED = r"^([ \t]*([A-Za-z_@<\[][^ \t(=;]*[ \t]+)+[*&]*[A-Za-z_~][A-Za-z0-9_:~]*[ \t]*[(][^;]*)$"
 _BRACED = rf"^([ \t]+([a-z]+[ \t]+)*[*#]?{_WORD}[ \t]*[(][^;]*[)][^;=]*[{{][ \t]*)$"
-# lines of this shape that are no definitions
+# statements that look like definitions
 _STATEMENTS = "if|else|elif|for|foreach|while|switch|catch|return|throw|throws|raise|new|await|yield|do|case|using|lock|delete|goto|assert"
 _NO_STATEMENT = rf"!^[ \t]*({_STATEMENTS})([^A-Za-z0-9_]|$)"
 
 
 class Family(NamedTuple):
-    """Languages that write definitions alike: how their files end, how git calls them, and what a definition looks like."""
+    """Languages with the same shape of definitions: file suffixes, git diff drivers and definition patterns."""
 
     suffixes: tuple[str, ...]
-    drivers: tuple[str, ...]  # git's names, the first our own: a repository's attributes may ask for the others
-    patterns: tuple[str, ...]  # as git takes them: the first that matches decides, and refuses when it begins with !
+    drivers: tuple[str, ...]  # the first is assay's own; a repository's attributes may select the others
+    patterns: tuple[str, ...]  # git xfuncname syntax: the first match decides, a leading ! rejects
 
 
 _FAMILIES = (
@@ -74,142 +78,148 @@ _BY_SUFFIX = {
     for family in _FAMILIES
     for suffix in family.suffixes
 }
-_PREFACE = re.compile(r"\s*(?:$|@|#|//|/\*|\*|--|\[)")  # decorators and comments stand above what they belong to
+_PREFACE = re.compile(r"\s*(?:$|@|#|//|/\*|\*|--|\[)")  # decorators and comments precede their definition
 _ASSIGNED = re.compile(rf"(?:[a-z()]+[ \t]+)*({_WORD})[ \t]*(?::[^=]*)?=[^=]")
 _NAMED = re.compile(rf"(?:^|\s)(?:{_KEYWORDS})\*?\s+(?:\([^)]*\)\s*)?([\w$:.]+[?!]?)")
 _CALLED = re.compile(r"([\w$~]+)\s*\(")
-_LONGEST = 300  # characters looked at: a longer line is data
+_MAX_LINE = 300  # characters matched; longer lines are data
 
 
 def attributes() -> str:
-    """What tells git the family of a file."""
+    """Return git attributes that assign files to language families."""
     return "".join(f"*{suffix} diff={family.drivers[0]}\n" for family in _FAMILIES for suffix in family.suffixes)
 
 
 def hunk_settings() -> list[str]:
-    """What tells git how definitions of each family look."""
+    """Return git settings with the definition patterns of each family."""
     return [f"diff.{name}.xfuncname=" + "\n".join(family.patterns) for family in _FAMILIES for name in family.drivers]
 
 
 def changed_names(path: str, context: str, lines: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """The names that the removed or the added lines of a hunk touch, each with its place among them: the definition above
-    that they reach into, and those they hold."""
+    """Yield the names that the removed or added lines of a hunk touch, each with its line offset.
+
+    These are the definition above that the lines reach into, and those the lines contain.
+    """
     patterns = _BY_SUFFIX.get(PurePosixPath(path).suffix.lower())
     if patterns is None:
         return
-    defined = [(name, place) for place, line in enumerate(lines) if (name := _defines(line[:_LONGEST], patterns))]
+    defined = [
+        (name, offset) for offset, line in enumerate(lines) if (name := _defined_name(line[:_MAX_LINE], patterns))
+    ]
     first = defined[0][1] if defined else len(lines)
-    if context and _reaches(context, lines[:first], bool(defined)):
-        yield _name(context), 0
+    if context and _belongs_to(context, lines[:first], bool(defined)):
+        yield _name_in(context), 0
     yield from defined
 
 
-def _defines(line: str, patterns: Iterable[tuple[bool, re.Pattern[str]]]) -> str:
-    """The name a line defines; empty when it defines none."""
-    return _name(line) if next((accepts for accepts, pattern in patterns if pattern.match(line)), False) else ""
+def _defined_name(line: str, patterns: Iterable[tuple[bool, re.Pattern[str]]]) -> str:
+    """Return the name a line defines; empty if it defines none."""
+    return _name_in(line) if next((accepts for accepts, pattern in patterns if pattern.match(line)), False) else ""
 
 
-def _name(line: str) -> str:
-    found = _ASSIGNED.match(line) or _NAMED.search(line) or _CALLED.search(line)
-    return re.split(r"[.:]+", found.group(1).rstrip(".:"))[-1] if found else ""
+def _name_in(line: str) -> str:
+    match = _ASSIGNED.match(line) or _NAMED.search(line) or _CALLED.search(line)
+    return re.split(r"[.:]+", match.group(1).rstrip(".:"))[-1] if match else ""
 
 
-def _reaches(context: str, lines: Sequence[str], definition_follows: bool) -> bool:
-    """Whether lines are a part of the definition above: deeper than it, and no preface of the next one."""
-    own = list(lines)
-    while definition_follows and own and _PREFACE.match(own[-1]):
-        own.pop()
-    return any(_depth(line) > _depth(context) for line in own if line.strip())
+def _belongs_to(context: str, lines: Sequence[str], definition_follows: bool) -> bool:
+    """Return whether lines belong to the definition above: indented deeper, and not a preface of the next one."""
+    body = list(lines)
+    while definition_follows and body and _PREFACE.match(body[-1]):
+        body.pop()
+    return any(_depth(line) > _depth(context) for line in body if line.strip())
 
 
 def _depth(line: str) -> int:
     return len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
 
 
-# Commits read from `git log`: first their messages and files, then, for those it is worth it, the names in their
-# patches.
+# Reading commits from `git log`
 
-MOST_COMMITS = 12_000  # looked at, the newest first: older ones speak of other code
-MOST_FILES = 25  # a commit that touches more speaks of none of them
-MOST_GAPS = 100  # times that git is started again after a commit it cannot show
+MOST_COMMITS = 12_000  # newest commits read; older ones describe code that has changed since
+MOST_FILES = 25  # per commit; larger ones are not specific to any file
+MOST_GAPS = 100  # restarts of git after commits it cannot show
 
 _FIELDS = ("%H", "%ct", "%an <%ae>", "%B")
 _COMMON = (
     "--no-walk=unsorted", "--stdin", "--encoding=UTF-8", "--find-renames=50%", "-l400", "--no-relative",
     "--no-color", "--submodule=short", "--no-notes", "--no-mailmap", "--src-prefix=a/", "--dst-prefix=b/",
 )  # fmt: skip
-# a line that starts with NUL opens a commit; nothing else in a log can
-_FILES = ("--format=" + "".join("%x00" + one for one in _FIELDS) + "%x00", "--raw", "--no-abbrev")
+# only the first line of a commit starts with NUL
+_FILES = ("--format=" + "".join("%x00" + field for field in _FIELDS) + "%x00", "--raw", "--no-abbrev")
 _PATCHES = ("--format=%x00%H", *OPTIONS)
 _BOT = re.compile(r"\[bot\]|\b(?:dependabot|renovate|greenkeeper|pre-commit-ci|github-actions|bors)\b|-bot\b", re.I)
-_FILE = "100"  # how the modes of regular files begin
-_LONGEST_MESSAGE = 10_000  # characters: what is longer quotes logs or lists of changes
+_FILE = "100"  # mode prefix of regular files
+_MAX_MESSAGE = 10_000  # characters; longer messages quote logs or lists of changes
 
 Read = TypeVar("Read")
-Names = dict[str, list[tuple[str, int]]]  # of definitions, by path, each with a line where it was touched
+Names = dict[str, list[tuple[str, int]]]  # path → changed definitions with a changed line of each
 
 
 class CommitFacts(msgspec.Struct, array_like=True, gc=False):
-    """A commit's message and files. One that is left out, because a program or too much is behind it, has no files."""
+    """A commit's message and files. No files if it is ignored: made by a bot, or too large."""
 
     id: str
     time: int
     subject: str
     terms: dict[str, int]
-    files: list[tuple[str, str]]  # path, and the path before when it moved; from the top of the repository
+    files: list[tuple[str, str]]  # path and previous path if moved, relative to the repository
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a folder stands in its repository."""
+    """HEAD and a folder's path in its repository."""
 
     head: str
-    prefix: str  # of the folder below the top, "" or ending in /
+    prefix: str  # folder relative to the top, "" or ending in /
 
 
 def history_place(git: Git) -> Place | None:
-    """Where the folder stands; None outside of repositories and in those without a commit."""
+    """Return the folder's position; None outside repositories and without commits."""
     head = git.revision("HEAD")
     return Place(head, git.prefix) if head else None
 
 
 def newest(git: Git, place: Place) -> list[str]:
-    """The newest commits that lead up to HEAD; no merges, which say nothing of their own, and none without a parent, to which all files look new."""
+    """Return the newest ancestors of HEAD.
+
+    Without merges, which have no changes of their own, and root commits, in which all files look new.
+    """
     if git.partial:
-        return []  # most of the files to compare are not there
+        return []  # blobs to compare are missing
     only = ("--", ".") if place.prefix else ("--",)
     bounds = (f"--max-count={MOST_COMMITS}", "--min-parents=1", "--max-parents=1")
     return (git.ask("rev-list", *bounds, place.head, *only) or "").split()
 
 
 def read_commits(git: Git, ids: Sequence[str]) -> Iterator[CommitFacts]:
-    """The messages and files of commits."""
-    yield from _resumed(_read_commits, git, ids, lambda one: CommitFacts(one, 0, "", {}, []))
+    """Yield the messages and files of commits."""
+    yield from _read_resuming(_read_commits, git, ids, lambda commit: CommitFacts(commit, 0, "", {}, []))
 
 
 def read_names(git: Git, ids: Sequence[str]) -> Iterator[tuple[str, Names]]:
-    """The names whose definitions commits touched."""
-    yield from _resumed(_read_names, git, ids, lambda one: (one, {}))
+    """Yield the names of definitions that each commit changed."""
+    yield from _read_resuming(_read_names, git, ids, lambda commit: (commit, {}))
 
 
-def _resumed(
-    read: Callable[[Git, Sequence[str]], Iterator[Read]], git: Git, ids: Sequence[str], nothing: Callable[[str], Read]
+def _read_resuming(
+    read: Callable[[Git, Sequence[str]], Iterator[Read]], git: Git, ids: Sequence[str], empty: Callable[[str], Read]
 ) -> Iterator[Read]:
-    """What can be read, one for every commit: of those that git cannot show, as one of their objects is missing, nothing."""
-    left = list(ids)
+    """Yield one result per commit, an empty one for commits that git cannot show because an object is missing."""
+    remaining = list(ids)
     for _ in range(MOST_GAPS):
-        done = 0
+        finished = 0
         try:
-            for found in read(git, left) if left else ():
-                yield found
-                done += 1
+            for result in read(git, remaining) if remaining else ():
+                yield result
+                finished += 1
             return
-        except AssayError:  # because of this commit, or of the next if git had nothing to say of that one yet
+        except AssayError:  # caused by this commit, or by the next if this one had no output yet
             try:
-                yield next(read(git, left[done : done + 1]))
+                yield next(read(git, remaining[finished : finished + 1]))
             except AssayError:
-                yield nothing(left[done])
-            left = left[done + 1 :]
+                yield empty(remaining[finished])
+            remaining = remaining[finished + 1 :]
 
 
 def _read_commits(git: Git, ids: Sequence[str]) -> Iterator[CommitFacts]:
@@ -220,16 +230,16 @@ def _read_commits(git: Git, ids: Sequence[str]) -> Iterator[CommitFacts]:
         for line in lines:
             if line.startswith(b"\0"):
                 if head:
-                    yield _facts(head, files)
-                head, files = _head(line, lines), []
+                    yield _commit_facts(head, files)
+                head, files = _read_fields(line, lines), []
             elif line.startswith(b":"):
-                files += _touched(line)
-    if head:  # which is whole only if git came to its end
-        yield _facts(head, files)
+                files += _changed_files(line)
+    if head:  # complete only if git finished
+        yield _commit_facts(head, files)
 
 
-def _head(line: bytes, lines: Iterator[bytes]) -> list[str]:
-    """The fields of a commit, from their first line on."""
+def _read_fields(line: bytes, lines: Iterator[bytes]) -> list[str]:
+    """Read the fields of a commit, starting with their first line."""
     pieces, ends = [line], line.count(b"\0")
     while ends <= len(_FIELDS) and (line := next(lines, b"")):
         pieces.append(line)
@@ -243,71 +253,71 @@ def _read_names(git: Git, ids: Sequence[str]) -> Iterator[tuple[str, Names]]:
         file.flush()
         options = [f"core.attributesFile={file.name}", f"core.bigFileThreshold={MAX_BYTES}", *hunk_settings()]
         with git.lines("log", *_COMMON, *_PATCHES, told="\n".join(ids).encode(), settings=options) as output:
-            last = yield from _names(iter(output))
-    if last:  # which is whole only if git came to its end
+            last = yield from _read_patches(iter(output))
+    if last:  # complete only if git finished
         yield last
 
 
-def _facts(head: list[str], files: list[tuple[str, str]]) -> CommitFacts:
-    one, time, author, message = head
+def _commit_facts(head: list[str], files: list[tuple[str, str]]) -> CommitFacts:
+    commit, time, author, message = head
     if len(files) > MOST_FILES or _BOT.search(author):
-        return CommitFacts(one, int(time), "", {}, [])
+        return CommitFacts(commit, int(time), "", {}, [])
     subject = message.strip().partition("\n")[0].strip()
-    return CommitFacts(one, int(time), subject, dict(Counter(terms(searchable(message[:_LONGEST_MESSAGE])))), files)
+    return CommitFacts(commit, int(time), subject, dict(Counter(terms(searchable(message[:_MAX_MESSAGE])))), files)
 
 
-def _touched(line: bytes) -> Iterator[tuple[str, str]]:
-    """The regular file one row of --raw is about."""
-    described, *paths = line.rstrip(b"\n").split(b"\t")
-    old_mode, new_mode, _, _, status = described[1:].decode().split(" ")
+def _changed_files(line: bytes) -> Iterator[tuple[str, str]]:
+    """Yield the regular file of a --raw row with its previous path if renamed."""
+    attributes, *paths = line.rstrip(b"\n").split(b"\t")
+    old_mode, new_mode, _, _, status = attributes[1:].decode().split(" ")
     if _FILE in (old_mode[:3], new_mode[:3]):
         yield unquote(paths[-1]), unquote(paths[0]) if status.startswith("R") else ""
 
 
-def _names(lines: Iterator[bytes]) -> Generator[tuple[str, Names], None, tuple[str, Names] | None]:
-    """The names of each commit in patches; those of the last are returned."""
+def _read_patches(lines: Iterator[bytes]) -> Generator[tuple[str, Names], None, tuple[str, Names] | None]:
+    """Yield the names of each commit in a stream of patches; those of the last are returned."""
     commit, path = "", ""
-    found: dict[str, set[tuple[str, int]]] = {}
+    by_path: dict[str, set[tuple[str, int]]] = {}
     for line in lines:
         if line.startswith(b"\0"):
             if commit:
-                yield commit, {path: sorted(names) for path, names in found.items() if names}
-            commit, found = line[1:].decode().strip(), {}
+                yield commit, {path: sorted(names) for path, names in by_path.items() if names}
+            commit, by_path = line[1:].decode().strip(), {}
         elif line.startswith((b"--- a/", b"+++ b/", b'--- "a/', b'+++ "b/')):
             path = unquote(line[4:].rstrip(b"\t\n"))[2:]
         elif (hunk := read_hunk(line, lines)) is not None:
             for start, changed in ((hunk.start, hunk.removed), (hunk.new_start, hunk.added)):
                 texts = [text.decode("utf-8", "replace").rstrip("\r\n") for text in changed]
-                found.setdefault(path, set()).update(
+                by_path.setdefault(path, set()).update(
                     (name, start + line) for name, line in changed_names(path, hunk.context, texts)
                 )
-    return (commit, {path: sorted(names) for path, names in found.items() if names}) if commit else None
+    return (commit, {path: sorted(names) for path, names in by_path.items() if names}) if commit else None
 
 
-# Commits remembered by id: what one says and touches never changes, on any branch or in any worktree.
+# Commit cache by id, shared by all branches and worktrees
 
-_TABLES = ("commits", "names")  # messages and files of commits; names in their patches
-_AT_ONCE = 500  # ids in one question: SQLite allows a thousand
+_TABLES = ("commits", "names")  # messages and files; names in patches
+_QUERY_IDS = 500  # ids per query; SQLite allows a thousand
 
 _commit_decoder = msgspec.msgpack.Decoder(CommitFacts)
 _names_decoder = msgspec.msgpack.Decoder(Names)
 
 
 class CommitCache(DiskCache):
-    """Two dictionaries on disk, from the id of a commit to its facts and to the names it touched."""
+    """On-disk cache from commit id to its facts, and to the names it changed."""
 
     def __init__(self, path: Path) -> None:
         tables = (
-            f"CREATE TABLE IF NOT EXISTS {one} (key BLOB PRIMARY KEY, value BLOB, sum INTEGER) WITHOUT ROWID"
-            for one in _TABLES
+            f"CREATE TABLE IF NOT EXISTS {table} (key BLOB PRIMARY KEY, value BLOB, sum INTEGER) WITHOUT ROWID"
+            for table in _TABLES
         )
         super().__init__(path, tuple(tables))
 
     def commits(self, ids: Sequence[str]) -> dict[str, CommitFacts]:
-        return {one: _commit_decoder.decode(value) for one, value in self._values("commits", ids)}
+        return {commit: _commit_decoder.decode(value) for commit, value in self._values("commits", ids)}
 
     def names(self, ids: Sequence[str]) -> dict[str, Names]:
-        return {one: _names_decoder.decode(value) for one, value in self._values("names", ids)}
+        return {commit: _names_decoder.decode(value) for commit, value in self._values("names", ids)}
 
     def put_commits(self, commits: Iterable[CommitFacts]) -> None:
         self._put("commits", {commit.id: commit for commit in commits})
@@ -316,35 +326,35 @@ class CommitCache(DiskCache):
         self._put("names", names)
 
     def _values(self, table: str, ids: Sequence[str]) -> Iterable[tuple[str, bytes]]:
-        for start in range(0, len(ids), _AT_ONCE):
-            keys = {_key(one): one for one in ids[start : start + _AT_ONCE]}
+        for start in range(0, len(ids), _QUERY_IDS):
+            keys = {_key(commit): commit for commit in ids[start : start + _QUERY_IDS]}
             marks = ",".join("?" * len(keys))
-            for key, value, total in self.read(f"SELECT * FROM {table} WHERE key IN ({marks})", tuple(keys)):
-                if total == code(key, value):
+            for key, value, checksum in self.read(f"SELECT * FROM {table} WHERE key IN ({marks})", tuple(keys)):
+                if checksum == code(key, value):
                     yield keys[key], value
 
     def _put(self, table: str, values: Mapping[str, object]) -> None:
-        """Adds values; those of other versions go."""
+        """Add values and delete those of other versions."""
         if not values:
             return
         version = history_version().encode()
         self.write(f"DELETE FROM {table} WHERE substr(key, 1, ?) != ?", [(len(version), version)])
-        encoded = [(_key(one), msgspec.msgpack.encode(value)) for one, value in values.items()]
+        encoded = [(_key(commit), msgspec.msgpack.encode(value)) for commit, value in values.items()]
         rows = [(key, value, code(key, value)) for key, value in encoded]
         self.write(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)", rows)
 
 
-def _key(one: str) -> bytes:
-    return history_version().encode() + bytes.fromhex(one)
+def _key(commit: str) -> bytes:
+    return history_version().encode() + bytes.fromhex(commit)
 
 
-# The history beside an index: brought up to date when HEAD moved. `remember` is the whole story.
+# Updating the stored history
 
-MOST_PATCHES = 2_000  # newest commits whose patches are read: patches cost ten times what the names of files do
+MOST_PATCHES = 2_000  # newest commits whose patches are read; a patch costs ten times as much as the list of files
 
 
 def remember(root: Path, home: Home, progress: Progress) -> list[str]:
-    """Bring the history up to HEAD and return why that failed. Where there is no history to read, there is none, and that is no failure."""
+    """Update the history to HEAD and return warnings. A folder without history is not a failure."""
     path = home.folder / history.NAME
     try:
         git = Git(root)
@@ -355,39 +365,39 @@ def remember(root: Path, home: Home, progress: Progress) -> list[str]:
         key = f"{place.head} {history_version()} {place.prefix}"
         if history.key_of(path) == key:
             return []
-        commits = _commits(git, place, home, progress)
-    except AssayError as error:  # git is not there, does not trust the folder, or cannot read its own repository
+        commits = _read_history(git, place, home, progress)
+    except AssayError as error:  # git is missing, does not trust the folder, or cannot read the repository
         return [str(error)]
     history.write(path, key, commits)
     return []
 
 
-def _commits(git: Git, place: Place, home: Home, progress: Progress) -> list[Commit]:
+def _read_history(git: Git, place: Place, home: Home, progress: Progress) -> list[Commit]:
     ids = newest(git, place)
     cache = CommitCache(cache_path(git.root, home.folder, "commits.db"))
     try:
-        known = cache.commits(ids)
-        missing = [one for one in ids if one not in known]
+        facts_by_id = cache.commits(ids)
+        missing = [commit for commit in ids if commit not in facts_by_id]
         progress.start("reading history", len(missing))
         fresh = []
         for facts in read_commits(git, missing):
             fresh.append(facts)
             progress.advance()
-        known |= {facts.id: facts for facts in fresh}
+        facts_by_id |= {facts.id: facts for facts in fresh}
         cache.put_commits(fresh)
-        worth = [one for one in ids[:MOST_PATCHES] if one in known and known[one].files]
-        names = cache.names(worth)
-        read = dict(read_names(git, [one for one in worth if one not in names]))
-        cache.put_names(read)
+        with_files = [commit for commit in ids[:MOST_PATCHES] if commit in facts_by_id and facts_by_id[commit].files]
+        names = cache.names(with_files)
+        new_names = dict(read_names(git, [commit for commit in with_files if commit not in names]))
+        cache.put_names(new_names)
     finally:
         cache.close()
-    names |= read
-    found = (_commit(known[one], names.get(one, {}), place.prefix) for one in ids if one in known)
-    return [commit for commit in found if commit.touched]
+    names |= new_names
+    commits = (_commit(facts_by_id[id_], names.get(id_, {}), place.prefix) for id_ in ids if id_ in facts_by_id)
+    return [commit for commit in commits if commit.touched]
 
 
 def _commit(facts: CommitFacts, names: Names, prefix: str) -> Commit:
-    """A commit as the folder at `prefix` sees it."""
+    """Convert a commit to paths relative to the folder at `prefix`."""
     touched = [
         Touch(
             path.removeprefix(prefix),

@@ -1,7 +1,7 @@
-"""From the text of an import to the files it means: one small strategy per way of naming modules.
+"""Resolve the module named in an import to files: one strategy per import system.
 
-A strategy takes the module as written, the importing file and the table, and answers with a `Place`. What it looked for is recorded
-in the table's reads, so that a file that appears later makes its importers be resolved again.
+A strategy takes the module as written, the importing file and the table, and returns a `Place`. It records the file
+names it searched for in the table's reads, so that a new file triggers resolution of its importers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from assay.index.table import Table
 
 
 class Place(NamedTuple):
-    """Where an import leads: a file, a package folder, a namespace, or outside."""
+    """Target of an import: a file, a package folder, a namespace, or outside the repository."""
 
     kind: str  # "file", "folder", "space", "outside"
     name: str
@@ -29,7 +29,7 @@ OUTSIDE = Place("outside", "")
 
 
 def parents(folder: str) -> list[str]:
-    """The folder and all above it, nearest first; the root is ""."""
+    """Return the folder and all its ancestors, nearest first; the root is ""."""
     out = [folder]
     while folder:
         folder = folder.rpartition("/")[0]
@@ -37,27 +37,33 @@ def parents(folder: str) -> list[str]:
     return out
 
 
-def _join(folder: str, rest: str) -> str:
-    return posixpath.normpath(f"{folder}/{rest}" if folder else rest).removeprefix("./")
+def _join(folder: str, path: str) -> str:
+    return posixpath.normpath(f"{folder}/{path}" if folder else path).removeprefix("./")
 
 
 def _by_tail(table: Table, tails: tuple[str, ...], near: str) -> str | None:
-    """The one file whose path ends like this, the one nearest to the importing file when there are several."""
-    found = [
+    """Return the file whose path ends in one of `tails`, the nearest to the importing file if several do."""
+    matches = [
         p
         for tail in tails
         for p in table.by_stem.get(tail.rpartition("/")[2].partition(".")[0], ())
         if p == tail or p.endswith("/" + tail)
     ]
     return (
-        min(found, key=lambda p: (-len(posixpath.commonpath([p, near]) if "/" in p and "/" in near else ""), len(p), p))
-        if found
+        min(
+            matches,
+            key=lambda p: (-len(posixpath.commonpath([p, near]) if "/" in p and "/" in near else ""), len(p), p),
+        )
+        if matches
         else None
     )
 
 
 def python(module: str, file: File, table: Table) -> Place:
-    """Relative imports exactly; absolute ones from the import roots: the folder of the importing file's outermost package, `src`, the root."""
+    """Resolve relative imports exactly and absolute ones from the import roots.
+
+    Import roots: the parent of the importing file's outermost package, `src`, `lib` and the repository root.
+    """
     dots = len(module) - len(module.lstrip("."))
     name = module[dots:].replace(".", "/")
     table.located(name.rpartition("/")[2] or file.folder.rpartition("/")[2])
@@ -80,7 +86,7 @@ def python(module: str, file: File, table: Table) -> Place:
 
 
 def _import_roots(folder: str, table: Table) -> list[str]:
-    """Folders that are not packages themselves: where Python could look for top-level modules."""
+    """Return the ancestors that are not packages: where Python may look for top-level modules."""
     return [parent for parent in parents(folder) if f"{parent}/__init__.py".lstrip("/") not in table.paths]
 
 
@@ -97,7 +103,7 @@ _JS_ENDINGS = ("", ".ts", ".tsx", ".mts", ".cts", ".d.ts", ".js", ".jsx", ".mjs"
 
 
 def javascript(module: str, file: File, table: Table) -> Place:
-    """Relative paths, tsconfig `paths` and `baseUrl`, and packages of the same repository by their package.json name."""
+    """Resolve relative paths, tsconfig `paths` and `baseUrl`, and the repository's packages by package.json name."""
     table.located(posixpath.basename(module).partition(".")[0] or file.folder.rpartition("/")[2])
     if module.startswith("."):
         return _js_at(_join(file.folder, module), table)
@@ -113,10 +119,10 @@ def javascript(module: str, file: File, table: Table) -> Place:
             name = _json(text).get("name")
             if isinstance(name, str) and name and (module == name or module.startswith(f"{name}/")):
                 folder = path.rpartition("/")[0]
-                rest = module[len(name) :].lstrip("/")
+                subpath = module[len(name) :].lstrip("/")
                 for base in (
-                    (rest, f"src/{rest}", "src/index", "lib/index")
-                    if rest
+                    (subpath, f"src/{subpath}", "src/index", "lib/index")
+                    if subpath
                     else ("src/index", "index", "lib/index", "src/main")
                 ):
                     place = _js_at(_join(folder, base), table)
@@ -154,8 +160,8 @@ def _js_alias(module: str, folder: str, text: str, table: Table) -> Place:
 
 @lru_cache(maxsize=1024)
 def _json(text: str) -> dict[str, object]:
-    """JSON with comments and trailing commas, as tsconfig allows; {} when it is broken."""
-    # what is not closed goes to the end: else it would be looked for again from every later place
+    """Parse JSON with comments and trailing commas, as in tsconfig; {} if it is malformed."""
+    # unclosed strings and comments extend to the end, which avoids quadratic search time
     text = re.sub(
         r'("(?:[^"\\]|\\.)*+(?:"|\Z))|//[^\n]*|/\*.*?(?:\*/|\Z)', lambda m: m.group(1) or "", text, flags=re.S
     )
@@ -171,7 +177,7 @@ def _object(value: object) -> dict[str, object]:
 
 
 def go(module: str, file: File, table: Table) -> Place:
-    """The module path of the nearest go.mod, then the folder; without a go.mod, the folder with that path's end."""
+    """Resolve by the module path of the nearest go.mod; without one, by the end of the folder path."""
     table.located(module.rpartition("/")[2])
     for folder in parents(file.folder):
         text = table.configs.get(_join(folder, "go.mod"))
@@ -190,17 +196,17 @@ def go(module: str, file: File, table: Table) -> Place:
 
 
 def rust_crate(path: str, table: Table) -> str | None:
-    """The root file of the crate: what `crate::` means."""
+    """Return the root file of the crate: the target of `crate::`."""
     folder = path.rpartition("/")[0]
     if folder.rpartition("/")[2] in _RUST_ROOTS:
-        return path  # every file there is a program of its own
+        return path  # each file there is a separate crate
     for parent in parents(folder):
         table.located("lib")
         table.located("main")
         roots = (f"{parent}/lib.rs".lstrip("/"), f"{parent}/main.rs".lstrip("/"))
-        found = [root for root in roots if root in table.paths]
-        if found:
-            return path if path in found else found[0]
+        existing = [root for root in roots if root in table.paths]
+        if existing:
+            return path if path in existing else existing[0]
         if parent.rpartition("/")[2] == "src":
             return None
         tests = f"{parent}/main.rs".lstrip("/")
@@ -214,7 +220,7 @@ _RUST_ROOTS = frozenset({"tests", "examples", "benches", "bin"})
 
 
 def rust_module_folder(path: str) -> str:
-    """Where the submodules of the module in `path` live."""
+    """Return the folder of the submodules of the module in `path`."""
     folder, _, name = path.rpartition("/")
     if name in ("mod.rs", "lib.rs", "main.rs"):
         return folder
@@ -224,20 +230,20 @@ def rust_module_folder(path: str) -> str:
 def rust_submodule(path: str, name: str, table: Table) -> str | None:
     table.located(name)
     folder = rust_module_folder(path)
-    beside = path.rpartition("/")[0]  # the root file of a program need not be called main
+    own_folder = path.rpartition("/")[0]  # the root file of a binary crate may have any name
     for candidate in (
         f"{folder}/{name}.rs",
         f"{folder}/{name}/mod.rs",
-        f"{beside}/{name}.rs",
-        f"{beside}/{name}/mod.rs",
+        f"{own_folder}/{name}.rs",
+        f"{own_folder}/{name}/mod.rs",
     ):
-        inside = folder == beside or not candidate.startswith(f"{beside}/{name}")
+        inside = folder == own_folder or not candidate.startswith(f"{own_folder}/{name}")
         if candidate.lstrip("/") in table.paths and (inside or rust_crate(path, table) == path):
             return candidate.lstrip("/")
     return None
 
 
-# the most frequent names that no crate of a repository has: asked for at every turn
+# frequent names that are never crates of the repository; skips the search for them
 _RUST_LIBRARY = frozenset(
     {
         "std",
@@ -260,14 +266,14 @@ _RUST_LIBRARY = frozenset(
 
 @lru_cache(maxsize=4096)
 def _cargo(text: str) -> tuple[frozenset[str], str]:
-    """The names a Cargo.toml declares, and the path of its library."""
+    """Return the crate names a Cargo.toml declares and the path of its library."""
     names = frozenset(name.replace("-", "_") for name in re.findall(r'^name\s*=\s*"([^"]+)"', text, re.M))
     library = re.search(r'\[lib\][^\[]*?^path\s*=\s*"([^"]+)"', text, re.M | re.S)
     return names, library.group(1) if library else "src/lib.rs"
 
 
 def rust(module: str, file: File, table: Table) -> Place:
-    """The first word of a path: `crate`, `self`, `super`, or a crate of the workspace by its Cargo.toml name."""
+    """Resolve the first segment of a path: `crate`, `self`, `super`, or a workspace crate by its Cargo.toml name."""
     if module == "crate":
         root = rust_crate(file.path, table)
         return Place("file", root) if root else OUTSIDE
@@ -294,12 +300,15 @@ def rust(module: str, file: File, table: Table) -> Place:
 
 
 def namespace(module: str, file: File, table: Table) -> Place:
-    """Java, Kotlin, Scala, C#, PHP: an import is a full name; the resolver looks it up among the names."""
+    """Java, Kotlin, Scala, C#, PHP: an import is a qualified name, which the resolver looks up."""
     return Place("space", module.replace("\\", ".").strip("."))
 
 
 def path_tail(*endings: str) -> Callable[[str, File, Table], Place]:
-    """Ruby `require`, C `#include`, Lua `require`, shell `source`: a path relative to the file, or the end of some path."""
+    """Return a strategy for a path relative to the file, or a suffix of some path.
+
+    Used for Ruby `require`, C `#include`, Lua `require` and shell `source`.
+    """
 
     def strategy(module: str, file: File, table: Table) -> Place:
         name = module.strip("\"'<>")
@@ -310,8 +319,8 @@ def path_tail(*endings: str) -> Callable[[str, File, Table], Place]:
             near = _join(file.folder, name + ending)
             if near in table.paths:
                 return Place("file", near)
-        found = _by_tail(table, tuple(name.lstrip("./") + ending for ending in ("", *endings)), file.path)
-        return Place("file", found) if found else OUTSIDE
+        path = _by_tail(table, tuple(name.lstrip("./") + ending for ending in ("", *endings)), file.path)
+        return Place("file", path) if path else OUTSIDE
 
     return strategy
 
@@ -330,16 +339,16 @@ STRATEGIES: dict[str, Callable[[str, File, Table], Place]] = {
 
 
 def locate(module: str, file: File, table: Table) -> Place:
-    """Where an import of this file leads. Remembered per folder (per file where a module's own place matters), with what was looked for."""
+    """Return the target of an import, cached per folder (in Rust per file) together with the lookups it made."""
     strategy = STRATEGIES.get(file.language.imports)
     if strategy is None:
         return OUTSIDE
     key = (file.language.imports, file.path if file.language.imports == "rust" else file.folder, module)
-    known = table.places.get(key)
-    if known is None:
+    cached = table.places.get(key)
+    if cached is None:
         outer, table.reads = table.reads, set()
-        known = table.places[key] = (strategy(module, file, table), frozenset(table.reads))
+        cached = table.places[key] = (strategy(module, file, table), frozenset(table.reads))
         table.reads = outer
-    table.reads |= known[1]
-    place: Place = known[0]
+    table.reads |= cached[1]
+    place: Place = cached[0]
     return place

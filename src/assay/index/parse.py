@@ -1,4 +1,4 @@
-"""Many files, source or documents → their facts, on all cores, through the parse cache."""
+"""Parse source files and documents into facts on all cores, through the parse cache."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from assay.system.pool import Batch, Failure, Pool
 from assay.text import chunk
 from assay.text.chunk import Chunker
 
-UNUSED_DAYS = 30  # parses not asked for in this long are dropped
+UNUSED_DAYS = 30  # unused parses are dropped after this
 
 _PARSED = "CREATE TABLE IF NOT EXISTS parsed (key BLOB PRIMARY KEY, facts BLOB, texts BLOB, lines INTEGER, day INTEGER, sum INTEGER)"
 
 
 def cache_path(root: Path, own_folder: Path, name: str = "parses.db") -> Path:
-    """Return a cache's file: shared by all worktrees of a repository, or the index's own where that is not safe."""
+    """Return the path of a cache: shared by all worktrees of a repository, or in the index folder if unsafe."""
     place = find_place(root)
     shared = place.shared_folder() if place else None
     return (shared or own_folder) / name
 
 
 class ParseCache(DiskCache):
-    """A dictionary from (content hash, language) to `Extracted` on disk."""
+    """On-disk cache from (content hash, language) to `Extracted`."""
 
     def __init__(self, path: Path | None) -> None:
         super().__init__(path, (_PARSED,))
@@ -49,13 +49,13 @@ class ParseCache(DiskCache):
 
     def get(self, digest: bytes, language: str) -> Extracted | None:
         key = self._key(digest, language)
-        found = self.read("SELECT facts, texts, lines, day, sum FROM parsed WHERE key = ?", (key,))
-        if not found:
+        rows = self.read("SELECT facts, texts, lines, day, sum FROM parsed WHERE key = ?", (key,))
+        if not rows:
             return None
-        facts, texts, lines, day, total = found[0]
+        facts, texts, lines, day, checksum = rows[0]
         if day != self._today:
             self.read("UPDATE parsed SET day = ? WHERE key = ?", (self._today, key))
-        return Extracted(facts, texts, lines) if total == code(key, facts, texts, lines) else None
+        return Extracted(facts, texts, lines) if checksum == code(key, facts, texts, lines) else None
 
     def put_all(self, rows: list[tuple[bytes, str, Extracted]]) -> None:
         values = [
@@ -65,7 +65,7 @@ class ParseCache(DiskCache):
         self.write("INSERT OR REPLACE INTO parsed VALUES (?, ?, ?, ?, ?, ?)", values)
 
     def prune(self) -> None:
-        """Drops what no index asked for in UNUSED_DAYS, and everything of other extractor versions."""
+        """Delete entries unused for UNUSED_DAYS and those of other extractor versions."""
         suffix = f":{extractor_version()}".encode()
         self.write(
             "DELETE FROM parsed WHERE day < ? OR substr(key, -?) != ?",
@@ -73,17 +73,17 @@ class ParseCache(DiskCache):
         )
 
 
-# Many files, source or documents → their facts, on all cores, through the parse cache.
+# Parsing
 
-BATCH_BYTES = 200_000  # handed to a worker at once
-AHEAD = 3  # batches per worker under way or waiting: no worker is idle, and a large repository is never in memory whole
-# processor time that a file may take: code is parsed at 1 MB/s or more; documents are packed, or made of pages
+BATCH_BYTES = 200_000  # per task of a worker
+AHEAD = 3  # queued batches per worker: keeps workers busy without loading the whole repository
+# processor time limit per file: code is parsed at 1 MB/s or more; documents are compressed or paged
 SECONDS, SECONDS_PER_BYTE, MOST_SECONDS = 2.0, 1e-5, 20.0
-PUT_BYTES = 16_000_000  # of parses handed to the cache at once
+PUT_BYTES = 16_000_000  # per write to the cache
 
 
 class Parsed(NamedTuple):
-    """One file read and parsed; `extracted` is None when it was left out, and `skip` or `problem` says why."""
+    """A file read and parsed; if `extracted` is None, `skip` or `problem` is the reason."""
 
     path: str
     digest: bytes
@@ -95,30 +95,31 @@ class Parsed(NamedTuple):
 
 class _Task(NamedTuple):
     path: str
-    language: str  # or the format of a document; to divide it into passages, with a slash and the identity of the chunker behind it
+    language: str  # or document format; to split it into passages, followed by a slash and the chunker's identity
     data: bytes
     digest: bytes
     note: str
 
 
-_Result = tuple[_Task, Extracted | str]  # what came of it, or why nothing did
+_Result = tuple[_Task, Extracted | str]  # str: the reason of a failure
 
 
 def parse_files(
     root: Path, paths: Iterable[str], cache: ParseCache, tick: Callable[[int], None], chunker: Chunker | None = None
 ) -> Iterator[Parsed]:
-    """Reads and parses files; `tick` is told how many more are done. Large ones should come first: then no core waits at the end.
+    """Read and parse files; `tick` receives the number of files finished.
 
-    With a chunker documents are divided into passages instead of sections.
+    Pass large files first to keep all cores busy. With a chunker, documents are split into passages instead of
+    sections.
     """
     fresh: list[tuple[bytes, str, Extracted]] = []
     size = 0
-    for one in _parse_all(_tasks(root, paths, cache, chunker)):
+    for outcome in _parse_all(_tasks(root, paths, cache, chunker)):
         tick(1)
-        if isinstance(one, Parsed):
-            yield one
+        if isinstance(outcome, Parsed):
+            yield outcome
             continue
-        task, result = one
+        task, result = outcome
         if isinstance(result, str):
             yield Parsed(task.path, task.digest, None, problem=result)
             continue
@@ -132,50 +133,49 @@ def parse_files(
 
 
 def _tasks(root: Path, paths: Iterable[str], cache: ParseCache, chunker: Chunker | None) -> Iterator[_Task | Parsed]:
-    """What has to be parsed; what the cache knows and what cannot be read is done already."""
+    """Yield the files to parse as tasks; cached and unreadable ones as results."""
     for path in paths:
         form = format_of(path)
         language = language_of(path) or form
         assert language is not None
         source = read_document(root, path, form) if language is form else read_source(root, path)
-        wanted = f"{language.name}/{chunker.identity}" if chunker else language.name
+        target = f"{language.name}/{chunker.identity}" if chunker else language.name
         if source.skip or source.problem:
             yield Parsed(path, b"", None, "", source.skip, source.problem)
             continue
         digest = content_hash(source.data)
-        known = cache.get(digest, wanted)
-        if known is not None:
-            yield Parsed(path, digest, known, source.note)
+        cached = cache.get(digest, target)
+        if cached is not None:
+            yield Parsed(path, digest, cached, source.note)
         else:
-            yield _Task(path, wanted, source.data, digest, source.note)
+            yield _Task(path, target, source.data, digest, source.note)
 
 
 def _parse_all(tasks: Iterator[_Task | Parsed]) -> Iterator[_Result | Parsed]:
-    """Parse tasks on all cores, always in other processes: a file that hangs or crashes its parser costs that file.
+    """Parse tasks on all cores, always in other processes: a file that hangs or crashes the parser affects only itself.
 
-    The order depends on the tasks alone. What is done already is passed on at once.
+    The order depends on the tasks alone. Finished results are passed through.
     """
     workers = worker_count()
     with Pool(_parse_one, _seconds, workers, _compile_query) as pool:
-        begun: deque[Batch[_Task, Extracted | str]] = deque()
+        pending: deque[Batch[_Task, Extracted | str]] = deque()
         for batch in _batches(tasks):
             if isinstance(batch, Parsed):
                 yield batch
                 continue
-            if (
-                not begun and sum(len(task.data) for task in batch) < BATCH_BYTES
-            ):  # an only batch, of an edit for example
+            # a single batch, after an edit for example: compile here, once per process; workers inherit it
+            if not pending and sum(len(task.data) for task in batch) < BATCH_BYTES:
                 for task in batch:
-                    _compile_query(task)  # here: a process that stays compiles once, and its workers inherit it
-            begun.append(pool.submit(batch))
-            if len(begun) > AHEAD * workers:
-                yield from _results(begun.popleft())
-        while begun:
-            yield from _results(begun.popleft())
+                    _compile_query(task)
+            pending.append(pool.submit(batch))
+            if len(pending) > AHEAD * workers:
+                yield from _results(pending.popleft())
+        while pending:
+            yield from _results(pending.popleft())
 
 
 class TextParser:
-    """Parses source texts that are no files of the tree, such as old versions, in a worker of its own; a context manager."""
+    """Parses source texts that are not files of the tree, such as old versions, in a worker; a context manager."""
 
     def __init__(self) -> None:
         self._pool = Pool(_parse_one, _seconds, 1, _compile_query)
@@ -187,11 +187,11 @@ class TextParser:
         self.close()
 
     def close(self) -> None:
-        """End the worker; the next text starts another."""
+        """Stop the worker; the next text starts another."""
         self._pool.close()
 
     def extract(self, path: str, data: bytes) -> Extracted | None:
-        """Return the facts of a text; None when `path` names no language, or the text cannot be parsed."""
+        """Return the facts of a text; None if `path` has no known language or parsing fails."""
         language = language_of(path)
         if language is None or len(data) > MAX_BYTES:
             return None
@@ -213,13 +213,13 @@ def _problem(failure: Failure) -> str:
 
 
 def worker_count() -> int:
-    """One worker per core this process may use, within reason."""
+    """Return the number of workers: one per core available to this process, at most 16."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(cores, 16))
 
 
 def _batches(tasks: Iterable[_Task | Parsed]) -> Iterator[list[_Task] | Parsed]:
-    """Tasks in batches of some size, and between them what is done."""
+    """Group tasks into batches by size; pass results through."""
     batch: list[_Task] = []
     size = 0
     for task in tasks:
@@ -258,6 +258,6 @@ def _parse_one(task: _Task) -> Extracted | str:
             return extract_passages(task.data, form, chunk.parse(chunker.partition("@")[0]))
         return extract_sections(task.data, form)
     except MemoryError:
-        raise  # this worker has no more of it
-    except Exception as error:  # whatever a file does to us, the others are indexed
+        raise  # the worker is out of memory
+    except Exception as error:  # a failure is limited to its file
         return f"cannot be parsed: {type(error).__name__}{f': {error}' if str(error) else ''}"

@@ -1,4 +1,4 @@
-"""Parsing: source text → syntax tree."""
+"""Parse source text into a syntax tree."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ def _parser(language: Language) -> Parser:
 
 
 def parse(source: bytes, language: Language) -> Tree:
-    """Return the syntax tree of a text. Some texts take for ever: only a worker that can be killed may call this (see `parse_files`).
+    """Return the syntax tree of a text.
 
-    The binding's progress callback, which could stop the parser, crashes (tree-sitter 0.26.0).
+    Some inputs never terminate, so call this only in a worker that can be killed (see `parse_files`). The binding's
+    progress callback, which could stop the parser, crashes (tree-sitter 0.26.0).
     """
     return _parser(language).parse(source)
 
 
 def count_errors(root: Node) -> int:
-    """Top-most error nodes; a clean file costs one flag test."""
+    """Count the topmost error nodes; a file without errors costs one flag test."""
     if not root.has_error:
         return 0
     errors, cursor = 0, root.walk()

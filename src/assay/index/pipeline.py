@@ -1,4 +1,4 @@
-"""Indexing, from a folder to a new generation on disk. `index` is the whole story; each step is one call below it."""
+"""Index a folder: scan, parse, resolve, write a new generation. `index` is the entry point."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from assay.system.files import check_extent
 def index(
     root: Path, home: Home, rebuild: bool = False, progress: Progress | None = None, anywhere: bool = False
 ) -> Report:
-    """Brings the index of `root` up to date and says what was done.
+    """Update the index of `root` and report what was done.
 
-    Raises TooWide for the first index of a home directory or a file system's root, unless `anywhere` is given.
+    Raises TooWide for the first index of a home directory or a file system's root, unless `anywhere` is set.
     """
     progress = progress or Progress()
     started, since = time.monotonic(), time.time_ns()
@@ -38,43 +38,43 @@ def index(
     first = home.named() is None
     if first and not anywhere:
         check_extent(root)
-    with _no_collection(), home.writing(progress.waiting):
-        found = scan(root)
-        previous, reason = _previous(root, home)
+    with _gc_disabled(), home.writing(progress.waiting):
+        scanned = scan(root)
+        previous, reason = _open_previous(root, home)
         parses = cache_path(root, home.folder)
-        kept = parses.exists()
+        cache_existed = parses.exists()
         cache = ParseCache(parses)
         try:
             report, documents = None, list[Parsed]()
             if previous is not None and not reason and not rebuild:
                 try:
-                    report = _continue(root, home, found, previous, cache, progress)
+                    report = _try_update(root, home, scanned, previous, cache, progress)
                 except StartAfresh as why:
                     reason = str(why)
                 except sqlite3.DatabaseError as error:
                     reason = f"{previous.folder}: the index is damaged ({error})"
             if report is None:
-                report, documents = build(root, home, found, cache, progress, known_imports(previous))
-                report.reason = "a rebuild was asked for" if rebuild else reason
+                report, documents = build(root, home, scanned, cache, progress, known_imports(previous))
+                report.reason = "rebuild requested" if rebuild else reason
             elif report.mode == "fresh" and previous is not None and not previous.sealed:
-                seal(previous.folder)  # it came from elsewhere, and was looked at in full
-            report.skipped |= collect(root, home, found, cache, progress, documents, since)
-            report.warnings = list(dict.fromkeys([*found.warnings, *remember(root, home, progress)]))
+                seal(previous.folder)  # an index from elsewhere that was verified completely
+            report.skipped |= collect(root, home, scanned, cache, progress, documents, since)
+            report.warnings = list(dict.fromkeys([*scanned.warnings, *remember(root, home, progress)]))
         except Exception:
-            if first and not kept and home.named() is None:
+            if first and not cache_existed and home.named() is None:
                 _discard(cache, parses)
             raise
         finally:
             cache.close()
             if previous is not None:
                 previous.close()
-    report.documents = len(found.documents)
+    report.documents = len(scanned.documents)
     report.seconds = time.monotonic() - started
     return report
 
 
 def _discard(cache: ParseCache, path: Path) -> None:
-    """Remove the parses of a first index that failed: there is nothing they would be a shortcut to. An interrupted one keeps them."""
+    """Delete the parse cache of a failed first index. An interrupted one keeps it to resume."""
     cache.close()
     for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
         with contextlib.suppress(OSError):
@@ -82,8 +82,8 @@ def _discard(cache: ParseCache, path: Path) -> None:
 
 
 @contextlib.contextmanager
-def _no_collection() -> Iterator[None]:
-    """Indexing makes millions of objects and no cycles; looking for them would take a fifth of the time."""
+def _gc_disabled() -> Iterator[None]:
+    """Disable garbage collection, which would take a fifth of the time: indexing creates no cycles."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -93,8 +93,8 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _previous(root: Path, home: Home) -> tuple[Index | None, str]:
-    """The index there is, and why it cannot be built on."""
+def _open_previous(root: Path, home: Home) -> tuple[Index | None, str]:
+    """Return the existing index and the reason if it cannot be updated."""
     try:
         previous = Index.open(root, home)
     except NoIndex:
@@ -109,15 +109,17 @@ def _previous(root: Path, home: Home) -> tuple[Index | None, str]:
     return previous, ""
 
 
-def _continue(
-    root: Path, home: Home, found: Scan, previous: Index, cache: ParseCache, progress: Progress
+def _try_update(
+    root: Path, home: Home, scanned: Scan, previous: Index, cache: ParseCache, progress: Progress
 ) -> Report | None:
-    """Updates an index, or leaves it when nothing changed; None when so much did that starting afresh is faster."""
-    changes = compare(root, found, previous)
+    """Update an index, or keep it if nothing changed; None if a full index is faster."""
+    changes = compare(root, scanned, previous)
     if not changes:
-        report = Report("fresh", files=len(previous.files), skipped=dict(found.skipped), problems=dict(found.problems))
-        keep_passed(previous, found, {}, report)
+        report = Report(
+            "fresh", files=len(previous.files), skipped=dict(scanned.skipped), problems=dict(scanned.problems)
+        )
+        keep_passed(previous, scanned, {}, report)
         return report
-    if changes.configs or len(changes.changed) > REBUILD_SHARE * len(found.files) + 5:
+    if changes.configs or len(changes.changed) > REBUILD_SHARE * len(scanned.files) + 5:
         return None
-    return update(root, home, found, changes, previous, cache, progress)
+    return update(root, home, scanned, changes, previous, cache, progress)

@@ -1,4 +1,4 @@
-"""Sections and passages of documents beside the index, rebuilt when a document changed."""
+"""Sections and passages of documents, stored next to the index and rebuilt if a document changed."""
 
 from __future__ import annotations
 
@@ -22,38 +22,40 @@ from assay.text.chunk import DEFAULT, Chunker
 def collect(
     root: Path, home: Home, found: Scan, cache: ParseCache, progress: Progress, just_read: Iterable[Parsed], since: int
 ) -> dict[str, str]:
-    """Makes the sections those of the documents there are; touches nothing when none of them changed. Returns which could not be read, and why.
+    """Update the stored sections to the current documents, if any changed; return unreadable documents with reasons.
 
-    Documents that were `just_read`, after the time `since`, are not read again.
+    Documents in `just_read`, which were read after the time `since`, are not read again.
     """
     path = home.folder / sections.NAME
-    known = known_documents(home.folder)
-    changed = changed_documents(root, found, known)
+    stored = known_documents(home.folder)
+    changed = changed_documents(root, found, stored)
     if not changed and path.exists() == bool(found.documents):
-        return unread(known.documents.values())
+        return unread(stored.documents.values())
     if not found.documents:
         path.unlink(missing_ok=True)
         return {}
-    read = {parsed.path: _decoded(found.documents[parsed.path], parsed) for parsed in just_read}
-    kept = [known.documents[one] for one in found.documents if one not in changed and one not in read]
-    read |= {d.path: d for document in kept if (d := _recalled(document, found.documents[document.path], cache))}
-    waiting = [one for one in sorted(found.documents) if one not in read]
-    progress.start("reading documents", len(waiting))
-    for parsed in parse_files(root, waiting, cache, progress.advance):
-        read[parsed.path] = _decoded(found.documents[parsed.path], parsed)
-    sections.write(path, extractor_version(), [read[one] for one in sorted(read)], since)
-    return unread(read.values())
+    by_path = {parsed.path: _from_parse(found.documents[parsed.path], parsed) for parsed in just_read}
+    unchanged = [stored.documents[name] for name in found.documents if name not in changed and name not in by_path]
+    by_path |= {
+        d.path: d for document in unchanged if (d := _from_cache(document, found.documents[document.path], cache))
+    }
+    to_parse = [name for name in sorted(found.documents) if name not in by_path]
+    progress.start("reading documents", len(to_parse))
+    for parsed in parse_files(root, to_parse, cache, progress.advance):
+        by_path[parsed.path] = _from_parse(found.documents[parsed.path], parsed)
+    sections.write(path, extractor_version(), [by_path[name] for name in sorted(by_path)], since)
+    return unread(by_path.values())
 
 
 def unread(documents: Iterable[Document]) -> dict[str, str]:
-    """The documents that could not be read, and why."""
+    """Return the documents that could not be read, with reasons."""
     return {document.path: document.problem for document in documents if document.problem}
 
 
-def _recalled(document: Document, file: Found, cache: ParseCache) -> Document | None:
-    """A document that did not change, with its sections or why it has none; None when it must be read again."""
+def _from_cache(document: Document, file: Found, cache: ParseCache) -> Document | None:
+    """Return an unchanged document with its sections or its problem; None if it must be read again."""
     if document.problem and not document.hash:
-        return document  # it hung or crashed its parser, and would again
+        return document  # it hung or crashed the parser; do not retry
     form = format_of(document.path)
     extracted = cache.get(document.hash, form.name) if form and document.hash else None
     if extracted is None:
@@ -61,7 +63,7 @@ def _recalled(document: Document, file: Found, cache: ParseCache) -> Document | 
     return _document(file, document.hash, decode_document(extracted))
 
 
-def _decoded(file: Found, parsed: Parsed) -> Document:
+def _from_parse(file: Found, parsed: Parsed) -> Document:
     if parsed.extracted:
         return _document(file, parsed.digest, decode_document(parsed.extracted))
     return _document(file, b"", DocumentFacts(problem=parsed.skip or f"unreadable ({parsed.problem})"))
@@ -71,29 +73,28 @@ def _document(file: Found, digest: bytes, facts: DocumentFacts) -> Document:
     return Document(file.path, file.size, file.mtime, digest, facts.sections, facts.problem)
 
 
-# The passages of documents beside an index: made when a chunker is first asked for, and again when a document
-# changed. `prepare` is the whole story.
+# Passages: created on the first use of a chunker, and again if a document changed
 
 
 def prepare(root: Path, home: Home, chunker: Chunker = DEFAULT, progress: Progress | None = None) -> Passages:
-    """The passages of the documents of an index by a chunker, brought up to date with it."""
+    """Return the passages of an index's documents for a chunker, updated if necessary."""
     path = passages.path_of(home.folder, str(chunker))
     if not is_ready(home, chunker):
         progress = progress or Progress()
         with home.writing(progress.waiting):
             key = _key(home, chunker)
-            if passages.key_at(path) != key:  # else another process was faster
-                passages.write(path, key, chunker.identity, _divided(root, home, chunker, progress))
+            if passages.key_at(path) != key:  # unless another process already wrote them
+                passages.write(path, key, chunker.identity, _split_documents(root, home, chunker, progress))
     return Passages.open(path)
 
 
 def is_ready(home: Home, chunker: Chunker = DEFAULT) -> bool:
-    """Whether the passages are there as they should be: then nothing is parsed when they are asked for."""
+    """Return True if the passages are up to date, so that using them parses nothing."""
     return passages.key_at(passages.path_of(home.folder, str(chunker))) == _key(home, chunker)
 
 
 def _key(home: Home, chunker: Chunker) -> str:
-    """Changes with everything that could change the passages: the sections are written again whenever a document is another."""
+    """Return a key that changes with anything that affects the passages; a changed document rewrites the sections."""
     try:
         info = (home.folder / sections.NAME).stat()
         state = f"{info.st_size}-{info.st_mtime_ns}"
@@ -102,17 +103,20 @@ def _key(home: Home, chunker: Chunker) -> str:
     return f"{extractor_version()} {chunker.identity} {state}"
 
 
-def _divided(root: Path, home: Home, chunker: Chunker, progress: Progress) -> list[Divided]:
-    found = scan(root).documents
-    largest_first = sorted(found, key=lambda one: (-found[one].size, one))
-    progress.start("dividing documents", len(found))
+def _split_documents(root: Path, home: Home, chunker: Chunker, progress: Progress) -> list[Divided]:
+    documents = scan(root).documents
+    largest_first = sorted(documents, key=lambda path: (-documents[path].size, path))
+    progress.start("dividing documents", len(documents))
     cache = ParseCache(cache_path(root, home.folder))
     try:
-        parsed = {one.path: one.extracted for one in parse_files(root, largest_first, cache, progress.advance, chunker)}
+        parsed = {
+            result.path: result.extracted
+            for result in parse_files(root, largest_first, cache, progress.advance, chunker)
+        }
     finally:
         cache.close()
     out = []
-    for path in sorted(found):
+    for path in sorted(documents):
         form, extracted = format_of(path), parsed[path]
         if form and extracted:
             out.append(Divided(path, form.name, decode_document(extracted).passages))

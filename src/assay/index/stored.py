@@ -1,4 +1,4 @@
-"""The table of names as the catalogue holds it: for updating an index without loading it whole."""
+"""Symbol table backed by the catalogue, for updating an index without loading all of it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _ORDER = " AND s.ordinal >= 0 ORDER BY f.path, s.ordinal"
 
 
 class StartAfresh(Exception):
-    """An update cannot be trusted; the reason is the message."""
+    """An incremental update is not possible; the message is the reason."""
 
 
 class StoredTable(Table):
-    """Answers from a catalogue whose changed files are already up to date; answers are remembered."""
+    """Symbol table over a catalogue whose changed files are already replaced. Query results are cached."""
 
     def __init__(
         self,
@@ -33,23 +33,23 @@ class StoredTable(Table):
     ) -> None:
         super().__init__(paths, load, configs)
         self._connection = connection
-        self._answers: dict[tuple[object, ...], list[Sym]] = {}
+        self._results: dict[tuple[object, ...], list[Sym]] = {}
 
-    def _ask(self, where: str, *parameters: object) -> list[Sym]:
+    def _query(self, where: str, *parameters: object) -> list[Sym]:
         key = (where, *parameters)
-        if key not in self._answers:
+        if key not in self._results:
             rows = self._connection.execute(_SYM + where + _ORDER, parameters)
-            self._answers[key] = [msgspec.structs.replace(Sym(*row), test=bool(row[8])) for row in rows]
-        return self._answers[key]
+            self._results[key] = [msgspec.structs.replace(Sym(*row), test=bool(row[8])) for row in rows]
+        return self._results[key]
 
     def _named(self, name: str, kin: str) -> list[Sym]:
-        return self._ask("s.name = ? AND s.kin = ?", name, kin)
+        return self._query("s.name = ? AND s.kin = ?", name, kin)
 
     def _member(self, owner: str, name: str) -> list[Sym]:
-        return self._ask("s.owner = ? AND s.owner != '' AND s.name = ?", owner, name)
+        return self._query("s.owner = ? AND s.owner != '' AND s.name = ?", owner, name)
 
     def _members(self, owner: str) -> list[Sym]:
-        return self._ask("s.owner = ? AND s.owner != ''", owner)
+        return self._query("s.owner = ? AND s.owner != ''", owner)
 
     def _interfaces(self, kin: str) -> list[Sym]:
-        return self._ask("s.kind = 'interface' AND s.kin = ?", kin)
+        return self._query("s.kind = 'interface' AND s.kin = ?", kin)

@@ -1,4 +1,9 @@
-"""Symbol tables that resolution queries, in memory or from the catalogue, and the record of who asked what."""
+"""Symbol tables that name resolution queries, in memory or backed by the catalogue.
+
+Queries are memoized and recorded: `Table.reads` holds the keys of every lookup made for the current file or memoized
+answer. `Dependencies` stores them as (reader, key) pairs, so that an update can find the files to resolve again. Depth,
+steps and time per query are bounded.
+"""
 
 from __future__ import annotations
 
@@ -18,49 +23,55 @@ from assay.store.arrays import members
 
 T = TypeVar("T")
 
-MAX_DEPTH = 200  # questions nested in each other; the deepest of the repositories in docs/resolution.md takes a third
-MAX_STEPS = 1 << 16  # taken in one frame: ten times what any of them takes
-MAX_SECONDS = 20.0  # of processor time for one file, where a step itself is slow: a hundred times the slowest of them
-_CHECK = 0x3FF  # steps between two looks at the budget
+MAX_DEPTH = 200  # nested queries; three times the deepest in the repositories of docs/resolution.md
+MAX_STEPS = 1 << 16  # per frame; ten times the maximum in those repositories
+MAX_SECONDS = 20.0  # processor time per file, in case single steps are slow; a hundred times the slowest file there
+_CHECK = 0x3FF  # bit mask: the deadline is checked every 1024 steps
 _NEVER = 1 << 30
 
 
 class Unanswerable(Exception):
-    """A reference takes more questions, or more of them nested in each other, than code that people write."""
+    """A query exceeds its depth or step budget, which code written by people does not."""
 
 
 class Endless(Unanswerable):
-    """A question takes too many others wherever it is asked."""
+    """A query exceeds its step budget regardless of the depth it starts at."""
 
 
 class TookTooLong(Exception):
-    """The questions of one file take more time than a file is given."""
+    """Resolving one file exceeds its time budget (MAX_SECONDS)."""
 
 
 class Frame:
-    """What the asker at hand already knows: answers that, asked again, add nothing to its reads; which locals it is evaluating; and
-    how much it took so far. A frame starts empty and its course depends on its questions alone, so these figures do, too."""
+    """Evaluation state of one memoized query, or of the current file.
+
+    Holds answers that add nothing to `reads` when repeated, the locals under evaluation, and the budget used so far. A
+    frame starts empty and depends on its own queries alone, so its figures are reproducible.
+    """
 
     __slots__ = ("answers", "base", "busy", "cut", "height", "met", "reach", "shared", "steps")
 
     def __init__(self, base: int = 0) -> None:
         self.answers: dict[Any, Any] = {}
         self.busy: set[tuple[str, int]] = set()
-        self.met = 0  # times a local that is being evaluated was met again
-        self.base = base  # the depth it began at
-        self.reach = 0  # the deepest nesting inside it, without what other frames answered
-        self.height = 0  # of the highest of their answers
+        self.met = 0  # cycles: times a local was reached while it was being evaluated
+        self.base = base  # depth at which the frame starts
+        self.reach = 0  # deepest nesting inside the frame, without nested frames
+        self.height = 0  # maximum height of the memoized answers it used
         self.steps = 0
-        self.cut = _NEVER  # the lowest depth of a question under way that was met again
-        self.shared = 0  # what the frames took that are part of such a cycle
+        self.cut = _NEVER  # lowest depth of a running query that was reached again (start of a cycle)
+        self.shared = 0  # total reach of the frames that are part of such a cycle
 
 
-_UNKNOWN = object()  # the value of what could not be answered; `cut` is the depth at which it was asked
+_FAILED = object()  # value of a query that failed; its `cut` is the depth at which it ran
 
 
 class Kept:
-    """A remembered answer and its height. While a question below it is under way which it met again, `cut` is the depth of that one:
-    then its height is known only when that one is answered."""
+    """A memoized answer with its height (nesting depth it needs).
+
+    `cut` is the depth of the running query that this answer reached again, if any: until that query ends, the height is
+    provisional.
+    """
 
     __slots__ = ("cut", "height", "reads", "value")
 
@@ -69,7 +80,7 @@ class Kept:
 
 
 class Table:
-    """All files by path and all symbols by name. `load` fetches a file's facts when they are first asked for."""
+    """All files by path and all symbols by name. `load` reads a file's facts on first use."""
 
     def __init__(self, paths: Iterable[str], load: Callable[[str], File | None], configs: dict[str, str]) -> None:
         self.paths = set(paths)
@@ -78,19 +89,19 @@ class Table:
         self._files: dict[str, File | None] = {}
         self.reads: set[str] = set()
         self.frame = Frame()
-        self.behind: dict[str, set[str]] = {}  # remembered answer → the questions it took
-        self._remembered: dict[str, Kept] = {}
-        self.depth = 0  # questions under way
-        self._start = 0  # the depth at which the first of them was asked that is not part of the file's own frame
-        # where answers stand whose height is not known yet
-        self._open: list[tuple[MutableMapping[Any, Kept], Any]] = []
+        self.behind: dict[str, set[str]] = {}  # token of a memoized answer → keys of the lookups it made
+        self._memo: dict[str, Kept] = {}
+        self.depth = 0  # number of running queries
+        self._outermost_depth = 0  # depth of the outermost query outside the file's own frame
+        # cache and key of each answer whose height is provisional
+        self._provisional: list[tuple[MutableMapping[Any, Kept], Any]] = []
         self._deadline = float("inf")
-        self._worked = 0  # answers worked out so far
-        self.places: dict[tuple[str, str, str], tuple[Any, frozenset[str]]] = {}  # of imports, see modules.locate
+        self._computed = 0  # answers computed so far
+        self.places: dict[tuple[str, str, str], tuple[Any, frozenset[str]]] = {}  # import targets, see modules.locate
 
     @cached_property
     def by_stem(self) -> dict[str, list[str]]:
-        """File stem → paths, for finding modules by the end of their path."""
+        """Map each file stem to its paths, to find modules by the end of their path."""
         out: dict[str, list[str]] = defaultdict(list)
         for path in sorted(self.paths):
             out[stem(path)].append(path)
@@ -98,7 +109,7 @@ class Table:
 
     @cached_property
     def folders(self) -> dict[str, list[str]]:
-        """Folder → the source files directly in it."""
+        """Map each folder to the source files directly in it."""
         out: dict[str, list[str]] = defaultdict(list)
         for path in sorted(self.paths):
             out[path.rpartition("/")[0]].append(path)
@@ -106,7 +117,7 @@ class Table:
 
     @cached_property
     def all_folders(self) -> set[str]:
-        """Every folder with source files somewhere below it."""
+        """Folders that contain source files at any depth."""
         out: set[str] = set()
         for folder in self.folders:
             while folder not in out:
@@ -120,121 +131,132 @@ class Table:
         return self._files[path]
 
     def begin_file(self) -> None:
-        """Begins a file: nothing asked yet."""
+        """Reset reads, deadline and frame for the next file."""
         self.reads = set()
         self._deadline = time.thread_time() + MAX_SECONDS
         self.begin_question(Frame())
 
     def begin_question(self, frame: Frame | None = None) -> None:
-        """Begins a question of the file at hand, with all its budget."""
+        """Reset the budget for the next top-level query of the current file."""
         self.frame = frame or self.frame
         self.depth = self.frame.steps = 0
 
     def remembered(self, token: str, answer: Callable[[], T]) -> T:
-        """An answer that takes questions of its own, worked out once. Whoever uses it depends on `token`, and through it on those."""
+        """Return a memoized answer, computing it on first use.
+
+        The caller depends on `token`, and through it on the lookups the answer made.
+        """
         self.reads.add(token)
-        kept = self._remembered.get(token)
-        if kept is None or not self._use(kept):
-            kept = self._work_out(self._remembered, token, answer)
-            self.behind[token] = kept.reads
-            if kept.value is _UNKNOWN:
-                self._fail(kept)
-        value: T = kept.value
+        cached = self._memo.get(token)
+        if cached is None or not self._reuse(cached):
+            cached = self._compute(self._memo, token, answer)
+            self.behind[token] = cached.reads
+            if cached.value is _FAILED:
+                self._fail(cached)
+        value: T = cached.value
         return value
 
     def recalled(
         self, cache: MutableMapping[Any, Kept], key: Any, answer: Callable[[], T], provisional: bool = True
     ) -> T:
-        """An answer from a cache of the caller's own, worked out once. Its questions are those of whoever uses it. Without `provisional`,
-        one that met a question under way is worked out again the next time."""
-        kept = cache.get(key)
-        if kept is not None:
-            self.reads |= kept.reads
-        if kept is None or not self._use(kept):
-            kept = self._work_out(cache, key, answer)
-            self.reads |= kept.reads
-            if kept.value is _UNKNOWN:
-                self._fail(kept)
-            if kept.cut < _NEVER and not provisional:
+        """Return an answer from a cache of the caller's own, computing it on first use.
+
+        Its lookups are added to the caller's reads. Without `provisional`, an answer that reached a running query is
+        not cached.
+        """
+        cached = cache.get(key)
+        if cached is not None:
+            self.reads |= cached.reads
+        if cached is None or not self._reuse(cached):
+            cached = self._compute(cache, key, answer)
+            self.reads |= cached.reads
+            if cached.value is _FAILED:
+                self._fail(cached)
+            if cached.cut < _NEVER and not provisional:
                 cache.pop(key, None)
-        value: T = kept.value
+        value: T = cached.value
         return value
 
-    def _use(self, kept: Kept) -> bool:
-        """Counts a remembered answer as if it were worked out here. False for one that failed when there was less room: it may be part of a
-        cycle with any question under way, so it is the room of the first of these that counts."""
+    def _reuse(self, cached: Kept) -> bool:
+        """Charge a cached answer to the current budget as if it were computed here.
+
+        Return False for a failed answer that had less depth available than there is now. As it may be part of a cycle
+        with any running query, the depth of the outermost one counts.
+        """
         frame = self.frame
-        if kept.value is _UNKNOWN:
-            start = self._start if frame.base else self.depth
-            if start < kept.cut and kept.height < _NEVER:
+        if cached.value is _FAILED:
+            start = self._outermost_depth if frame.base else self.depth
+            if start < cached.cut and cached.height < _NEVER:
                 return False
-            self._fail(kept)
-        if self.depth + kept.height > MAX_DEPTH:
+            self._fail(cached)
+        if self.depth + cached.height > MAX_DEPTH:
             raise Unanswerable
-        if kept.height > frame.height:
-            frame.height = kept.height
-        if kept.cut < frame.cut:
-            frame.cut = kept.cut
+        if cached.height > frame.height:
+            frame.height = cached.height
+        if cached.cut < frame.cut:
+            frame.cut = cached.cut
         return True
 
     @staticmethod
-    def _fail(kept: Kept) -> NoReturn:
-        raise Endless if kept.height >= _NEVER else Unanswerable
+    def _fail(cached: Kept) -> NoReturn:
+        raise Endless if cached.height >= _NEVER else Unanswerable
 
-    def _work_out(self, cache: MutableMapping[Any, Kept], key: Any, answer: Callable[[], Any]) -> Kept:
-        """Answers a question in a frame of its own and keeps the answer, also that there is none."""
-        outer, reads, first = self.frame, self.reads, len(self._open)
+    def _compute(self, cache: MutableMapping[Any, Kept], key: Any, answer: Callable[[], Any]) -> Kept:
+        """Run a query in a frame of its own and cache the answer, or its failure."""
+        outer, reads, first = self.frame, self.reads, len(self._provisional)
         if not outer.base:
-            self._start = self.depth
+            self._outermost_depth = self.depth
         base = self.depth = self.depth + 1
         frame = self.frame = Frame(base)
         self.reads = set()
         try:
             if base > MAX_DEPTH:
                 raise Unanswerable
-            self._worked += 1
-            if not self._worked & _CHECK and time.thread_time() > self._deadline:
+            self._computed += 1
+            if not self._computed & _CHECK and time.thread_time() > self._deadline:
                 raise TookTooLong
             value = answer()
-            took = 1 + frame.reach + frame.shared
-            if base - 1 + took + frame.height > MAX_DEPTH:
+            used = 1 + frame.reach + frame.shared
+            if base - 1 + used + frame.height > MAX_DEPTH:
                 raise Unanswerable
         except BaseException as error:
-            self._forget(first)
-            if not isinstance(error, Unanswerable) or frame.cut < _NEVER:  # in a cycle the way it was asked decides
+            self._drop_provisional(first)
+            if (
+                not isinstance(error, Unanswerable) or frame.cut < _NEVER
+            ):  # in a cycle, the failure depends on the entry point
                 reads |= self.reads
                 outer.cut = min(outer.cut, frame.cut)
                 raise
             height = _NEVER if isinstance(error, Endless) else 0
-            kept = cache[key] = Kept(_UNKNOWN, height, base - 1, self.reads)
-            return kept
+            cached = cache[key] = Kept(_FAILED, height, base - 1, self.reads)
+            return cached
         finally:
-            asked = self.reads
+            answer_reads = self.reads
             self.frame, self.reads, self.depth = outer, reads, base - 1
-        if frame.cut < base:  # part of a cycle that began below: all of it is as high as its beginning
-            kept = Kept(value, 0, frame.cut, asked)
-            self._open.append((cache, key))
-            outer.shared += took
+        if frame.cut < base:  # part of a cycle that starts further out: all members share its height
+            cached = Kept(value, 0, frame.cut, answer_reads)
+            self._provisional.append((cache, key))
+            outer.shared += used
             outer.height = max(outer.height, frame.height)
             outer.cut = min(outer.cut, frame.cut)
         else:
-            kept = Kept(value, took + frame.height, _NEVER, asked)
-            for where, which in self._open[first:]:
-                if (member := where.get(which)) is not None:
-                    member.height, member.cut = kept.height, _NEVER
-            del self._open[first:]
-            outer.height = max(outer.height, kept.height)
-        cache[key] = kept
-        return kept
+            cached = Kept(value, used + frame.height, _NEVER, answer_reads)
+            for member_cache, member_key in self._provisional[first:]:
+                if (member := member_cache.get(member_key)) is not None:
+                    member.height, member.cut = cached.height, _NEVER
+            del self._provisional[first:]
+            outer.height = max(outer.height, cached.height)
+        cache[key] = cached
+        return cached
 
-    def _forget(self, first: int) -> None:
-        """Drops the answers whose height waits for a question that has no answer."""
-        for where, which in self._open[first:]:
-            where.pop(which, None)
-        del self._open[first:]
+    def _drop_provisional(self, first: int) -> None:
+        """Drop the answers whose height depends on a query that failed."""
+        for member_cache, member_key in self._provisional[first:]:
+            member_cache.pop(member_key, None)
+        del self._provisional[first:]
 
     def enter(self) -> None:
-        """Notes a step that may lead to others like it inside the frame at hand; `leave` notes its end."""
+        """Count a step that may recurse inside the current frame; `leave` ends it."""
         frame = self.frame
         self.depth = depth = self.depth + 1
         frame.steps = steps = frame.steps + 1
@@ -252,14 +274,14 @@ class Table:
         self.depth -= 1
 
     def meet_again(self, depth: int) -> None:
-        """Notes that a question was met again that is under way, asked at this depth."""
+        """Record that a running query, started at `depth`, was reached again."""
         if depth < self.frame.cut:
             self.frame.cut = depth
 
-    # the questions; each is recorded
+    # lookups; each is recorded in `reads`
 
     def named(self, name: str, kin: str) -> list[Sym]:
-        """Every symbol of this name in languages that see each other. Thousands may share a name: the list is nobody's own."""
+        """Return every symbol of this name in a language family. The list is shared and may be long: read only."""
         self.reads.add(name)
         return self._named(name, kin)
 
@@ -272,20 +294,20 @@ class Table:
         return self._members(owner)
 
     def interfaces(self, kin: str) -> list[Sym]:
-        """Every interface, for languages in which types satisfy them without saying so."""
+        """Return every interface, for languages with structural typing."""
         self.reads.add(f"interfaces:{kin}")
         return self._interfaces(kin)
 
     def scope(self, path: str) -> File | None:
-        """Another file's imports and top-level names."""
+        """Return another file for its imports and top-level names."""
         self.reads.add(f"imports:{path}")
         return self.file(path)
 
     def located(self, name: str) -> None:
-        """Records that a file or folder of this name was looked for."""
+        """Record that a file or folder of this name was searched for."""
         self.reads.add(f"file:{name}")
 
-    # where the answers come from; see FullTable and store-backed tables
+    # storage backends: FullTable and StoredTable
 
     def _named(self, name: str, kin: str) -> list[Sym]:
         raise NotImplementedError
@@ -301,7 +323,7 @@ class Table:
 
 
 class FullTable(Table):
-    """All symbols in memory: for indexing from scratch."""
+    """Symbol table held in memory, for a full index."""
 
     def __init__(self, files: dict[str, File], configs: dict[str, str]) -> None:
         super().__init__(files, files.get, configs)
@@ -334,14 +356,14 @@ class FullTable(Table):
         return self._by_kin[kin]
 
 
-# Who asked what: for every resolved file and every remembered answer, the questions it took.
+# Dependencies between files, recorded while resolving.
 
 NAME = "dependencies.npz"
 
 Hashes = npt.NDArray[Any]
 
 
-@lru_cache(maxsize=1 << 16)  # the questions asked most; every worker has its own
+@lru_cache(maxsize=1 << 16)  # the most frequent keys; one cache per worker
 def _hash(key: str) -> int:
     return zlib.crc32(key.encode("utf-8", "surrogatepass"))
 
@@ -351,13 +373,14 @@ def file_token(path: str) -> str:
 
 
 class Dependencies:
-    """Pairs (asker, question), both hashed."""
+    """(reader, lookup key) pairs, both hashed. Readers are resolved files and memoized answers."""
 
     def __init__(self, askers: Hashes, questions: Hashes) -> None:
         self._askers, self._questions = askers, questions
 
     @classmethod
     def of(cls, asked: Mapping[str, Iterable[str]]) -> Dependencies:
+        """Build from the lookup keys of each reader."""
         askers: list[int] = []
         counts: list[int] = []
         questions: list[int] = []
@@ -370,50 +393,50 @@ class Dependencies:
 
     @classmethod
     def joined(cls, parts: list[Dependencies]) -> Dependencies:
-        """Several as one; an answer worked out in several processes is kept once."""
+        """Merge the dependencies of several processes, without duplicates."""
         pairs = [p._askers.astype("<u8") << np.uint64(32) | p._questions for p in parts]
         both = np.unique(np.concatenate(pairs)) if pairs else np.array([], "<u8")
         return cls((both >> np.uint64(32)).astype("<u4"), both.astype("<u4"))
 
     @classmethod
     def load(cls, folder: Path) -> Dependencies:
-        """Those of a generation; raises nearly anything when they are damaged."""
+        """Read the dependencies of a generation. Damaged files raise almost any exception (see `DAMAGE`)."""
         data = members(folder / NAME, verify=True)
         askers, questions = data["askers"], data["questions"]
         if (
             not askers.dtype == questions.dtype == "<u4"
             or not len(askers) == len(questions) == askers.size == questions.size
         ):
-            raise ValueError("not the dependencies that are written")
+            raise ValueError("not a dependencies file")
         return cls(askers, questions)
 
     def save(self, folder: Path) -> None:
         np.savez(folder / NAME, askers=self._askers, questions=self._questions)
 
     def replaced(self, fresh: Dependencies, gone: Iterable[str]) -> Dependencies:
-        """These dependencies with those of freshly resolved askers in their place, and without what is gone."""
-        keep = ~_among(self._askers, set(fresh._askers.tolist()) | {_hash(token) for token in gone})
+        """Return a copy with the pairs of freshly resolved readers replaced and those of `gone` ones removed."""
+        stays = ~_is_in(self._askers, set(fresh._askers.tolist()) | {_hash(token) for token in gone})
         return Dependencies(
-            np.concatenate([self._askers[keep], fresh._askers]),
-            np.concatenate([self._questions[keep], fresh._questions]),
+            np.concatenate([self._askers[stays], fresh._askers]),
+            np.concatenate([self._questions[stays], fresh._questions]),
         )
 
     def affected(self, keys: Iterable[str], paths: Iterable[str]) -> set[str]:
-        """Those of `paths` whose resolution depends on the answer to any of these questions."""
+        """Return those of `paths` whose resolution depends, directly or not, on any of the lookup keys."""
         reached = {_hash(key) for key in keys}
         changed = reached
         while changed:
-            askers = self._askers[_among(self._questions, changed)]
+            askers = self._askers[_is_in(self._questions, changed)]
             changed = set(askers.tolist()) - reached
             reached |= changed
         return {path for path in paths if _hash(file_token(path)) in reached}
 
 
-def _among(values: Hashes, wanted: set[int]) -> Hashes:
-    """Which of the values are wanted ones. Faster than numpy's own for a few among many."""
-    if not wanted:
+def _is_in(values: Hashes, members: set[int]) -> Hashes:
+    """Return a mask of the values that are in `members`. Faster than np.isin for few members."""
+    if not members:
         return np.zeros(len(values), bool)
-    ordered = np.array(sorted(wanted), "<u4")
-    places = np.searchsorted(ordered, values)
-    found: Hashes = ordered[np.minimum(places, len(ordered) - 1)] == values
-    return found
+    ordered = np.array(sorted(members), "<u4")
+    positions = np.searchsorted(ordered, values)
+    matches: Hashes = ordered[np.minimum(positions, len(ordered) - 1)] == values
+    return matches

@@ -1,4 +1,4 @@
-"""Incremental index: replace changed files in a copy of the last generation and re-resolve the files that depend on them."""
+"""Incremental index: replace changed files in a copy of the last generation and resolve dependent files again."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 
 from assay.core.items import EXTERNAL
 from assay.core.progress import Progress, Report
-from assay.index import facts as F
 from assay.index.build import imported_edges, imported_rows
+from assay.index.facts import FILE, decode_facts
 from assay.index.file import File, stem
 from assay.index.freshness import Changes
 from assay.index.parse import ParseCache, Parsed, parse_files
@@ -24,19 +24,20 @@ from assay.index.rows import accept, add_items, file_row, finish, note_problem, 
 from assay.index.scan import Scan, is_test_path
 from assay.index.stored import StartAfresh, StoredTable
 from assay.index.table import Dependencies, file_token
-from assay.store import catalogue as C
-from assay.store import columns as K
-from assay.store import edges as E
-from assay.store import postings as P
+from assay.store import columns as column_store
+from assay.store import edges as edge_store
+from assay.store import postings
 from assay.store.arrays import DAMAGE
+from assay.store.catalogue import NAME as CATALOGUE_NAME
+from assay.store.catalogue import Catalogue, FileRow
 from assay.store.index import Index
 from assay.store.layout import Home
 
 
 def changed_keys(path: str, old: File | None, new: File | None) -> set[str]:
-    """The keys of all questions whose answer may differ between two versions of a file (None: absent)."""
+    """Return the keys of all lookups whose result may differ between two versions of a file (None: absent)."""
     keys: set[str] = set()
-    before, after = _answers(old), _answers(new)
+    before, after = _visible_facts(old), _visible_facts(new)
     for key in before.keys() | after.keys():
         if before.get(key) != after.get(key):
             keys.add(key)
@@ -46,16 +47,16 @@ def changed_keys(path: str, old: File | None, new: File | None) -> set[str]:
     return keys
 
 
-def _answers(file: File | None) -> dict[str, list[object]]:
-    """Everything other files can learn from this one, by the key under which they ask."""
+def _visible_facts(file: File | None) -> dict[str, list[object]]:
+    """Return everything other files can look up in this one, by lookup key."""
     out: dict[str, list[object]] = defaultdict(list)
     if file is None:
         return out
     bases = {index: [(r.role, r.chain) for r in rows] for index, rows in file.bases.items()}
     for index, fact in enumerate(file.facts.symbols):
         sym = file.sym(index)
-        holder = file.facts.symbols[fact.parent].symbol if fact.parent != F.FILE else ""
-        # positions in the file are not part of any answer: they shift with every line above
+        holder = file.facts.symbols[fact.parent].symbol if fact.parent != FILE else ""
+        # positions are excluded: they shift with every edit above
         record: tuple[object, ...] = (
             msgspec.structs.replace(sym, index=0),
             holder,
@@ -82,25 +83,25 @@ def _answers(file: File | None) -> dict[str, list[object]]:
 
 
 def _type_parameters(file: File, index: int) -> list[tuple[str, str]]:
-    """The bounds of a symbol's type parameters, and the type that an extension method extends."""
+    """Return the bounds of a symbol's type parameters, and the type that an extension method extends."""
     return [
         (b.name, b.type) for name, rows in file.bindings.get(index, {}).items() if name.startswith("<") for b in rows
     ]
 
 
 def _locals_behind(file: File, index: int) -> list[object]:
-    """The locals that may decide the type of what a function returns, when no result type is declared."""
+    """Return the locals that may determine the type of a function's result, if it is not declared."""
     fact = file.facts.symbols[index]
     if fact.type or not fact.values:
         return []
     out: list[object] = []
-    if fact.kind == "field":  # assigned in a function of its type, from what that function binds
+    if fact.kind == "field":  # assigned in a method, from its locals
         heads = {value.partition(".")[0].rstrip("()[]{}") for value in fact.values}
         for at, names in file.bindings.items():
-            if at != F.FILE and file.facts.symbols[at].parent == fact.parent and heads & names.keys():
+            if at != FILE and file.facts.symbols[at].parent == fact.parent and heads & names.keys():
                 out += [(b.name, b.type, b.value) for rows in names.values() for b in rows]
     at = index
-    while at != F.FILE:
+    while at != FILE:
         start = file.facts.symbols[at].start
         out += [
             (b.name, b.type, b.value, b.line - start, b.until and b.until - start)
@@ -111,37 +112,39 @@ def _locals_behind(file: File, index: int) -> list[object]:
     return out
 
 
-# Updating an index: changed files are replaced in a copy of the last generation; whatever asked about them is
-# resolved again.
+# Update
 
-REBUILD_SHARE = 0.3  # of the files to resolve again, above which starting afresh is faster
+REBUILD_SHARE = 0.3  # share of files to resolve again above which a full index is faster
 
 
 def update(
     root: Path, home: Home, found: Scan, changes: Changes, previous: Index, cache: ParseCache, progress: Progress
 ) -> Report:
-    """Replaces the changed files in a copy of the last generation and resolves again whatever asked about what they changed."""
+    """Replace changed files in a copy of the last generation and resolve dependent files again.
+
+    Raises StartAfresh if a full index is necessary or faster.
+    """
     report = Report("update", skipped=dict(found.skipped), problems=dict(found.problems))
     indexed_at = time.time_ns()
     started = time.monotonic()
     progress.start("parsing", len(changes.changed))
     parsed = {p.path: p for p in parse_files(root, changes.changed, cache, progress.advance)}
     fresh = {
-        p.path: File(p.path, F.decode_facts(p.extracted.facts), is_test_path(p.path))
+        p.path: File(p.path, decode_facts(p.extracted.facts), is_test_path(p.path))
         for p in parsed.values()
         if accept(p, report) and p.extracted is not None
     }
     keep_passed(previous, found, parsed, report)
     rows = previous.files.copy()
-    gone = [path for path in [*changes.removed, *(p for p in parsed if p not in fresh)] if path in rows]
+    removed = [path for path in [*changes.removed, *(p for p in parsed if p not in fresh)] if path in rows]
     keys: set[str] = set()
-    for path in [*fresh, *gone]:
-        keys |= changed_keys(path, _recall(rows.get(path), cache), fresh.get(path))
+    for path in [*fresh, *removed]:
+        keys |= changed_keys(path, _indexed_file(rows.get(path), cache), fresh.get(path))
     configs = read_configs(root, found)
     with home.new_generation() as folder:
-        shutil.copyfile(previous.folder / C.NAME, folder / C.NAME)
-        catalogue = C.Catalogue.edit(folder / C.NAME)
-        words, columns = _replace_files(catalogue, previous, rows, fresh, gone, parsed, found)
+        shutil.copyfile(previous.folder / CATALOGUE_NAME, folder / CATALOGUE_NAME)
+        catalogue = Catalogue.edit(folder / CATALOGUE_NAME)
+        words, columns = _write_changed_files(catalogue, previous, rows, fresh, removed, parsed, found)
         dependencies = _dependencies(previous)
         affected = sorted(set(fresh) | dependencies.affected(keys, rows))
         if len(affected) > REBUILD_SHARE * len(rows) + 20:
@@ -155,11 +158,16 @@ def update(
             note_problem(path, resolved[path].problem, report)
             rows[path] = with_counts(rows[path], resolved[path].calls)
             progress.advance()
-        asked = {file_token(path): result.reads for path, result in resolved.items()} | table.behind
-        dependencies.replaced(Dependencies.of(asked), map(file_token, gone)).save(folder)
-        edges = _merge_edges(previous, catalogue, rows, resolved, gone)
+        reads = {file_token(path): result.reads for path, result in resolved.items()} | table.behind
+        dependencies.replaced(Dependencies.of(reads), map(file_token, removed)).save(folder)
+        edges = _merge_edges(previous, catalogue, rows, resolved, removed)
         catalogue.add_files(rows[path] for path in affected)
-        report.files, report.parsed, report.resolved, report.removed = len(rows), len(fresh), len(affected), len(gone)
+        report.files, report.parsed, report.resolved, report.removed = (
+            len(rows),
+            len(fresh),
+            len(affected),
+            len(removed),
+        )
         digests = {"words": words.write(folder), "columns": columns.write(folder)}
         finish(folder, catalogue, edges, digests, found, configs, report, indexed_at, started)
     return report
@@ -173,7 +181,7 @@ def _dependencies(previous: Index) -> Dependencies:
 
 
 def keep_passed(previous: Index, found: Scan, parsed: dict[str, Parsed], report: Report) -> None:
-    """Files that were passed over after a look inside, or read with a remark, are not looked at again while their stat stays the same."""
+    """Carry over skip reasons and notes of files that were read before and whose stat is unchanged."""
     for path, reason, problem in previous.catalogue.connection.execute(
         "SELECT path, reason, problem FROM skipped WHERE size >= 0"
     ):
@@ -186,77 +194,80 @@ def keep_passed(previous: Index, found: Scan, parsed: dict[str, Parsed], report:
     }
 
 
-def _recall(row: C.FileRow | None, cache: ParseCache) -> File | None:
-    """The facts a file had when it was last indexed."""
+def _indexed_file(row: FileRow | None, cache: ParseCache) -> File | None:
+    """Return the facts of a file as last indexed; raise StartAfresh if they are no longer cached."""
     if row is None:
         return None
-    known = cache.get(row.hash, row.language)
-    if known is None:
-        raise StartAfresh("the parse cache is gone")
-    return File(row.path, F.decode_facts(known.facts), bool(row.test))
+    cached = cache.get(row.hash, row.language)
+    if cached is None:
+        raise StartAfresh("the parse cache is missing")
+    return File(row.path, decode_facts(cached.facts), bool(row.test))
 
 
 def _loader(
-    root: Path, rows: dict[str, C.FileRow], fresh: dict[str, File], cache: ParseCache
+    root: Path, rows: dict[str, FileRow], fresh: dict[str, File], cache: ParseCache
 ) -> Callable[[str], File | None]:
     def load(path: str) -> File | None:
         if path in fresh:
             return fresh[path]
-        return _recall(rows.get(path), cache)
+        return _indexed_file(rows.get(path), cache)
 
     return load
 
 
-def _replace_files(
-    catalogue: C.Catalogue,
+def _write_changed_files(
+    catalogue: Catalogue,
     previous: Index,
-    rows: dict[str, C.FileRow],
+    rows: dict[str, FileRow],
     fresh: dict[str, File],
-    gone: list[str],
+    removed_paths: list[str],
     parsed: dict[str, Parsed],
-    found: Scan,
-) -> tuple[P.Postings, K.Columns]:
-    """Writes the new symbols of changed files, ids that still exist keep their numbers; returns the words and columns of all items."""
+    scanned: Scan,
+) -> tuple[postings.Postings, column_store.Columns]:
+    """Write the new symbols of changed files; return postings and columns of all items.
+
+    Ids that still exist keep their numbers.
+    """
     numbers: dict[str, int] = {}
-    new_words: list[P.Words] = []
-    described: list[K.Array] = []
+    new_words: list[postings.Words] = []
+    new_columns: list[column_store.Array] = []
     next_number = catalogue.connection.execute("SELECT coalesce(max(number), 0) + 1 FROM symbols").fetchone()[0]
     next_file = max((row.number for row in rows.values()), default=0) + 1
     removed: dict[str, int] = {}
-    for path in gone:
+    for path in removed_paths:
         removed |= catalogue.remove_file(rows[path].number)
         catalogue.connection.execute("DELETE FROM files WHERE number = ?", (rows.pop(path).number,))
     for path in sorted(fresh):
-        known = rows.get(path)
-        if known is not None:
-            old = catalogue.remove_file(known.number)
+        existing = rows.get(path)
+        if existing is not None:
+            old = catalogue.remove_file(existing.number)
             numbers |= old
             removed |= old
-        number = known.number if known is not None else next_file
-        next_file += known is None
-        rows[path] = file_row(number, parsed[path], fresh[path], found)
+        number = existing.number if existing is not None else next_file
+        next_file += existing is None
+        rows[path] = file_row(number, parsed[path], fresh[path], scanned)
         symbols = symbol_rows(fresh[path], number, numbers, next_number)
         next_number = max(next_number, max(row.number for row in symbols) + 1)
         extracted = parsed[path].extracted
         assert extracted is not None
         catalogue.add_files([rows[path]])
         new_words += add_items(catalogue, symbols, path, extracted)
-        described.append(K.described(symbols))
-    gone_numbers = removed.values()
-    words = previous.postings.replaced(gone_numbers, P.joined(new_words))
-    return words, previous.columns.replaced(gone_numbers, described)
+        new_columns.append(column_store.described(symbols))
+    removed_numbers = removed.values()
+    words = previous.postings.replaced(removed_numbers, postings.joined(new_words))
+    return words, previous.columns.replaced(removed_numbers, new_columns)
 
 
 def _merge_edges(
-    previous: Index, catalogue: C.Catalogue, rows: dict[str, C.FileRow], resolved: dict[str, Resolved], gone: list[str]
-) -> E.Array:
-    """The edges of files that were not touched, with those of the files that were."""
+    previous: Index, catalogue: Catalogue, rows: dict[str, FileRow], resolved: dict[str, Resolved], removed: list[str]
+) -> edge_store.Array:
+    """Return the edges of untouched files together with those of resolved files."""
     old = previous.edges.all
-    replaced = [rows[path].number for path in resolved] + [previous.files[path].number for path in gone]
-    stays = np.ones(max((row.number for row in previous.files.values()), default=0) + 1, bool)
-    stays[0] = False
-    stays[[number for number in replaced if number < len(stays)]] = False
-    kept = (old["file"] > 0) & stays[np.maximum(old["file"], 0)]
+    replaced_files = [rows[path].number for path in resolved] + [previous.files[path].number for path in removed]
+    file_stays = np.ones(max((row.number for row in previous.files.values()), default=0) + 1, bool)
+    file_stays[0] = False
+    file_stays[[number for number in replaced_files if number < len(file_stays)]] = False
+    unchanged = (old["file"] > 0) & file_stays[np.maximum(old["file"], 0)]
     imported = imported_rows(catalogue)
     ids = {i for r in resolved.values() for _, *ends in r.edges for i in ends if not i.startswith(EXTERNAL)}
     numbers = catalogue.numbers(ids | {i for row in imported for i in row[:2]})
@@ -264,7 +275,7 @@ def _merge_edges(
     for path, result in resolved.items():
         fresh.add(path, result)
     edges = fresh.array()
-    outside = edges["target"] < 0
+    is_external = edges["target"] < 0
     common = np.array([catalogue.external(name) for name in fresh.externals], dtype="<i4")
-    edges["target"][outside] = -common[-1 - edges["target"][outside]]
-    return E.replaced(old, kept, np.concatenate([edges, imported_edges(imported, numbers, rows)]))
+    edges["target"][is_external] = -common[-1 - edges["target"][is_external]]
+    return edge_store.replaced(old, unchanged, np.concatenate([edges, imported_edges(imported, numbers, rows)]))

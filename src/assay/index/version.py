@@ -1,4 +1,4 @@
-"""Versions of extraction and resolution, taken from their own source: a change in either can never leave old results in use."""
+"""Versions of extraction, resolution and history: hashes of their source, so that a change invalidates old results."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 _HERE = Path(__file__).parent
 _TEXT, _STORE, _LANGUAGES = (_HERE.parent / name for name in ("text", "store", "languages"))
-# what the facts of a file depend on, code or document
+# sources that affect the facts of a file
 _EXTRACTION = (
     "facts.py",
     "chains.py",
@@ -28,7 +28,7 @@ _EXTRACTION = (
     "documents/outline.py",
     "documents/pdf.py",
 )
-# what the facts of a commit depend on
+# sources that affect the facts of a commit
 _HISTORY = (
     _HERE / "history.py",
     *(_HERE.parent / "git" / name for name in ("launcher.py", "repository.py", "diff.py")),
@@ -37,7 +37,7 @@ _HISTORY = (
 
 
 def word_files() -> list[Path]:
-    """Return the sources that decide the words of a text, the stemmer included: query and index must agree on them."""
+    """Return the sources that determine the terms of a text: query and index must agree on them."""
     return [_TEXT / "terms.py", _STORE / "postings.py"]
 
 
@@ -50,7 +50,7 @@ def _digest(paths: list[Path]) -> str:
 
 @cache
 def extractor_version() -> str:
-    """Changes with anything that could change what is extracted from a file."""
+    """Return a hash that changes with anything that affects extraction from a file."""
     return _digest(
         [
             *(_HERE / name for name in _EXTRACTION),
@@ -66,7 +66,7 @@ def extractor_version() -> str:
 
 @cache
 def index_version() -> str:
-    """Changes with anything that could change an index."""
+    """Return a hash that changes with anything that affects an index."""
     return _digest(
         [
             *sorted(_HERE.rglob("*.py")),
@@ -80,5 +80,5 @@ def index_version() -> str:
 
 @cache
 def history_version() -> str:
-    """Changes with anything that could change what is read from a commit."""
+    """Return a hash that changes with anything that affects the facts of a commit."""
     return _digest([*_HISTORY])

@@ -1,7 +1,8 @@
-"""The table of languages. A language is a row here, a query file `<name>.scm` and a list of everyday library methods `<name>.common`.
+"""The language table.
 
-The captures a query file may use are described in docs/languages.md. What the row adds is how names are seen: from where a file sees
-the names of others, what makes two mentions of a type the same type, and the few words (`self`, `super`, constructors) with a meaning of their own.
+A language is a row here, a query file `<name>.scm` and a list of common library methods `<name>.common`. The captures
+of query files are described in docs/languages.md. A row adds visibility rules: which names of other files a file sees,
+what identifies a type, and keywords with a special meaning (`self`, `super`, constructors).
 """
 
 from __future__ import annotations
@@ -297,13 +298,13 @@ def by_name() -> dict[str, Language]:
 
 
 def language_of(path: str) -> Language | None:
-    """The language of a file, by its name."""
+    """Return the language of a file by its name; None if it is not a source file."""
     name = path.rsplit("/", 1)[-1]
     dot = name.rfind(".")
     if dot > 0:
-        found = by_extension().get(name[dot:].lower()) or by_extension().get(name[dot:])
-        if found:
-            return found
+        language = by_extension().get(name[dot:].lower()) or by_extension().get(name[dot:])
+        if language:
+            return language
     return _by_filename().get(name)
 
 

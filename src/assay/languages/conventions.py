@@ -1,11 +1,11 @@
-"""Conventions of libraries that give edges of their own: routes, environment variables, processes. Tables, no logic.
+"""Library conventions that yield edges: routes, environment variables, processes. Tables, no logic.
 
-Keys are the last names of chains; a literal argument must follow for the edge to exist.
+Keys are the last names of chains; an edge requires a literal argument.
 """
 
 from __future__ import annotations
 
-# name of the call or decorator → HTTP verb ("" when the registration does not say one)
+# name of the call or decorator → HTTP verb ("" if it does not imply one)
 ROUTES: dict[str, str] = {
     **{verb: verb.upper() for verb in ("get", "post", "put", "delete", "patch", "head", "options")},
     **{verb.upper(): verb.upper() for verb in ("get", "post", "put", "delete", "patch", "head", "options")},
@@ -19,14 +19,14 @@ ROUTES: dict[str, str] = {
     **dict.fromkeys(("add_url_rule", "add_api_route", "add_route", "Any", "all", "match"), ""),
 }
 
-# the whole chain must end like this for a read of the environment
+# chain suffixes that read an environment variable
 ENVIRONMENT_CHAINS = (
     "os.environ", "environ", "os.environ.get", "environ.get", "os.getenv", "getenv", "os.Getenv", "os.LookupEnv", "env.var", "env.var_os",
     "std.env.var", "System.getenv", "Environment.GetEnvironmentVariable", "ENV", "ENV.fetch", "process.env", "os.environ.setdefault", "_ENV",
     "Deno.env.get", "Bun.env",
 )  # fmt: skip
 
-# … or for a process to be started
+# chain suffixes that start a process
 PROCESS_CHAINS = (
     "subprocess.run", "subprocess.Popen", "subprocess.call", "subprocess.check_call", "subprocess.check_output", "Popen",
     "os.system", "os.popen", "asyncio.create_subprocess_exec",
@@ -37,10 +37,10 @@ PROCESS_CHAINS = (
     "Open3.capture2", "Open3.capture2e", "Open3.capture3", "Open3.popen3",
 )  # fmt: skip
 
-# the last names of everything above: only after these is a literal looked for
+# last names of all of the above: only these are checked for a literal argument
 LITERAL_NAMES = frozenset(ROUTES) | {chain.rpartition(".")[2] for chain in (*ENVIRONMENT_CHAINS, *PROCESS_CHAINS)}
 
 
 def ends_like(chain: str, patterns: tuple[str, ...]) -> bool:
-    """The chain is one of the patterns, or ends with one at a dot."""
+    """Return whether a chain equals one of the patterns or ends with one at a dot."""
     return any(chain == pattern or chain.endswith("." + pattern) for pattern in patterns)

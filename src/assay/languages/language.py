@@ -1,4 +1,4 @@
-"""What a row of the table of languages says, and the parser and queries that belong to it."""
+"""Definition of a language: its row in the table, parser and queries."""
 
 from __future__ import annotations
 
@@ -15,81 +15,76 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 
-# captures that may stand alone in a pattern
+# captures that may be the only one of a pattern
 SINGLE_MARKS = frozenset({"call", "mention", "access", "hint"})
-_CAPTURE = re.compile(r'"(?:[^"\\]|\\.)*"|;[^\n]*|@([\w.]+)')  # strings and comments hide captures
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|;[^\n]*|[()\[\]]')  # strings and comments hide brackets
+_CAPTURE = re.compile(r'"(?:[^"\\]|\\.)*"|;[^\n]*|@([\w.]+)')  # skips captures in strings and comments
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|;[^\n]*|[()\[\]]')  # skips brackets in strings and comments
 
 _C_STYLE = ("//", "/*", "*")
 
 
 @dataclass(frozen=True)
 class Language:
-    """One row: everything the extractor and the resolver must know about a language that its query file cannot say."""
+    """A row of the language table: what extractor and resolver need beyond the language's query file."""
 
     name: str
     extensions: tuple[str, ...]
-    grammar: str  # "module:function" of the wheel that carries it
-    query: str = (
-        ""  # file names of the query, `<name>.scm` unless it is shared with or composed of other languages' files
-    )
-    family: str = ""  # languages whose files see each other's names share one; default: its own name
+    grammar: str  # "module:function" of the grammar's package
+    query: str = ""  # query file names; default `<name>.scm`. Set if files are shared with other languages
+    family: str = ""  # shared by languages that see each other's names; default: its own name
     filenames: tuple[str, ...] = ()
-    # how a file sees the names of other files without importing them
+    # names of other files that are visible without an import
     visible: Literal["imports", "directory", "package", "namespace", "global"] = "imports"
-    # what makes two mentions the same type: the file that defines it, its folder, or its full name
+    # identity of a type: the file that defines it, its folder, or its full name
     identity: Literal["file", "directory", "namespace"] = "file"
-    imports: str = ""  # the strategy in `modules` that turns an import into files
+    imports: str = ""  # name of the import strategy in `modules`
     separator: str = "."  # between namespaces and types in a qualified name
     self_names: frozenset[str] = frozenset({"self", "this"})
     super_names: frozenset[str] = frozenset({"super"})
-    implicit_self: bool = False  # members may be named without `this.`
-    shadowing: bool = False  # every binding of a local declares it anew: the nearest above is the one meant
-    embedding: bool = False  # an embedded base is also a member by its own name
-    capital_types: bool = True  # a capitalised name of a library is a type: calling it gives its object
-    delegate: str = (
-        ""  # the member type to whose objects a type passes on what it does not have itself (Rust's `Deref`)
-    )
-    twin_names: bool = False  # a field and a method may share a name: calling it means the method
-    wraps_first: bool = False  # of a wrapper's type arguments only the first counts: `Result<Cart, Problem>`
+    implicit_self: bool = False  # members are visible without `this.`
+    shadowing: bool = False  # each binding of a local is a new declaration; the nearest preceding one applies
+    embedding: bool = False  # an embedded base is also a member under its own name (Go)
+    capital_types: bool = True  # a capitalised library name is a type: calling it creates an instance
+    delegate: str = ""  # member type that receives calls of missing members (Rust's `Deref` target)
+    twin_names: bool = False  # a field and a method may share a name; a call means the method
+    wraps_first: bool = False  # only the first type argument of a wrapper counts: `Result<Cart, Problem>`
     elements: frozenset[str] = frozenset()  # methods that return an element of their collection
-    structural: bool = False  # types satisfy interfaces without saying so, by having their methods
-    overloads: bool = False  # several definitions of one name are overloads, told apart by their parameters
-    # every dotted name, and every bare one that is no local, is a call (Ruby): reading a property looks like one, and no call means a local
+    structural: bool = False  # structural typing: a type satisfies every interface whose methods it has
+    overloads: bool = False  # definitions of one name are overloads, distinguished by their parameters
+    # every dotted name and every non-local bare name is a call, including property reads (Ruby)
     uniform_access: bool = False
-    closures: bool = True  # functions see the locals around them
-    construct: str = ""  # the member of every type that makes an object of it
-    implicit_locals: frozenset[str] = frozenset()  # parameters that anonymous functions have without naming them
-    companion: str = ""  # the module inside a mixin whose members the host gets as well
-    declarations: frozenset[str] = frozenset()  # words written like calls that only declare
-    binds: Literal["first", "last"] = "first"  # the word of a module's name that importing it makes known
-    bare_calls: bool = False  # naming a method without parameters calls it
-    prototypes: bool = False  # what is declared in one file may be defined in another: the definition is meant
-    open_enums: bool = False  # the members of an enum are visible without its name
-    pointers: bool = (
-        False  # an element of a typed object is taken for another of the same type: `Cart *carts` and `carts[0]`
-    )
-    invokers: frozenset[str] = frozenset()  # methods that every function has and that call it
-    module_names: frozenset[str] = frozenset()  # words for what the file itself exports
-    callable_fields: bool = False  # fields hold functions as a matter of course: they are called like methods
-    closed_types: bool = False  # members are not seen by their bare names, not even inside their type
-    inferred: frozenset[str] = frozenset()  # words that stand where a type would and tell none
-    extension_methods: bool = False  # functions elsewhere may add methods to a type
-    decorator_suffix: str = ""  # that the name of a decorator's type may have beyond its use
-    fixtures: str = ""  # file whose functions give the parameters of tests in its folder and below
+    closures: bool = True  # functions see the locals of enclosing functions
+    construct: str = ""  # constructor member of every type (Ruby's `new`)
+    implicit_locals: frozenset[str] = frozenset()  # implicit parameters of anonymous functions (Kotlin's `it`)
+    companion: str = ""  # nested module of a mixin whose members extend the including class
+    declarations: frozenset[str] = frozenset()  # declarations that look like calls
+    binds: Literal["first", "last"] = "first"  # the segment of a module's name that an import binds
+    bare_calls: bool = False  # a bare method name without parameters is a call
+    prototypes: bool = False  # declarations and definitions are separate; references mean the definition
+    open_enums: bool = False  # enum members are visible without the enum's name
+    pointers: bool = False  # an element of a typed object has the same type: `Cart *carts` and `carts[0]`
+    invokers: frozenset[str] = frozenset()  # methods of functions that call them (`call`, `apply`)
+    module_names: frozenset[str] = frozenset()  # names of the module's exports object
+    callable_fields: bool = False  # fields often hold functions and are called like methods
+    closed_types: bool = False  # members are never visible by their bare names, even inside their type
+    inferred: frozenset[str] = frozenset()  # placeholders in type position that carry no type (`any`, `var`)
+    extension_methods: bool = False  # functions elsewhere may extend a type
+    decorator_suffix: str = ""  # suffix of a decorator's type that uses may omit (C#'s `Attribute`)
+    fixtures: str = ""  # file with fixtures for tests in its folder and below
     constructors: frozenset[str] = frozenset()
-    constant: str = r"$^"  # variables whose name matches are constants
-    enum_bases: frozenset[str] = frozenset()  # a class with one of these bases is an enum
+    constant: str = r"$^"  # regex of variable names that are constants
+    enum_bases: frozenset[str] = frozenset()  # classes with one of these bases are enums
     comments: tuple[str, ...] = _C_STYLE
-    attributes: str = ""  # lines before a definition that belong to it although the grammar puts them beside it
-    test_marker: str = ""  # in what stands before a definition's name
-    static_marker: str = ""  # there, too: the word for a method without an object
-    # types that only wrap another: `Option<Cart>` behaves as `Cart`; and methods that return their receiver
+    attributes: str = ""  # regex of attribute lines before a definition that the grammar leaves outside it
+    test_marker: str = ""  # regex that marks a test, in the text before a definition's name
+    static_marker: str = ""  # keyword of static methods, in the same place
+    # types treated as their argument (`Option<Cart>` as `Cart`), and methods that return their receiver
     wrappers: frozenset[str] = frozenset()
     transparent: frozenset[str] = frozenset()
 
     @property
     def kin(self) -> str:
+        """Name of the language family."""
         return self.family or self.name
 
     @cached_property
@@ -101,9 +96,9 @@ class Language:
 
     @cached_property
     def query_objects(self) -> tuple[Query, Query]:
-        """The query in two parts: patterns whose captures belong together, and those that only mark single nodes.
+        """The query in two parts: patterns with several captures, and those that mark single nodes.
 
-        Single marks are most of what is found, and reading them as plain captures costs half as much as matching them one by one.
+        Single marks are most of the matches; reading them as plain captures takes half the time of matching.
         """
         from tree_sitter import Query
 
@@ -117,7 +112,7 @@ class Language:
 
     @cached_property
     def common(self) -> frozenset[str]:
-        """Method names so common in the language's library that on an unknown object they mean the library's."""
+        """Method names so common in the standard library that on an unknown object they mean the library's."""
         path = HERE / f"{self.kin}.common"
         return frozenset(path.read_text().split()) if path.exists() else frozenset()
 
@@ -131,7 +126,7 @@ class Language:
 
 
 def query_patterns(text: str) -> list[str]:
-    """The top-level patterns of a query, each with the captures and predicates that belong to it."""
+    """Split a query into its top-level patterns, each with its captures and predicates."""
     out: list[str] = []
     depth = start = 0
     for token in _TOKEN.finditer(text):
@@ -154,5 +149,5 @@ def query_patterns(text: str) -> list[str]:
 
 
 def captures_of(pattern: str) -> list[str]:
-    """The names of a pattern's captures, in order."""
+    """Return the names of a pattern's captures, in order."""
     return [name for name in _CAPTURE.findall(pattern) if name]

@@ -1,3 +1,3 @@
-"""Documents: recognised by name, split into sections by their headings, read for their words and the names they mention."""
+"""Documents: recognised by file name, split into sections by headings, and read for terms and mentioned names."""
 
 from __future__ import annotations

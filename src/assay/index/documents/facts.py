@@ -1,4 +1,4 @@
-"""One document → its sections, or its passages by some chunker: pure functions of its content."""
+"""Extract the sections of a document, or its passages by a chunker: pure functions of its content."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from assay.store.sections import SectionFacts
 from assay.text.chunk import Chunk, Chunker
 from assay.text.terms import terms
 
-# a word, a qualified name or a path, with what tells that it is code: a backtick or a role's tilde or directive before, a call or a backtick after
+# a word, qualified name or path with code marks: a backtick, role tilde or directive before, a call or backtick after
 _PIECE = re.compile(r"(?:[`~]|:: )?\w+(?:(?:\.|::|#|->|/)\w+)*(?:\(|`)?")
 _MARKS = "`~(: "
 _SEPARATOR = re.compile(r"\.|::|#|->")
 _NAME = re.compile(r"[^\W\d]\w*(?:(?:\.|::|#|->)[^\W\d]\w*)*")
 _PATH = re.compile(r"(?:[\w.]+/)+\w+\.\w+")
-_QUALIFIERS = 2  # names before the last that are kept: more never tell apart
-_SHORTEST, _SHORTEST_QUALIFIED = 3, 2  # letters of a name: shorter ones are variables; endings of files may be shorter
-_MOST = 1 << 16  # pieces remembered; every worker has its own
-_HEADING = 2  # times that a word of the headings counts more
+_QUALIFIERS = 2  # qualifiers kept before the last name; more never disambiguate
+_MIN_NAME, _MIN_QUALIFIED = 3, 2  # letters; shorter names are variables, file extensions may be shorter
+_MAX_CACHED = 1 << 16  # pieces per worker
+_HEADING_WEIGHT = 2  # extra count of a heading's terms
 
 
 class Piece(NamedTuple):
-    """The terms of a piece of text, and the name it mentions, if any."""
+    """The terms of a piece of text and the name it mentions, if any."""
 
     terms: tuple[str, ...]
     name: str
@@ -42,36 +42,40 @@ _TERMS = attrgetter("terms")
 
 
 def read(text: str, headings: Iterable[str]) -> tuple[dict[str, int], list[str]]:
-    """How often a section has each term, those of its headings counted more often, and the names it mentions, in order."""
-    if len(_known) > _MOST:
-        _known.clear()
+    """Return the term counts of a section, with heading terms weighted, and the names it mentions, sorted."""
+    if len(_piece_cache) > _MAX_CACHED:
+        _piece_cache.clear()
     pieces = _PIECE.findall(text)
-    counts = Counter(chain.from_iterable(map(_TERMS, map(_known.__getitem__, pieces))))
-    names = {_known[piece].name for piece in set(pieces)}
+    counts = Counter(chain.from_iterable(map(_TERMS, map(_piece_cache.__getitem__, pieces))))
+    names = {_piece_cache[piece].name for piece in set(pieces)}
     for heading in headings:
         for term in terms(heading):
-            counts[term] += _HEADING
+            counts[term] += _HEADING_WEIGHT
     return dict(counts), sorted(names - {""})
 
 
-class _Known(dict[str, Piece]):
-    """The pieces met: documents of a project say the same things."""
+class _PieceCache(dict[str, Piece]):
+    """Cache of parsed pieces: documents of a project share most of their words."""
 
     def __missing__(self, piece: str) -> Piece:
-        found = self[piece] = piece_of(piece)
-        return found
+        parsed = self[piece] = piece_of(piece)
+        return parsed
 
 
-_known = _Known()
+_piece_cache = _PieceCache()
 
 
 def piece_of(piece: str) -> Piece:
-    """`:func:`~flask.url_for`` is met as `~flask.url_for``: the terms flask, url, for and the name flask.url_for."""
+    """Return the terms of a piece and the name it mentions.
+
+    `~flask.url_for``, a piece of `:func:`~flask.url_for``, has the terms flask, url, for and the name flask.url_for.
+    """
     bare = piece.strip(_MARKS)
     return Piece(tuple(terms(bare)), _mention(bare, marked=bare != piece))
 
 
 def _mention(bare: str, marked: bool) -> str:
+    """Return the name or path that a piece mentions; empty if it is an ordinary word."""
     if "/" in bare:
         return bare if _PATH.fullmatch(bare) else ""
     if not _NAME.fullmatch(bare):
@@ -79,7 +83,7 @@ def _mention(bare: str, marked: bool) -> str:
     parts = _SEPARATOR.split(bare)
     last = parts[-1]
     qualified = len(parts) > 1
-    if len(last) < (_SHORTEST_QUALIFIED if qualified else _SHORTEST):
+    if len(last) < (_MIN_QUALIFIED if qualified else _MIN_NAME):
         return ""
     if not (marked or qualified or _looks_like_code(last)):
         return ""
@@ -87,14 +91,13 @@ def _mention(bare: str, marked: bool) -> str:
 
 
 def _looks_like_code(word: str) -> bool:
-    """snake_case, CamelCase, or at least a capital."""
+    """Return True for snake_case, CamelCase, or at least a capital."""
     return "_" in word.strip("_") or word != word.lower()
 
 
-# Whether a text is English prose: translations and lists of data would cost more than all the rest, and no English
-# task is answered by them.
+# Language filter: translations and data lists would cost more than all other documents, and answer no English query
 
-# words that every English text has, and neither code nor other languages do
+# words that occur in every English text, but not in code or other languages
 _COMMON = frozenset(
     [
         "the",
@@ -116,21 +119,22 @@ _COMMON = frozenset(
         "has",
     ]
 )
-_SHARE = 0.01  # of common words: 0.19 in the median of English guides, 0.003 in translations and lists of versions
-_FEWEST = 100  # words: a shorter text may lack them by chance
-_LOOKED_AT = 20_000  # characters
+_MIN_SHARE = 0.01  # of common words; median 0.19 in English guides, 0.003 in translations and version lists
+_MIN_WORDS = 100  # shorter texts may lack common words by chance
+_SAMPLE = 20_000  # characters
 
 
 def is_prose(text: str) -> bool:
-    words = text[:_LOOKED_AT].lower().split()
-    return len(words) < _FEWEST or sum(word in _COMMON for word in words) >= _SHARE * len(words)
+    """Return whether a text is English prose, by its share of common words."""
+    words = text[:_SAMPLE].lower().split()
+    return len(words) < _MIN_WORDS or sum(word in _COMMON for word in words) >= _MIN_SHARE * len(words)
 
 
-# One document → its sections, or its passages by some chunker: pure functions of its content.
+# Extraction
 
 
 class DocumentFacts(msgspec.Struct, array_like=True, frozen=True):
-    """What is read from a document, or why nothing is; kept like any parse, so that a bad file is looked at once."""
+    """Sections or passages of a document, or its problem. Problems are cached too, so a bad file is read once."""
 
     sections: list[SectionFacts] = []
     passages: list[PassageFacts] = []
@@ -141,31 +145,31 @@ _decoder = msgspec.msgpack.Decoder(DocumentFacts)
 
 
 def extract_sections(data: bytes, form: Format) -> Extracted:
-    """The sections of a document, encoded for the parse cache; none of what is not prose."""
+    """Return the sections of a document, encoded for the parse cache; empty if it is not prose."""
     try:
         document = form.open(data)
     except Unreadable as error:
-        return _encoded(DocumentFacts(problem=str(error)))
+        return _encode(DocumentFacts(problem=str(error)))
     prose = is_prose("\n".join(document.lines))
     sections = [_section(span, document) for span in split(document)] if prose else []
-    return _encoded(DocumentFacts(sections), len(document.lines))
+    return _encode(DocumentFacts(sections), len(document.lines))
 
 
 def extract_passages(data: bytes, form: Format, chunker: Chunker) -> Extracted:
-    """The passages of a document, in whatever language it is."""
+    """Return the passages of a document in any language, encoded for the parse cache."""
     try:
         document = form.open(data)
     except Unreadable as error:
-        return _encoded(DocumentFacts(problem=str(error)))
+        return _encode(DocumentFacts(problem=str(error)))
     passages = [_passage(chunk) for chunk in chunker.chunks(as_text(document))]
-    return _encoded(DocumentFacts(passages=passages), len(document.lines))
+    return _encode(DocumentFacts(passages=passages), len(document.lines))
 
 
 def decode_document(extracted: Extracted) -> DocumentFacts:
     return _decoder.decode(extracted.facts)
 
 
-def _encoded(facts: DocumentFacts, lines: int = 0) -> Extracted:
+def _encode(facts: DocumentFacts, lines: int = 0) -> Extracted:
     return Extracted(msgspec.msgpack.encode(facts), b"", lines)
 
 

@@ -1,4 +1,4 @@
-"""HTML → its text: one line for each block, headings and preformatted text as such; scripts, navigation and lists of links are left out."""
+"""Read HTML: one line per block, with headings and preformatted text; without scripts, navigation and link lists."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from html.parser import HTMLParser
 from assay.index.documents.opened import Opened
 from assay.index.documents.outline import Heading, Outline
 
-_LEFT_OUT = frozenset(["script", "style", "noscript", "template", "svg", "nav", "iframe", "object", "select"])
-_LANDMARKS = frozenset(["navigation", "search", "banner", "contentinfo"])  # roles of what is around the text
+_SKIPPED_TAGS = frozenset(["script", "style", "noscript", "template", "svg", "nav", "iframe", "object", "select"])
+_LANDMARKS = frozenset(["navigation", "search", "banner", "contentinfo"])  # roles of elements around the main text
 _LINE = frozenset(["br", "li", "tr", "dt", "dd", "option", "label", "figcaption", "caption", "td", "th"])
 _BLOCK = frozenset(
     ["p", "div", "pre", "table", "ul", "ol", "dl", "blockquote", "section", "article", "header", "footer", "main", "aside",
@@ -20,46 +20,46 @@ _BLOCK = frozenset(
 _HEADING = re.compile("h[1-6]")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.S)
 _WORD = re.compile(r"[^\W\d_]")
-_MENU = 3  # lines with nothing but links, one after the other, before they are navigation or a table of contents
-_SIGNS = "¶#§ \t"  # what generators put behind headings to link to them
+_MIN_MENU_LINES = 3  # consecutive lines of only links that count as navigation or a table of contents
+_PERMALINK_SIGNS = "¶#§ \t"  # permalink signs that generators append to headings
 
 
 def open_document(data: bytes) -> Opened:
-    """The text of a page and the lines of the file it comes from."""
+    """Return the text of a page with the file lines it comes from."""
     reader = _Reader()
-    # comments are blanked first, and what begins like a tag but has no end is text: the parser takes quadratic time over both
-    text = _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), data.decode().replace("\r\n", "\n"))
+    # the parser takes quadratic time for comments and unclosed tags: blank the former, treat the latter as text
+    text = _COMMENT.sub(lambda comment: "\n" * comment[0].count("\n"), data.decode().replace("\r\n", "\n"))
     end = text.rfind(">") + 1
     reader.feed(text[:end])
     reader.close()
     reader.handle_data(unescape(text[end:]))
     reader.end_line()
     menus = set(_menus(reader))
-    kept = [n for n in range(len(reader.lines)) if n not in menus]
-    places = {line: place for place, line in enumerate(kept)}
-    headings = [Heading(places[one.line], one.level, one.title) for one in reader.headings]
+    text_lines = [n for n in range(len(reader.lines)) if n not in menus]
+    new_lines = {line: position for position, line in enumerate(text_lines)}
+    headings = [Heading(new_lines[heading.line], heading.level, heading.title) for heading in reader.headings]
     return Opened(
-        [reader.lines[n] for n in kept],
-        Outline(headings, {places[n] for n in reader.code if n in places}),  # a run of links may be preformatted
+        [reader.lines[n] for n in text_lines],
+        Outline(headings, {new_lines[n] for n in reader.code if n in new_lines}),  # a link list may be preformatted
         "" if any(heading.level == 1 for heading in headings) else reader.title,
-        numbers=tuple(reader.numbers[n] for n in kept),
+        numbers=tuple(reader.numbers[n] for n in text_lines),
     )
 
 
 def _menus(reader: _Reader) -> Iterator[int]:
-    """The lines of runs of links; blank lines do not end a run, headings do."""
+    """Yield the lines of link lists; blank lines do not end a list, headings do."""
     headed = {heading.line for heading in reader.headings}
     run: list[int] = []
     for number, line in enumerate([*reader.lines, "end"]):
         if number in reader.links and number not in headed:
             run.append(number)
         elif line:
-            yield from run if len(run) >= _MENU else ()
+            yield from run if len(run) >= _MIN_MENU_LINES else ()
             run = []
 
 
 class _Reader(HTMLParser):
-    """Collects the lines of the text while the tags go by."""
+    """Collects the text lines of a page while parsing."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -69,29 +69,26 @@ class _Reader(HTMLParser):
         self.code: set[int] = set()
         self.links: set[int] = set()  # lines all of whose words are links
         self.title = ""
-        self._pieces: list[str] = []  # of this line
+        self._pieces: list[str] = []  # of the current line
         self._blank, self._number = True, 1
-        self._skipped = 0  # elements that are left out and open
-        self._landmark, self._depth = (
-            "",
-            0,
-        )  # the tag of one that is left out for its role, and how many of these are open
+        self._skipped = 0  # number of open skipped elements
+        self._landmark, self._depth = "", 0  # tag of the element skipped for its role, and its nesting depth
         self._preformatted = 0
         self._in_link = False
-        self._unlinked = False  # words of this line that are no link
+        self._unlinked = False  # the current line has words outside links
         self._heading = ""
         self._in_title = False
 
     def parse_marked_section(self, i: int, report: int = 1) -> int:
-        """`<![…` is a comment, as in browsers; the parser of SGML behind this one raises where no name follows."""
+        """Treat `<![…` as a comment, like browsers; the underlying SGML parser raises if no name follows."""
         return self.parse_bogus_comment(i)
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        if tag in _LEFT_OUT:
+        if tag in _SKIPPED_TAGS:
             self._skipped += 1
         if tag == self._landmark:
             self._depth += 1
-        elif not self._landmark and any(name == "role" and said in _LANDMARKS for name, said in attributes):
+        elif not self._landmark and any(name == "role" and value in _LANDMARKS for name, value in attributes):
             self._landmark, self._depth = tag, 1
         if tag in _LINE or tag in _BLOCK:
             self.end_line(blank=tag in _BLOCK)
@@ -102,7 +99,7 @@ class _Reader(HTMLParser):
         self._in_title = tag == "title"
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in _LEFT_OUT:
+        if tag in _SKIPPED_TAGS:
             self._skipped = max(0, self._skipped - 1)
         if tag == self._landmark:
             self._depth -= 1
@@ -125,7 +122,7 @@ class _Reader(HTMLParser):
                 self._add(piece, number)
 
     def _add(self, piece: str, number: int) -> None:
-        if number > self.getpos()[0]:  # a line of the file ends here
+        if number > self.getpos()[0]:  # end of a source line
             if self._preformatted:
                 self.end_line()
             else:
@@ -139,7 +136,7 @@ class _Reader(HTMLParser):
     def end_line(self, blank: bool = False) -> None:
         line = "".join(self._pieces)
         line = line.rstrip() if self._preformatted else " ".join(line.split())
-        inside = self._preformatted and len(self.lines) - 1 in self.code  # blank lines of code belong to it
+        inside = self._preformatted and len(self.lines) - 1 in self.code  # blank lines inside code are kept
         if line or (inside and not blank):
             if self._preformatted:
                 self.code.add(len(self.lines))
@@ -155,7 +152,7 @@ class _Reader(HTMLParser):
         self.numbers.append(self._number)
 
     def _end_heading(self, level: int) -> None:
-        title = " ".join("".join(self._pieces).split()).rstrip(_SIGNS)
+        title = " ".join("".join(self._pieces).split()).rstrip(_PERMALINK_SIGNS)
         self._heading, self._pieces, self._blank = "", [title], not title
         if title:
             self.headings.append(Heading(len(self.lines), level, title))

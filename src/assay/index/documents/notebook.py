@@ -1,4 +1,4 @@
-"""Jupyter notebooks → their cells: Markdown with its headings, code as blocks that are kept whole. Outputs are left out."""
+"""Read Jupyter notebooks: Markdown cells with headings, code cells as unsplit blocks. Outputs are ignored."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from assay.index.documents.outline import Heading, Outline, markdown
 
 
 def open_document(data: bytes) -> Opened:
-    """The lines of all cells; a cell takes the place of a page."""
+    """Return the lines of all cells; cells are treated as pages."""
     lines: list[str] = []
     cells: list[int] = []
     outline = Outline()
@@ -40,4 +40,4 @@ def _cells(data: bytes) -> list[dict[str, Any]]:
 
 def _source(cell: dict[str, Any]) -> str:
     source = cell.get("source", cell.get("input", ""))
-    return "".join(filter(lambda one: isinstance(one, str), source)) if isinstance(source, list) else str(source)
+    return "".join(filter(lambda line: isinstance(line, str), source)) if isinstance(source, list) else str(source)

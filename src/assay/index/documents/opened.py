@@ -1,4 +1,4 @@
-"""An opened document: its lines and outline, divided into sections."""
+"""An opened document: its lines and outline, split into sections."""
 
 from __future__ import annotations
 
@@ -9,53 +9,53 @@ from dataclasses import dataclass, field
 from assay.index.documents.outline import Outline
 from assay.text.chunk import Part, Text
 
-_FRONT = {"---": ("---", "..."), "+++": ("+++",)}  # how front matter begins, and how it ends
-_MOST_FRONT = 200  # lines of front matter; a rule that is never closed is no front matter
+_FRONT = {"---": ("---", "..."), "+++": ("+++",)}  # opening line → closing lines of front matter
+_MAX_FRONT = 200  # lines of front matter; a rule that is not closed by then is not front matter
 _TITLE = re.compile(r"title\s*[:=](.*)")
 
 
 class Unreadable(Exception):
-    """Why a document is passed over: a few words, and more of them in brackets."""
+    """Reason why a document is skipped: a few words, with details in parentheses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A document's lines and outline. `numbers` are the lines of the file where they differ from those of the text, from 1."""
+    """A document's lines and outline. `numbers` are file line numbers from 1, if they differ from those of the text."""
 
     lines: list[str]
     outline: Outline = field(default_factory=Outline)
     title: str = ""
     start: int = 0  # the line after the front matter
-    pages: tuple[int, ...] = ()  # the lines at which pages, or cells, begin
+    pages: tuple[int, ...] = ()  # first line of each page or notebook cell
     numbers: tuple[int, ...] = ()
 
     def number(self, line: int) -> int:
-        """The line of the file, from 1, that a line of the text, from 0, comes from."""
+        """Return the file line number, from 1, of a text line, from 0."""
         return self.numbers[line] if self.numbers else line + 1
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a text, as they are counted everywhere; the end of the last line begins no other."""
+    """Split a text into lines; a final newline does not start another line."""
     lines = text.replace("\r\n", "\n").split("\n")
     return lines if lines[-1] else lines[:-1]
 
 
 def open_text(data: bytes, outline: Callable[[Sequence[str], int], Outline]) -> Opened:
-    """A text as it is; front matter may give its title."""
+    """Open a text as is; front matter may set its title."""
     lines = lines_of(data.decode())
     title, start = _front_matter(lines)
     return Opened(lines, outline(lines, start), title, start)
 
 
 def _front_matter(lines: Sequence[str]) -> tuple[str, int]:
-    """The title that front matter gives, and the line after it."""
+    """Return the title in the front matter and the line after it."""
     closing = _FRONT.get(lines[0].rstrip()) if lines else None
     title = ""
-    for number in range(1, min(len(lines), _MOST_FRONT)) if closing else ():
+    for number in range(1, min(len(lines), _MAX_FRONT)) if closing else ():
         if closing and lines[number].rstrip() in closing:
             return title, number + 1
-        if not title and (found := _TITLE.match(lines[number])):
-            title = _unquoted(found[1].strip())
+        if not title and (match := _TITLE.match(lines[number])):
+            title = _unquoted(match[1].strip())
     return "", 0
 
 
@@ -64,14 +64,14 @@ def _unquoted(text: str) -> str:
     return text[:-1] if text[-1:] in ('"', "'") else text
 
 
-# A document → sections: every line belongs to exactly one.
+# Splitting into sections: every line belongs to exactly one
 
-LONG = 6_000  # characters after which a section is split at the next paragraph
+LONG = 6_000  # characters; longer sections are split at the next paragraph
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where a section stands: the headings above it, outermost first, and its first and last line of the text, from 1."""
+    """A section: its headings, outermost first, and its first and last text line, from 1."""
 
     headings: tuple[str, ...]
     first: int
@@ -79,7 +79,7 @@ class Span:
 
 
 def split(document: Opened) -> list[Span]:
-    """The sections of a document in order, long ones in pieces."""
+    """Return the sections of a document in order, long ones split."""
     lines, parts = document.lines, parts_of(document)
     ends = [*(part.line for part in parts[1:]), len(lines)]
     return (
@@ -94,15 +94,17 @@ def split(document: Opened) -> list[Span]:
 
 
 def parts_of(document: Opened) -> list[Part]:
-    """Where sections begin. What stands before the first heading is one of its own, unless it is blank."""
+    """Return the starts of sections. Text before the first heading is a section of its own, unless it is blank."""
     if not document.lines:
         return []
     base = (document.title,) if document.title else ()
     parts = [Part(0, base)]
-    above: list[tuple[int, str]] = []
+    ancestors: list[tuple[int, str]] = []
     for heading in document.outline.headings:
-        above = [(level, text) for level, text in above if level < heading.level] + [(heading.level, heading.title)]
-        part = Part(heading.line, base + tuple(text for _, text in above if text))
+        ancestors = [(level, text) for level, text in ancestors if level < heading.level] + [
+            (heading.level, heading.title)
+        ]
+        part = Part(heading.line, base + tuple(text for _, text in ancestors if text))
         if parts[-1].line == heading.line:  # two bookmarks of one page
             parts.pop()
         parts.append(part)
@@ -112,7 +114,7 @@ def parts_of(document: Opened) -> list[Part]:
 
 
 def as_text(document: Opened) -> Text:
-    """A document as chunkers read it."""
+    """Convert a document to the input of chunkers."""
     return Text(
         document.lines,
         tuple(parts_of(document)) or (Part(0),),
@@ -123,12 +125,12 @@ def as_text(document: Opened) -> Text:
 
 
 def _pieces(lines: Sequence[str], start: int, end: int, code: set[int]) -> Iterator[tuple[int, int]]:
-    """A section in pieces, split where a paragraph begins: after a blank line, at the margin, outside code blocks."""
+    """Split a section where paragraphs start: after a blank line, unindented, outside code blocks."""
     size = 0
     for number in range(start, end):
         line = lines[number]
-        begins = line[:1].strip() and number > start and not lines[number - 1].strip() and number not in code
-        if size >= LONG and begins:
+        starts_paragraph = line[:1].strip() and number > start and not lines[number - 1].strip() and number not in code
+        if size >= LONG and starts_paragraph:
             yield start, number
             start, size = number, 0
         size += len(line) + 1

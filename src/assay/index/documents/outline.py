@@ -1,6 +1,6 @@
-"""The headings of a document in each markup, and the lines that belong together.
+"""Outlines: the headings and code blocks of a document, for each markup language.
 
-An outline is made of a document's lines without looking at what they say; numbers of lines count from 0.
+An outline is built from the document's lines by syntax alone; line numbers start at 0.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """Where a heading begins, how deep it is (1 at the top) and what it says."""
+    """A heading: line, level (1 at the top) and title."""
 
     line: int
     level: int
@@ -21,7 +21,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """The headings of a document in order, and the lines inside code blocks, which are never headings nor split."""
+    """The headings of a document in order, and the lines inside code blocks, which are never headings or split."""
 
     headings: list[Heading] = field(default_factory=list)
     code: set[int] = field(default_factory=set)
@@ -30,7 +30,7 @@ class Outline:
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`]*$)|~{3,})")
 _ATX = re.compile(r" {0,3}(#{1,6})(?=[ \t])")
 _SETEXT = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
-_NO_TITLE = re.compile(
+_NOT_TITLE = re.compile(
     r"[ \t]*(?:[>|<]|[-*+][ \t]|\d+[.)][ \t]|\.\. |$)|.*\|[ \t]*$"
 )  # quotes, tables, lists, directives
 _ATTRIBUTES = re.compile(r"\{[#.:][^{}]*\}$")
@@ -38,19 +38,19 @@ _LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()\s]*\)|\[[^\[\]]*\])")
 
 
 def markdown(lines: Sequence[str], start: int) -> Outline:
-    """`# Title`, or a title underlined with `=` or `-`; from the line where the front matter ends."""
+    """Return the outline of Markdown from line `start`: `# Title`, or a title underlined with `=` or `-`."""
     out, fence = Outline(), ""
     for number in range(start, len(lines)):
         line = lines[number]
-        found = _FENCE.match(line)
+        fence_match = _FENCE.match(line)
         if fence:
             out.code.add(number)
-            if found and found[1].startswith(fence) and not line[found.end() :].strip():
+            if fence_match and fence_match[1].startswith(fence) and not line[fence_match.end() :].strip():
                 fence = ""
-        elif found:
+        elif fence_match:
             out.code.add(number)
-            fence = found[1]
-        elif (atx := _ATX.match(line)) and (title := _unclosed(line[atx.end() :])):
+            fence = fence_match[1]
+        elif (atx := _ATX.match(line)) and (title := _strip_closing_signs(line[atx.end() :])):
             out.headings.append(Heading(number, len(atx[1]), _plain(title)))
         elif (under := _SETEXT.match(line)) and _is_title(lines, number - 1, start, out):
             out.headings.append(Heading(number - 1, 1 if under[1][0] == "=" else 2, _plain(lines[number - 1])))
@@ -58,36 +58,42 @@ def markdown(lines: Sequence[str], start: int) -> Outline:
 
 
 _RULE = re.compile(r"([!-/:-@\[-`{-~])\1+[ \t]*$")
-# `:mod:`csv``, `:ref:`loading <load>``, ``` ``code`` ```: what is read of them
+# displayed text of `:mod:`csv``, `:ref:`loading <load>`` and ``` ``code`` ```
 _ROLE = re.compile(r"(?::[\w:+.-]+:)?(`{1,2})[~!]?([^`<>]+?)(?:\s*<[^`<>]*>)?\1_{0,2}")
-_LONGEST = 300  # characters of a title that is underlined; matching takes quadratic time in them
-_SHORTEST = 4  # characters: a shorter line under a longer title is text
+_MAX_TITLE = 300  # characters of an underlined title; matching takes quadratic time
+_MIN_RULE = 4  # characters of an underline that is shorter than its title
 
 
-# what an indented literal block follows: a directive for code, or a paragraph that ends with two colons
+# introduces an indented literal block, like a paragraph that ends with two colons
 _DIRECTIVE = re.compile(
     r"[ \t]*\.\. (?:code-block|code|sourcecode|parsed-literal|literalinclude|doctest|testcode|productionlist)::"
 )
 
 
 def restructured(lines: Sequence[str], start: int) -> Outline:
-    """A title underlined with any punctuation, perhaps overlined, too; the style that comes first is the highest. Plain text is read the same way."""
+    """Return the outline of reStructuredText or plain text: titles underlined, perhaps overlined, with punctuation.
+
+    Levels are assigned to underline styles in order of appearance.
+    """
     out, levels = Outline(code=_literal_blocks(lines, start)), dict[tuple[str, bool], int]()
     for number in range(start + 1, len(lines)):
         rule, title = lines[number].rstrip(), lines[number - 1].rstrip()
         if not rule or not _RULE.match(rule) or not title or _RULE.match(title):
             continue
-        over = number - 2 >= start and lines[number - 2].rstrip() == rule
-        at = number - 2 if over else number - 1
-        fits = len(rule) >= len(title) or len(rule) >= _SHORTEST
-        if fits and (over or not title[0].isspace()) and _is_title(lines, number - 1, start, out, at):
-            level = levels.setdefault((rule[0], over), len(levels) + 1)
+        overlined = number - 2 >= start and lines[number - 2].rstrip() == rule
+        at = number - 2 if overlined else number - 1
+        fits = len(rule) >= len(title) or len(rule) >= _MIN_RULE
+        if fits and (overlined or not title[0].isspace()) and _is_title(lines, number - 1, start, out, at):
+            level = levels.setdefault((rule[0], overlined), len(levels) + 1)
             out.headings.append(Heading(at, level, _ROLE.sub(r"\2", title.strip())))
     return out
 
 
 def _literal_blocks(lines: Sequence[str], start: int) -> set[int]:
-    """The lines of blocks that are indented deeper than what announces them, blank ones inside included."""
+    """Return the lines of literal blocks: those indented deeper than the line that introduces them.
+
+    Blank lines inside are included.
+    """
     code: set[int] = set()
     number = start
     while number < len(lines):
@@ -117,11 +123,11 @@ def _indent(line: str) -> int:
 _SIGNS = re.compile(r"(={1,6}|#{1,6})[ \t]+(\S.*)$")
 _BLOCK = re.compile(r"(-{4,}+|\.{4,}|\+{4,}+|/{4,}|`{3,})[\w,+-]*+[ \t]*$")
 _UNDERLINES = "=-~^+"  # by level
-_TOLERANCE = 2  # characters by which an underline may differ from its title
+_TOLERANCE = 2  # allowed difference in length between underline and title
 
 
 def asciidoc(lines: Sequence[str], start: int) -> Outline:
-    """`== Title`, or a title underlined with a line of its length."""
+    """Return the outline of AsciiDoc: `== Title`, or a title underlined with a line of the same length."""
     out, block = Outline(), ""
     for number in range(start, len(lines)):
         line = lines[number].rstrip()
@@ -131,40 +137,40 @@ def asciidoc(lines: Sequence[str], start: int) -> Outline:
                 block = ""
         elif signs := _SIGNS.match(line):
             out.headings.append(Heading(number, len(signs[1]), signs[2].removesuffix(signs[1]).strip()))
-        elif _underlines(lines, number, start) and _is_title(lines, number - 1, start, out):
+        elif _is_underline(lines, number, start) and _is_title(lines, number - 1, start, out):
             level = _UNDERLINES.index(line[0]) + 1
             out.headings.append(Heading(number - 1, level, lines[number - 1].strip()))
-        elif found := _BLOCK.match(line):
+        elif delimiter := _BLOCK.match(line):
             out.code.add(number)
-            block = found[1]
+            block = delimiter[1]
     return out
 
 
-def _underlines(lines: Sequence[str], number: int, start: int) -> bool:
+def _is_underline(lines: Sequence[str], number: int, start: int) -> bool:
     line, title = lines[number].rstrip(), lines[number - 1].rstrip() if number > start else ""
     near = abs(len(line) - len(title)) <= _TOLERANCE
     return bool(title) and near and line[:1] in _UNDERLINES and bool(_RULE.match(line)) and title[0].isalnum()
 
 
 def _is_title(lines: Sequence[str], number: int, start: int, out: Outline, begins: int | None = None) -> bool:
-    """Whether a line above a rule is a title: text that stands by itself, and no heading yet."""
+    """Return whether a line above a rule is a title: text on its own, and not a heading already."""
     begins = number if begins is None else begins
-    if number < start or number in out.code or len(lines[number]) > _LONGEST or _NO_TITLE.match(lines[number]):
+    if number < start or number in out.code or len(lines[number]) > _MAX_TITLE or _NOT_TITLE.match(lines[number]):
         return False
     last = out.headings[-1].line if out.headings else -1
     alone = begins == start or not lines[begins - 1].strip() or begins - 1 in out.code or begins - 1 == last
     return alone and number != last
 
 
-def _unclosed(title: str) -> str:
-    """What stands behind the signs of a Markdown heading, without those that close it."""
+def _strip_closing_signs(title: str) -> str:
+    """Strip the closing signs of a Markdown heading: `Title ##` → Title."""
     title = title.strip(" \t")
     bare = title.rstrip("#")
     return bare.rstrip(" \t") if bare[-1:] in (" ", "\t") else title
 
 
 def _plain(title: str) -> str:
-    """A title without links and attributes."""
+    """Return a title without links and attributes."""
     title = title.rstrip(" \t")
     if title.endswith("}"):
         title = title[: title.rfind("{")] + _ATTRIBUTES.sub("", title[title.rfind("{") :])

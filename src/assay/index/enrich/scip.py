@@ -1,6 +1,7 @@
-"""Merging a SCIP index: what a compiler knows about references becomes edges of provenance `scip`.
+"""Merge a SCIP index: references resolved by a compiler become edges of provenance `scip`.
 
-SCIP names symbols its own way; ours are found by where they are defined. An edge lives as long as the file it was read from is unchanged.
+SCIP symbols are matched to items by the position of their definition. An edge is kept as long as the file it was read
+from is unchanged.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from assay.core.items import CALLABLE_KINDS
 from assay.errors import AssayError
 from assay.index.build import ImportedRow, imported_edges, imported_rows
 from assay.index.rows import seal
-from assay.store import catalogue as C
-from assay.store import edges as E
+from assay.store import edges as edge_store
+from assay.store.catalogue import NAME as CATALOGUE_NAME
+from assay.store.catalogue import Catalogue, SymbolRow
 from assay.store.index import Index
 from assay.store.layout import Home
 from assay.system.files import read_regular
@@ -31,7 +33,7 @@ class Malformed(ValueError):
 
 
 def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Each field of a message in order: varints and fixed widths as int, everything with a length as bytes."""
+    """Yield each field of a protobuf message in order: varints and fixed widths as int, delimited ones as bytes."""
     at, end = 0, len(data)
     while at < end:
         tag, at = _varint(data, at)
@@ -58,7 +60,7 @@ def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
 
 
 def packed(data: int | bytes, most: int) -> list[int]:
-    """The first values, at most `most`, of a repeated integer field, packed or a single value."""
+    """Return at most `most` values of a repeated integer field, packed or single."""
     if isinstance(data, int):
         return [data][:most]
     out: list[int] = []
@@ -82,7 +84,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         shift += 7
 
 
-# Merging a SCIP index: what a compiler knows about references becomes edges of provenance `scip`.
+# Merging
 
 # field numbers of scip.proto
 _INDEX_DOCUMENTS, _DOCUMENT_PATH, _DOCUMENT_OCCURRENCES, _DOCUMENT_SYMBOLS = 2, 1, 2, 3
@@ -92,22 +94,22 @@ _RELATIONSHIP_SYMBOL, _RELATIONSHIP_IMPLEMENTATION = 1, 3
 _ROLE_DEFINITION, _ROLE_IMPORT = 1, 2
 
 CONFIDENCE = 1.0
-_LARGEST = 512_000_000  # bytes of a SCIP file
-_MOST_OCCURRENCES = 5_000_000  # of all documents: 600 MB at worst
-_LONGEST_SYMBOL = 2_000  # characters; SCIP's own are a few hundred
-_LAST_LINE, _LAST_ROLE = 2**31 - 2, 2**31 - 1  # what scip.proto holds in an int32
-_RANGE = 4  # numbers that say where an occurrence is
-# begins where a name begins, so that a search takes linear time
+_MAX_FILE_BYTES = 512_000_000
+_MAX_OCCURRENCES = 5_000_000  # of all documents: 600 MB at worst
+_MAX_SYMBOL = 2_000  # characters; real ones have a few hundred
+_LAST_LINE, _LAST_ROLE = 2**31 - 2, 2**31 - 1  # int32 limits of scip.proto
+_RANGE = 4  # numbers in the range of an occurrence
+# anchored at the start of a name, so that a search takes linear time
 _DESCRIPTOR = re.compile(r"((?<![\w$+-])[\w$+-]+|`[^`]*`)(?:\(\w*\)\.|[#./:!])?$|(?<![\w$+-])([\w$+-]+)\(\w*\)\.$")
 
 
 @dataclass(slots=True)
 class Merged:
-    """What came of a SCIP file."""
+    """Counts of a merge."""
 
     documents: int = 0
     edges: int = 0
-    new_edges: int = 0  # pairs no other provenance had found
+    new_edges: int = 0  # pairs without an edge of another provenance
     missing: list[str] = field(default_factory=list)  # documents that are not in the index
 
 
@@ -119,9 +121,9 @@ class _Document:
 
 
 def merge(root: Path, home: Home, file: Path) -> Merged:
-    """Adds the edges of a SCIP file to a new generation of the index, in place of what was merged for its documents before."""
+    """Add the edges of a SCIP file to a new generation of the index, replacing earlier ones of its documents."""
     documents = _read(file)
-    Index.open(root, home).close()  # nothing is made where there is no index
+    Index.open(root, home).close()  # fail before writing anything if there is no index
     with home.writing():
         index = Index.open(root, home)
         try:
@@ -136,48 +138,48 @@ def _merge(home: Home, index: Index, documents: list[_Document]) -> Merged:
     merged.edges = len(rows)
     connection = index.catalogue.connection
     numbers = dict(connection.execute("SELECT id, number FROM symbols").fetchall())
-    known = {(int(e["source"]), int(e["target"])) for e in index.edges.all if e["file"] > 0}
-    merged.new_edges = sum((numbers[row[0]], numbers[row[1]]) not in known for row in rows)
+    existing = {(int(e["source"]), int(e["target"])) for e in index.edges.all if e["file"] > 0}
+    merged.new_edges = sum((numbers[row[0]], numbers[row[1]]) not in existing for row in rows)
     with home.new_generation() as folder:
         for path in index.folder.iterdir():
             shutil.copyfile(path, folder / path.name)
-        catalogue = C.Catalogue.edit(folder / C.NAME)
+        catalogue = Catalogue.edit(folder / CATALOGUE_NAME)
         catalogue.connection.executemany(
             "DELETE FROM imported WHERE provenance = 'scip' AND path = ?", [(d.path,) for d in documents]
         )
         catalogue.add_imported(rows)
         imported = imported_edges(imported_rows(catalogue), numbers, index.files)
         edges = np.concatenate([index.edges.all[index.edges.all["file"] > 0], imported])
-        catalogue.set_meta({"edges": E.write(folder, edges)})
+        catalogue.set_meta({"edges": edge_store.write(folder, edges)})
         catalogue.finish()
-        seal(folder / C.NAME)
+        seal(folder / CATALOGUE_NAME)
     return merged
 
 
 def _read(file: Path) -> list[_Document]:
     try:
-        data = read_regular(file, _LARGEST)
+        data = read_regular(file, _MAX_FILE_BYTES)
     except OSError as error:
         raise AssayError(f"{file}: cannot be read ({error.strerror or error})") from None
     documents: list[_Document] = []
-    symbols: dict[str, str] = {}  # each is named often and kept once
+    symbols: dict[str, str] = {}  # interned: each occurs often
     occurrences = 0
     try:
         for number, value in fields(data):
             if number == _INDEX_DOCUMENTS and isinstance(value, bytes):
                 documents.append(_document(value, symbols))
                 occurrences += len(documents[-1].occurrences) + len(documents[-1].implementations) + 1
-                if occurrences > _MOST_OCCURRENCES:
+                if occurrences > _MAX_OCCURRENCES:
                     raise AssayError(
-                        f"{file}: more than {_MOST_OCCURRENCES:,} occurrences, which is the most that is read; "
-                        "make an index of each part of the repository and merge them one by one"
+                        f"{file}: more than {_MAX_OCCURRENCES:,} occurrences (the limit); "
+                        "index each part of the repository separately and merge them one by one"
                     )
     except (Malformed, UnicodeDecodeError) as error:
         raise AssayError(
             f"{file}: not a SCIP index ({error}). Make one with a SCIP indexer such as scip-python or scip-typescript"
         ) from None
     if not documents:
-        raise AssayError(f"{file}: holds no documents; is it a SCIP index?")
+        raise AssayError(f"{file}: contains no documents; is it a SCIP index?")
     return documents
 
 
@@ -189,21 +191,21 @@ def _document(data: bytes, symbols: dict[str, str]) -> _Document:
         if number == _DOCUMENT_PATH:
             out.path = value.decode()
         elif number == _DOCUMENT_OCCURRENCES:
-            place: list[int] = []
+            position: list[int] = []
             symbol, roles = "", 0
             for inner, content in fields(value):
                 if inner == _OCCURRENCE_RANGE:
-                    place += packed(content, _RANGE - len(place))
+                    position += packed(content, _RANGE - len(position))
                 elif inner == _OCCURRENCE_SYMBOL and isinstance(content, bytes):
                     symbol = content.decode()
                 elif inner == _OCCURRENCE_ROLES and isinstance(content, int):
                     roles = content
-            if symbol and place and len(symbol) <= _LONGEST_SYMBOL:
-                if place[0] > _LAST_LINE or roles > _LAST_ROLE:
+            if symbol and position and len(symbol) <= _MAX_SYMBOL:
+                if position[0] > _LAST_LINE or roles > _LAST_ROLE:
                     raise Malformed("a number is too large")
-                if len(out.occurrences) > _MOST_OCCURRENCES:
-                    raise Malformed(f"more than {_MOST_OCCURRENCES:,} occurrences in a document")
-                out.occurrences.append((place[0] + 1, symbols.setdefault(symbol, symbol), roles))
+                if len(out.occurrences) > _MAX_OCCURRENCES:
+                    raise Malformed(f"more than {_MAX_OCCURRENCES:,} occurrences in a document")
+                out.occurrences.append((position[0] + 1, symbols.setdefault(symbol, symbol), roles))
         elif number == _DOCUMENT_SYMBOLS:
             out.implementations += _implementations(value)
     return out
@@ -223,9 +225,12 @@ def _implementations(data: bytes) -> list[tuple[str, str]]:
 
 
 def _edges(index: Index, documents: list[_Document]) -> list[ImportedRow]:
-    """Definitions first, to know which item each SCIP symbol is; then every other occurrence is an edge from the item around it."""
+    """Return the edges of documents: map SCIP symbols to items by their definitions, then link each reference.
+
+    The source of an edge is the innermost item around the reference.
+    """
     spans = _Spans(index)
-    items: dict[str, C.SymbolRow] = {}
+    items: dict[str, SymbolRow] = {}
     for document in documents:
         for line, symbol, roles in document.occurrences:
             if roles & _ROLE_DEFINITION and not symbol.startswith("local "):
@@ -237,8 +242,8 @@ def _edges(index: Index, documents: list[_Document]) -> list[ImportedRow]:
         digest = index.files[document.path].hash
 
         def add(
-            source: C.SymbolRow,
-            target: C.SymbolRow,
+            source: SymbolRow,
+            target: SymbolRow,
             kind: str,
             line: int,
             path: str = document.path,
@@ -255,7 +260,7 @@ def _edges(index: Index, documents: list[_Document]) -> list[ImportedRow]:
                 continue
             source = spans.around(document.path, line)
             if source is not None:
-                add(source, target, "imports" if roles & _ROLE_IMPORT else _kind(target), line)
+                add(source, target, "imports" if roles & _ROLE_IMPORT else _edge_type(target), line)
         for name, base in document.implementations:
             source, target = items.get(_key(name, document)), items.get(_key(base, document))
             if source is not None and target is not None:
@@ -274,7 +279,7 @@ def _key(symbol: str, document: _Document) -> str:
     return f"{document.path}\0{symbol}" if symbol.startswith("local ") else symbol
 
 
-def _kind(target: C.SymbolRow) -> str:
+def _edge_type(target: SymbolRow) -> str:
     if target.kind in CALLABLE_KINDS:
         return "calls"
     if target.kind in ("field", "property"):
@@ -283,48 +288,45 @@ def _kind(target: C.SymbolRow) -> str:
 
 
 def _last_name(symbol: str) -> str:
-    """`scip-python python pkg 0.1 `shop.cart`/Cart#total().` → total."""
+    """Return the last name of a symbol: `scip-python python pkg 0.1 `shop.cart`/Cart#total().` → total."""
     match = _DESCRIPTOR.search(symbol)
     return (match.group(1) or match.group(2) or "").strip("`") if match else ""
 
 
 class _Spans:
-    """Items by place."""
+    """Items by position."""
 
     def __init__(self, index: Index) -> None:
         paths = {row.number: row.path for row in index.files.values()}
-        self._by_path: dict[str, list[C.SymbolRow]] = defaultdict(list)
+        self._by_path: dict[str, list[SymbolRow]] = defaultdict(list)
         for row in index.catalogue.symbols():
             self._by_path[paths[row.file]].append(row)
         for rows in self._by_path.values():
             rows.sort(key=lambda r: (r.start, -r.end))
         self._starts = {path: [row.start for row in rows] for path, rows in self._by_path.items()}
         self._ends = {path: max(row.end for row in rows) for path, rows in self._by_path.items()}
-        self._named: dict[tuple[str, str], list[C.SymbolRow]] = defaultdict(list)
+        self._named: dict[tuple[str, str], list[SymbolRow]] = defaultdict(list)
         for path, rows in self._by_path.items():
             for row in rows:
                 self._named[path, row.name].append(row)
-        self._around: dict[tuple[str, int], C.SymbolRow | None] = {}
+        self._around: dict[tuple[str, int], SymbolRow | None] = {}
 
-    def around(self, path: str, line: int) -> C.SymbolRow | None:
-        """The innermost item on whose lines this one is."""
-        place = (
-            path,
-            min(line, self._ends.get(path, 0) + 1),
-        )  # lines have many occurrences, and all behind the end are alike
-        if place not in self._around:
-            self._around[place] = self._find_around(*place)
-        return self._around[place]
+    def around(self, path: str, line: int) -> SymbolRow | None:
+        """Return the innermost item that contains the line."""
+        key = (path, min(line, self._ends.get(path, 0) + 1))  # all lines after the end are equivalent
+        if key not in self._around:
+            self._around[key] = self._find_around(*key)
+        return self._around[key]
 
-    def _find_around(self, path: str, line: int) -> C.SymbolRow | None:
+    def _find_around(self, path: str, line: int) -> SymbolRow | None:
         rows = self._by_path.get(path, [])
         for at in range(bisect_right(self._starts.get(path, []), line) - 1, -1, -1):
             if rows[at].end >= line or rows[at].ordinal < 0:
                 return rows[at]
         return None
 
-    def defined(self, path: str, line: int, name: str) -> C.SymbolRow | None:
-        """The item called `name` whose definition includes the line, innermost first."""
+    def defined(self, path: str, line: int, name: str) -> SymbolRow | None:
+        """Return the innermost item called `name` whose definition includes the line."""
         for row in reversed(self._named.get((path, name), [])):
             if row.start <= line <= row.end:
                 return row

@@ -1,7 +1,8 @@
-"""Evaluating chains: which item, type or module an expression stands for, as far as names and declared types tell.
+"""Evaluate chains: resolve an expression to the item, type or module it denotes.
 
-A `Value` is what an expression denotes. Evaluation follows the language's scopes, imports (through re-exports), declared types, assigned
-values and inheritance. It never guesses: what it cannot tell is None. Guessing by name is the resolver's business, and marked as such.
+Evaluation follows the language's scopes, imports (through re-exports), declared types, assigned values and inheritance,
+and returns a `Value`, or None if it cannot tell. It never guesses: matching by name alone is the resolver's task, and
+marked as such.
 """
 
 from __future__ import annotations
@@ -18,4 +19,4 @@ __all__ = ["LOCAL", "TYPE_LIKE", "Ancestry", "Evaluator", "Value", "type_names"]
 
 
 class Evaluator(Names, Imports, Types, Hierarchy, Expressions):
-    """All parts together."""
+    """Evaluator of chains, composed of one mixin per concern."""

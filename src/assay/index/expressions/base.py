@@ -1,4 +1,4 @@
-"""The parts of an evaluator: values, what all parts share, and the questions they ask each other."""
+"""Values, shared state, and the interface between the mixins of the evaluator."""
 
 from __future__ import annotations
 
@@ -8,49 +8,52 @@ from typing import NamedTuple
 import msgspec
 
 from assay.core.items import TYPE_KINDS
-from assay.index import facts as F
+from assay.index.facts import FILE, Binding, Import
 from assay.index.file import File, Sym
 from assay.index.table import Kept, T, Table
 
 DATA = frozenset({"variable", "constant", "field", "property"})
 TYPE_LIKE = TYPE_KINDS | {"module"}
-MAX_ANCESTORS = 150  # of one type; deeper hierarchies are cut
-MAX_LOOKUPS = 12  # type expressions inside one another
+MAX_ANCESTORS = 150  # per type; larger hierarchies are truncated
+MAX_LOOKUPS = 12  # nested type expressions
 
 
 class Value(msgspec.Struct, frozen=True, gc=False):
-    """What an expression denotes.
+    """The denotation of an expression.
 
-    item: the symbol itself. instance: an object of type `sym`. file/folder/space: a module, package folder or namespace called `name`.
-    outside: something of a library, by dotted `name`. object: an object of library type `name`. local: a local whose value cannot be told.
+    - item: the symbol itself.
+    - instance: an object of type `sym`.
+    - file/folder/space: a module, package folder or namespace called `name`.
+    - outside: an item of a library, by dotted `name`.
+    - object: an object of library type `name`.
+    - local: a local of unknown value.
     """
 
     kind: str
     sym: Sym | None = None
     name: str = ""
-    arguments: str = ""  # type arguments as written, for elements of collections
-    path: str = ""  # the file in whose scope the arguments are to be read
+    arguments: str = ""  # type arguments as written, to find element types
+    path: str = ""  # file in whose scope the arguments are resolved
 
 
 LOCAL = Value("local")
-CYCLE = Value(
-    "cycle"
-)  # met again while being evaluated: contagious, so that no answer depends on where evaluation began
+# the expression depends on itself; propagates, so that no result depends on where evaluation started
+CYCLE = Value("cycle")
 
 
 class Ancestry(NamedTuple):
-    """A type and its ancestors, nearest first, and whether some of them lie outside the repository."""
+    """A type and its ancestors, nearest first, and the names of ancestors outside the repository."""
 
     types: tuple[Sym, ...]
     outside: tuple[str, ...]
 
 
-# what a search through re-exports has met: where it led, None when nowhere or not known yet. One visit to each place is enough, as in any
-# search of a graph: where a visit was cut short by a place under way, that place tries the rest
+# visited (path, name) pairs of a search through re-exports and their results; None if there is none (yet). As in any
+# graph search one visit per node suffices: a visit that stops at a node in progress is continued by that node
 Search = dict[tuple[str, str], Value | None]
 
 
-def binding_key(row: F.Binding, file: File) -> str:
+def binding_key(row: Binding, file: File) -> str:
     return f"{file.path}\0{row.name}\0{row.line}"
 
 
@@ -63,40 +66,40 @@ def top_level(sym: Sym) -> bool:
 
 
 def prefer(syms: list[Sym], file: File) -> Sym:
-    """Of several parts or definitions: this file's, then one outside tests, then the first by path."""
+    """Choose among several definitions: this file's, then one outside tests, then the first by path."""
     return min(
         syms, key=lambda s: (s.path != file.path, s.test and not file.test, s.kind not in TYPE_KINDS, s.path, s.index)
     )
 
 
 class EvaluatorBase:
-    """Evaluates chains against a table of names; each part of it is a module of this package.
+    """State and interface of the evaluator. Each mixin is a module of this package.
 
-    Answers about symbols are remembered with the questions they took.
+    Answers about symbols are memoized by the table, together with the lookups they made.
     """
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        self._declared: dict[tuple[str, str, int, bool], Kept] = {}
-        self._brought: dict[tuple[str, str, str, str, int, bool], Kept] = {}
+        self._declared_types: dict[tuple[str, str, int, bool], Kept] = {}
+        self._import_values: dict[tuple[str, str, str, str, int, bool], Kept] = {}
         self._primaries: dict[tuple[str, str | None, bool], Sym] = {}
         self._parts_by_name: dict[tuple[str, str], list[Sym]] = {}
-        self._tops: dict[str, list[Sym]] = {}
-        self._owned: dict[tuple[str, str], list[Sym]] = {}
+        self._top_level: dict[str, list[Sym]] = {}
+        self._own_members: dict[tuple[str, str], list[Sym]] = {}
         self.begin_file()
 
     def begin_file(self) -> None:
-        """Begins a file: no question is under way."""
-        self._shallow = 0  # above 0 while bases are looked for: nothing inherited is known yet
-        # symbols whose types, and those whose ancestors are being looked for, and the depth at which that was asked
-        self._busy: dict[tuple[str, int], int] = {}
-        self._climbing: dict[tuple[str, int], int] = {}
+        """Reset the evaluation state for the next file."""
+        self._base_lookups = 0  # > 0 while resolving bases: inherited members are not available yet
+        # symbols whose type or ancestry is being computed → depth of that query
+        self._types_in_progress: dict[tuple[str, int], int] = {}
+        self._ancestries_in_progress: dict[tuple[str, int], int] = {}
 
     def _remember(self, token: str, answer: Callable[[], T]) -> T:
-        """A remembered answer; those found while bases are looked for know less and are kept apart."""
-        return self.table.remembered(f"~{token}" if self._shallow else token, answer)
+        """Memoize an answer. Those computed while resolving bases see less and are stored separately."""
+        return self.table.remembered(f"~{token}" if self._base_lookups else token, answer)
 
-    # the questions the parts ask each other; each is answered in its own module
+    # implemented by the mixins
 
     def lookup(
         self, name: str, file: File, at: int, line: int = 0, own_members: bool = True, local: bool = True
@@ -115,19 +118,19 @@ class EvaluatorBase:
     def _from_outside(self, name: str, file: File, at: int) -> Value | None:
         raise NotImplementedError
 
-    def imported(self, row: F.Import, file: File, seen: Search | None = None) -> Value | None:
+    def imported(self, row: Import, file: File, seen: Search | None = None) -> Value | None:
         raise NotImplementedError
 
     def export(self, path: str, name: str, seen: Search | None = None) -> Value | None:
         raise NotImplementedError
 
-    def _star(self, row: F.Import, file: File, name: str, seen: Search | None) -> Value | None:
+    def _star(self, row: Import, file: File, name: str, seen: Search | None) -> Value | None:
         raise NotImplementedError
 
     def _rust_root(self, name: str, file: File, at: int) -> Value | None:
         raise NotImplementedError
 
-    def rust_path(self, parts: list[str], file: File, seen: Search | None, at: int = F.FILE) -> Value | None:
+    def rust_path(self, parts: list[str], file: File, seen: Search | None, at: int = FILE) -> Value | None:
         raise NotImplementedError
 
     def _named_fully(self, dotted: str, file: File) -> Sym | None:

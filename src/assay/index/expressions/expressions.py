@@ -1,11 +1,10 @@
-"""Chains, step by step: calls, elements, members."""
+"""Evaluate chains step by step: calls, subscripts, members."""
 
 from __future__ import annotations
 
 import re
 
 from assay.core.items import CALLABLE_KINDS
-from assay.index import facts as F
 from assay.index import modules
 from assay.index.chains import bare, split_arguments, without_name
 from assay.index.expressions.base import (
@@ -20,35 +19,36 @@ from assay.index.expressions.base import (
     prefer,
     top_level,
 )
+from assay.index.facts import FILE
 from assay.index.file import File, Sym
 
 
 class Expressions(EvaluatorBase):
-    """Chains, step by step: calls, elements, members."""
+    """Evaluate chains step by step: calls, subscripts, members."""
 
     def _evaluate_uniform(self, expression: str, file: File, at: int, line: int) -> Value | None:
-        """A chain of a language in which every name that is no local is a call, with or without parentheses."""
+        """Evaluate a chain in a language where every non-local name is a call, with or without parentheses (Ruby)."""
         parts = expression.split(".")
         value = self._start_uniform(parts[0], file, at, line)
         for segment in parts[1:]:
             name, sym = bare(segment), value.sym if value else None
             if value is None or value is CYCLE:
                 return value
-            made = name == file.language.construct
+            constructs = name == file.language.construct
             if (
-                made
+                constructs
                 and value.kind in ("item", "instance")
                 and sym
                 and sym.kind in TYPE_LIKE
                 and not self.member(sym, name)
             ):
                 value = Value("instance", sym)
-            elif made and value.kind == "outside":
+            elif constructs and value.kind == "outside":
                 value = Value("object", name=value.name)
             elif name == "class" and value.kind == "instance":
                 value = Value("item", sym)
             else:
-                value = self._result(self.attribute(value, name, file), file)
+                value = self._call_if_function(self.attribute(value, name, file), file)
             if segment.endswith("[]"):
                 value = None
         return value
@@ -59,17 +59,17 @@ class Expressions(EvaluatorBase):
             return Value("object", name="str") if segment == "''" else None
         owner = self.enclosing_type(file, at)
         if name in language.super_names:
-            above = self.member(owner, file.facts.symbols[at].name, above=True) if owner else []
-            return self.type_of(above[0]) if above else None
+            inherited = self.member(owner, file.facts.symbols[at].name, above=True) if owner else []
+            return self.type_of(inherited[0]) if inherited else None
         if name in language.self_names or name == language.construct:
             return Value("instance", owner) if owner else None
         value = self.lookup(name, file, at, line, local=not segment.endswith("()"))
         if value is None and name[0].isupper():
             return Value("outside", name=name)
-        return self._result(value, file)
+        return self._call_if_function(value, file)
 
-    def _result(self, value: Value | None, file: File) -> Value | None:
-        """A function stands for what it returns, and so does a type's part for the whole; results of a library are unknown."""
+    def _call_if_function(self, value: Value | None, file: File) -> Value | None:
+        """Return the result of a function and the primary definition of a type; library results are unknown (None)."""
         if value is None or value is CYCLE:
             return value
         if value.kind == "outside" and not value.name.rpartition(".")[2][:1].isupper():
@@ -83,7 +83,7 @@ class Expressions(EvaluatorBase):
         return value
 
     def evaluate(self, expression: str, file: File, at: int, line: int = 0, local: bool = True) -> Value | None:
-        """What a chain denotes, read inside symbol `at`. Without `local`, its first name means no local."""
+        """Return the value of a chain inside symbol `at`. With `local=False`, its first name cannot be a local."""
         if not expression:
             return None
         if file.language.uniform_access:
@@ -95,13 +95,14 @@ class Expressions(EvaluatorBase):
                 return value
             name = bare(segment)
             value = self.attribute(value, name, file)
-            passing = name in file.language.transparent or name in file.language.elements
-            if passing and value and value.kind in ("instance", "object") and segment.startswith(name + "()"):
+            passes_receiver = name in file.language.transparent or name in file.language.elements
+            if passes_receiver and value and value.kind in ("instance", "object") and segment.startswith(name + "()"):
                 segment = name + segment[len(name) + 2 :]
-            value = self._marks(value, segment[len(name) :], file.language.capital_types)
+            value = self._apply_marks(value, segment[len(name) :], file.language.capital_types)
         return value
 
     def first_segment(self, segment: str, file: File, at: int, line: int, local: bool = True) -> Value | None:
+        """Return the value of the first segment of a chain."""
         name = bare(segment)
         language = file.language
         if name in ("?", "''", ""):
@@ -113,46 +114,46 @@ class Expressions(EvaluatorBase):
             owner = self.enclosing_type(file, at)
             if owner:
                 kind = "item" if name in ("cls", "Self", "static") else "instance"
-                return self._marks(Value(kind, owner), segment[len(name) :])
+                return self._apply_marks(Value(kind, owner), segment[len(name) :])
             if language.imports == "rust" and name == "self":
                 return Value("file", name=file.path)
         if language.imports == "rust" and name in ("crate", "super", "$crate"):
             return self._rust_root(name, file, at)
         if language.imports == "rust" and name[0] == "$":
-            return None  # what a macro is given
+            return None  # a macro argument
         value = self.lookup(name, file, at, line, local=local)
         if value is None and language.imports == "rust":
             value = self.rust_path([name], file, None)
             if value and value.kind == "outside":
                 value = None
         if value is None and language.visible in ("namespace", "global", "package"):
-            spaces = [s for s in self.table.named(name, language.kin) if s.kind in ("namespace", "module")]
-            if spaces:
-                value = Value("item", spaces[0])
+            namespaces = [s for s in self.table.named(name, language.kin) if s.kind in ("namespace", "module")]
+            if namespaces:
+                value = Value("item", namespaces[0])
         if value is None and name in language.module_names:
             value = Value("file", name=file.path)
         if value is None:
             value = LOCAL if name in language.implicit_locals else Value("outside", name=name)
-        return self._marks(value, segment[len(name) :], language.capital_types)
+        return self._apply_marks(value, segment[len(name) :], language.capital_types)
 
-    def _marks(self, value: Value | None, marks: str, capital_types: bool = True) -> Value | None:
-        """Applies the calls, elements and literals written after a name."""
+    def _apply_marks(self, value: Value | None, marks: str, capital_types: bool = True) -> Value | None:
+        """Apply the calls, subscripts and literals that follow a name."""
         if value is not None and value.kind == "item":
             value = self.meant(value, marks.startswith("()"))
         while value is not None and marks:
             mark, marks = marks[:2], marks[2:]
             if mark == "[]":
-                value = self._element(value)
+                value = self._element_of(value)
             elif mark == "{}" and value.kind == "outside":
                 value = Value("object", name=value.name)
             elif mark == "{}" and value.kind == "instance":
                 continue
             else:
-                value = self._called(value, capital_types)
+                value = self._call_result(value, capital_types)
         return value
 
     def meant(self, value: Value, called: bool) -> Value:
-        """Of a field and a method of one name and type, the one that a use means: the method when it is called."""
+        """Choose between a field and a method of the same name and type: the method if it is called."""
         sym = value.sym
         if (
             value.kind != "item"
@@ -180,21 +181,21 @@ class Expressions(EvaluatorBase):
         other = self.table.file(owner.path) if owner else None
         return other.type_keys(owner.index) if other and owner else ()
 
-    def _called(self, value: Value, capital_types: bool = True) -> Value | None:
-        """What calling it gives: a type gives its object, a function its result."""
+    def _call_result(self, value: Value, capital_types: bool = True) -> Value | None:
+        """Return the result of a call: an instance of a type, or a function's return value."""
         if value.kind == "super":
             return value
         if value.kind == "file":
             default = self.export(value.name, "default")
-            return self._called(default) if default else None
+            return self._call_result(default) if default else None
         sym = value.sym
         if value.kind == "item" and sym is not None:
             if sym.kind in TYPE_LIKE:
                 return Value("instance", sym, path=value.path)
             if sym.kind in CALLABLE_KINDS:
-                return self._result_of(sym)
-            held = self.type_of(sym)
-            return self._called(held) if held and held.kind == "item" else held
+                return self._return_value(sym)
+            target = self.type_of(sym)
+            return self._call_result(target) if target and target.kind == "item" else target
         if value.kind == "instance" and sym is not None and sym.kind == "type":
             return self._delegate_result(sym)
         if value.kind == "outside":
@@ -203,7 +204,7 @@ class Expressions(EvaluatorBase):
         return None
 
     def _delegate_result(self, sym: Sym) -> Value | None:
-        """What calling an object of a function type gives: a delegate's result is written as its value."""
+        """Return the result of calling an object of a delegate type, whose result type is stored as its value."""
         other = self.table.scope(sym.path)
         fact = other.facts.symbols[sym.index] if other else None
         return (
@@ -212,8 +213,8 @@ class Expressions(EvaluatorBase):
             else None
         )
 
-    def _result_of(self, sym: Sym) -> Value | None:
-        """What a function returns; of a variable or field, what that holds. A function with members makes objects of itself."""
+    def _return_value(self, sym: Sym) -> Value | None:
+        """Return the result of a function. A function with members constructs objects of itself."""
         result = self.type_of(sym)
         if result is None and sym.kind == "function" and self._members_of(sym):
             return Value("instance", sym)
@@ -221,24 +222,24 @@ class Expressions(EvaluatorBase):
             return self.type_of(result.sym)
         return result
 
-    def _element(self, value: Value) -> Value | None:
-        """An element of a collection, told by the last type argument."""
+    def _element_of(self, value: Value) -> Value | None:
+        """Return an element of a collection, typed by the last type argument."""
         if value.kind == "item" and value.sym:
             if value.sym.kind in TYPE_LIKE or value.sym.kind in CALLABLE_KINDS:
                 return value  # type arguments
-            held = self.type_of(value.sym)
-            return self._element(held) if held and held.sym != value.sym else None
+            collection = self.type_of(value.sym)
+            return self._element_of(collection) if collection and collection.sym != value.sym else None
         if value.kind == "instance" and value.sym and (indexers := self.member(value.sym, "this[]")):
             return self.type_of(indexers[0])
         if value.kind == "instance" and value.sym and value.sym.kind == "type":
             other = self.table.scope(value.sym.path)
             fact = other.facts.symbols[value.sym.index] if other else None
-            held = self.type_value(fact.type, other, value.sym.index) if other and fact and fact.type else None
-            return self._element(held) if held and held.sym != value.sym else None
+            collection = self.type_value(fact.type, other, value.sym.index) if other and fact and fact.type else None
+            return self._element_of(collection) if collection and collection.sym != value.sym else None
         if value.arguments:
             file = self.table.file(value.path)
             if file:
-                return self.type_value(split_arguments(value.arguments)[-1], file, F.FILE)
+                return self.type_value(split_arguments(value.arguments)[-1], file, FILE)
         if (
             value.kind == "instance"
             and value.sym
@@ -249,19 +250,19 @@ class Expressions(EvaluatorBase):
         return None
 
     def attribute(self, value: Value | None, name: str, file: File, seen: Search | None = None) -> Value | None:
-        """A member of what a value denotes."""
+        """Return the member `name` of a value."""
         if value is None or value is CYCLE:
             return value
         sym = value.sym
         if value.kind == "super" and sym:
-            found = self.member(sym, name, above=True)
-            return Value("item", found[0]) if found else None
+            members = self.member(sym, name, above=True)
+            return Value("item", members[0]) if members else None
         if name.isdigit() and sym and value.kind in ("instance", "item") and sym.kind not in DATA - {"constant"}:
-            return self._payload(sym, int(name)) or (value if name == "1" and value.kind == "instance" else None)
+            return self._tuple_field(sym, int(name)) or (value if name == "1" and value.kind == "instance" else None)
         if value.kind == "instance" and sym:
-            found = self.member(sym, name)
-            if found:
-                return Value("item", found[0])
+            members = self.member(sym, name)
+            if members:
+                return Value("item", members[0])
             if delegate := self.delegate(sym):
                 return self.attribute(delegate, name, file, seen)
             if file.language.embedding:
@@ -270,36 +271,39 @@ class Expressions(EvaluatorBase):
                         return Value("object", name=base.name)
                     if base.sym and base.sym.name == name:
                         return Value("instance", base.sym)
-            if added := self.extensions(value, name, file):
-                return Value("item", added[0])
+            if methods := self.extensions(value, name, file):
+                return Value("item", methods[0])
             return value if name in file.language.transparent else None
         if value.kind == "item" and sym:
             return self._attribute_of_item(sym, name, file, seen)
         if value.kind == "file":
             return self.export(value.name, name, seen)
         if value.kind == "folder":
-            return self._in_folder(value.name, name, file)
+            return self._name_in_folder(value.name, name, file)
         if value.kind in ("outside", "object"):
             if name.isdigit():
-                return self._place(value, int(name))
+                return self._tuple_element(value, int(name))
             if value.kind == "object" and name in file.language.transparent:
                 return value
             if value.kind == "object" and name in file.language.elements and value.arguments:
-                return self._element(value)
-            if added := self.extensions(value, name, file):
-                return Value("item", added[0])
+                return self._element_of(value)
+            if methods := self.extensions(value, name, file):
+                return Value("item", methods[0])
             dotted = f"{value.name}.{name}"
-            full = (
+            item = (
                 self._named_fully(dotted, file)
                 if value.kind == "outside" and file.language.imports == "namespace"
                 else None
             )
-            return Value("item", full) if full else Value("outside", name=dotted)  # written with its package
+            return Value("item", item) if item else Value("outside", name=dotted)
         return None
 
     def extensions(self, value: Value, name: str, file: File) -> list[Sym]:
-        """The methods written elsewhere that give objects of a type this member. A library's type may have bases that are not known:
-        for its objects, methods that extend any type of a library will do when none extends just this one."""
+        """Return the extension methods `name` that apply to a value.
+
+        The bases of a library type are unknown: for its objects, methods that extend any library type are accepted if
+        none extends exactly this one.
+        """
         if not file.language.extension_methods or value.kind not in ("instance", "object"):
             return []
         exact, loose = [], []
@@ -308,44 +312,46 @@ class Expressions(EvaluatorBase):
             rows = other.bindings.get(sym.index, {}).get("<this>") if other and sym.kind == "method" else None
             if other and rows:
                 extended = self.type_value(rows[0].type, other, sym.index)
-                if self._is_a(value, extended):
+                if self._is_instance(value, extended):
                     exact.append(sym)
                 elif extended and extended.kind == "object" and name not in file.language.common:
                     loose.append(sym)
-        known = value.kind == "instance" and value.sym and not self.ancestry(value.sym).outside
-        return exact or ([] if known else loose)
+        fully_known = value.kind == "instance" and value.sym and not self.ancestry(value.sym).outside
+        return exact or ([] if fully_known else loose)
 
-    def _is_a(self, value: Value, wanted: Value | None) -> bool:
-        """Whether an object is one of a type, as far as its ancestry is known; any object is one of an unbound type parameter."""
-        if wanted is None or wanted.name in ("object", "Object"):
+    def _is_instance(self, value: Value, expected: Value | None) -> bool:
+        """Return whether an object has a type, as far as its ancestry is known; an unbound type parameter matches."""
+        if expected is None or expected.name in ("object", "Object"):
             return True
         if value.kind == "instance" and value.sym:
             ancestry = self.ancestry(value.sym)
-            if wanted.sym:
-                return any(t.symbol == wanted.sym.symbol for t in ancestry.types)
-            return any(last_name(name) == last_name(wanted.name) for name in ancestry.outside)
-        return wanted.sym is None and last_name(value.name) == last_name(wanted.name)
+            if expected.sym:
+                return any(t.symbol == expected.sym.symbol for t in ancestry.types)
+            return any(last_name(name) == last_name(expected.name) for name in ancestry.outside)
+        return expected.sym is None and last_name(value.name) == last_name(expected.name)
 
-    def _payload(self, sym: Sym, place: int) -> Value | None:
-        """One of the unnamed values that a tuple struct or a variant holds."""
+    def _tuple_field(self, sym: Sym, position: int) -> Value | None:
+        """Return an unnamed field of a tuple struct or an enum variant."""
         file = self.table.scope(sym.path)
-        fact = file.facts.symbols[sym.index] if file and sym.index != F.FILE else None
+        fact = file.facts.symbols[sym.index] if file and sym.index != FILE else None
         if file is None or fact is None or not fact.type.startswith("("):
             return None
         parts = split_arguments(fact.type[1:-1])
         text = (
-            re.sub(r"^\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))?\s+)?", "", parts[place]) if place < len(parts) else ""
+            re.sub(r"^\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))?\s+)?", "", parts[position])
+            if position < len(parts)
+            else ""
         )
         return self.type_value(text, file, sym.index) if text else None
 
-    def _place(self, value: Value, place: int) -> Value | None:
-        """One of the values of a tuple; what is no tuple stands for the first, and in pairs of key and value for the second."""
+    def _tuple_element(self, value: Value, position: int) -> Value | None:
+        """Return an element of a tuple. A non-tuple stands for elements 0 and 1 (the value of a key-value pair)."""
         if value.kind == "outside":
             return None
         if value.name != "()":
-            return value if place < 2 else None
+            return value if position < 2 else None
         parts, file = split_arguments(value.arguments), self.table.file(value.path)
-        return self.type_value(without_name(parts[place]), file, F.FILE) if file and place < len(parts) else None
+        return self.type_value(without_name(parts[position]), file, FILE) if file and position < len(parts) else None
 
     def _attribute_of_item(self, sym: Sym, name: str, file: File, seen: Search | None) -> Value | None:
         if sym.kind in ("namespace", "module") or (sym.kind in TYPE_LIKE and file.language.identity == "namespace"):
@@ -359,8 +365,8 @@ class Expressions(EvaluatorBase):
             if inner:
                 return Value("item", prefer(self._defined(inner), file))
             if other and sym.kind == "module" and other.language.imports == "rust":
-                found = self._first(other, other.children[sym.index].get(name, ()))
-                return Value("item", found) if found else None
+                nested_sym = self._first(other, other.children[sym.index].get(name, ()))
+                return Value("item", nested_sym) if nested_sym else None
         if sym.kind in TYPE_LIKE:
             other = self.table.scope(sym.path)
             nested = self._first(other, other.children[sym.index].get(name, ())) if other else None
@@ -371,20 +377,20 @@ class Expressions(EvaluatorBase):
             if own:
                 return Value("item", own[0])
         if sym.kind in DATA:
-            held = self.type_of(sym)
-            if held is not None and held is not CYCLE and held.sym != sym:
-                return self.attribute(held, name, file, seen)
+            variable_type = self.type_of(sym)
+            if variable_type is not None and variable_type is not CYCLE and variable_type.sym != sym:
+                return self.attribute(variable_type, name, file, seen)
         return None
 
-    def _in_folder(self, folder: str, name: str, file: File) -> Value | None:
-        """A name of a package that is a folder: Go packages, Python packages without __init__."""
+    def _name_in_folder(self, folder: str, name: str, file: File) -> Value | None:
+        """Look up a name in a package that is a folder: Go packages, Python packages without __init__."""
         self.table.located(folder.rpartition("/")[2])
         if file.language.imports == "python":
             place = modules.python_at(f"{folder}/{name}", self.table)
             return Value(place.kind, name=place.name) if place.kind != "outside" else None
-        here = [
+        candidates = [
             s
             for s in self.table.named(name, file.language.kin)
             if s.path.rpartition("/")[0] == folder and top_level(s) and not s.path.endswith("_test.go")
         ]
-        return Value("item", here[0]) if here else None
+        return Value("item", candidates[0]) if candidates else None

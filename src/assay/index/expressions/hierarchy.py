@@ -1,85 +1,89 @@
-"""Bases, ancestors, members, and the type that code stands in."""
+"""Bases, ancestors and members of types, and the type that encloses a piece of code."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
 
-from assay.index import facts as F
 from assay.index.expressions.base import DATA, MAX_ANCESTORS, TYPE_LIKE, Ancestry, EvaluatorBase, Value
+from assay.index.facts import BASE, FILE, IMPLEMENTS, Reference
 from assay.index.file import File, Sym, stem
 
 
 class Hierarchy(EvaluatorBase):
-    """Bases, ancestors, members, and the type that code stands in."""
+    """Bases, ancestors and members of types, and the type that encloses a piece of code."""
 
     def ancestry(self, sym: Sym) -> Ancestry:
-        """A type and everything it inherits from, depth first."""
+        """Return a type and everything it inherits from, depth first."""
         self.table.reads.add(sym.name)
         sym = self.primary(sym)
-        below = self._climbing.get((sym.path, sym.index))
-        if below is not None:  # asked for while its own bases are looked for
-            self.table.meet_again(below)
+        running_depth = self._ancestries_in_progress.get((sym.path, sym.index))
+        if running_depth is not None:  # while its own bases are being resolved
+            self.table.meet_again(running_depth)
             return Ancestry((sym,), ())
-        return self._remember(f"ancestry:{sym.id}", lambda: self._ancestry(sym))
+        return self._remember(f"ancestry:{sym.id}", lambda: self._compute_ancestry(sym))
 
-    def _ancestry(self, sym: Sym) -> Ancestry:
+    def _compute_ancestry(self, sym: Sym) -> Ancestry:
         types: list[Sym] = [sym]
         outside: list[str] = []
-        self._climbing[sym.path, sym.index] = self.table.depth
+        self._ancestries_in_progress[sym.path, sym.index] = self.table.depth
         try:
-            self._climb(sym, types, outside)
+            self._collect_ancestors(sym, types, outside)
         finally:
-            del self._climbing[sym.path, sym.index]
-        types += dict.fromkeys(s for above in types[1:] for s in self._companions(above) if s not in types)
+            del self._ancestries_in_progress[sym.path, sym.index]
+        types += dict.fromkeys(s for ancestor in types[1:] for s in self._companions(ancestor) if s not in types)
         return Ancestry(tuple(types), tuple(outside))
 
-    def _climb(self, sym: Sym, types: list[Sym], outside: list[str]) -> None:
-        """Depth first, without recursion: hierarchies may be deep."""
-        path, met = [iter(self.direct_bases(sym))], set(types)
-        while path:
-            base = next(path[-1], None)
+    def _collect_ancestors(self, sym: Sym, types: list[Sym], outside: list[str]) -> None:
+        """Append ancestors depth first, iteratively: hierarchies may be deep."""
+        stack, visited = [iter(self.direct_bases(sym))], set(types)
+        while stack:
+            base = next(stack[-1], None)
             if base is None:
-                path.pop()
+                stack.pop()
             elif base.kind == "item" and base.sym:
-                above = self.primary(base.sym)
-                if above not in met and len(types) < MAX_ANCESTORS:
-                    met.add(above)
-                    types.append(above)
-                    path.append(iter(self.direct_bases(above)))
+                ancestor = self.primary(base.sym)
+                if ancestor not in visited and len(types) < MAX_ANCESTORS:
+                    visited.add(ancestor)
+                    types.append(ancestor)
+                    stack.append(iter(self.direct_bases(ancestor)))
             elif base.kind == "outside":
                 outside.append(base.name)
 
     def satisfied(self, sym: Sym) -> tuple[Sym, ...]:
-        """The interfaces of the repository all of whose methods a type has, in languages where that is enough."""
+        """Return the repository's interfaces that a type satisfies structurally."""
         file = self.table.file(sym.path)
         if file is None or not file.language.structural or sym.kind == "interface":
             return ()
-        return self._remember(f"satisfied:{sym.id}", lambda: self._satisfies(sym, self._method_names(sym)))
+        return self._remember(f"satisfied:{sym.id}", lambda: self._find_satisfied(sym, self._method_names(sym)))
 
-    def _satisfies(self, sym: Sym, mine: frozenset[str]) -> tuple[Sym, ...]:
-        if not mine:
+    def _find_satisfied(self, sym: Sym, methods: frozenset[str]) -> tuple[Sym, ...]:
+        if not methods:
             return ()
-        demands = self._remember(f"demands:{sym.kin}", lambda: self._demands(sym.kin))
-        found = [
+        interfaces = self._remember(f"demands:{sym.kin}", lambda: self._interfaces_by_method(sym.kin))
+        satisfied = [
             interface
-            for name in mine
-            for wanted, interface in demands.get(name, ())
-            if wanted <= mine and (sym.test or not interface.test)
+            for name in methods
+            for required, interface in interfaces.get(name, ())
+            if required <= methods and (sym.test or not interface.test)
         ]
-        return tuple(sorted(found, key=lambda interface: (interface.path, interface.index)))
+        return tuple(sorted(satisfied, key=lambda interface: (interface.path, interface.index)))
 
-    def _demands(self, kin: str) -> dict[str, list[tuple[frozenset[str], Sym]]]:
-        """Every interface and the methods it wants, under the rarest of them: a type need not look at all interfaces."""
-        demands = [(wanted, one) for one in self.table.interfaces(kin) if (wanted := self._wanted(one))]
-        times = Counter(name for wanted, _ in demands for name in wanted)
+    def _interfaces_by_method(self, kin: str) -> dict[str, list[tuple[frozenset[str], Sym]]]:
+        """Index every interface and its required methods by the rarest of these, so that a type checks only a few."""
+        interfaces = [
+            (required, interface)
+            for interface in self.table.interfaces(kin)
+            if (required := self._required_methods(interface))
+        ]
+        frequency = Counter(name for required, _ in interfaces for name in required)
         out: dict[str, list[tuple[frozenset[str], Sym]]] = defaultdict(list)
-        for wanted, interface in demands:
-            out[min(wanted, key=lambda name: (times[name], name))].append((wanted, interface))
+        for required, interface in interfaces:
+            out[min(required, key=lambda name: (frequency[name], name))].append((required, interface))
         return out
 
-    def _wanted(self, interface: Sym) -> frozenset[str]:
-        """The methods a type needs to satisfy an interface; none that could when part of it lies outside."""
+    def _required_methods(self, interface: Sym) -> frozenset[str]:
+        """Return the methods an interface requires; none if it inherits from outside, as it can never be checked."""
         return self._remember(
             f"wanted:{interface.id}",
             lambda: frozenset() if self.ancestry(interface).outside else self._method_names(interface),
@@ -94,7 +98,7 @@ class Hierarchy(EvaluatorBase):
         return frozenset(names)
 
     def _companions(self, sym: Sym) -> list[Sym]:
-        """What a mixin brings along for the class itself."""
+        """Return the companion module of a mixin, whose members extend the class itself."""
         file = self.table.file(sym.path)
         name = file.language.companion if file else ""
         return (
@@ -104,37 +108,39 @@ class Hierarchy(EvaluatorBase):
         )
 
     def direct_bases(self, sym: Sym) -> list[Value]:
-        """Base types as written on any part of a type, resolved; names that lead nowhere are outside."""
+        """Return the base types of all parts of a type, resolved; unresolved names are `outside` values."""
         file = self.table.file(sym.path)
         if file is None or not file.language.uniform_access:
-            return self.table.remembered(f"bases:{sym.id}", lambda: self._written_bases(sym))
+            return self.table.remembered(f"bases:{sym.id}", lambda: self._declared_bases(sym))
         sym = self.primary(sym)
         return self.table.remembered(f"bases:{sym.id}", lambda: self._mixed_bases(sym))
 
     def _mixed_bases(self, sym: Sym) -> list[Value]:
-        """Bases in a language with mixins: these come before the base class, the last one first, those that tests add after the others."""
-        rows: list[tuple[tuple[bool, bool], int, F.Reference, File]] = []
+        """Return the bases in a language with mixins.
+
+        Mixins come before the base class, the last one first, and those added by tests last.
+        """
+        rows: list[tuple[tuple[bool, bool], int, Reference, File]] = []
         for part in self._parts(sym):
             file = self.table.scope(part.path)
             if file is not None:
                 rows += [
-                    ((r.role == F.BASE, part.test), part.index, r, file)
-                    for r in reversed(file.bases.get(part.index, ()))
+                    ((r.role == BASE, part.test), part.index, r, file) for r in reversed(file.bases.get(part.index, ()))
                 ]
         rows.sort(key=lambda row: row[0])
         out = [self.base(row.chain, file, self.base_scope(row, file, index)) for _, index, row, file in rows]
         return [value for value in dict.fromkeys(out) if value.sym != sym]
 
     @staticmethod
-    def base_scope(row: F.Reference, file: File, index: int) -> int:
-        """Where the name of a base is looked for: around the type, but inside it for a mixin that is named in its body."""
-        return index if row.role == F.IMPLEMENTS and file.language.uniform_access else file.facts.symbols[index].parent
+    def base_scope(row: Reference, file: File, index: int) -> int:
+        """Return the scope in which a base is looked up: around the type, or inside it for a mixin in its body."""
+        return index if row.role == IMPLEMENTS and file.language.uniform_access else file.facts.symbols[index].parent
 
-    def _written_bases(self, sym: Sym) -> list[Value]:
+    def _declared_bases(self, sym: Sym) -> list[Value]:
         parts = self._parts(sym)
         if len(parts) == 1:
             bases = self._bases_of_parts(parts)
-        else:  # those of all parts, looked for once
+        else:  # shared by all parts, computed once
             bases = self.table.remembered(f"bases of all:{parts[0].id}", lambda: self._bases_of_parts(parts))
         return [value for value in bases if value.sym != sym]
 
@@ -145,14 +151,14 @@ class Hierarchy(EvaluatorBase):
             file = self.table.scope(part.path)
             if file is None:
                 continue
-            around = file.facts.symbols[part.index].parent if part.index != F.FILE else part.index
-            out += [self.base(row.chain, file, around) for row in file.bases.get(part.index, ())]
+            scope = file.facts.symbols[part.index].parent if part.index != FILE else part.index
+            out += [self.base(row.chain, file, scope) for row in file.bases.get(part.index, ())]
             out += [self.base(row.chain, file, row.source) for row in file.impls if row.literal == part.name]
-            out += self._bases_elsewhere(part, file)
+            out += self._impls_elsewhere(part, file)
         return list(dict.fromkeys(out))
 
-    def _bases_elsewhere(self, part: Sym, file: File) -> list[Value]:
-        """What a type implements in files that define other members of it."""
+    def _impls_elsewhere(self, part: Sym, file: File) -> list[Value]:
+        """Return the traits that a type implements in files that define other members of it."""
         out = []
         keys = file.type_keys(part.index)[1:] if file.language.imports == "rust" else ()
         for path in sorted({m.path for key in keys for m in self.table.members(key)} - {part.path}):
@@ -165,16 +171,20 @@ class Hierarchy(EvaluatorBase):
         return out
 
     def base(self, expression: str, file: File, at: int) -> Value:
-        """Where types are opened anywhere, their bases often name each other: there a base is looked for around, not among the inherited."""
-        if not file.language.uniform_access:
-            return self._named_base(expression, file, at)
-        self._shallow += 1
-        try:
-            return self._named_base(expression, file, at)
-        finally:
-            self._shallow -= 1
+        """Evaluate the name of a base type.
 
-    def _named_base(self, expression: str, file: File, at: int) -> Value:
+        Where types can be reopened anywhere, bases often refer to each other: the lookup then ignores inherited
+        members.
+        """
+        if not file.language.uniform_access:
+            return self._evaluate_base(expression, file, at)
+        self._base_lookups += 1
+        try:
+            return self._evaluate_base(expression, file, at)
+        finally:
+            self._base_lookups -= 1
+
+    def _evaluate_base(self, expression: str, file: File, at: int) -> Value:
         expression = re.sub(r"[()\[\]{}]+", "", expression)
         value = self.evaluate(expression, file, at)
         if value and value.kind == "instance" and value.sym:
@@ -188,67 +198,67 @@ class Hierarchy(EvaluatorBase):
         return Value("outside", name=value.name if value and value.kind == "outside" else expression)
 
     def _parts(self, sym: Sym) -> list[Sym]:
-        """All parts of a type: one in most languages, every reopening where a full name makes the type."""
+        """Return all parts of a type: one in most languages, every reopening if the full name identifies the type."""
         file = self.table.file(sym.path)
         if file is None or file.language.identity != "namespace":
             return [sym]
         key = (sym.kin, file.full(sym.index))
         named = self.table.named(sym.name, sym.kin)
-        if key not in self._parts_by_name:  # looked through once: thousands may share a name
+        if key not in self._parts_by_name:  # filtered once: thousands of symbols may share a name
             self._parts_by_name[key] = [
                 s for s in named if s.kind in TYPE_LIKE and (f := self.table.file(s.path)) and f.full(s.index) == key[1]
             ]
         return self._parts_by_name[key] or [sym]
 
     def own_member(self, sym: Sym, name: str) -> list[Sym]:
-        """Members of that name which the type defines itself, in its body or outside it."""
-        if sym.index == F.FILE:
+        """Return the members of that name which the type itself defines, in its body or outside it."""
+        if sym.index == FILE:
             return []
         self.table.reads.add(name)
-        found = self._owned.get((sym.id, name))
-        if found is None:
-            found = self._owned[sym.id, name] = self._own_member(sym, name)
-        return found
+        members = self._own_members.get((sym.id, name))
+        if members is None:
+            members = self._own_members[sym.id, name] = self._find_own_member(sym, name)
+        return members
 
-    def _own_member(self, sym: Sym, name: str) -> list[Sym]:
+    def _find_own_member(self, sym: Sym, name: str) -> list[Sym]:
         file = self.table.file(sym.path)
         for key in file.type_keys(sym.index) if file else ():
-            found = self.table.member(key, name)
-            if found:
-                return sorted(found, key=lambda s: (s.test, self.is_stub(s))) if len(found) > 1 else found
+            members = self.table.member(key, name)
+            if members:
+                return sorted(members, key=lambda s: (s.test, self.is_stub(s))) if len(members) > 1 else members
         return []
 
     def member(self, sym: Sym, name: str, above: bool = False) -> list[Sym]:
-        """The nearest definition of a member along the ancestry; `above` leaves the type itself out (super)."""
-        if self._shallow:
+        """Return the nearest definitions of a member along the ancestry; `above` skips the type itself (super)."""
+        if self._base_lookups:
             return [] if above else self.own_member(sym, name)
         answers = self.table.frame.answers
         key = (sym.id, name, above)
         if key not in answers:
-            answers[key] = self._member(sym, name, above)
-        found: list[Sym] = answers[key]
-        return found
+            answers[key] = self._find_member(sym, name, above)
+        members: list[Sym] = answers[key]
+        return members
 
-    def _member(self, sym: Sym, name: str, above: bool) -> list[Sym]:
+    def _find_member(self, sym: Sym, name: str, above: bool) -> list[Sym]:
         for ancestor in self.ancestry(sym).types[1 if above else 0 :]:
-            found = self.own_member(ancestor, name)
-            if found:
-                return found
+            members = self.own_member(ancestor, name)
+            if members:
+                return members
         return []
 
     def delegate(self, sym: Sym) -> Value | None:
-        """What a type passes on to when it lacks a member; None for most. A type that is passed on to does so no further."""
+        """Return the object to which a type delegates missing members (Rust's `Deref`), one level deep, if any."""
         file = self.table.file(sym.path)
         name = file.language.delegate if file else ""
-        found = [s for s in self.own_member(sym, name) if s.kind == "type"] if name else []
-        value = self.type_of(found[0]) if found else None
+        target_types = [s for s in self.own_member(sym, name) if s.kind == "type"] if name else []
+        value = self.type_of(target_types[0]) if target_types else None
         if value is None or value.kind != "instance" or value.sym is None or self.own_member(value.sym, name):
             return None
         return value
 
     def enclosing_type(self, file: File, at: int) -> Sym | None:
-        """The type whose member symbol `at` is, or which it is."""
-        while at != F.FILE:
+        """Return the type that symbol `at` is, or is a member of."""
+        while at != FILE:
             fact = file.facts.symbols[at]
             if fact.kind in TYPE_LIKE:
                 return file.sym(at)
@@ -258,7 +268,7 @@ class Hierarchy(EvaluatorBase):
                 return file.sym(at)  # a constructor function
             if (
                 fact.kind in ("method", "function")
-                and fact.parent != F.FILE
+                and fact.parent != FILE
                 and file.facts.symbols[fact.parent].kind in ("variable", "constant")
             ):
                 return file.sym(fact.parent)  # `this` in an object's functions
@@ -266,16 +276,16 @@ class Hierarchy(EvaluatorBase):
         return None
 
     def scope_type(self, file: File, at: int) -> Sym | None:
-        """The type a member written outside its body belongs to."""
-        own = file.types_here.get(file.facts.symbols[at].scope)
-        if own is not None:
-            return file.sym(own)
+        """Return the type of a member that is defined outside the type's body."""
+        type_index = file.types_here.get(file.facts.symbols[at].scope)
+        if type_index is not None:
+            return file.sym(type_index)
         self.table.enter()
-        sym = self._scope_elsewhere(file, at)
+        sym = self._find_scope_type(file, at)
         self.table.leave()
         return sym
 
-    def _scope_elsewhere(self, file: File, at: int) -> Sym | None:
+    def _find_scope_type(self, file: File, at: int) -> Sym | None:
         fact = file.facts.symbols[at]
         head, _, name = fact.scope.replace("::", ".").rpartition(".")
         dotted = head and file.language.separator != "."
@@ -296,28 +306,32 @@ class Hierarchy(EvaluatorBase):
         return value.sym if value and value.kind == "instance" else None
 
     def primary(self, sym: Sym, near: File | None = None) -> Sym:
-        """Of a type that is opened in several places, the one that stands for it: it names a base, or lies in a file of its name.
-        Of several such, the one in the same source tree as the file `near` which it is named."""
+        """Return the part that represents a type opened in several places.
+
+        Preferred are parts that declare a base or are in a file of the type's name, then those in the same source tree
+        as the file `near`.
+        """
         file = self.table.file(sym.path)
         if file is None or not file.language.uniform_access or sym.kind not in TYPE_LIKE:
             return sym
         self.table.reads.add(sym.name)
         key = (file.full(sym.index), near.project if near else None, near is not None and near.test)
         if key not in self._primaries:
-            self._primaries[key] = min(self._parts(sym), key=lambda part: self._secondary(part, near))
+            self._primaries[key] = min(self._parts(sym), key=lambda part: self._primary_rank(part, near))
         return self._primaries[key]
 
-    def _secondary(self, sym: Sym, near: File | None) -> tuple[bool, bool, bool, bool, bool, str, int]:
+    def _primary_rank(self, sym: Sym, near: File | None) -> tuple[bool, bool, bool, bool, bool, str, int]:
+        """Return the sort key of a part; the lowest is the primary one."""
         file = self.table.file(sym.path)
-        based = bool(file and any(row.role == F.BASE for row in file.bases.get(sym.index, ())))
-        named = stem(sym.path).replace("_", "") == sym.name.lower()
-        far = bool(file and near and file.project != near.project)
+        has_base = bool(file and any(row.role == BASE for row in file.bases.get(sym.index, ())))
+        in_own_file = stem(sym.path).replace("_", "") == sym.name.lower()
+        other_project = bool(file and near and file.project != near.project)
         return (
             sym.test and not (near and near.test),
-            not based and not named,
-            far,
+            not has_base and not in_own_file,
+            other_project,
             sym.test,
-            not based,
+            not has_base,
             sym.path,
             sym.index,
         )

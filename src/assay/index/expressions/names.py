@@ -1,11 +1,10 @@
-"""What a bare name means: locals, members, the file, imports, packages and namespaces."""
+"""Look up bare names: locals, members, the file, imports, packages and namespaces."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
 from assay.core.items import CALLABLE_KINDS, TYPE_KINDS
-from assay.index import facts as F
 from assay.index import modules
 from assay.index.chains import IDENTIFIER, bare
 from assay.index.expressions.base import (
@@ -20,27 +19,33 @@ from assay.index.expressions.base import (
     prefer,
     top_level,
 )
+from assay.index.facts import FILE, Binding, Import
 from assay.index.file import File, Sym
 
 
 class Names(EvaluatorBase):
-    """What a bare name means: locals, members, the file, imports, packages and namespaces."""
+    """Look up bare names: locals, members, the file, imports, packages and namespaces."""
 
     def lookup(
         self, name: str, file: File, at: int, line: int = 0, own_members: bool = True, local: bool = True
     ) -> Value | None:
-        """What a bare name means inside symbol `at` of a file; None when nothing in the repository is known by it. `local`: or a local."""
-        if name in file.local_names or self.table.frame.busy or self._shallow:
-            return self._look_up(name, file, at, line, own_members, local)
+        """Return the meaning of a bare name inside symbol `at` of a file; None if the repository defines none.
+
+        With `local=False`, locals are ignored.
+        """
+        if name in file.local_names or self.table.frame.busy or self._base_lookups:
+            return self._lookup_uncached(name, file, at, line, own_members, local)
         key = (name, file.path, at, own_members, local)
-        frame = self.table.frame.answers
-        if key not in frame:
-            frame[key] = self._look_up(name, file, at, line, own_members, local)
-        value: Value | None = frame[key]
+        answers = self.table.frame.answers
+        if key not in answers:
+            answers[key] = self._lookup_uncached(name, file, at, line, own_members, local)
+        value: Value | None = answers[key]
         return value
 
-    def _look_up(self, name: str, file: File, at: int, line: int, own_members: bool, local: bool) -> Value | None:
-        value = self._lookup(name, file, at, line, own_members, local)
+    def _lookup_uncached(
+        self, name: str, file: File, at: int, line: int, own_members: bool, local: bool
+    ) -> Value | None:
+        value = self._lookup_scopes(name, file, at, line, own_members, local)
         if (
             local
             and file.language.closed_types
@@ -49,67 +54,76 @@ class Names(EvaluatorBase):
             and value.sym
             and value.sym.kind in ("interface", "type")
         ):
-            return Value("item", self._beside(value.sym))
+            return Value("item", self._value_namesake(value.sym))
         if file.language.uniform_access and value and value.kind == "item" and value.sym:
             return Value("item", self.primary(value.sym, file))
         return value
 
-    def _lookup(self, name: str, file: File, at: int, line: int, own_members: bool, local: bool) -> Value | None:
-        """Scope by scope outwards, then the file, then what other files offer."""
+    def _lookup_scopes(self, name: str, file: File, at: int, line: int, own_members: bool, local: bool) -> Value | None:
+        """Search scope by scope outwards, then the file, then other files."""
         self.table.reads.add(name)
         language = file.language
         maybe_local = name in file.local_names
-        inner, passed, start = True, False, at
-        while at != F.FILE:
+        innermost, inside_type, start = True, False, at
+        while at != FILE:
             fact = file.facts.symbols[at]
-            rows = self._seen(file, at, name, line) if maybe_local else []
-            if rows and local and (at == start or language.closures) and (bound := self._bound(rows, file, at, line)):
+            rows = self._visible_bindings(file, at, name, line) if maybe_local else []
+            if (
+                rows
+                and local
+                and (at == start or language.closures)
+                and (bound := self._evaluate_local(rows, file, at, line))
+            ):
                 return bound
             inside = file.children[at].get(name, ()) if at in file.children else ()
             if fact.kind in TYPE_LIKE:
-                if own_members and (inner or language.implicit_self) and not language.closed_types:
-                    found = self._visible_member(name, file, at, inner, passed)
-                    passed = True
+                if own_members and (innermost or language.implicit_self) and not language.closed_types:
+                    sym = self._visible_member(name, file, at, innermost, inside_type)
+                    inside_type = True
                 else:
-                    found = self._first(file, inside) if fact.kind in ("module", "type") else None
-                if found is None and name == fact.name and fact.kind != "module":
+                    sym = self._first(file, inside) if fact.kind in ("module", "type") else None
+                if sym is None and name == fact.name and fact.kind != "module":
                     first = self._first(file, file.children[fact.parent].get(name, ())) if fact.nth > 1 else None
-                    found = first or file.sym(at)
+                    sym = first or file.sym(at)
             else:
-                found = self._first(file, inside) if inside else None
-                if found and language.closed_types and found.kind != "function":
-                    found = None
-            if found is None and fact.scope and language.implicit_self:
-                found = self._member_outside(name, file, at)
-            if found is not None:
-                return Value("item", found)
+                sym = self._first(file, inside) if inside else None
+                if sym and language.closed_types and sym.kind != "function":
+                    sym = None
+            if sym is None and fact.scope and language.implicit_self:
+                sym = self._member_outside(name, file, at)
+            if sym is not None:
+                return Value("item", sym)
             if fact.kind not in DATA:
-                inner = False
+                innermost = False
             at = fact.parent
-        rows = self._seen(file, F.FILE, name, line) if maybe_local else []
+        rows = self._visible_bindings(file, FILE, name, line) if maybe_local else []
         unhidden = local and rows and (name not in file.top or (line and rows[0].until))
-        if unhidden and (start == F.FILE or language.closures) and (bound := self._bound(rows, file, F.FILE, line)):
+        if (
+            unhidden
+            and (start == FILE or language.closures)
+            and (bound := self._evaluate_local(rows, file, FILE, line))
+        ):
             return bound
-        found = self._first(file, file.top.get(name, ()))
-        if found and not (language.prototypes and self.is_stub(found)):
-            return Value("item", found)
-        return self._from_outside(name, file, start) or (Value("item", found) if found else None)
+        sym = self._first(file, file.top.get(name, ()))
+        if sym and not (language.prototypes and self.is_stub(sym)):
+            return Value("item", sym)
+        return self._from_outside(name, file, start) or (Value("item", sym) if sym else None)
 
-    def _visible_member(self, name: str, file: File, at: int, inner: bool, passed: bool) -> Sym | None:
-        """A member that is seen by its bare name inside its type. The name of a constructor means the type."""
+    def _visible_member(self, name: str, file: File, at: int, innermost: bool, inside_type: bool) -> Sym | None:
+        """Return a member that is visible by its bare name inside its type. A constructor's name means the type."""
         language = file.language
-        found = self._first(file, file.children[at].get(name, ()))
-        if found is None and language.implicit_self:
+        member = self._first(file, file.children[at].get(name, ()))
+        if member is None and language.implicit_self:
             members = self.member(file.sym(at), name)
-            found = members[0] if members else None
-        if found is None or found.kind == "constructor":
+            member = members[0] if members else None
+        if member is None or member.kind == "constructor":
             return None
-        if passed and language.uniform_access and found.kind in CALLABLE_KINDS | {"field", "property"}:
-            return None  # only constants are seen from inside inner types
-        return found if found.kind != "method" or language.implicit_self or inner else None
+        if inside_type and language.uniform_access and member.kind in CALLABLE_KINDS | {"field", "property"}:
+            return None  # only constants are visible inside nested types
+        return member if member.kind != "method" or language.implicit_self or innermost else None
 
     def _member_outside(self, name: str, file: File, at: int) -> Sym | None:
-        """A member seen from another that is written outside their type's body."""
+        """Return a member as seen from a sibling that is defined outside the type's body."""
         owner = self.scope_type(file, at)
         members = self.member(owner, name) if owner else []
         if members and (members[0].kind != "constructor" or name in file.language.constructors):
@@ -117,8 +131,8 @@ class Names(EvaluatorBase):
         return None
 
     @staticmethod
-    def _seen(file: File, at: int, name: str, line: int) -> list[F.Binding]:
-        """The locals of this name in a symbol that a line sees: those of anonymous functions only inside them, and those first."""
+    def _visible_bindings(file: File, at: int, name: str, line: int) -> list[Binding]:
+        """Return the locals of this name that are visible on a line; those of anonymous functions shadow the others."""
         rows = file.bindings[at].get(name) if at in file.bindings else None
         if not rows:
             return []
@@ -131,19 +145,19 @@ class Names(EvaluatorBase):
         return [r for r in rows if not r.until]
 
     def _first(self, file: File, indexes: Iterable[int]) -> Sym | None:
-        """The definition a name refers to: the last one, as later definitions replace earlier ones, but types first."""
+        """Return the definition a name refers to: types first, else one that is not a stub."""
         syms = [file.sym(i) for i in indexes]
         if not syms:
             return None
         return next((s for s in syms if s.kind in TYPE_KINDS), self._defined(syms)[0])
 
     def is_stub(self, sym: Sym) -> bool:
-        """A signature without a body: an overload, a prototype, an abstract method."""
+        """Return whether a symbol is a signature without a body: an overload, a prototype, an abstract method."""
         file = self.table.file(sym.path)
-        return file is not None and sym.index != F.FILE and file.facts.symbols[sym.index].stub
+        return file is not None and sym.index != FILE and file.facts.symbols[sym.index].stub
 
-    def _beside(self, sym: Sym) -> Sym:
-        """Where a value is meant, the variable or function that has the same name as a type, if there is one."""
+    def _value_namesake(self, sym: Sym) -> Sym:
+        """Return the variable or function that shares its name with a type, if any, where a value is expected."""
         file = self.table.scope(sym.path)
         if file is None:
             return sym
@@ -151,16 +165,16 @@ class Names(EvaluatorBase):
         return next((s for s in self._defined(namesakes) if s.kind not in ("interface", "type")), sym)
 
     def _defined(self, syms: list[Sym]) -> list[Sym]:
-        """Without the stubs, where there is more than stubs."""
+        """Drop stubs, unless all are stubs."""
         return [s for s in syms if not self.is_stub(s)] or syms if len(syms) > 1 else syms
 
-    def _bound(self, rows: list[F.Binding], file: File, at: int, line: int) -> Value | None:
-        """The value of a local: a declared type first, then the nearest assignment above that can be evaluated."""
+    def _evaluate_local(self, rows: list[Binding], file: File, at: int, line: int) -> Value | None:
+        """Return the value of a local: its declared type, else the nearest earlier assignment that evaluates."""
         if file.language.shadowing:
-            return self._nearest_bound(rows, file, at, line)
+            return self._evaluate_shadowed_local(rows, file, at, line)
         before = [r for r in rows if r.line <= line or not line] or rows
         for row in rows if len(before) == len(rows) else (*before, *(r for r in rows if r.line > line)):
-            if row.type and (value := self._type_of_local(row, file, at)):
+            if row.type and (value := self._declared_type_of_local(row, file, at)):
                 return value
         for row in reversed(before):
             if row.value:
@@ -171,26 +185,28 @@ class Names(EvaluatorBase):
             return self._fixture(rows[0].name, file, at) or LOCAL
         return LOCAL
 
-    def _type_of_local(self, row: F.Binding, file: File, at: int) -> Value | None:
-        """An object of a local's declared type. `node *node`: inside its own type a name does not mean itself."""
-        own = at != F.FILE and row.name in IDENTIFIER.findall(row.type)
-        place = file.facts.symbols[at].parent if own else at
-        return self._once("type", row, at, lambda: self.type_value(row.type, file, place))
+    def _declared_type_of_local(self, row: Binding, file: File, at: int) -> Value | None:
+        """Return an object of a local's declared type. In `node *node`, the type name does not mean the local."""
+        names_itself = at != FILE and row.name in IDENTIFIER.findall(row.type)
+        scope = file.facts.symbols[at].parent if names_itself else at
+        return self._cached_unless_cyclic("type", row, at, lambda: self.type_value(row.type, file, scope))
 
-    def _once(self, what: str, row: F.Binding, at: int, answer: Callable[[], Value | None]) -> Value | None:
-        """An answer about a local, remembered in the frame at hand unless it was cut short by what is being evaluated."""
-        frame, key = self.table.frame, (what, id(row), at, self._shallow > 0)
+    def _cached_unless_cyclic(
+        self, aspect: str, row: Binding, at: int, answer: Callable[[], Value | None]
+    ) -> Value | None:
+        """Cache an answer about a local in the current frame, unless a cycle cut it short."""
+        frame, key = self.table.frame, (aspect, id(row), at, self._base_lookups > 0)
         if key not in frame.answers:
-            met = frame.met
+            cycles_before = frame.met
             value = answer()
-            if frame.met != met:
+            if frame.met != cycles_before:
                 return value
             frame.answers[key] = value
-        kept: Value | None = frame.answers[key]
-        return kept
+        cached: Value | None = frame.answers[key]
+        return cached
 
     def _fixture(self, name: str, file: File, at: int) -> Value | None:
-        """What a test's parameter holds: the result of the function of that name here or in the fixture files of the folders above."""
+        """Return the value of a test's parameter: the result of the fixture of that name, here or in a folder above."""
         self.table.located(file.language.fixtures.partition(".")[0])
         folders = modules.parents(file.folder)
         paths = [file.path, *(f"{folder}/{file.language.fixtures}".lstrip("/") for folder in folders)]
@@ -202,10 +218,11 @@ class Names(EvaluatorBase):
                     return self.type_of(other.sym(index)) if other.sym(index).kind == "function" else None
         return None
 
-    def _nearest_bound(self, rows: list[F.Binding], file: File, at: int, line: int) -> Value | None:
-        """The value of a local where each binding is a declaration of its own; None above the first.
+    def _evaluate_shadowed_local(self, rows: list[Binding], file: File, at: int, line: int) -> Value | None:
+        """Return the value of a local where each binding is a new declaration; None before the first.
 
-        One that is being evaluated cannot mean itself, and in `x = x.y()` what is assigned is the x before."""
+        A binding under evaluation cannot refer to itself: in `x = x.y()`, the value uses the previous x.
+        """
         before = [
             r
             for r in rows
@@ -213,9 +230,9 @@ class Names(EvaluatorBase):
         ]
         frame = self.table.frame
         if frame.busy:
-            free = [r for r in before if (binding_key(r, file), at) not in frame.busy]
-            frame.met += len(free) < len(before)
-            before = free
+            evaluable = [r for r in before if (binding_key(r, file), at) not in frame.busy]
+            frame.met += len(evaluable) < len(before)
+            before = evaluable
         if not before:
             return None
         newest = max(r.line for r in before)
@@ -233,32 +250,32 @@ class Names(EvaluatorBase):
         return LOCAL
 
     def is_local(self, name: str, file: File, at: int, line: int) -> bool:
-        """Whether a bare name means a local, for languages in which any binding makes it one for the whole function."""
+        """Return whether a bare name is a local, in languages where any binding makes it one for the whole function."""
         if name not in file.local_names or file.language.shadowing:
             return False
         start = at
-        while at != F.FILE:
-            if (at == start or file.language.closures) and self._seen(file, at, name, line):
+        while at != FILE:
+            if (at == start or file.language.closures) and self._visible_bindings(file, at, name, line):
                 return True
             if at in file.children and name in file.children[at]:
                 return False
             at = file.facts.symbols[at].parent
-        return name not in file.top and bool(self._seen(file, F.FILE, name, line))
+        return name not in file.top and bool(self._visible_bindings(file, FILE, name, line))
 
-    def _evaluate_binding(self, row: F.Binding, file: File, at: int) -> Value | None:
+    def _evaluate_binding(self, row: Binding, file: File, at: int) -> Value | None:
         key = (binding_key(row, file), at)
         frame = self.table.frame
         if key in frame.busy:
             frame.met += 1
             return CYCLE
-        if frame.busy:  # what is found on the way may be cut short by what is being evaluated
-            return self._once("value", row, at, lambda: self._evaluate_busy(row, file, at, key))
+        if frame.busy:  # a cycle may cut the result short
+            return self._cached_unless_cyclic("value", row, at, lambda: self._evaluate_guarded(row, file, at, key))
         if key not in frame.answers:
-            frame.answers[key] = self._evaluate_busy(row, file, at, key)
+            frame.answers[key] = self._evaluate_guarded(row, file, at, key)
         value: Value | None = frame.answers[key]
         return value
 
-    def _evaluate_busy(self, row: F.Binding, file: File, at: int, key: tuple[str, int]) -> Value | None:
+    def _evaluate_guarded(self, row: Binding, file: File, at: int, key: tuple[str, int]) -> Value | None:
         busy = self.table.frame.busy
         busy.add(key)
         try:
@@ -269,7 +286,10 @@ class Names(EvaluatorBase):
             busy.discard(key)
 
     def _from_outside(self, name: str, file: File, at: int) -> Value | None:
-        """A name that is not defined here: imported, of the same package or namespace, star-imported, or global."""
+        """Look up a name that the file does not define.
+
+        In this order: imported, in the same package or namespace, star-imported, global.
+        """
         rows = file.imported.get(name)
         if rows:
             for row in rows:
@@ -279,19 +299,19 @@ class Names(EvaluatorBase):
             return self.imported(rows[0], file)
         visible = file.language.visible
         if file.language.uniform_access:
-            return self._top_named(name, file)
+            return self._lookup_top_level(name, file)
         if visible == "directory":
-            here = [
+            candidates = [
                 s
                 for s in self.table.named(name, file.language.kin)
                 if s.path.rpartition("/")[0] == file.folder and top_level(s)
             ]
-            if here:
-                return Value("item", prefer(here, file))
+            if candidates:
+                return Value("item", prefer(candidates, file))
         elif visible in ("package", "namespace", "global"):
-            found = self._in_spaces(name, file, at)
-            if found:
-                return found
+            value = self._lookup_in_namespaces(name, file, at)
+            if value:
+                return value
         search: Search = {(file.path, name): None}
         for row in file.stars:
             if file.language.imports == "rust":
@@ -305,30 +325,32 @@ class Names(EvaluatorBase):
                 if value:
                     return value
         if visible == "global":
-            here = [s for s in self.table.named(name, file.language.kin) if top_level(s) and (file.test or not s.test)]
-            if here and (len(here) == 1 or all(s.symbol == here[0].symbol for s in here)):
-                return Value("item", prefer(here, file))
+            candidates = [
+                s for s in self.table.named(name, file.language.kin) if top_level(s) and (file.test or not s.test)
+            ]
+            if candidates and (len(candidates) == 1 or all(s.symbol == candidates[0].symbol for s in candidates)):
+                return Value("item", prefer(candidates, file))
         return None
 
-    def _top_named(self, name: str, file: File) -> Value | None:
-        """A top-level type or constant of any file, or the one function of that name."""
+    def _lookup_top_level(self, name: str, file: File) -> Value | None:
+        """Return a top-level type or constant of any file, or the only function of that name."""
         self.table.reads.add(name)
-        if name not in self._tops:
-            self._tops[name] = [s for s in self.table.named(name, file.language.kin) if top_level(s)]
-        here = self._tops[name]
-        found = next(
-            (s for s in here if s.kind in TYPE_LIKE and (file.test or not s.test)), None
+        if name not in self._top_level:
+            self._top_level[name] = [s for s in self.table.named(name, file.language.kin) if top_level(s)]
+        candidates = self._top_level[name]
+        sym = next(
+            (s for s in candidates if s.kind in TYPE_LIKE and (file.test or not s.test)), None
         )  # any part, see `primary`
-        if found is None and (visible := [s for s in here if file.test or not s.test]):
-            found = prefer(visible, file)
-        return Value("item", found) if found else None
+        if sym is None and (visible := [s for s in candidates if file.test or not s.test]):
+            sym = prefer(visible, file)
+        return Value("item", sym) if sym else None
 
-    def _in_spaces(self, name: str, file: File, at: int) -> Value | None:
-        """Full-name look-up in the packages and namespaces the file sees, its own first."""
+    def _lookup_in_namespaces(self, name: str, file: File, at: int) -> Value | None:
+        """Look up a qualified name in the packages and namespaces visible to the file, its own first."""
         candidates = self.table.named(name, file.language.kin)
         if not candidates:
             return None
-        full: dict[str, list[Sym]] = {}
+        by_full_name: dict[str, list[Sym]] = {}
         for sym in candidates:
             if sym.kind in DATA and file.language.visible == "global" and not file.language.prototypes:
                 continue
@@ -336,56 +358,56 @@ class Names(EvaluatorBase):
                 continue
             open_enum = sym.kind == "constant" and file.language.open_enums
             if sym.owner and sym.kind not in TYPE_LIKE and not file.language.implicit_self and not open_enum:
-                continue  # a member is never named alone
+                continue  # members are not visible by their bare name
             other = self.table.file(sym.path)
-            if other and sym.index != F.FILE:
+            if other and sym.index != FILE:
                 path = other.full(sym.index)
-                full.setdefault(path, []).append(sym)
+                by_full_name.setdefault(path, []).append(sym)
                 parent = other.facts.symbols[sym.index].parent
                 if (
                     sym.kind == "constant"
                     and file.language.open_enums
-                    and parent != F.FILE
+                    and parent != FILE
                     and other.facts.symbols[parent].kind == "enum"
                 ):
                     outer = path.rpartition(".")[0].rpartition(".")[0]
-                    full.setdefault(f"{outer}.{name}" if outer else name, []).append(sym)
-        for space in self._spaces(file, at):
-            found = full.get(f"{space}.{name}" if space else name)
-            if found:
-                return Value("item", prefer(self._defined(found), file))
+                    by_full_name.setdefault(f"{outer}.{name}" if outer else name, []).append(sym)
+        for namespace in self._visible_namespaces(file, at):
+            matches = by_full_name.get(f"{namespace}.{name}" if namespace else name)
+            if matches:
+                return Value("item", prefer(self._defined(matches), file))
         return None
 
-    def _spaces(self, file: File, at: int) -> list[str]:
-        """The namespaces whose names are visible at a symbol, innermost first, then the imported ones."""
-        spaces: list[str] = []
-        while at != F.FILE:
+    def _visible_namespaces(self, file: File, at: int) -> list[str]:
+        """Return the namespaces visible at a symbol: enclosing ones from the inside out, then imported ones."""
+        namespaces: list[str] = []
+        while at != FILE:
             if file.facts.symbols[at].kind not in CALLABLE_KINDS:
                 full = file.full(at)
-                spaces += [full, *self._outer(full)]
+                namespaces += [full, *self._outer_namespaces(full)]
             at = file.facts.symbols[at].parent
-        if not spaces:
+        if not namespaces:
             for fact in file.facts.symbols:
                 if fact.kind == "namespace":
                     full = fact.symbol.replace("::", ".")
-                    spaces += [full, *self._outer(full)]
+                    namespaces += [full, *self._outer_namespaces(full)]
                     break
         if file.facts.namespace:
-            spaces.append(file.facts.namespace)
-        spaces += [row.module.replace("\\", ".").replace("::", ".") for row in file.stars]
+            namespaces.append(file.facts.namespace)
+        namespaces += [row.module.replace("\\", ".").replace("::", ".") for row in file.stars]
         if file.language.visible == "namespace":
-            spaces += [name for row in file.facts.imports if not row.alias for name in self.space_names(row, file)]
-        spaces.append("")
-        return list(dict.fromkeys(spaces))
+            namespaces += [name for row in file.facts.imports if not row.alias for name in self.space_names(row, file)]
+        namespaces.append("")
+        return list(dict.fromkeys(namespaces))
 
-    def space_names(self, row: F.Import, file: File) -> list[str]:
-        """The full names an imported namespace may have: written inside a namespace, it may be relative to that."""
+    def space_names(self, row: Import, file: File) -> list[str]:
+        """Return the possible full names of an imported namespace, which may be relative to the enclosing one."""
         module = row.module.replace("\\", ".")
-        full = file.full(row.source) if row.source != F.FILE else ""
-        return [*(f"{outer}.{module}" for outer in (full, *self._outer(full)) if outer), module]
+        full = file.full(row.source) if row.source != FILE else ""
+        return [*(f"{outer}.{module}" for outer in (full, *self._outer_namespaces(full)) if outer), module]
 
     @staticmethod
-    def _outer(full: str) -> list[str]:
+    def _outer_namespaces(full: str) -> list[str]:
         out = []
         while "." in full:
             full = full.rpartition(".")[0]

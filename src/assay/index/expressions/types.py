@@ -1,34 +1,35 @@
-"""Declared types, and the types of what is assigned or returned."""
+"""Evaluate declared types, and infer the types of assigned and returned values."""
 
 from __future__ import annotations
 
 import re
 
 from assay.core.items import CALLABLE_KINDS
-from assay.index import facts as F
 from assay.index.chains import HEAD, SEQUENCE, bare, inside, split_arguments, without_name
 from assay.index.expressions.base import CYCLE, DATA, MAX_LOOKUPS, TYPE_LIKE, EvaluatorBase, Value
+from assay.index.facts import FILE, SymbolFact
 from assay.index.file import File, Sym
 
 
 class Types(EvaluatorBase):
-    """Declared types, and the types of what is assigned or returned."""
+    """Evaluate declared types, and infer the types of assigned and returned values."""
 
     def type_value(self, text: str, file: File, at: int, depth: int = 0) -> Value | None:
-        """An object of a declared type: `Optional[Cart]`, `&mut Vec<Cart>`, `Cart | None`, `[]Cart`.
+        """Return an object of a declared type: `Optional[Cart]`, `&mut Vec<Cart>`, `Cart | None`, `[]Cart`.
 
-        Remembered where no local can be meant."""
+        Cached in languages where locals cannot be types.
+        """
         if not file.language.shadowing:
             self.table.enter()
-            value = self._type_value(text, file, at, depth)
+            value = self._parse_type(text, file, at, depth)
             self.table.leave()
             return value
-        key = (text, file.path, at, self._shallow > 0)
+        key = (text, file.path, at, self._base_lookups > 0)
         return self.table.recalled(
-            self._declared, key, lambda: self._type_value(text, file, at, depth), provisional=False
+            self._declared_types, key, lambda: self._parse_type(text, file, at, depth), provisional=False
         )
 
-    def _type_value(self, text: str, file: File, at: int, depth: int) -> Value | None:
+    def _parse_type(self, text: str, file: File, at: int, depth: int) -> Value | None:
         text = text.strip().strip("\"'").lstrip(":").strip()
         text = re.sub(r"^(?:->|:)\s*", "", text)
         text = re.sub(
@@ -58,9 +59,9 @@ class Types(EvaluatorBase):
         match = HEAD.match(text)
         if not match:
             return None
-        head, rest = match.group().rstrip(":"), text[match.end() :].strip()
+        head, suffix = match.group().rstrip(":"), text[match.end() :].strip()
         language = file.language
-        arguments = inside(rest)
+        arguments = inside(suffix)
         if head.rpartition(".")[2].rpartition(":")[2] in language.wrappers and arguments:
             first, *others = split_arguments(arguments)
             wrapped = self.type_value(first, file, at, depth + 1)
@@ -83,13 +84,13 @@ class Types(EvaluatorBase):
         named = self.type_named(head.replace("::", ".").replace("\\", "."), file, at)
         if named and named.kind == "item" and named.sym:
             if named.sym.kind in TYPE_LIKE:
-                return self._through_alias(named.sym, arguments, file, at, depth)
+                return self._follow_alias(named.sym, arguments, file, at, depth)
             return None
-        if "|" in rest and not arguments:
+        if "|" in suffix and not arguments:
             return next(
                 (
                     v
-                    for v in (self.type_value(p, file, at, depth + 1) for p in rest.split("|"))
+                    for v in (self.type_value(p, file, at, depth + 1) for p in suffix.split("|"))
                     if v and v.kind == "instance"
                 ),
                 None,
@@ -100,15 +101,15 @@ class Types(EvaluatorBase):
         return Value("object", name=name, arguments=arguments, path=file.path)
 
     def type_named(self, expression: str, file: File, at: int, line: int = 0) -> Value | None:
-        """What a chain denotes where a type is meant: a member or local that is called like its type does not hide it."""
-        if file.language.closed_types:  # types and values have their names apart
-            head, *rest = expression.split(".")
-            found: Value | None = self.lookup(head, file, at, own_members=False, local=False) or Value(
+        """Return the value of a chain in type position: a member or local named like its type does not hide it."""
+        if file.language.closed_types:  # types and values have separate namespaces
+            head, *members = expression.split(".")
+            named_type: Value | None = self.lookup(head, file, at, own_members=False, local=False) or Value(
                 "outside", name=head
             )
-            for name in rest:
-                found = self.attribute(found, name, file)
-            return found
+            for name in members:
+                named_type = self.attribute(named_type, name, file)
+            return named_type
         value = self.evaluate(expression, file, at, line, local=not file.language.shadowing)
         if value and value.kind == "instance" and expression in file.language.self_names:
             return Value("item", value.sym)  # PHP's `: self`
@@ -120,16 +121,16 @@ class Types(EvaluatorBase):
         return value
 
     def _type_parameter(self, name: str, file: File, at: int) -> str | None:
-        """The bound of a type parameter, which the query files record as a typed local; empty when it has none."""
-        while at != F.FILE:
+        """Return the bound of a type parameter, which the query files record as a typed local; empty if it has none."""
+        while at != FILE:
             rows = file.bindings.get(at, {}).get(f"<{name}>")
             if rows:
                 return next((row.type for row in rows if row.type), "")
             at = file.facts.symbols[at].parent
         return None
 
-    def _through_alias(self, sym: Sym, arguments: str, file: File, at: int, depth: int) -> Value | None:
-        """An alias stands for its target."""
+    def _follow_alias(self, sym: Sym, arguments: str, file: File, at: int, depth: int) -> Value | None:
+        """Return an object of an alias's target type."""
         if sym.kind == "type":
             other = self.table.scope(sym.path)
             fact = other.facts.symbols[sym.index] if other else None
@@ -138,56 +139,62 @@ class Types(EvaluatorBase):
                 and fact
                 and fact.type
                 and arguments
-                and (passed := self._passed(sym, fact.type, other, arguments))
+                and (argument := self._alias_argument(sym, fact.type, other, arguments))
             ):
-                return self.type_value(passed, file, at, depth + 1)
+                return self.type_value(argument, file, at, depth + 1)
             if other and fact and fact.type and not self._members_of(sym):
                 value = self.type_value(fact.type, other, sym.index, depth + 1)
                 if value and value.kind == "instance":
                     return value
         return Value("instance", sym, arguments=arguments, path=file.path)
 
-    def _passed(self, sym: Sym, text: str, file: File, arguments: str) -> str:
-        """`Outcome<Cart>` with `type Outcome<T> = Result<T, Problem>` → Cart: an alias that only wraps its parameter."""
+    def _alias_argument(self, sym: Sym, text: str, file: File, arguments: str) -> str:
+        """Return the argument of an alias that only wraps its parameter.
+
+        `Outcome<Cart>` with `type Outcome<T> = Result<T, Problem>` → Cart.
+        """
         head = HEAD.match(text)
         if not head or head.group().rpartition(":")[2] not in file.language.wrappers:
             return ""
         inner = split_arguments(inside(text[head.end() :].strip()))[0]
         names = [name for name in file.bindings.get(sym.index, {}) if name.startswith("<")]
-        given = split_arguments(arguments)
-        place = names.index(f"<{inner}>") if f"<{inner}>" in names else -1
-        return given[place] if 0 <= place < len(given) else ""
+        passed_arguments = split_arguments(arguments)
+        position = names.index(f"<{inner}>") if f"<{inner}>" in names else -1
+        return passed_arguments[position] if 0 <= position < len(passed_arguments) else ""
 
     def _members_of(self, sym: Sym) -> bool:
         other = self.table.file(sym.path)
         return bool(other and any(self.table.members(key) for key in other.type_keys(sym.index)))
 
     def type_of(self, sym: Sym) -> Value | None:
-        """What a variable, field or property holds, or a function returns. Remembered; a cycle has no answer."""
+        """Return the type of a variable, field or property, or of a function's result.
+
+        Memoized; CYCLE if it depends on itself.
+        """
         key = (sym.path, sym.index)
         self.table.reads.add(sym.name)
         token = f"type:{sym.id}"
-        if key in self._busy:
+        if key in self._types_in_progress:
             self.table.reads.add(token)
-            self.table.meet_again(self._busy[key])
+            self.table.meet_again(self._types_in_progress[key])
             return CYCLE
-        return self._remember(token, lambda: self._type_of_once(sym, key))
+        return self._remember(token, lambda: self._guarded_type_of(sym, key))
 
-    def _type_of_once(self, sym: Sym, key: tuple[str, int]) -> Value | None:
-        self._busy[key] = self.table.depth
+    def _guarded_type_of(self, sym: Sym, key: tuple[str, int]) -> Value | None:
+        self._types_in_progress[key] = self.table.depth
         try:
-            return self._type_of(sym)
+            return self._infer_type(sym)
         finally:
-            del self._busy[key]
+            del self._types_in_progress[key]
 
-    def _type_of(self, sym: Sym) -> Value | None:
+    def _infer_type(self, sym: Sym) -> Value | None:
         file = self.table.scope(sym.path)
-        if file is None or sym.index == F.FILE:
+        if file is None or sym.index == FILE:
             return None
         fact = file.facts.symbols[sym.index]
         if (
             sym.kind == "constant"
-            and fact.parent != F.FILE
+            and fact.parent != FILE
             and file.facts.symbols[fact.parent].kind == "enum"
             and not fact.values
         ):
@@ -195,17 +202,19 @@ class Types(EvaluatorBase):
         at = sym.index if sym.kind in CALLABLE_KINDS or sym.kind == "property" else fact.parent
         if fact.type:
             return self.type_value(fact.type, file, at)
-        inner = sym.index if sym.kind in CALLABLE_KINDS or sym.kind == "property" else self._assigning(file, sym)
+        inner = (
+            sym.index if sym.kind in CALLABLE_KINDS or sym.kind == "property" else self._assigning_function(file, sym)
+        )
         for expression in fact.values:
-            value = self.evaluate(expression, file, self._with_parameter(file, fact, inner, expression))
+            value = self.evaluate(expression, file, self._assigning_constructor(file, fact, inner, expression))
             if value is CYCLE or (value and value.sym and value.sym.kind in DATA and self.type_of(value.sym) is CYCLE):
                 return CYCLE
             if value and value.kind not in ("local",):
                 return value
         return None
 
-    def _assigning(self, file: File, sym: Sym) -> int:
-        """Where a field's value was written: the function on whose lines it stands, else its container."""
+    def _assigning_function(self, file: File, sym: Sym) -> int:
+        """Return the function in whose lines a field is assigned, else its container."""
         fact = file.facts.symbols[sym.index]
         best = fact.parent
         for index, other in enumerate(file.facts.symbols):
@@ -218,8 +227,8 @@ class Types(EvaluatorBase):
                 best = index
         return best
 
-    def _with_parameter(self, file: File, fact: F.SymbolFact, inner: int, expression: str) -> int:
-        """A field declared in the class body is assigned in its constructor: that is where the parameter it gets is known."""
+    def _assigning_constructor(self, file: File, fact: SymbolFact, inner: int, expression: str) -> int:
+        """Return the constructor whose parameter is assigned to a field declared in the class body, else `inner`."""
         if fact.kind != "field" or inner != fact.parent or not file.language.constructors:
             return inner
         name = bare(expression.partition(".")[0])

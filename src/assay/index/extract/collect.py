@@ -1,4 +1,4 @@
-"""Everything a query marks in one file, as it comes: definitions, names, bindings, imports."""
+"""Run the language's query over a file and collect its matches: definitions, names, bindings, imports."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ from functools import cache
 import numpy as np
 from tree_sitter import Node, QueryCursor, Tree
 
-from assay.index import facts as F
 from assay.index.chains import chain
 from assay.index.extract.definition import Definition, import_tree, place_in, strip_quotes, type_name
+from assay.index.facts import ACCESS, BASE, CALL, DECORATE, HINT, IMPLEMENTS, MENTION, NEW, THROW
 from assay.index.parser import parse
 from assay.languages import Language
 
-MAX_CHAIN = 3000  # bytes of an expression that is still looked at as a name
-MAX_PART = 2000  # bytes of a type, a value or another part of a match that is still looked at
-MAX_RETURN = 400  # bytes of a returned expression that is still looked at
-MAX_NESTING = 1000  # levels of syntax that are searched: a search takes time by the level, and code that people write has less than a tenth
-MAX_EMBEDDED = 3  # macros inside the arguments of macros
+MAX_CHAIN = 3000  # bytes; longer expressions are not names
+MAX_PART = 2000  # bytes; longer types, values and other captures are ignored
+MAX_RETURN = 400  # bytes; longer returned expressions are ignored
+MAX_NESTING = 1000  # syntax levels searched: time grows with depth, and hand-written code has less than 100
+MAX_EMBEDDED = 3  # nesting of macros in macro arguments
 _VALUE_KINDS = frozenset({"function", "class"})
 _NEWLINE = 10
 SPACE = re.compile(r"\s+")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 _TYPE_ARGUMENTS = re.compile(r"[<\[].*[>\]]", re.S)
-# captures that say what a match is; every pattern has exactly one of them
+# captures that determine the role of a match; every pattern has exactly one
 _ROLES = {
-    "call": F.CALL,
-    "bare": F.CALL,
-    "new": F.NEW,
-    "mention": F.MENTION,
-    "access": F.ACCESS,
-    "hint": F.HINT,
-    "throw": F.THROW,
-    "decorator": F.DECORATE,
-    "base": F.BASE,
-    "implements": F.IMPLEMENTS,
+    "call": CALL,
+    "bare": CALL,
+    "new": NEW,
+    "mention": MENTION,
+    "access": ACCESS,
+    "hint": HINT,
+    "throw": THROW,
+    "decorator": DECORATE,
+    "base": BASE,
+    "implements": IMPLEMENTS,
 }
-# definitions and imports that macros are given are not theirs to make
+# roles ignored in macro arguments: a macro may use such a definition or import in any way
 _NOT_IN_TOKENS = frozenset({"def", "scope", "import"})
 
 
 class Collector:
-    """Runs the query over a file and writes down what it marks, not yet nested."""
+    """Runs the query over a file and records its matches, not yet nested."""
 
     def __init__(self, source: bytes, language: Language) -> None:
         self.source, self.language = source, language
@@ -54,21 +54,21 @@ class Collector:
         self.marks: list[tuple[int, int, int, str]] = []  # start, end, role, chain
         self.bindings: list[tuple[int, str, str, str]] = []  # start, name, type, value
         self.parameters: set[int] = set()
-        self.optional: set[int] = set()  # those that may be left out
-        self.variadic: set[int] = set()  # those that take any number of arguments
+        self.optional: set[int] = set()  # offsets of parameters with a default
+        self.variadic: set[int] = set()  # offsets of parameters that take any number of arguments
         self.arguments: dict[tuple[int, int], int] = {}  # number of arguments of the call at a span
         self.returns: list[tuple[int, str]] = []
         self.docs: list[tuple[int, str]] = []
         self.imports: list[tuple[int, str, str, str, bool]] = []
         self.globals: list[tuple[int, str]] = []
-        self.parts: set[tuple[int, int]] = set()  # spans of names that are only a part of a larger one
+        self.parts: set[tuple[int, int]] = set()  # spans of names that are part of a longer name
         self.bare: list[tuple[int, int, int, str]] = []  # like marks: calls unless they turn out to be locals
         self.lambdas: list[tuple[int, int]] = []  # spans of anonymous functions
-        self.listed: set[int] = set()  # offsets of names in imports and export lists: no mentions
-        self.dotted: dict[int, int] = {}  # start and end of definitions' dotted names
-        self.import_bound: set[int] = set()  # offsets of local names that imports bind: no variables
+        self.listed: set[int] = set()  # offsets of names in imports and export lists: not mentions
+        self.dotted: dict[int, int] = {}  # start → end of dotted names of definitions
+        self.import_bound: set[int] = set()  # offsets of names bound by imports: not variables
         self.bound: dict[tuple[int, str], int] = {}  # first line of each local, by symbol and name
-        self.later: dict[int, int] = {}  # locals that are not known yet inside their own declaration: its last line
+        self.later: dict[int, int] = {}  # locals not visible inside their own declaration → its last line
         self.import_spans: list[tuple[int, int]] = []
         self.tokens: list[tuple[int, int]] = []
         self.namespace = ""
@@ -85,14 +85,14 @@ class Collector:
             if self.tokens:
                 self._read_tokens()
 
-    def _read_node(self, root: Node, left_out: frozenset[str]) -> None:
+    def _read_node(self, root: Node, skipped_roles: frozenset[str]) -> None:
         roles = _pattern_roles(self.language)
         grouped, single = _cursors(self.language)
         for pattern, captures in grouped.matches(root):
             role = roles.get(pattern)
             if role is None:
                 role = roles[pattern] = role_of(captures)
-            if role[0] not in left_out:
+            if role[0] not in skipped_roles:
                 self._collect(role[0], role[1], captures)
         for name, nodes in single.captures(root).items():
             if name == "hint":
@@ -102,24 +102,26 @@ class Collector:
                 self._collect_single(name, nodes)
 
     def _collect_single(self, name: str, nodes: list[Node]) -> None:
-        """Marks that stand alone: the bulk of what a file says, so without detours."""
-        source, append, role, chained = self.source, self.marks.append, _ROLES[name], self.chain
+        """Collect marks of single-capture patterns: the hot path, most of a file's matches."""
+        source, append, role, to_chain = self.source, self.marks.append, _ROLES[name], self.chain
         ignored = self.language.self_names if name != "call" else self.language.declarations
         for node in nodes:
             start, end = node.byte_range
             if end - start <= MAX_CHAIN:
-                text = chained(source[start:end].decode("utf-8", "replace"))
+                text = to_chain(source[start:end].decode("utf-8", "replace"))
                 if text and text not in ignored:
                     append((start, end, role, text))
 
     def _collect_hint(self, node: Node) -> None:
         start = node.start_byte
         text = self.source[start : min(node.end_byte, start + 2000)].decode("utf-8", "replace")
-        self.marks.append((start, node.end_byte, F.HINT, text))
+        self.marks.append((start, node.end_byte, HINT, text))
 
     def _read_tokens(self) -> None:
-        """Reads what macros are given, which the grammar leaves as tokens, as the expressions it nearly always is: in its brackets, as
-        a tuple, an array or a block. All else is blank, so that places stay what they are."""
+        """Parse macro arguments, which the grammar leaves as tokens, as expressions: a tuple, an array or a block.
+
+        Everything else is blanked, so that offsets are preserved.
+        """
         pieces, self.tokens = sorted(self.tokens), []
         text = bytearray(b" ") * (pieces[-1][1] + 1)
         for start, end in pieces:
@@ -127,18 +129,18 @@ class Collector:
         self._read_node(parse(bytes(text), self.language).root_node, _NOT_IN_TOKENS)
 
     def _collect(self, role: str, capture: str, captures: dict[str, list[Node]]) -> None:
-        """Hands a match to whoever reads its role."""
+        """Dispatch a match by its role."""
         if role == "def":
             self._collect_definition(capture, captures)
         elif role in _ROLES:
             self._collect_mark(role, captures)
         else:
-            _READERS[role](self, captures)
+            _COLLECTORS[role](self, captures)
 
     def _collect_local(self, role: str, captures: dict[str, list[Node]]) -> None:
-        """A parameter, a local or a loop variable: what is known of its type or value."""
-        type_text = self._optional(captures, "type")
-        value = self.chain(self._optional(captures, "value"))
+        """Collect a parameter, local or loop variable with its type and value."""
+        type_text = self._capture_text(captures, "type")
+        value = self.chain(self._capture_text(captures, "value"))
         if type_text in self.language.inferred:
             type_text = ""
         if "member" in captures:
@@ -147,17 +149,17 @@ class Collector:
             value += "[]"
         if "variadic" in captures and not type_text.endswith("[]"):
             type_text += "[]"
-        start = captures["at"][0].start_byte if "at" in captures else -1
+        scope_start = captures["at"][0].start_byte if "at" in captures else -1
         later = self.line(captures["after"][0].end_byte) if "after" in captures else 0
-        apart = value and "pattern" in captures
+        destructures = value and "pattern" in captures
         for node in captures[role]:
             if role == "param":
                 self._note_parameter(node, captures)
             if later:
                 self.later[node.start_byte] = later
-            place = place_in(node, captures["pattern"][0], captures["value"][0]) if apart else ""
-            at = node.start_byte if start < 0 else start
-            self.bindings.append((at, self.text(node), type_text, value + place))
+            position = place_in(node, captures["pattern"][0], captures["value"][0]) if destructures else ""
+            at = node.start_byte if scope_start < 0 else scope_start
+            self.bindings.append((at, self.text(node), type_text, value + position))
 
     def _note_parameter(self, node: Node, captures: dict[str, list[Node]]) -> None:
         self.parameters.add(node.start_byte)
@@ -167,11 +169,11 @@ class Collector:
             self.variadic.add(node.start_byte)
 
     def _collect_extension(self, captures: dict[str, list[Node]]) -> None:
-        type_text = self._optional(captures, "type")
+        type_text = self._capture_text(captures, "type")
         self.bindings.append((captures["extension"][0].start_byte, "<this>", type_text, ""))
 
     def _collect_type_parameters(self, captures: dict[str, list[Node]]) -> None:
-        bound = self._optional(captures, "type")
+        bound = self._capture_text(captures, "type")
         self.bindings += [(node.start_byte, f"<{self.text(node)}>", bound, "") for node in captures["typeparam"]]
 
     def _collect_return(self, captures: dict[str, list[Node]]) -> None:
@@ -188,8 +190,8 @@ class Collector:
         node, name = captures["scope"][0], captures["name"][0]
         start, end = node.byte_range
         scope = Definition(start, end, "scope", type_name(self.text(name)), start, start)
-        known = self.definitions.setdefault(name.start_byte, scope)
-        known.trait = "\n".join(filter(None, (known.trait, self._optional(captures, "trait"))))
+        definition = self.definitions.setdefault(name.start_byte, scope)
+        definition.trait = "\n".join(filter(None, (definition.trait, self._capture_text(captures, "trait"))))
 
     def _collect_namespace(self, captures: dict[str, list[Node]]) -> None:
         self.namespace = SPACE.sub("", self.text(captures["namespace"][0]))
@@ -206,7 +208,7 @@ class Collector:
     def _collect_parts(self, captures: dict[str, list[Node]]) -> None:
         self.parts.update(node.byte_range for node in captures["part"])
 
-    def _optional(self, captures: dict[str, list[Node]], name: str) -> str:
+    def _capture_text(self, captures: dict[str, list[Node]], name: str) -> str:
         nodes = captures.get(name)
         if not nodes:
             return ""
@@ -217,7 +219,7 @@ class Collector:
         return self.source[start:end].decode("utf-8", "replace").strip()
 
     def _member_value(self, captures: dict[str, list[Node]], type_text: str, value: str) -> str:
-        """The chain of one name taken out of an object: `{ store } = shop` is shop.store, `{ store }: Shop` that of some Shop."""
+        """Return the chain of a destructured name: `{ x } = shop` → shop.x; `{ x }: Shop` → Shop{}.x."""
         name = re.match(r"[:\s]*([\w$.]+)$", type_text)
         value = f"{name.group(1)}{{}}" if name else value
         return f"{value}.{self.text(captures['member'][0])}" if value else ""
@@ -229,19 +231,19 @@ class Collector:
             return
         name = captures["name"][0]
         kind = capture[4:]
-        known = self.definitions.get(name.start_byte)
-        if known and known.kind in _VALUE_KINDS and kind == "variable":
+        existing = self.definitions.get(name.start_byte)
+        if existing and existing.kind in _VALUE_KINDS and kind == "variable":
             return  # a variable that holds a function or class is that function or class
-        if known and known.kind == "variable" and kind in _VALUE_KINDS:
-            known = None
-        if known:
-            # a second pattern for the same name: the wider span (decorators) and the more telling kind win
-            if known.kind == kind or kind in ("function", "variable") or known.kind in ("property", "constant"):
-                kind = known.kind
-            if node.start_byte > known.start or node.end_byte < known.end:
-                known.kind = kind
-                known.type = known.type or self._optional(captures, "type")
-                known.value = known.value or self.chain(self._optional(captures, "value"))
+        if existing and existing.kind == "variable" and kind in _VALUE_KINDS:
+            existing = None
+        if existing:
+            # second pattern for the same name: the wider span (decorators) and the more specific kind win
+            if existing.kind == kind or kind in ("function", "variable") or existing.kind in ("property", "constant"):
+                kind = existing.kind
+            if node.start_byte > existing.start or node.end_byte < existing.end:
+                existing.kind = kind
+                existing.type = existing.type or self._capture_text(captures, "type")
+                existing.value = existing.value or self.chain(self._capture_text(captures, "value"))
                 return
         value = captures.get("value")
         if name.child_count:
@@ -253,20 +255,20 @@ class Collector:
             self.text(name) + ("[]" if "element" in captures else ""),
             name.start_byte,
             body[0].start_byte if body else 0,
-            type=self._optional(captures, "type") or (known.type if known else ""),
-            value=self._definition_value(captures) if value else (known.value if known else ""),
-            receiver=type_name(self._optional(captures, "receiver")) or (known.receiver if known else ""),
+            type=self._capture_text(captures, "type") or (existing.type if existing else ""),
+            value=self._definition_value(captures) if value else (existing.value if existing else ""),
+            receiver=type_name(self._capture_text(captures, "receiver")) or (existing.receiver if existing else ""),
             hoisted="self" in captures,
             bound="bound" in captures,
             test="test" in captures,
         )
 
     def _definition_value(self, captures: dict[str, list[Node]]) -> str:
-        value = self.chain(self._optional(captures, "value"))
+        value = self.chain(self._capture_text(captures, "value"))
         return self._member_value(captures, "", value) if "member" in captures else value
 
     def _collect_anonymous(self, node: Node, body: list[Node] | None, kind: str) -> None:
-        """A definition without a name: what stands before its body, such as constructor arguments, belongs to its container."""
+        """Collect a definition without a name. Code before its body belongs to its container."""
         start = body[0].start_byte if body else node.start_byte
         self.definitions[start] = Definition(node.start_byte, node.end_byte, kind, "", start, start)
 
@@ -277,7 +279,7 @@ class Collector:
             self._collect_hint(node)
             return
         if role == "bare":
-            self.bare.append((start, node.end_byte, F.CALL, self.text(node)))
+            self.bare.append((start, node.end_byte, CALL, self.text(node)))
             return
         callee = captures.get("callee")
         end = callee[0].end_byte if callee else node.end_byte
@@ -288,27 +290,25 @@ class Collector:
                 end = arguments[0].end_byte
             self.arguments[start, end] = arguments[0].named_child_count
         raw = self.source[start:end].decode("utf-8", "replace") if end - start <= MAX_CHAIN else ""
-        if "type" in captures:  # `new(…)` and members in an initialiser: of a type written elsewhere
-            raw = self._optional(captures, "type") + (f"{{}}.{raw}" if role == "access" else "")
+        if "type" in captures:  # `new(…)` and members in an initialiser: the type is captured separately
+            raw = self._capture_text(captures, "type") + (f"{{}}.{raw}" if role == "access" else "")
         text = self.chain(raw)
         if not text or (text in self.language.self_names and role in ("mention", "access")):
             return
         if text in self.language.declarations and role == "call":
             return
         if role in ("base", "implements") and (inside := _TYPE_ARGUMENTS.search(raw)):
-            self.marks.append((start + len(raw[: inside.start()].encode()), node.end_byte, F.HINT, inside.group()))
+            self.marks.append((start + len(raw[: inside.start()].encode()), node.end_byte, HINT, inside.group()))
         self.marks.append((start, end, _ROLES[role], text))
 
     def _collect_import(self, captures: dict[str, list[Node]]) -> None:
         node = captures["import"][0]
-        module = self._optional(captures, "module").strip("\"'`<>")
-        if node in captures.get(
-            "module", ()
-        ):  # the whole import stands for its path: without the keyword and the selectors
+        module = self._capture_text(captures, "module").strip("\"'`<>")
+        if node in captures.get("module", ()):  # the capture is the whole import: drop the keyword and the selectors
             module = re.split(r"\s*\.\s*(?:\{|_$|\*$|given$)", module.partition(" ")[2].strip())[0]
         if node.type == "future_import_statement":
             module = "__future__"
-        alias = self._optional(captures, "alias")
+        alias = self._capture_text(captures, "alias")
         export = "export" in captures
         if "tree" in captures:
             self.import_spans.append((node.start_byte, node.end_byte))
@@ -341,7 +341,7 @@ def _cursors(language: Language) -> tuple[QueryCursor, QueryCursor]:
 
 @cache
 def _pattern_roles(language: Language) -> dict[int, tuple[str, str]]:
-    """Per pattern number, its role and the capture that says so; filled as patterns first match."""
+    """Role and deciding capture per pattern number; filled as patterns first match."""
     return {}
 
 
@@ -350,8 +350,8 @@ def _uniform_chain(text: str) -> str:
 
 
 def role_of(captures: Iterable[str]) -> tuple[str, str]:
-    """What a match is, and the capture that says so: a definition, else what a reader of its own takes, else a mark."""
-    for roles in (_READERS, _ROLES):
+    """Return the role of a match and the capture that determines it: a definition, else a collector's, else a mark."""
+    for roles in (_COLLECTORS, _ROLES):
         for capture in captures:
             if capture.startswith("def."):
                 return "def", capture
@@ -361,8 +361,8 @@ def role_of(captures: Iterable[str]) -> tuple[str, str]:
     raise ValueError(f"a pattern without a role: {', '.join(captures)}")
 
 
-# who reads what a match is, beside definitions and marks
-_READERS: dict[str, Callable[[Collector, dict[str, list[Node]]], None]] = {
+# collectors by role, except definitions and marks
+_COLLECTORS: dict[str, Callable[[Collector, dict[str, list[Node]]], None]] = {
     "import": Collector._collect_import,
     "local": lambda self, captures: self._collect_local("local", captures),
     "param": lambda self, captures: self._collect_local("param", captures),

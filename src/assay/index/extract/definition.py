@@ -1,4 +1,4 @@
-"""A definition while its file is being read, and the small readings of source text that collecting needs."""
+"""Definitions while their file is being read, and helpers to parse fragments of source text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from assay.index import facts as F
+from assay.index.facts import FILE
 
 _OPENING = re.compile(r"^[rRbBuUfF]{0,2}(\"\"\"|'''|\"|')")
 _CLOSING = re.compile(r"(\"\"\"|'''|\"|')$")
@@ -17,7 +17,7 @@ _BETWEEN_NAMES = re.compile(r"::|\.|\s+")
 
 @dataclass(slots=True)
 class Definition:
-    """A definition or a bare scope (an impl block), while its file is being read. Offsets are bytes."""
+    """A definition or a bare scope (an impl block) while its file is being read. Offsets are bytes."""
 
     start: int
     end: int
@@ -29,30 +29,31 @@ class Definition:
     value: str = ""
     receiver: str = ""
     hoisted: bool = False
-    bound: bool = False  # an item only where a variable would be one
+    bound: bool = False  # becomes a symbol only where a variable would
     test: bool = False
     trait: str = ""
-    parent: int = F.FILE
-    index: int = F.FILE  # of the symbol it became; FILE for scopes and locals
+    parent: int = FILE
+    index: int = FILE  # index of its symbol; FILE for scopes and locals
     children: list[tuple[int, int]] = field(default_factory=list)
 
 
 def place_in(node: Node, pattern: Node, value: Node) -> str:
-    """`.1` for the second of several names that take a tuple apart; the tuple's type may stand before them."""
+    """Return the position of a name in a destructured tuple, as `.1` for the second; empty if there is only one."""
     names = [name for name in pattern.named_children if name.start_byte != value.start_byte]
     if len(names) == 1 and len(pattern.named_children) == 1:
         return ""
     return next(
-        (f".{place}" for place, name in enumerate(names) if name.start_byte <= node.start_byte < name.end_byte), ""
+        (f".{position}" for position, name in enumerate(names) if name.start_byte <= node.start_byte < name.end_byte),
+        "",
     )
 
 
 def import_tree(text: str, prefix: str = "") -> list[tuple[str, str, str]]:
-    """`a::{self, b as c, d::*}` → module, name and alias of everything it brings."""
-    head, brace, rest = text.partition("{")
+    """Expand `a::{self, b as c, d::*}` into (module, name, alias) rows."""
+    head, brace, group = text.partition("{")
     if brace:
         out, depth, start = list[tuple[str, str, str]](), 0, 0
-        inner = rest.rstrip().removesuffix("}") + ","
+        inner = group.rstrip().removesuffix("}") + ","
         for at, letter in enumerate(inner):
             depth += (letter == "{") - (letter == "}")
             if letter == "," and not depth:
@@ -72,7 +73,7 @@ def strip_quotes(text: str) -> str:
 
 
 def type_name(text: str) -> str:
-    """`*Router[T]` → Router, `a::Searcher<'s, M>` → Searcher: the bare name of a type expression."""
+    """Return the bare name of a type expression: `*Router[T]` → Router, `a::Searcher<'s, M>` → Searcher."""
     if not text or text.isidentifier():
         return text
     return _BETWEEN_NAMES.split(_TYPE_ARGUMENTS.sub("", text).strip("()&* \t\n"))[-1].strip("*&()")

@@ -1,4 +1,4 @@
-"""Which definition holds which: from positions to symbols with qualified names."""
+"""Nest definitions by position and build symbols with qualified names."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 from bisect import bisect_right
 
 from assay.core.items import TYPE_KINDS
-from assay.index import facts as F
 from assay.index.chains import last
 from assay.index.extract.collect import SPACE, Collector
 from assay.index.extract.definition import Definition, type_name
+from assay.index.facts import BASE, FILE, SymbolFact
 
-MAX_VALUES = 3  # assigned values remembered per field
+MAX_VALUES = 3  # assigned values stored per field
 CLASS_LIKE = TYPE_KINDS | {"module", "namespace"}
 FUNCTION_LIKE = frozenset({"function", "method", "constructor", "property", "macro"})
 _BETWEEN_NAMES = re.compile(r"::|[.\\]")
@@ -19,7 +19,7 @@ _DATA = frozenset({"variable", "field", "constant", "type"})
 
 
 class Nesting(Collector):
-    """Recovers from their positions which definition holds which, and makes symbols of them."""
+    """Nests definitions by position and builds symbols from them."""
 
     order: list[Definition]  # by start, the outer ones first
 
@@ -30,7 +30,7 @@ class Nesting(Collector):
         self._nest_lambdas()
 
     def _widen_over_attributes(self) -> None:
-        """Attributes that the grammar puts beside a definition (Rust `#[test]`) belong to its span."""
+        """Extend the span of definitions over preceding attributes that the grammar leaves outside (Rust `#[test]`)."""
         prefix = self.language.attributes
         if not prefix:
             return
@@ -49,7 +49,7 @@ class Nesting(Collector):
                 line -= 1
 
     def _nest(self) -> None:
-        """Gives every definition its innermost enclosing one."""
+        """Set each definition's parent to the innermost enclosing definition."""
         stack: list[int] = []
         for number, definition in enumerate(self.order):
             while stack and self.order[stack[-1]].end < definition.end:
@@ -63,20 +63,20 @@ class Nesting(Collector):
                 and top.kind in _DATA
                 and definition.kind in _DATA
             ):
-                stack.pop()  # `int a, b;`: beside each other
-            definition.parent = stack[-1] if stack else F.FILE
+                stack.pop()  # `int a, b;`: siblings
+            definition.parent = stack[-1] if stack else FILE
             stack.append(number)
 
-    def _enclosing(self, number: int, wanted: frozenset[str]) -> int:
-        """The nearest definition of a wanted kind around definition `number`, itself excluded."""
+    def _enclosing(self, number: int, kinds: frozenset[str]) -> int:
+        """Return the nearest definition around `number`, itself excluded, with one of the kinds."""
         at = self.order[number].parent
-        while at != F.FILE and self.order[at].kind not in wanted:
+        while at != FILE and self.order[at].kind not in kinds:
             at = self.order[at].parent
         return at
 
-    def _symbols(self) -> list[F.SymbolFact]:
-        """Turns definitions into symbols: kinds by container, qualified names, repeated names numbered, locals left out."""
-        symbols = list[F.SymbolFact]()
+    def _build_symbols(self) -> list[SymbolFact]:
+        """Turn definitions into symbols with kind and qualified name, repeated names numbered; locals into bindings."""
+        symbols = list[SymbolFact]()
         counts: dict[str, int] = {}
         fields: dict[tuple[int, str], int] = {}
         anonymous: dict[int, int] = {}
@@ -90,32 +90,32 @@ class Nesting(Collector):
             scope = definition.receiver
             if definition.hoisted:
                 at = self._enclosing(number, CLASS_LIKE | {"scope"})
-                if at == F.FILE:
+                if at == FILE:
                     scope = self._object_around(number, constructors)
-                if (at == F.FILE and not scope) or (at, definition.name) in members:
-                    continue  # no type around it, or a property is set
-            holder = self.order[at] if at != F.FILE else None
+                if (at == FILE and not scope) or (at, definition.name) in members:
+                    continue  # not inside a type, or the assignment sets a property
+            holder = self.order[at] if at != FILE else None
             if holder and holder.kind == "scope":
                 scope = scope or holder.name
-                at = self._enclosing(at, CLASS_LIKE | FUNCTION_LIKE) if at != F.FILE else at
-                at = self._real(at)
-            elif holder and holder.index == F.FILE:
-                at = self._real(at)
-            holder = self.order[at] if at != F.FILE else None
+                at = self._enclosing(at, CLASS_LIKE | FUNCTION_LIKE) if at != FILE else at
+                at = self._nearest_symbol(at)
+            elif holder and holder.index == FILE:
+                at = self._nearest_symbol(at)
+            holder = self.order[at] if at != FILE else None
             kind = definition.kind
             if definition.name_start in self.import_bound or (definition.bound and self._in_local(definition)):
                 continue
-            local = kind in ("variable", "constant") or definition.bound
-            local = local or (kind == "function" and not definition.body and self.language.prototypes)
-            if local and not definition.hoisted and self._is_local(definition, holder):
+            may_be_local = kind in ("variable", "constant") or definition.bound
+            may_be_local = may_be_local or (kind == "function" and not definition.body and self.language.prototypes)
+            if may_be_local and not definition.hoisted and self._is_local(definition, holder):
                 self.bindings.append((definition.name_start, definition.name, definition.type, definition.value))
                 continue
             name, scope = self._split_name(definition, kind, scope)
             if not name:
                 anonymous[at] = anonymous.get(at, 0) + 1
                 name = f"${anonymous[at]}"
-            kind = self._kind(kind, name, holder, scope)
-            parent = holder.index if holder else F.FILE
+            kind = self._refine_kind(kind, name, holder, scope)
+            parent = holder.index if holder else FILE
             if kind in ("field", "constant", "variable") and not definition.receiver:
                 first = fields.setdefault((parent, f"{scope}.{name}"), len(symbols))
                 if first != len(symbols):
@@ -123,11 +123,11 @@ class Nesting(Collector):
                         symbols[first].values.append(definition.value)
                     symbols[first].type = symbols[first].type or definition.type
                     continue
-            symbol = self._qualified(definition, name, kind, scope, symbols[parent] if parent != F.FILE else None)
+            symbol = self._qualified_name(definition, name, kind, scope, symbols[parent] if parent != FILE else None)
             counts[symbol] = counts.get(symbol, 0) + 1
             definition.index = len(symbols)
             symbols.append(
-                F.SymbolFact(
+                SymbolFact(
                     name,
                     kind,
                     symbol,
@@ -147,21 +147,21 @@ class Nesting(Collector):
         return symbols
 
     def _is_local(self, definition: Definition, holder: Definition | None) -> bool:
-        """A variable in a function, named or not."""
+        """Return whether a variable is inside a function, named or not."""
         if holder and holder.kind in FUNCTION_LIKE:
             return True
-        inside = self._lambda_around(definition.name_start)
-        return inside >= 0 and (holder is None or inside >= holder.name_start)
+        lambda_start = self._lambda_around(definition.name_start)
+        return lambda_start >= 0 and (holder is None or lambda_start >= holder.name_start)
 
     def _in_local(self, definition: Definition) -> bool:
-        """A function in an object that is itself a local."""
-        above = self.order[definition.parent] if definition.parent != F.FILE else None
-        return above is not None and above.kind == "variable" and above.index == F.FILE
+        """Return whether a function is in an object that is itself a local."""
+        parent = self.order[definition.parent] if definition.parent != FILE else None
+        return parent is not None and parent.kind == "variable" and parent.index == FILE
 
     def _object_around(self, number: int, constructors: set[str]) -> str:
-        """Where `this.x = …` outside any type defines x: in the object or constructor function that its function belongs to."""
+        """Return the object or constructor function in which `this.x = …` outside any type defines x."""
         at = self.order[number].parent
-        while at != F.FILE:
+        while at != FILE:
             definition = self.order[at]
             if definition.kind == "function":
                 if "." in definition.name or ":" in definition.name:
@@ -169,14 +169,14 @@ class Nesting(Collector):
                     return "" if head in ("exports", "module.exports", "module") else head
                 if definition.name in constructors:
                     return definition.name
-                above = self.order[definition.parent] if definition.parent != F.FILE else None
-                if above and above.kind == "variable" and above.index != F.FILE:
-                    return above.name
+                parent = self.order[definition.parent] if definition.parent != FILE else None
+                if parent and parent.kind == "variable" and parent.index != FILE:
+                    return parent.name
             at = definition.parent
         return ""
 
     def _lambda_around(self, offset: int) -> int:
-        """Where the innermost anonymous function around an offset starts, or -1. They nest, so the first open one above it is it."""
+        """Return the start of the innermost anonymous function around an offset, or -1."""
         at = bisect_right(self.lambda_starts, offset) - 1
         while at >= 0 and self.lambdas[at][1] <= offset:
             at = self.lambda_parents[at]
@@ -194,23 +194,23 @@ class Nesting(Collector):
             stack.append(number)
 
     def _mark_enums(self) -> None:
-        """A class is an enum if one of its bases says so."""
+        """Turn classes with an enum base into enums."""
         bases = self.language.enum_bases
         if not bases:
             return
-        marks = sorted(m for m in self.marks if m[2] == F.BASE and last(m[3]) in bases)
-        for owner in self._owners([m[0] for m in marks]):
-            if owner != F.FILE and self.order[owner].kind == "class":
+        marks = sorted(m for m in self.marks if m[2] == BASE and last(m[3]) in bases)
+        for owner in self._enclosing_definitions([m[0] for m in marks]):
+            if owner != FILE and self.order[owner].kind == "class":
                 self.order[owner].kind = "enum"
 
-    def _real(self, at: int) -> int:
-        """The nearest enclosing definition that became a symbol."""
-        while at != F.FILE and self.order[at].index == F.FILE:
+    def _nearest_symbol(self, at: int) -> int:
+        """Return the nearest enclosing definition, `at` included, that became a symbol."""
+        while at != FILE and self.order[at].index == FILE:
             at = self.order[at].parent
         return at
 
     def _split_name(self, definition: Definition, kind: str, scope: str) -> tuple[str, str]:
-        """`Foo::bar` written outside Foo is bar in scope Foo; `A::B` as a type stays one path."""
+        """Split `Foo::bar` defined outside Foo into name bar and scope Foo; a type `A::B` keeps its scope."""
         name = definition.name
         if kind in CLASS_LIKE:
             return _BETWEEN_NAMES.split(name)[-1], scope
@@ -228,11 +228,11 @@ class Nesting(Collector):
             scope, _, name = name.rpartition(":")
         return name, scope
 
-    def _kind(self, kind: str, name: str, holder: Definition | None, scope: str) -> str:
+    def _refine_kind(self, kind: str, name: str, holder: Definition | None, scope: str) -> str:
         in_class = bool(scope) or (holder is not None and holder.kind in CLASS_LIKE and holder.kind != "namespace")
         if kind in ("function", "method") and name in self.language.constructors and in_class:
             return "constructor"
-        if kind == "function" and in_class and not self._free(holder, scope):
+        if kind == "function" and in_class and not self._is_free_function(holder, scope):
             return "method"
         if kind == "function" and holder is not None and holder.kind in ("variable", "field", "constant"):
             return "method"
@@ -247,24 +247,28 @@ class Nesting(Collector):
                 return "field"
         return kind
 
-    def _free(self, holder: Definition | None, scope: str) -> bool:
-        """Functions directly in a namespace or a Rust/TypeScript module are free; in a Ruby module they are methods."""
+    def _is_free_function(self, holder: Definition | None, scope: str) -> bool:
+        """Return whether a function in a module is not a method: everywhere except in Ruby modules."""
         return not scope and holder is not None and holder.kind == "module" and self.language.name != "ruby"
 
-    def _qualified(self, definition: Definition, name: str, kind: str, scope: str, parent: F.SymbolFact | None) -> str:
+    def _qualified_name(
+        self, definition: Definition, name: str, kind: str, scope: str, parent: SymbolFact | None
+    ) -> str:
         separator = self.language.separator
-        own = SPACE.sub("", definition.name).replace("\\", ".") if kind in CLASS_LIKE and definition.name else name
+        last_part = (
+            SPACE.sub("", definition.name).replace("\\", ".") if kind in CLASS_LIKE and definition.name else name
+        )
         if separator == "." and kind in CLASS_LIKE:
-            own = own.replace("::", ".")
+            last_part = last_part.replace("::", ".")
         if scope:
             prefix = f"{parent.symbol}{separator}" if parent and parent.kind in CLASS_LIKE else ""
-            return f"{prefix}{scope}.{own}"
+            return f"{prefix}{scope}.{last_part}"
         if parent is None:
-            return own
-        joint = separator if kind in CLASS_LIKE else "."
+            return last_part
+        joiner = separator if kind in CLASS_LIKE else "."
         if parent.kind == "namespace":
-            joint = separator
-        return f"{parent.symbol}{joint}{own}"
+            joiner = separator
+        return f"{parent.symbol}{joiner}{last_part}"
 
     def _is_test(self, definition: Definition, holder: Definition | None) -> bool:
         pattern = self.language.test_pattern
@@ -281,40 +285,43 @@ class Nesting(Collector):
         return marker.encode() in self.source[definition.start : definition.name_start].split()
 
     def _is_stub(self, definition: Definition, kind: str) -> bool:
-        """A signature without a body, or marked as an overload of the definition that follows."""
+        """Return whether a function is a signature without a body, or marked as an overload."""
         if kind not in FUNCTION_LIKE:
             return False
         return not definition.body or b"@overload" in self.source[definition.start : definition.name_start]
 
-    def _owners(self, offsets: list[int]) -> list[int]:
-        """For ascending offsets, the definition number that encloses each (FILE for none)."""
-        out, stack, nxt = list[int](), list[int](), 0
+    def _enclosing_definitions(self, offsets: list[int]) -> list[int]:
+        """For ascending offsets, return the number of the innermost definition around each (FILE for none)."""
+        out, stack, next_number = list[int](), list[int](), 0
         order = self.order
         for offset in offsets:
-            while nxt < len(order) and order[nxt].start <= offset:
-                while stack and order[stack[-1]].end <= order[nxt].start:
+            while next_number < len(order) and order[next_number].start <= offset:
+                while stack and order[stack[-1]].end <= order[next_number].start:
                     stack.pop()
-                stack.append(nxt)
-                nxt += 1
+                stack.append(next_number)
+                next_number += 1
             while stack and order[stack[-1]].end <= offset:
                 stack.pop()
             at = len(stack) - 1
             while at >= 0 and order[stack[at]].end <= offset:  # a short sibling may hide a longer one
                 at -= 1
-            out.append(stack[at] if at >= 0 else F.FILE)
+            out.append(stack[at] if at >= 0 else FILE)
         return out
 
     def _binding_owner(self, owner: int) -> int:
-        """The symbol whose local something is: what is written in a field's value is a local of the function that assigns it."""
-        while owner != F.FILE and (self.order[owner].index == F.FILE or self.order[owner].hoisted):
+        """Return the symbol that owns a local. Locals in a field's value belong to the assigning function."""
+        while owner != FILE and (self.order[owner].index == FILE or self.order[owner].hoisted):
             owner = self.order[owner].parent
-        return self.order[owner].index if owner != F.FILE else F.FILE
+        return self.order[owner].index if owner != FILE else FILE
 
     def _symbol_at(self, owner: int, offset: int, own: bool) -> int:
-        """The symbol that code at `offset` inside definition `owner` belongs to."""
-        while owner != F.FILE:
+        """Return the symbol that code at `offset` inside definition `owner` belongs to.
+
+        With `own`, code before a definition's name counts as part of it.
+        """
+        while owner != FILE:
             definition = self.order[owner]
-            if definition.index != F.FILE and (own or (offset >= definition.name_start and not definition.hoisted)):
+            if definition.index != FILE and (own or (offset >= definition.name_start and not definition.hoisted)):
                 return definition.index
             owner = definition.parent
-        return F.FILE
+        return FILE

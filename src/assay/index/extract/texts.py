@@ -1,55 +1,55 @@
-"""The words of a file, by symbol and field."""
+"""Text fields of a file's symbols, as input for full-text search."""
 
 from __future__ import annotations
 
 import re
 
-from assay.index import facts as F
 from assay.index.extract.definition import Definition
 from assay.index.extract.nest import Nesting
+from assay.index.facts import FILE, SymbolFact, TextFact
 
 MAX_SIGNATURE = 300
 MAX_DOC = 3000
-MAX_LITERAL = 200  # bytes kept of one
-MAX_WORDS = 6000  # characters of body identifiers, and of literals, kept per symbol
+MAX_LITERAL = 200  # bytes per literal
+MAX_WORDS = 6000  # characters per symbol, of body identifiers and of literals each
 _LITERALS = re.compile(rb'("[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|\'[^\'\\\n]*+(?:\\.[^\'\\\n]*+)*+\'|`[^`]*+`)')
 _IDENTIFIERS = re.compile(rb"[^\W\d]\w+")
 _COMMENT_MARKS = re.compile(r"^\s*(?:///?!?|//!|#+!?|/\*+!?|\*+/?|--+|;+|<!--)\s?|\s*\*+/\s*$|\s*-->\s*$")
 
 
 class Texts(Nesting):
-    """The words of every symbol: signature, documentation, identifiers and literals of its own body."""
+    """Extracts the text of every symbol: signature, documentation, identifiers and literals of its own body."""
 
-    def _texts(self, symbols: list[F.SymbolFact]) -> list[F.TextFact]:
-        """The words of every symbol, and last those of the file itself."""
+    def _build_texts(self, symbols: list[SymbolFact]) -> list[TextFact]:
+        """Return the texts of every symbol, then of the file itself."""
         docs = dict.fromkeys(range(len(symbols)), "")
         rows = sorted(self.docs)
         file_doc = ""
-        for (start, text), owner in zip(rows, self._owners([r[0] for r in rows]), strict=True):
+        for (start, text), owner in zip(rows, self._enclosing_definitions([r[0] for r in rows]), strict=True):
             source = self._symbol_at(owner, start, True)
-            if source == F.FILE:
+            if source == FILE:
                 file_doc = file_doc or text[:MAX_DOC]
             elif not docs[source]:
                 docs[source] = text[:MAX_DOC]
-        made = [d for d in self.order if d.index != F.FILE]
-        made.sort(key=lambda d: d.index)
+        definitions = [d for d in self.order if d.index != FILE]
+        definitions.sort(key=lambda d: d.index)
         roots: list[tuple[int, int]] = []
-        for definition in made:
-            at = self._real(definition.parent)
-            (self.order[at].children if at != F.FILE else roots).append((definition.start, definition.end))
+        for definition in definitions:
+            at = self._nearest_symbol(definition.parent)
+            (self.order[at].children if at != FILE else roots).append((definition.start, definition.end))
         out = []
-        for definition in made:
-            identifiers, literals = self._words(
+        for definition in definitions:
+            identifiers, literals = self._split_words(
                 max(definition.body, definition.name_start), definition.end, definition.children
             )
             doc = docs[definition.index] or self._leading_comment(definition.start)
-            out.append(F.TextFact(self._signature(definition), doc, identifiers, literals))
-        identifiers, literals = self._words(0, len(self.source), roots)
-        out.append(F.TextFact("", file_doc or self._opening_comment(), identifiers, literals))
+            out.append(TextFact(self._signature(definition), doc, identifiers, literals))
+        identifiers, literals = self._split_words(0, len(self.source), roots)
+        out.append(TextFact("", file_doc or self._opening_comment(), identifiers, literals))
         return out
 
-    def _words(self, start: int, end: int, holes: list[tuple[int, int]]) -> tuple[str, str]:
-        """The identifiers and the literals between two places, without what lies in the holes."""
+    def _split_words(self, start: int, end: int, holes: list[tuple[int, int]]) -> tuple[str, str]:
+        """Return the identifiers and the literals between two offsets, without those in the holes."""
         pieces, size = list[bytes](), 0
         for hole_start, hole_end in [*sorted(holes), (end, end)]:
             if hole_start > start and size < 4 * MAX_WORDS:
@@ -57,7 +57,7 @@ class Texts(Nesting):
                 size += hole_start - start
             start = max(start, hole_end)
         text = b" ".join(pieces)[: 4 * MAX_WORDS]
-        parts = _LITERALS.split(text)  # code and literals in turn
+        parts = _LITERALS.split(text)  # alternates code and literals
         literals = [quoted[1:-1][:MAX_LITERAL] for quoted in parts[1::2]]
         return _join(_IDENTIFIERS.findall(b" ".join(parts[::2]))), _join(literals)
 
@@ -71,7 +71,7 @@ class Texts(Nesting):
         return " ".join(text.split()).rstrip("{:").strip()[:MAX_SIGNATURE]
 
     def _leading_comment(self, start: int) -> str:
-        """The comment that ends on the line above, without its marks."""
+        """Return the comment that ends on the line above, without comment marks."""
         at = self.line(start) - 2
         lines: list[str] = []
         while at >= 0 and len(lines) < 60:
@@ -86,6 +86,7 @@ class Texts(Nesting):
         return "\n".join(reversed(lines)).strip()[:MAX_DOC]
 
     def _opening_comment(self) -> str:
+        """Return the comment at the start of the file, without comment marks."""
         lines: list[str] = []
         for raw in self.source[:MAX_DOC].decode("utf-8", "replace").splitlines()[:40]:
             text = raw.strip()

@@ -1,4 +1,4 @@
-"""The words of a file's items, counted by term and field; those of its path are added when it is known where the file stands."""
+"""Count the terms of a file's items by field; those of its path are added once the path is known."""
 
 from __future__ import annotations
 
@@ -9,68 +9,68 @@ from itertools import chain
 
 import numpy as np
 
-from assay.index import facts as F
-from assay.store import postings as P
+from assay.index.facts import SymbolFact, TextFact, WordFacts
+from assay.store import postings
 from assay.text.terms import END, pieces, terms, terms_of
 
-_MOST, _LONGEST = 255, 65_535  # a count and a length that their types can hold
+_MAX_COUNT, _MAX_LENGTH = 255, 65_535  # limits of their integer types, u1 and u2
 
 
-def count_words(symbols: list[F.SymbolFact], texts: list[F.TextFact]) -> F.WordFacts:
-    """The words of a file's items by themselves: its symbols, and last the file, whose name is part of its path."""
+def count_words(symbols: list[SymbolFact], texts: list[TextFact]) -> WordFacts:
+    """Count the terms of a file's symbols, then of the file itself, whose name is part of its path."""
     vocabulary, codes, slots = _terms_by_slot(f" {END} ".join(_fields(symbols, texts)))
-    width, size = len(P.FIELDS), max(len(vocabulary), 1)
+    width, size = len(postings.FIELDS), max(len(vocabulary), 1)
     items, fields = np.divmod(slots, width)
-    cells, times = np.unique((items * size + codes) * width + fields, return_counts=True)
-    pairs = cells // width  # of an item and a term, once for every field that has it
+    cells, frequencies = np.unique((items * size + codes) * width + fields, return_counts=True)
+    pairs = cells // width  # (item, term) pairs, one per field that contains the term
     begins = np.diff(pairs, prepend=-1) > 0
     keys = pairs[begins]
     counts = np.zeros((len(keys), width), "u1")
-    counts[np.cumsum(begins) - 1, cells % width] = np.minimum(times, _MOST)
+    counts[np.cumsum(begins) - 1, cells % width] = np.minimum(frequencies, _MAX_COUNT)
     lengths = np.bincount(slots, minlength=len(texts) * width)
-    return F.WordFacts(
+    return WordFacts(
         vocabulary,
         (keys % size).astype("<i4").tobytes(),
         counts.tobytes(),
         np.bincount(keys // size, minlength=len(texts)).astype("<i4").tobytes(),
-        np.minimum(lengths, _LONGEST).astype("<u2").tobytes(),
+        np.minimum(lengths, _MAX_LENGTH).astype("<u2").tobytes(),
     )
 
 
-def _terms_by_slot(text: str) -> tuple[list[str], P.Array, P.Array]:
-    """The distinct terms of texts that END stands between, and for every term said its place among them and the number of its text.
+def _terms_by_slot(text: str) -> tuple[list[str], postings.Array, postings.Array]:
+    """Return the distinct terms of texts separated by END, and the vocabulary index and text number of each occurrence.
 
-    A file says the same identifiers again and again: each is looked at once, all else is arithmetic.
+    A file repeats its identifiers: each distinct one is tokenized once, the rest is array arithmetic.
     """
-    said = pieces(text)
-    distinct = {piece: place for place, piece in enumerate(dict.fromkeys(said))}
-    places = np.fromiter(map(distinct.__getitem__, said), "i8", len(said))
+    tokens = pieces(text)
+    distinct = {token: code for code, token in enumerate(dict.fromkeys(tokens))}
+    token_codes = np.fromiter(map(distinct.__getitem__, tokens), "i8", len(tokens))
     terms_each = list(terms_of(distinct))
     flat = list(chain.from_iterable(terms_each))
-    vocabulary = {term: place for place, term in enumerate(dict.fromkeys(flat))}
+    vocabulary = {term: code for code, term in enumerate(dict.fromkeys(flat))}
     codes = np.fromiter(map(vocabulary.__getitem__, flat), "i8", len(flat))
     sizes = np.fromiter(map(len, terms_each), "i8", len(terms_each))
-    firsts, many = (np.cumsum(sizes) - sizes)[places], sizes[places]
-    within = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
-    slots = np.repeat(np.cumsum(places == distinct.get(END, -1)), many)
-    return list(vocabulary), codes[np.repeat(firsts, many) + within], slots
+    firsts, term_counts = (np.cumsum(sizes) - sizes)[token_codes], sizes[token_codes]
+    within = np.arange(term_counts.sum()) - np.repeat(np.cumsum(term_counts) - term_counts, term_counts)
+    slots = np.repeat(np.cumsum(token_codes == distinct.get(END, -1)), term_counts)
+    return list(vocabulary), codes[np.repeat(firsts, term_counts) + within], slots
 
 
-def _fields(symbols: list[F.SymbolFact], texts: list[F.TextFact]) -> Iterable[str]:
-    """The texts of every item in the order of the fields; nothing for what only the path tells."""
+def _fields(symbols: list[SymbolFact], texts: list[TextFact]) -> Iterable[str]:
+    """Yield the texts of every item in the order of the fields; empty for the path, which is added later."""
     names = [(s.name, s.symbol.removesuffix(s.name)) for s in symbols]
     for (name, qualifier), text in zip([*names, ("", "")], texts, strict=True):
         yield from (name, qualifier, "", text.signature, text.doc, text.identifiers, text.literals)
 
 
-def place_words(facts: F.WordFacts, path: str, numbers: list[int]) -> list[P.Words]:
-    """Counted words under the numbers of their items (those of the symbols, then the file's), and the words of the path, which all of them share."""
-    width = len(P.FIELDS)
+def place_words(facts: WordFacts, path: str, numbers: list[int]) -> list[postings.Words]:
+    """Return the term counts under the items' numbers (symbols, then the file), and those of the path they share."""
+    width = len(postings.FIELDS)
     items = np.array(numbers, "<i4")
     in_path, in_name = Counter(terms(path)), Counter(terms(path.rpartition("/")[2]))
     lengths = np.frombuffer(facts.lengths, "<u2").reshape(-1, width).copy()
-    lengths[:, P.PATH], lengths[-1, P.NAME] = in_path.total(), in_name.total()
-    own = P.Words(
+    lengths[:, postings.PATH], lengths[-1, postings.NAME] = in_path.total(), in_name.total()
+    own = postings.Words(
         list(map(sys.intern, facts.vocabulary)),  # files share most of their terms
         np.frombuffer(facts.terms, "<i4"),
         np.repeat(items, np.frombuffer(facts.rows, "<i4")),
@@ -79,9 +79,9 @@ def place_words(facts: F.WordFacts, path: str, numbers: list[int]) -> list[P.Wor
         lengths,
     )
     counts = np.zeros((len(items), len(in_path), width), "u1")
-    counts[:, :, P.PATH] = np.minimum(list(in_path.values()), _MOST)
-    counts[-1, :, P.NAME] = [min(in_name[term], _MOST) for term in in_path]
-    shared = P.Words(
+    counts[:, :, postings.PATH] = np.minimum(list(in_path.values()), _MAX_COUNT)
+    counts[-1, :, postings.NAME] = [min(in_name[term], _MAX_COUNT) for term in in_path]
+    shared = postings.Words(
         list(in_path),
         np.tile(np.arange(len(in_path), dtype="<i4"), len(items)),
         np.repeat(items, len(in_path)),

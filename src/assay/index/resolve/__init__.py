@@ -1,13 +1,14 @@
-"""One file's references → edges. Everything asked about other files goes through the table, so every answer's origin is on record.
+"""Resolve the references of one file to edges.
 
-A call ends in one of four ways (docs/graph.md): one item, a few candidates, outside the repository, or unresolved. The first two give
-edges to items, the third one to an external name, the last is counted.
+Every lookup in other files goes through the table, which records it. A call has one of four outcomes (docs/graph.md):
+one item, a few candidates, outside the repository, or unresolved. The first two yield edges to items, the third an edge
+to an external name, the last is only counted.
 """
 
 from __future__ import annotations
 
-from assay.index import facts as F
 from assay.index.expressions import TYPE_LIKE, type_names
+from assay.index.facts import ACCESS, CALL, DECORATE, HINT, MENTION, NEW, THROW, Reference
 from assay.index.resolve.base import BY_NAME, BY_NAME_OF_FIELD, RESOLVED, CallCounts, Resolved
 from assay.index.resolve.calls import Calls
 from assay.index.resolve.guard import deep_recursion, outline, reason
@@ -19,14 +20,14 @@ __all__ = ["BY_NAME", "BY_NAME_OF_FIELD", "CallCounts", "Resolved", "Resolver"]
 
 
 class Resolver(Imports, Calls, Guesses, Uses, Relations):
-    """Resolves files one at a time against a table of names."""
+    """Resolves files one at a time against a symbol table."""
 
     def resolve(self, path: str) -> Resolved:
-        """Everything one file says about itself and others; of a file that cannot be resolved, its outline and why."""
+        """Return a file's edges, lookups and call counts; if that fails, its containment edges and the reason."""
         try:
             with deep_recursion():
                 return self._resolve(path)
-        except Exception as error:  # one bad file costs that file
+        except Exception as error:  # a failure is limited to its file
             return outline(self.table, path, reason(error))
 
     def _resolve(self, path: str) -> Resolved:
@@ -41,21 +42,21 @@ class Resolver(Imports, Calls, Guesses, Uses, Relations):
         self._similar()
         return Resolved(self.edges, self.table.reads, CallCounts(*self.counts))
 
-    def _reference(self, row: F.Reference) -> None:
+    def _reference(self, row: Reference) -> None:
         source = self.file.sym(row.source)
-        if row.role in (F.CALL, F.NEW):
+        if row.role in (CALL, NEW):
             self._call(row, source)
-        elif row.role == F.ACCESS:
+        elif row.role == ACCESS:
             self._access(row, source)
-        elif row.role == F.MENTION:
+        elif row.role == MENTION:
             self._mention(row.chain, source, row)
             self._conventions(row, source)
-        elif row.role == F.HINT:
+        elif row.role == HINT:
             for name in type_names(row.chain):
                 value = self.values.type_named(name, self.file, row.source, row.line)
                 if value and value.kind == "item" and value.sym and value.sym.kind in TYPE_LIKE:
                     self._add(source, value.sym, "type_hint_of", RESOLVED, "resolved", row.line)
-        elif row.role == F.THROW:
+        elif row.role == THROW:
             self._throw(row, source)
-        elif row.role == F.DECORATE:
+        elif row.role == DECORATE:
             self._decorate(row, source)

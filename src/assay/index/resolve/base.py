@@ -1,4 +1,4 @@
-"""What the parts of the resolver share: how things end, and how edges are noted."""
+"""Outcomes, confidence levels, and the shared state of the resolver's mixins."""
 
 from __future__ import annotations
 
@@ -10,25 +10,23 @@ from typing import NamedTuple, ParamSpec
 import msgspec
 
 from assay.core.items import EXTERNAL, TYPE_KINDS
-from assay.index import facts as F
 from assay.index.chains import bare
 from assay.index.expressions import Evaluator, Value
+from assay.index.facts import Reference, SymbolFact
 from assay.index.file import File, Sym
 from assay.index.table import Table, Unanswerable
 from assay.text.terms import words
 
 P = ParamSpec("P")
 
-MAX_CANDIDATES = 5  # that a call may be shared by
-MAX_NAMESAKES = 40  # considered before a name is given up as too common
-MAX_OVERLOADS = 500  # of one name in one place that a call chooses from
-CO_TESTED = 8  # items of one test that are paired with each other
+MAX_CANDIDATES = 5  # per call
+MAX_NAMESAKES = 40  # a name with more definitions is too common to guess
+MAX_OVERLOADS = 500  # considered per call
+CO_TESTED = 8  # items of one test that are linked pairwise
 
-# how sure each way of resolving is; checked by the spot check in docs/resolution.md
+# confidence by kind of evidence; verified by the spot check in docs/resolution.md
 CERTAIN, RESOLVED, BY_NAME_AND_HINT, BY_NAME = 1.0, 0.9, 0.7, 0.6
-BY_NAME_OF_FIELD = (
-    0.5  # a field that holds a function: its name is shared with untyped objects more often than a method's
-)
+BY_NAME_OF_FIELD = 0.5  # a field that holds a function: untyped objects share its name more often than a method's
 
 TYPE_LIKE = TYPE_KINDS | {"module"}
 FIELD_LIKE = frozenset({"field", "property"})
@@ -37,25 +35,25 @@ PLAIN_DATA = re.compile(
     r"(?:string|number|boolean|bigint|symbol|null|undefined|true|false|any|unknown|Record|Array|Map|Set|Promise|Date)\b|[\"'`\d\[{]|.*\]$",
     re.S,
 )
-PATH = re.compile(r"\b([A-Z]\w*)\.(?=[A-Z])")  # between types, where a language joins them otherwise
+PATH = re.compile(r"\b([A-Z]\w*)\.(?=[A-Z])")  # dot between two type names, for languages with another separator
 
 
 class CallCounts(NamedTuple):
-    """How the call sites of a file ended."""
+    """Number of call sites of a file by outcome."""
 
     resolved: int
     candidates: int
     external: int
     unresolved: int
-    everyday: int  # of the external: methods of unknown objects with everyday names that the repository happens to define as well
+    everyday: int  # subset of external: common method names on unknown objects that the repository also defines
 
 
-# edges by type, source and target: provenance, confidence and line of each
+# (type, source, target) → (provenance, confidence, line)
 Edges = dict[tuple[str, str, str], tuple[str, float, int]]
 
 
 class Resolved(NamedTuple):
-    """A file's edges, the keys of everything that was asked to find them, its call counts, and why it could not be resolved, if so."""
+    """A file's edges, the keys of all lookups made to find them, its call counts, and the error if it failed."""
 
     edges: Edges
     reads: set[str]
@@ -64,7 +62,7 @@ class Resolved(NamedTuple):
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
-    """How a call or name ended: items with their confidence, or an external name, or neither."""
+    """Result of resolving a call or name: items with confidence and provenance, an external name, or neither."""
 
     items: tuple[tuple[Sym, float, str], ...] = ()
     external: str = ""
@@ -79,15 +77,15 @@ def one(sym: Sym, confidence: float, provenance: str = "resolved") -> Outcome:
     return Outcome(items=((sym, confidence, provenance),))
 
 
-def with_receiver(row: F.Reference) -> F.Reference:
-    """A call of an extension method as that of the function it is: the receiver is its first argument."""
+def with_receiver(row: Reference) -> Reference:
+    """Return a call of an extension method with the receiver counted as its first argument."""
     return msgspec.structs.replace(row, arity=row.arity + 1) if row.arity >= 0 else row
 
 
-def takes(fact: F.SymbolFact, count: int) -> bool:
-    """Whether a function can be called with that many arguments."""
-    most = max(fact.arity, 0)
-    return most - fact.optional - fact.variadic <= count and (fact.variadic or count <= most)
+def takes(fact: SymbolFact, count: int) -> bool:
+    """Return whether a function accepts `count` arguments."""
+    maximum = max(fact.arity, 0)
+    return maximum - fact.optional - fact.variadic <= count and (fact.variadic or count <= maximum)
 
 
 def outside_name(value: Value, name: str) -> str:
@@ -100,45 +98,47 @@ def looks_like_interface(name: str) -> bool:
 
 
 def named_like(receiver: str, sym: Sym) -> bool:
-    """`request.x()` and class Request: the last words agree."""
+    """Return whether a receiver's name ends like the owner's: `request.x()` and class Request."""
     last = bare(receiver.rpartition(".")[2]).lstrip("_")
     owner = sym.symbol.replace("::", ".").split(".")[-2:-1]
-    if len(last) < 3 or not owner or last == sym.name:  # `q.filter().filter()` says nothing about a class Filter
+    if len(last) < 3 or not owner or last == sym.name:  # `q.filter().filter()` does not suggest a class Filter
         return False
-    mine, theirs = words(last), words(owner[0])
-    return bool(mine) and mine == theirs[-len(mine) :]
+    receiver_words, owner_words = words(last), words(owner[0])
+    return bool(receiver_words) and receiver_words == owner_words[-len(receiver_words) :]
 
 
 class ResolverBase:
-    """The file at hand and what was found in it; each part of the resolver is a module of this package."""
+    """State of the current file. Each mixin of the resolver is a module of this package."""
 
     file: File
 
     def __init__(self, table: Table) -> None:
         self.table = table
         self.values = Evaluator(table)
-        self._callable_members: dict[tuple[str, str, bool], list[Sym]] = {}  # by name, kin, and whether a test asks
+        self._callable_members: dict[
+            tuple[str, str, bool], list[Sym]
+        ] = {}  # by name, language family, and whether the caller is a test
 
     def _start(self, file: File) -> None:
-        """Begins a file: nothing asked, nothing found yet."""
+        """Reset the state for the next file."""
         self.file = file
         self.table.begin_file()
         self.values.begin_file()
         self.edges: Edges = {}
         self.counts = [0] * len(CallCounts._fields)
-        self.called: dict[int, dict[Sym, int]] = defaultdict(dict)  # what each symbol calls, and on which line first
-        self.outcomes: dict[tuple[object, ...], Outcome] = {}  # of calls, by place and words
+        self.called: dict[int, dict[Sym, int]] = defaultdict(dict)  # caller → callee → first line
+        self.outcomes: dict[tuple[object, ...], Outcome] = {}  # cached call targets
 
     def _try(self, resolve: Callable[P, None], *arguments: P.args, **named: P.kwargs) -> None:
-        """Resolves one thing with a budget of its own; what cannot be answered gives no edges."""
+        """Resolve one reference with its own budget; exceeding it yields no edges."""
         self.table.begin_question()
         try:
             resolve(*arguments, **named)
-        except Unanswerable:  # no context manager: this is done for every reference
+        except Unanswerable:  # not a context manager: runs for every reference
             return
 
     def _add(self, source: Sym, target: Sym | str, kind: str, confidence: float, provenance: str, line: int) -> None:
-        """Adds an edge, or strengthens the same one found before."""
+        """Add an edge, or raise the confidence of an existing one."""
         if isinstance(target, Sym):
             target_id = target.id
         elif self.file.language.separator != "." and ":" not in target:
@@ -149,11 +149,11 @@ class ResolverBase:
         if source_id == target_id and kind != "calls":
             return
         key = (kind, source_id, target_id)
-        known = self.edges.get(key)
-        if known is None or known[1] < confidence:
-            self.edges[key] = (provenance, confidence, known[2] if known else line)
+        existing = self.edges.get(key)
+        if existing is None or existing[1] < confidence:
+            self.edges[key] = (provenance, confidence, existing[2] if existing else line)
 
-    # the questions the parts ask each other; each is answered in its own module
+    # implemented by the mixins
 
     def _by_name(self, name: str, receiver: str, source: Sym, strict: bool = False) -> Outcome:
         raise NotImplementedError
@@ -164,5 +164,5 @@ class ResolverBase:
     def _unknown(self, name: str) -> Outcome:
         raise NotImplementedError
 
-    def _conventions(self, row: F.Reference, source: Sym) -> None:
+    def _conventions(self, row: Reference, source: Sym) -> None:
         raise NotImplementedError

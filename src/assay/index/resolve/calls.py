@@ -1,11 +1,11 @@
-"""What a call reaches, as far as scopes, imports and types tell."""
+"""Resolve calls by scopes, imports and types."""
 
 from __future__ import annotations
 
 from assay.core.items import CALLABLE_KINDS, TYPE_KINDS
-from assay.index import facts as F
 from assay.index.chains import bare
 from assay.index.expressions import Value
+from assay.index.facts import CALL, FILE, NEW, Reference
 from assay.index.file import Sym
 from assay.index.resolve.base import (
     BY_NAME,
@@ -27,10 +27,10 @@ from assay.index.table import Unanswerable
 
 
 class Calls(ResolverBase):
-    """What a call reaches, as far as scopes, imports and types tell."""
+    """Resolve calls by scopes, imports and types."""
 
-    def _call(self, row: F.Reference, source: Sym) -> None:
-        outcome = self._outcome(row, source)
+    def _call(self, row: Reference, source: Sym) -> None:
+        outcome = self._cached_target(row, source)
         if outcome.items:
             single = len(outcome.items) == 1
             self.counts[0 if single else 1] += 1
@@ -49,41 +49,36 @@ class Calls(ResolverBase):
             self.counts[3] += 1
         self._conventions(row, source)
 
-    def _outcome(self, row: F.Reference, source: Sym) -> Outcome:
-        """The target of a call, remembered for the same words in the same place unless a local is involved."""
+    def _cached_target(self, row: Reference, source: Sym) -> Outcome:
+        """Return the target of a call, cached per scope and chain unless a local is involved."""
         first = bare(row.chain.partition(".")[0])
-        place = row.source
-        if (
-            first in self.file.language.self_names
-            and place != F.FILE
-            and self.file.facts.symbols[place].kind in MEMBERS
-        ):
-            place = -2 - self.file.facts.symbols[place].parent  # `self` is the same in all methods of a type
+        scope = row.source
+        if first in self.file.language.self_names and scope != FILE and self.file.facts.symbols[scope].kind in MEMBERS:
+            scope = -2 - self.file.facts.symbols[scope].parent  # `self` is the same in all methods of a type
         elif first in self.file.local_names:
-            return self._answerable(row, source)
-        key = (place, row.chain, row.role, row.arity, row.generics)
-        known = self.outcomes.get(key)
-        if known is None:
-            known = self._answerable(row, source)
-            if (
-                place == row.source or not known.items or known.items[0][2] != "inferred"
-            ):  # a guess depends on who makes it
-                self.outcomes[key] = known
-        return known
+            return self._bounded_target(row, source)
+        key = (scope, row.chain, row.role, row.arity, row.generics)
+        outcome = self.outcomes.get(key)
+        if outcome is None:
+            outcome = self._bounded_target(row, source)
+            # guesses depend on the calling method, so they are not shared between methods
+            if scope == row.source or not outcome.items or outcome.items[0][2] != "inferred":
+                self.outcomes[key] = outcome
+        return outcome
 
-    def _answerable(self, row: F.Reference, source: Sym) -> Outcome:
-        """The target of a call; one that takes too many questions is unresolved."""
+    def _bounded_target(self, row: Reference, source: Sym) -> Outcome:
+        """Return the target of a call; unresolved if it exceeds the query budget."""
         try:
             return self._call_target(row, source)
         except Unanswerable:
             self.table.begin_question()
             return Outcome(unresolved=True)
 
-    def _call_target(self, row: F.Reference, source: Sym) -> Outcome:
+    def _call_target(self, row: Reference, source: Sym) -> Outcome:
         receiver, _, last = row.chain.rpartition(".")
         name = bare(last)
         if name != last:
-            return NOTHING  # the element of a collection, or the result of a call, is called: nothing is named
+            return NOTHING  # call of a collection element or a call's result: no name to resolve
         if not receiver:
             return self._plain_call(name, row)
         value = self.values.evaluate(receiver, self.file, row.source, row.line)
@@ -92,65 +87,65 @@ class Calls(ResolverBase):
         if value.kind == "item" and value.sym and value.sym.kind in ("variable", "constant", "field", "property"):
             own = self.values.own_member(value.sym, name)
             if own:
-                return self._among(own, row)
+                return self._choose_overload(own, row)
             value = self.values.type_of(value.sym)
             if value is None or value.kind in ("local", "cycle"):
                 return self._by_name(name, receiver, source)
         return self._member_call(value, name, receiver, row, source)
 
-    def _member_call(self, value: Value, name: str, receiver: str, row: F.Reference, source: Sym) -> Outcome:
+    def _member_call(self, value: Value, name: str, receiver: str, row: Reference, source: Sym) -> Outcome:
         sym = value.sym
         if value.kind in ("instance", "super", "item") and sym is not None and sym.kind in TYPE_LIKE:
-            found = self.values.member(sym, name, above=value.kind == "super")
+            members = self.values.member(sym, name, above=value.kind == "super")
             if (
-                found
+                members
                 and self.file.language.twin_names
-                and (meant := self.values.meant(Value("item", found[0]), True).sym)
+                and (preferred := self.values.meant(Value("item", members[0]), True).sym)
             ):
-                found = [meant] if meant != found[0] else found
-            if found:
-                return self._among(self._further_up(found, sym, row), row)
+                members = [preferred] if preferred != members[0] else members
+            if members:
+                return self._choose_overload(self._inherited_overloads(members, sym, row), row)
             if value.kind == "item":
                 inner = self.values.attribute(value, name, self.file)
                 if inner and inner.kind == "item" and inner.sym:
-                    return self._definitions(inner.sym, row)
+                    return self._resolve_definition(inner.sym, row)
                 if name in ("new", "New") or name in self.file.language.constructors:
                     return one(sym, RESOLVED)
             if value.kind == "instance" and (delegate := self.values.delegate(sym)):
                 return self._member_call(delegate, name, receiver, row, source)
             ancestry = self.values.ancestry(sym)
-            if added := self.values.extensions(value, name, self.file):
-                return self._among(added, with_receiver(row))
+            if extensions := self.values.extensions(value, name, self.file):
+                return self._choose_overload(extensions, with_receiver(row))
             if value.kind == "super" or ancestry.outside or value.kind == "item":
                 return Outcome(external="." + name)
             return self._by_name(name, receiver, source, strict=True)
         if value.kind in ("instance", "item") and sym is not None and sym.kind in CALLABLE_KINDS:
             own = self.values.own_member(sym, name)
             if own:
-                return self._among(own, row)
+                return self._choose_overload(own, row)
             if value.kind == "item" and name in self.file.language.invokers:
-                return self._definitions(sym, row)
+                return self._resolve_definition(sym, row)
             return self._by_name(name, receiver, source)
-        if added := self.values.extensions(value, name, self.file):
-            return self._among(added, with_receiver(row))
+        if extensions := self.values.extensions(value, name, self.file):
+            return self._choose_overload(extensions, with_receiver(row))
         if value.kind == "outside" and self.file.language.imports == "namespace":
-            full = self.values.attribute(value, name, self.file)
-            if full and full.kind == "item" and full.sym:
-                return self._definitions(full.sym, row)
+            qualified = self.values.attribute(value, name, self.file)
+            if qualified and qualified.kind == "item" and qualified.sym:
+                return self._resolve_definition(qualified.sym, row)
         if value.kind in ("outside", "object"):
             return Outcome(external=outside_name(value, name))
-        found_value = self.values.attribute(value, name, self.file)
-        if found_value and found_value.kind == "item" and found_value.sym:
-            return self._definitions(found_value.sym, row)
-        if found_value and found_value.kind == "file":
-            default = self.values.export(found_value.name, "default")
+        attribute = self.values.attribute(value, name, self.file)
+        if attribute and attribute.kind == "item" and attribute.sym:
+            return self._resolve_definition(attribute.sym, row)
+        if attribute and attribute.kind == "file":
+            default = self.values.export(attribute.name, "default")
             if default and default.sym:
                 return one(default.sym, RESOLVED)
-        if found_value and found_value.kind == "outside":
-            return Outcome(external=found_value.name)
+        if attribute and attribute.kind == "outside":
+            return Outcome(external=attribute.name)
         return self._unknown(name)
 
-    def _plain_call(self, name: str, row: F.Reference) -> Outcome:
+    def _plain_call(self, name: str, row: Reference) -> Outcome:
         language = self.file.language
         if name in language.super_names:
             owner = self.values.enclosing_type(self.file, row.source)
@@ -159,27 +154,27 @@ class Calls(ResolverBase):
             owner = self.values.enclosing_type(self.file, row.source)
             constructors = self.values.own_member(owner, owner.name) if owner else []
             if constructors:
-                return self._among(constructors, row)
-            return one(owner, RESOLVED) if owner and (name == "cls" or row.role == F.NEW) else NOTHING
+                return self._choose_overload(constructors, row)
+            return one(owner, RESOLVED) if owner and (name == "cls" or row.role == NEW) else NOTHING
         if name == language.construct:
             owner = self.values.enclosing_type(self.file, row.source)
             return one(self.values.primary(owner), RESOLVED) if owner else Outcome(external=name)
         value = self.values.lookup(name, self.file, row.source, row.line, local=not language.uniform_access)
         value = self.values.meant(value, True) if value else value
-        if value is None and language.uniform_access and row.role == F.CALL:
+        if value is None and language.uniform_access and row.role == CALL:
             outcome = self._by_name(name, "", self.file.sym(row.source))
             return Outcome(external=name) if outcome.external else outcome
-        if value is None and row.role == F.CALL and language.implicit_self:
+        if value is None and row.role == CALL and language.implicit_self:
             owner = self.values.enclosing_type(self.file, row.source)
             members = self.values.member(owner, name) if owner else []
             if members:
-                return self._among(members, row)
+                return self._choose_overload(members, row)
         if value is None:
-            started = self.values.first_segment(name, self.file, row.source, row.line)
-            value = started if started and started.kind != "outside" else None
+            segment_value = self.values.first_segment(name, self.file, row.source, row.line)
+            value = segment_value if segment_value and segment_value.kind != "outside" else None
         if value is None and name not in language.common:
             macros = [s for s in self.table.named(name, language.kin) if s.kind == "macro"]
-            if macros:  # seen without an import; of several, the one defined nearest
+            if macros:  # visible without an import; prefer the nearest one
                 return one(min(macros, key=lambda s: (-_shared_folders(s.path, self.file.path), s.id)), RESOLVED)
         if value is None:
             if language.visible == "global":
@@ -190,88 +185,104 @@ class Calls(ResolverBase):
         if value.kind == "file":
             value = self.values.export(value.name, "default") or value
         if value.kind == "instance" or value.kind == "object":
-            return NOTHING  # a call of an object: nothing is named
+            return NOTHING  # call of an object: no name to resolve
         if value.kind != "item" or value.sym is None:
             return NOTHING
         sym = value.sym
         if sym.kind in ("variable", "constant", "field", "property"):
-            held = self.values.type_of(sym)
-            if held and held.kind == "item" and held.sym and held.sym.kind in CALLABLE_KINDS | TYPE_KINDS:
-                sym = held.sym
-            elif held and (held.sym == sym or held.kind == "outside"):
-                return Outcome(external=held.name or sym.name)  # `local insert = table.insert`: another name for it
-        return self._definitions(sym, row)
+            variable_type = self.values.type_of(sym)
+            if (
+                variable_type
+                and variable_type.kind == "item"
+                and variable_type.sym
+                and variable_type.sym.kind in CALLABLE_KINDS | TYPE_KINDS
+            ):
+                sym = variable_type.sym
+            elif variable_type and (variable_type.sym == sym or variable_type.kind == "outside"):
+                return Outcome(external=variable_type.name or sym.name)  # `local insert = table.insert`: an alias
+        return self._resolve_definition(sym, row)
 
-    def _super_call(self, owner: Sym, row: F.Reference) -> Outcome:
-        """`super(…)`: the nearest constructor above; in Ruby, the method of the same name."""
+    def _super_call(self, owner: Sym, row: Reference) -> Outcome:
+        """Resolve `super(…)` to the nearest inherited constructor; in Ruby, to the inherited method of that name."""
         at = row.source
-        name = self.file.facts.symbols[at].name if at != F.FILE else ""
+        name = self.file.facts.symbols[at].name if at != FILE else ""
         ancestry = self.values.ancestry(owner)
         if self.file.language.uniform_access:
-            above = self.values.member(owner, name, above=True) if name else []
-            return self._among(above, row) if above else Outcome(external="." + name) if name else NOTHING
+            inherited = self.values.member(owner, name, above=True) if name else []
+            return (
+                self._choose_overload(inherited, row)
+                if inherited
+                else Outcome(external="." + name)
+                if name
+                else NOTHING
+            )
         for ancestor in ancestry.types[1:]:
-            for wanted in (name, ancestor.name, *self.file.language.constructors):
-                found = self.values.own_member(ancestor, wanted)
-                if found:
-                    return self._among(found, row)
+            for candidate in (name, ancestor.name, *self.file.language.constructors):
+                constructors = self.values.own_member(ancestor, candidate)
+                if constructors:
+                    return self._choose_overload(constructors, row)
         if self.file.language.name == "python":
             return NOTHING
         return Outcome(external=ancestry.outside[0]) if ancestry.outside else NOTHING
 
-    def _further_up(self, found: list[Sym], owner: Sym, row: F.Reference) -> list[Sym]:
-        """Overloads are inherited one by one: when the nearest do not take that many arguments, those of an ancestor may."""
-        if not self.file.language.overloads or row.arity < 0 or any(self._accepts(s, row.arity) for s in found):
-            return found
+    def _inherited_overloads(self, nearest: list[Sym], owner: Sym, row: Reference) -> list[Sym]:
+        """Return inherited overloads that accept the arguments, if the nearest ones do not."""
+        if not self.file.language.overloads or row.arity < 0 or any(self._accepts(s, row.arity) for s in nearest):
+            return nearest
         for ancestor in self.values.ancestry(owner).types[1:]:
-            fitting = [s for s in self.values.own_member(ancestor, found[0].name) if self._accepts(s, row.arity)]
+            fitting = [s for s in self.values.own_member(ancestor, nearest[0].name) if self._accepts(s, row.arity)]
             if fitting:
                 return fitting
-        return found
+        return nearest
 
     def _accepts(self, sym: Sym, count: int) -> bool:
         file = self.table.file(sym.path)
         return file is not None and sym.kind in CALLABLE_KINDS and takes(file.facts.symbols[sym.index], count)
 
-    def _definitions(self, sym: Sym, row: F.Reference) -> Outcome:
-        """A named item, or whichever of its namesakes in the same place is meant."""
+    def _resolve_definition(self, sym: Sym, row: Reference) -> Outcome:
+        """Resolve to an item, or to the overload of it that the call selects."""
         other = self.table.file(sym.path)
-        if row.role == F.NEW and sym.kind in TYPE_KINDS and self.file.language.overloads:
+        if row.role == NEW and sym.kind in TYPE_KINDS and self.file.language.overloads:
             namesakes = [
                 s for s in self.table.named(sym.name, sym.kin) if s.symbol == sym.symbol and s.path == sym.path
             ]
             sym = next((s for s in namesakes if self._type_parameter_count(s) == row.generics), sym)
-        if sym.kind not in CALLABLE_KINDS or other is None or sym.index == F.FILE:
+        if sym.kind not in CALLABLE_KINDS or other is None or sym.index == FILE:
             return one(sym, RESOLVED)
         parent = other.facts.symbols[sym.index].parent
-        same = [other.sym(i) for i in other.children[parent].get(sym.name, ())[:MAX_OVERLOADS]]
-        same = [s for s in same if s.symbol == sym.symbol] or [sym]
+        overloads = [other.sym(i) for i in other.children[parent].get(sym.name, ())[:MAX_OVERLOADS]]
+        overloads = [s for s in overloads if s.symbol == sym.symbol] or [sym]
         if self.file.language.prototypes and sym.path != self.file.path:
-            return self._linked(sym, same, row)
-        return self._among(same, row)
+            return self._resolve_linked(sym, overloads, row)
+        return self._choose_overload(overloads, row)
 
-    def _linked(self, sym: Sym, same: list[Sym], row: F.Reference) -> Outcome:
-        """A function that several files define (one per platform, say): those nearest to the caller share the call."""
-        rivals = [
+    def _resolve_linked(self, sym: Sym, overloads: list[Sym], row: Reference) -> Outcome:
+        """Resolve a function that several files define, one per platform for example: the nearest share the call."""
+        definitions = [
             s
             for s in self.table.named(sym.name, sym.kin)
             if (s.symbol, s.kind) == (sym.symbol, sym.kind) and not self.values.is_stub(s)
         ]
-        rivals = [s for s in rivals if s.path.rpartition("/")[0] == self.file.folder] or rivals
-        rivals = [s for s in rivals if not s.test] or rivals
-        first = {path: s for s in reversed(rivals) for path in (s.path,)}
-        if len(first) < 2 or self.values.is_stub(sym):
-            return self._among(
-                same if not rivals or sym in rivals else [s for s in rivals if s.path == rivals[0].path], row
+        definitions = [s for s in definitions if s.path.rpartition("/")[0] == self.file.folder] or definitions
+        definitions = [s for s in definitions if not s.test] or definitions
+        by_path = {path: s for s in reversed(definitions) for path in (s.path,)}
+        if len(by_path) < 2 or self.values.is_stub(sym):
+            return self._choose_overload(
+                overloads
+                if not definitions or sym in definitions
+                else [s for s in definitions if s.path == definitions[0].path],
+                row,
             )
-        if len(first) > MAX_CANDIDATES:
+        if len(by_path) > MAX_CANDIDATES:
             return Outcome(unresolved=True)
-        share = BY_NAME / len(first)
-        return Outcome(items=tuple((first[path], share, "inferred") for path in sorted(first)))
+        share = BY_NAME / len(by_path)
+        return Outcome(items=tuple((by_path[path], share, "inferred") for path in sorted(by_path)))
 
-    def _among(self, syms: list[Sym], row: F.Reference) -> Outcome:
-        """Of several definitions of one name in one place: implementations before overload stubs, then the number of parameters;
-        what is still undecided (a function defined in both branches of an if) shares the call."""
+    def _choose_overload(self, syms: list[Sym], row: Reference) -> Outcome:
+        """Choose among definitions of one name in one scope: no stubs, then by number of parameters.
+
+        Remaining candidates (a function defined in both branches of an if) share the confidence.
+        """
         syms = syms[:MAX_OVERLOADS]
         if self.file.language.overloads:
             syms = [s for s in syms if s.kind in CALLABLE_KINDS] or syms
@@ -298,6 +309,6 @@ class Calls(ResolverBase):
 
 
 def _shared_folders(first: str, second: str) -> int:
-    """How many folders two paths have in common."""
+    """Return the number of leading folders that two paths share."""
     pairs = zip(first.split("/"), second.split("/"), strict=False)
     return next((n for n, (a, b) in enumerate(pairs) if a != b), 0)

@@ -1,4 +1,4 @@
-"""What becomes of a file that cannot be resolved: it keeps its symbols, loses its references, and is reported."""
+"""Handle files that cannot be resolved: they keep their symbols, lose their references, and are reported."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from assay.index.resolve.base import CERTAIN, CallCounts, Edges, Resolved
 from assay.index.stored import StartAfresh
 from assay.index.table import MAX_DEPTH, MAX_SECONDS, Table, TookTooLong
 
-RAISE = "ASSAY_RAISE"  # environment variable of the test suite: there an error is a bug, and bugs are seen
-# Python frames; a question takes 12 at most, so that reaching it is a bug. Calls from Python to Python take no C stack
+RAISE = "ASSAY_RAISE"  # environment variable set by the test suite: raise errors instead of reporting them
+# Python frames; a query takes at most 12, so exceeding this is a bug. Python-to-Python calls use no C stack
 _FRAMES = 40 * MAX_DEPTH
 
 _lock = threading.Lock()
-_users, _usual = 0, 0
+_users, _normal_limit = 0, 0
 
 
 @contextmanager
 def deep_recursion() -> Iterator[None]:
-    """Room for questions nested as deep as they may be. The limit is one for all threads: the last to leave restores it."""
-    global _users, _usual
+    """Raise the recursion limit for deeply nested queries. All threads share it: the last to leave restores it."""
+    global _users, _normal_limit
     with _lock:
         if not _users:
-            _usual = sys.getrecursionlimit()
-            sys.setrecursionlimit(max(_usual, _FRAMES))
+            _normal_limit = sys.getrecursionlimit()
+            sys.setrecursionlimit(max(_normal_limit, _FRAMES))
         _users += 1
     try:
         yield
@@ -36,11 +36,11 @@ def deep_recursion() -> Iterator[None]:
         with _lock:
             _users -= 1
             if not _users:
-                sys.setrecursionlimit(_usual)
+                sys.setrecursionlimit(_normal_limit)
 
 
 def reason(error: Exception) -> str:
-    """Why a file could not be resolved. What concerns the whole index is raised again."""
+    """Return why a file could not be resolved. Errors that concern the whole index are raised again."""
     if isinstance(error, TookTooLong):
         return f"takes more than {MAX_SECONDS:.0f} s"
     if isinstance(error, StartAfresh | sqlite3.Error | OSError) or os.environ.get(RAISE):
@@ -49,8 +49,10 @@ def reason(error: Exception) -> str:
 
 
 def outline(table: Table, path: str, why: str) -> Resolved:
-    """What holds what in a file whose references could not be resolved. What was asked in vain stays on record: with other answers it
-    may be resolved."""
+    """Return the containment edges of a file whose references could not be resolved.
+
+    Its lookups stay recorded: with other answers it may be resolved in a later update.
+    """
     edges: Edges = {}
     file = table.file(path)
     for index, fact in enumerate(file.facts.symbols if file else ()):

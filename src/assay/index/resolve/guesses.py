@@ -1,9 +1,9 @@
-"""What a call may reach by its name alone, when nothing else tells."""
+"""Guess call targets by name alone, if scopes and types are not sufficient."""
 
 from __future__ import annotations
 
 from assay.core.items import CALLABLE_KINDS, TYPE_KINDS
-from assay.index import facts as F
+from assay.index.facts import FILE
 from assay.index.file import Sym
 from assay.index.resolve.base import (
     BY_NAME,
@@ -21,23 +21,23 @@ from assay.index.resolve.base import (
 
 
 class Guesses(ResolverBase):
-    """What a call may reach by its name alone, when nothing else tells."""
+    """Guess call targets by name alone, if scopes and types are not sufficient."""
 
     def _by_name(self, name: str, receiver: str, source: Sym, strict: bool = False) -> Outcome:
-        """A method of an object of unknown type: by its name alone, when the name says enough."""
+        """Guess the target of a method call on an object of unknown type by its name, if that is distinctive."""
         file = self.file
         if name in file.language.common:
-            return Outcome(external="." + name, everyday=self._defines(name))
+            return Outcome(external="." + name, everyday=self._repository_defines(name))
         namesakes = self._members_named(name, source.test)
-        itself = source if source.name == name else None
-        if receiver and itself:  # a method that calls its own name on something else passes the call on
+        recursive_source = source if source.name == name else None
+        if receiver and recursive_source:  # a method that calls its own name on another object delegates
             namesakes = [s for s in namesakes if s != source]
         if not namesakes:
             return Outcome(external="." + name)
         if len(namesakes) > MAX_NAMESAKES:
             return Outcome(unresolved=True)
         roots = self.table.remembered(
-            f"roots:{file.language.kin}:{name}:{source.test}:{itself.id if itself else ''}",
+            f"roots:{file.language.kin}:{name}:{source.test}:{recursive_source.id if recursive_source else ''}",
             lambda: self._without_overrides(namesakes),
         )
         hinted = [s for s in roots if named_like(receiver, s)]
@@ -52,40 +52,40 @@ class Guesses(ResolverBase):
         return Outcome(items=tuple((s, share, "inferred") for s in roots))
 
     def _members_named(self, name: str, in_test: bool) -> list[Sym]:
-        """What may be called through an object by this name, tests only by tests."""
+        """Return what can be called on an object by this name; test code only from tests."""
         kin = self.file.language.kin
         named = self.table.named(name, kin)
         key = (name, kin, in_test)
-        if key not in self._callable_members:  # looked through once: thousands may share a name
+        if key not in self._callable_members:  # filtered once: thousands of symbols may share a name
             self._callable_members[key] = [
                 s
                 for s in named
                 if (s.kind in MEMBERS or (s.kind == "function" and s.owner) or (s.kind == "field" and self._holds_function(s)))
                 and (in_test or not s.test)
-                and self._through_object(s)
+                and self._is_called_on_instance(s)
             ]  # fmt: skip
         return self._callable_members[key]
 
-    def _defines(self, name: str) -> bool:
-        """Whether the repository has a method of this name, outside tests unless a test asks."""
+    def _repository_defines(self, name: str) -> bool:
+        """Return whether the repository has a method of this name, outside tests unless called from a test."""
         named = self.table.named(name, self.file.language.kin)
         return any(s.kind in MEMBERS and (self.file.test or not s.test) for s in named)
 
     def _holds_function(self, sym: Sym) -> bool:
-        """A field that may be called, by its declared type: anything but plain data."""
+        """Return whether a field may be called: its declared type is not plain data."""
         file = self.table.file(sym.path)
         if file is None or not file.language.callable_fields:
             return False
         declared = file.facts.symbols[sym.index].type.lstrip(": ")
         return bool(declared) and not PLAIN_DATA.match(declared)
 
-    def _through_object(self, sym: Sym) -> bool:
-        """Static methods are not called through objects, unless they extend a type."""
+    def _is_called_on_instance(self, sym: Sym) -> bool:
+        """Return False for static methods, except extension methods."""
         file = self.table.file(sym.path)
         return file is None or not file.facts.symbols[sym.index].static or "<this>" in file.bindings.get(sym.index, ())
 
     def _without_overrides(self, syms: list[Sym]) -> list[Sym]:
-        """Leaves out methods that override another of the list: a call through the base reaches them all."""
+        """Drop methods that override another of the list: a call through the base reaches them all."""
         owners: dict[str, Sym] = {}
         for sym in syms:
             owner = self._owner(sym)
@@ -94,22 +94,24 @@ class Guesses(ResolverBase):
         out = []
         for sym in syms:
             owner = owners.get(sym.id)
-            above = (*self.values.ancestry(owner).types[1:], *self.values.satisfied(owner)) if owner else ()
-            if not any(other in above for key, other in owners.items() if key != sym.id):
+            overridable_owners = (
+                (*self.values.ancestry(owner).types[1:], *self.values.satisfied(owner)) if owner else ()
+            )
+            if not any(other in overridable_owners for key, other in owners.items() if key != sym.id):
                 out.append(sym)
         return out or syms
 
     def _owner(self, sym: Sym) -> Sym | None:
         file = self.table.file(sym.path)
-        owner = self.values.enclosing_type(file, sym.index) if file and sym.index != F.FILE else None
+        owner = self.values.enclosing_type(file, sym.index) if file and sym.index != FILE else None
         return self.values.primary(owner) if owner else None
 
     def _global(self, name: str) -> Outcome:
-        """A bare call in a language where every function is visible everywhere."""
-        found = [s for s in self.table.named(name, self.file.language.kin) if s.kind in CALLABLE_KINDS | TYPE_KINDS]
+        """Guess the target of a bare call in a language where every function is visible everywhere."""
+        callables = [s for s in self.table.named(name, self.file.language.kin) if s.kind in CALLABLE_KINDS | TYPE_KINDS]
         if not self.file.test:
-            found = [s for s in found if not s.test]
-        free = [s for s in found if not s.owner]
+            callables = [s for s in callables if not s.test]
+        free = [s for s in callables if not s.owner]
         if not free:
             return Outcome(external=name)
         if len(free) > MAX_CANDIDATES:
@@ -118,7 +120,7 @@ class Guesses(ResolverBase):
         return Outcome(items=tuple((s, share, "inferred") for s in free))
 
     def _unknown(self, name: str) -> Outcome:
-        """A name missing where it was looked for: unresolved if the repository has a callable of that name."""
+        """Return unresolved if the repository has a callable of that name, else external."""
         named = self.table.named(name, self.file.language.kin)
         if name not in self.file.language.common and any(s.kind in CALLABLE_KINDS for s in named):
             return Outcome(unresolved=True)

@@ -1,8 +1,8 @@
-"""Resolving every file of a repository on all cores.
+"""Resolve all files of a repository on all cores.
 
-Resolution of one file depends on nothing but its recorded questions, so files can be resolved in any order and in any process. The
-table is built once; forked workers see it without a copy and send back arrays of numbers. A worker that ends before its work is done (killed
-for its memory, say) costs the file it was at: that is found by halving what was not finished, each half in a process of its own.
+The result for a file depends only on its recorded lookups, so files can be resolved in any order and in any process.
+The table is built once; forked workers share its memory and return arrays. If a worker dies (out of memory, for
+example), its slice is bisected in separate processes until the file that causes it is found.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from assay.index.parse import worker_count
 from assay.index.resolve import CallCounts, Resolved, Resolver
 from assay.index.resolve.guard import outline
 from assay.index.table import Dependencies, Table, file_token
-from assay.store import edges as E
+from assay.store import edges as edge_store
 from assay.system.pool import begin_worker
 
-ALONE = 150  # files; fewer are resolved faster than workers start
-SLICE = 40  # files per piece of work
+ALONE = 150  # files; for fewer, starting workers costs more than it saves
+SLICE = 40  # files per task
 
 _PROVENANCE = {name: code for code, name in enumerate(PROVENANCES)}
 _TYPE = {name: row.code for name, row in EDGE_TYPES.items()}
 
 
 class ResolvedFiles(NamedTuple):
-    """What came of a set of files: edges by number, with external targets as -1 - position in `externals`."""
+    """Result for a set of files: edges by item number, with external targets as -1 - index into `externals`."""
 
-    edges: E.Array
+    edges: edge_store.Array
     externals: list[str]
     calls: dict[str, CallCounts]
     dependencies: Dependencies
-    problems: dict[str, str]  # of files that could not be resolved
+    problems: dict[str, str]  # path → reason, for files that could not be resolved
 
 
 class EdgeRows:
-    """Collects edges between ids as rows between numbers; external names are numbered as they appear."""
+    """Collects edges between ids as numbered rows; external names are numbered in order of appearance."""
 
     def __init__(self, numbers: dict[str, int], files: dict[str, int]) -> None:
         self.externals: dict[str, int] = {}
@@ -58,8 +58,8 @@ class EdgeRows:
                 number = numbers[target]
             self._rows.append((numbers[source], number, _TYPE[kind], _PROVENANCE[provenance], confidence, line, file))
 
-    def array(self) -> E.Array:
-        return E.from_rows(self._rows)
+    def array(self) -> edge_store.Array:
+        return edge_store.from_rows(self._rows)
 
 
 class _Work(NamedTuple):
@@ -68,7 +68,7 @@ class _Work(NamedTuple):
     files: dict[str, int]
 
 
-_work: _Work | None = None  # set before forking, so that workers inherit it
+_work: _Work | None = None  # set before forking; inherited by workers
 
 
 def resolve_all(
@@ -79,7 +79,7 @@ def resolve_all(
     tick: Callable[[int], None],
     meanwhile: Callable[[], None] = lambda: None,
 ) -> ResolvedFiles:
-    """Resolves `paths`. `numbers` are those of all ids, `files` those of all paths; `meanwhile` is done here while others resolve."""
+    """Resolve `paths`. `numbers` and `files` map ids and paths to numbers; `meanwhile` runs while workers resolve."""
     global _work
     _work = _Work(Resolver(table), numbers, files)
     try:
@@ -89,23 +89,23 @@ def resolve_all(
             return _collect([_resolve_slice(paths, tick)])
         slices = [paths[at : at + SLICE] for at in range(0, len(paths), SLICE)]
         fork = multiprocessing.get_context("fork")
-        done: list[ResolvedFiles] = []
+        results: list[ResolvedFiles] = []
         with ProcessPoolExecutor(workers, mp_context=fork, initializer=begin_worker) as pool:
-            begun = [pool.submit(_resolve_slice, piece) for piece in slices]
+            futures = [pool.submit(_resolve_slice, piece) for piece in slices]
             meanwhile()
-            for piece, future in zip(slices, begun, strict=True):
+            for piece, future in zip(slices, futures, strict=True):
                 try:
-                    done.append(future.result())
+                    results.append(future.result())
                 except BrokenProcessPool:
-                    done += _resolve_isolated(piece, fork)
+                    results += _resolve_isolated(piece, fork)
                 tick(len(piece))
-        return _collect(done)
+        return _collect(results)
     finally:
         _work = None
 
 
 def _resolve_isolated(paths: list[str], fork: ForkContext) -> list[ResolvedFiles]:
-    """Resolves files in a process of their own, and in ever smaller groups where that ends, until the file that ends it is alone."""
+    """Resolve files in a separate process, bisecting them if it dies, until the file that causes it is isolated."""
     try:
         with ProcessPoolExecutor(1, mp_context=fork, initializer=begin_worker) as pool:
             return [pool.submit(_resolve_slice, paths).result()]
@@ -132,33 +132,33 @@ def _resolve_slice(
 ) -> ResolvedFiles:
     assert _work is not None
     table = _work.resolver.table
-    table.behind = {}  # what was remembered before is reported by the slice that worked it out
+    table.behind = {}  # answers memoized earlier are reported by the slice that computed them
     rows = EdgeRows(_work.numbers, _work.files)
-    asked: dict[str, set[str]] = {}
+    reads: dict[str, set[str]] = {}
     calls, problems = {}, {}
     for path in paths:
         resolved = resolve(path)
         rows.add(path, resolved)
-        asked[file_token(path)] = resolved.reads
+        reads[file_token(path)] = resolved.reads
         calls[path] = resolved.calls
         if resolved.problem:
             problems[path] = resolved.problem
         tick(1)
-    return ResolvedFiles(rows.array(), list(rows.externals), calls, Dependencies.of(asked | table.behind), problems)
+    return ResolvedFiles(rows.array(), list(rows.externals), calls, Dependencies.of(reads | table.behind), problems)
 
 
 def _collect(parts: list[ResolvedFiles]) -> ResolvedFiles:
-    """One result from many: external names get common numbers."""
+    """Merge results; external names get common numbers."""
     externals: dict[str, int] = {}
     arrays = []
     for part in parts:
         common = np.array([externals.setdefault(name, len(externals)) for name in part.externals], dtype="<i4")
         edges = part.edges
-        outside = edges["target"] < 0
-        edges["target"][outside] = -1 - common[-1 - edges["target"][outside]]
+        is_external = edges["target"] < 0
+        edges["target"][is_external] = -1 - common[-1 - edges["target"][is_external]]
         arrays.append(edges)
     return ResolvedFiles(
-        np.concatenate(arrays) if arrays else E.from_rows([]),
+        np.concatenate(arrays) if arrays else edge_store.from_rows([]),
         list(externals),
         {path: counts for part in parts for path, counts in part.calls.items()},
         Dependencies.joined([part.dependencies for part in parts]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.index import facts as F
+from assay.index.facts import FILE, IMPLEMENTS, Reference, SymbolFact
 from assay.index.file import File, Sym
 from assay.index.resolve.base import (
     BY_NAME,
@@ -21,27 +21,27 @@ class Relations(ResolverBase):
     """Edges between definitions: containment, bases, overrides, inherited members, tests."""
 
     def _types(self) -> None:
-        """Containment, bases, overrides and inherited members of everything defined here."""
+        """Add containment, bases, overrides and inherited members of every definition in the file."""
         file = self.file
         for index, fact in enumerate(file.facts.symbols):
             sym = file.sym(index)
-            self._try(self._contain, sym, index)
+            self._try(self._add_containment, sym, index)
             if fact.kind in TYPE_LIKE:
-                self._try(self._bases, sym, index)
-                self._try(self._structural, sym, fact)
-                self._try(self._inherited, sym)
+                self._try(self._add_bases, sym, index)
+                self._try(self._add_structural, sym, fact)
+                self._try(self._add_inherited, sym)
             elif sym.owner and fact.kind in MEMBERS:
-                self._try(self._overrides, sym, index)
+                self._try(self._add_overrides, sym, index)
         for row in file.impls:
-            self._try(self._impl, row)
+            self._try(self._add_impl, row)
 
-    def _impl(self, row: F.Reference) -> None:
-        """`impl Trait for Type`, which says of the type what a base would."""
+    def _add_impl(self, row: Reference) -> None:
+        """Add the base edge of `impl Trait for Type`."""
         value = self.values.evaluate(row.literal, self.file, row.source, row.line)
         if value and value.kind == "item" and value.sym:
-            self._base_edge(value.sym, row, row.source)
+            self._add_base(value.sym, row, row.source)
 
-    def _contain(self, sym: Sym, index: int) -> None:
+    def _add_containment(self, sym: Sym, index: int) -> None:
         fact = self.file.facts.symbols[index]
         self._add(self._container(self.file, index), sym, "contains", CERTAIN, "parsed", fact.start)
 
@@ -53,13 +53,13 @@ class Relations(ResolverBase):
                 return owner
         return file.sym(fact.parent)
 
-    def _bases(self, sym: Sym, index: int) -> None:
+    def _add_bases(self, sym: Sym, index: int) -> None:
         for row in self.file.bases.get(index, ()):
-            self._base_edge(sym, row, self.values.base_scope(row, self.file, index))
+            self._add_base(sym, row, self.values.base_scope(row, self.file, index))
 
-    def _base_edge(self, sym: Sym, row: F.Reference, at: int) -> None:
+    def _add_base(self, sym: Sym, row: Reference, at: int) -> None:
         value = self.values.base(row.chain, self.file, at)
-        kind = "implements" if row.role == F.IMPLEMENTS else "extends"
+        kind = "implements" if row.role == IMPLEMENTS else "extends"
         if value.sym is not None:
             if (
                 kind == "extends"
@@ -73,18 +73,20 @@ class Relations(ResolverBase):
                 kind = "implements"
             self._add(sym, value.name, kind, RESOLVED, "resolved", row.line)
 
-    def _overrides(self, sym: Sym, index: int) -> None:
+    def _add_overrides(self, sym: Sym, index: int) -> None:
         owner = self.values.enclosing_type(self.file, index)
         if owner is None:
             return
         bases = [base.sym for base in self.values.direct_bases(owner)]
         for base in (*bases, *self.values.satisfied(owner)):
             if base is not None:
-                for found in self.values.member(base, sym.name)[:1]:
-                    if found.kind in MEMBERS:
-                        self._add(sym, found, "overrides", RESOLVED, "resolved", self.file.facts.symbols[index].start)
+                for overridden in self.values.member(base, sym.name)[:1]:
+                    if overridden.kind in MEMBERS:
+                        self._add(
+                            sym, overridden, "overrides", RESOLVED, "resolved", self.file.facts.symbols[index].start
+                        )
 
-    def _inherited(self, sym: Sym) -> None:
+    def _add_inherited(self, sym: Sym) -> None:
         if sym.test or self.values.primary(sym) != sym:
             return
         ancestry = self.values.ancestry(sym)
@@ -93,11 +95,11 @@ class Relations(ResolverBase):
         seen = {m.name for m in self._all_members(sym)}
         for ancestor in ancestry.types[1:]:
             members = self._all_members(ancestor)
-            written = (
+            implemented = (
                 {m.name for m in members if not self.values.is_stub(m)} if self.file.language.prototypes else set()
             )
             for member in members:
-                if member.name in written and self.values.is_stub(member):
+                if member.name in implemented and self.values.is_stub(member):
                     continue
                 if member.name not in seen and member.kind in MEMBERS:
                     self._add(sym, member, "inherits", RESOLVED, "resolved", self.file.facts.symbols[sym.index].start)
@@ -109,14 +111,14 @@ class Relations(ResolverBase):
             return []
         return [m for key in dict.fromkeys(file.type_keys(sym.index)) for m in self.table.members(key)]
 
-    def _structural(self, sym: Sym, fact: F.SymbolFact) -> None:
-        """Go: a type implements every interface of the repository whose methods it all has."""
+    def _add_structural(self, sym: Sym, fact: SymbolFact) -> None:
+        """Go: a type implements every interface of the repository whose methods it has."""
         for interface in self.values.satisfied(sym):
             confidence = RESOLVED if len(self._all_members(interface)) > 1 else BY_NAME
             self._add(sym, interface, "implements", confidence, "inferred", fact.start)
 
     def _tests(self) -> None:
-        """What test items call is tested by them; what one test function calls is tested together."""
+        """Link tests to the items they call, and items called by the same test function to each other."""
         pairs: set[tuple[str, str]] = set()
         for at, targets in self.called.items():
             source = self.file.sym(at)
@@ -125,7 +127,7 @@ class Relations(ResolverBase):
             tested = [t for t in targets if not t.test]
             for target in tested:
                 self._add(source, target, "tests", RESOLVED, "resolved", targets[target])
-            if at != F.FILE:
+            if at != FILE:
                 ids = sorted(tested, key=lambda t: t.id)[:CO_TESTED]
                 for first in range(len(ids)):
                     for second in ids[first + 1 :]:
@@ -134,7 +136,7 @@ class Relations(ResolverBase):
                             self._add(ids[first], second, "co_tested_with", BY_NAME, "inferred", targets[second])
 
     def _similar(self) -> None:
-        """Functions of one file whose names share most of their words."""
+        """Link functions of the file whose names share most of their words."""
         candidates = [
             (set(words(f.name)), i)
             for i, f in enumerate(self.file.facts.symbols)
@@ -143,16 +145,16 @@ class Relations(ResolverBase):
         candidates = [(w, i) for w, i in candidates if len(w) > 1]
         if self.file.test or len(candidates) > 300:
             return
-        for at, (mine, first) in enumerate(candidates):
-            for theirs, second in candidates[at + 1 :]:
-                shared = len(mine & theirs)
-                if shared and shared / len(mine | theirs) > 0.5:
+        for at, (first_words, first) in enumerate(candidates):
+            for second_words, second in candidates[at + 1 :]:
+                shared = len(first_words & second_words)
+                if shared and shared / len(first_words | second_words) > 0.5:
                     a, b = sorted((self.file.sym(first), self.file.sym(second)), key=lambda s: s.id)
                     self._add(
                         a,
                         b,
                         "similar_to",
-                        shared / len(mine | theirs),
+                        shared / len(first_words | second_words),
                         "inferred",
                         self.file.facts.symbols[first].start,
                     )
