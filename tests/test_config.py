@@ -126,7 +126,7 @@ def test_every_number_of_a_profile_can_be_set(table: dict[str, int]) -> None:
 def test_settings_that_are_special_are_settings() -> None:
     """The tables of bounds and names speak of numbers that exist."""
     assert set(numbers(Profile())) >= profile_settings._SHARES
-    assert set(profile_settings._NAMED) <= set(numbers(Profile()))
+    assert set(profile_settings._WEIGHT_KEYS) <= set(numbers(Profile()))
 
 
 @pytest.mark.parametrize("base", PROFILES)

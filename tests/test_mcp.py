@@ -383,9 +383,9 @@ def test_whatever_is_fitted_fits(head: list[str], pieces: list[str], budget: int
 @settings(max_examples=examples(50))
 @given(st.text(max_size=60), st.integers(LEAST, 600))
 def test_a_first_look_keeps_to_the_budget_whatever_is_asked(call: Call, task: str, budget: int) -> None:
-    from assay.serve.mcp.tools import _first_look
+    from assay.serve.mcp.tools import _search_without_index
 
-    assert 0 < count(_first_look(call, task, budget)) <= budget
+    assert 0 < count(_search_without_index(call, task, budget)) <= budget
 
 
 # before there is an index
