@@ -62,24 +62,24 @@ def write(
 
     It is a refusal if the extractive answer would be one (the model is not asked), or if the model cites no passage.
     """
-    extractive_reply = extract(question, found, corpus, threshold)
+    excerpts = extract(question, found, corpus, threshold)
     name = model.server.name
-    if not extractive_reply.grounded:
-        return extractive_reply
+    if not excerpts.grounded:
+        return excerpts
     passages = found[:_MODEL_PASSAGES]
     citations = Citations(frozenset(range(1, len(passages) + 1)))
     text = _collect(model.text(messages(question.text, passages)), citations, show)
     if not citations.used and not model.problem:
         why = _DECLINED if _declines(text) else _UNGROUNDED
-        reason = refusal(extractive_reply.searched, why)
+        reason = refusal(excerpts.searched, why)
         return Reply(
             question.text,
             reason,
             False,
-            extractive_reply.confidence,
+            excerpts.confidence,
             threshold,
             (),
-            extractive_reply.searched,
+            excerpts.searched,
             tuple(citations.dropped),
             name,
         )
@@ -88,7 +88,7 @@ def write(
         for number in citations.used
     )
     return Reply(
-        question.text, text, bool(citations.used), extractive_reply.confidence, threshold, sources, extractive_reply.searched,
+        question.text, text, bool(citations.used), excerpts.confidence, threshold, sources, excerpts.searched,
         tuple(citations.dropped), name, model.problem,
     )  # fmt: skip
 

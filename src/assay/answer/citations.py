@@ -1,8 +1,7 @@
 """Streaming reader of citations: `[#n]` outside code.
 
 Code means fenced blocks, indented blocks and inline code, as in Markdown. Citations of unknown passages are removed
-from the
-text. The result does not depend on how the text is split into chunks.
+from the text. The result does not depend on how the text is split into chunks.
 """
 
 from __future__ import annotations

@@ -208,7 +208,7 @@ def covered(
 
 
 def _extend(candidate: _Candidate, max_sentences: int) -> Excerpt:
-    """Extend a start to at most `most` sentences and the code between them.
+    """Extend a start to at most `max_sentences` and the code between them.
 
     If there is room, the earlier sentences of the same paragraph are added.
     """
@@ -285,7 +285,10 @@ def _paragraphs(excerpt: Excerpt, citation: str) -> Iterator[str]:
 
 
 def _join_units(kind: str, units: Sequence[Unit]) -> str:
-    """Join sentences with blanks, items and rows with newlines; fence code. Text that looks like a citation is removed."""
+    """Join sentences with blanks, items and rows with newlines; fence code.
+
+    Text that looks like a citation is removed.
+    """
     if kind != CODE:
         prose = (" " if kind == SENTENCE else "\n").join(unit.text for unit in units)
         return _without_citations(prose)

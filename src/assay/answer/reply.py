@@ -73,21 +73,21 @@ _LINES_OF_PASSAGE = frozenset({"html"})  # extracted lines differ from the file'
 # Refusals
 
 _MAX_PLACES = 3
-NOTHING_SAYS = "Nothing that was found answers this."
+NOTHING_SAYS = "No answer found."
 
 
 def refusal(searched: Searched, why: str = NOTHING_SAYS) -> str:
     """Return the text of a refusal: the reason, the corpus searched, and what to try next."""
     lines = [f"{why} Searched: {searched.corpus}."]
     if searched.unseen:
-        lines.append(f"No text here has {_listed(searched.unseen)}.")
+        lines.append(f"Nothing in this corpus mentions {_listed(searched.unseen)}.")
     if searched.places:
         lines.append(f"Nearest: {'; '.join(searched.places[:_MAX_PLACES])}.")
         lines.append(
-            "Try other words for it, or read those places; assay search shows more of them, and --threshold 0 answers all the same."
+            "Rephrase the question or read those places; assay search lists more, --threshold 0 answers anyway."
         )
     else:
-        lines.append("Try other words for it; if there are filters, fewer of them.")
+        lines.append("Rephrase the question; if filters are set, use fewer.")
     return "\n".join(lines)
 
 
@@ -149,7 +149,7 @@ def as_json(reply: Reply) -> dict[str, Any]:
 
 def _citation(source: Source) -> dict[str, Any]:
     fields = {
-        "n": source.number, "id": source.id, "path": source.path, "start": source.start, "end": source.end, "page": source.page or None,
-        "headings": list(source.headings), "citation": source.place, "text": source.text,
+        "n": source.number, "id": source.id, "path": source.path, "start": source.start, "end": source.end,
+        "page": source.page or None, "headings": list(source.headings), "citation": source.place, "text": source.text,
     }  # fmt: skip
     return fields | ({"repository": source.repository} if source.repository else {})
