@@ -237,8 +237,7 @@ class Meaning(Protocol):
     """Vector index of the passages."""
 
     def near(self, query: str, count: int, besides: Ints, among: Ints | None) -> tuple[Ints, Floats]:
-        """Return the `count` nearest passages (`among` some; None: all) and the passages `besides`, with their cosines.
-        """
+        """Return the `count` nearest passages (`among` some; None: all) and the passages `besides`, with their cosines."""
 
     def alike(self, passages: Ints) -> Floats:
         """Return the matrix of cosines between some passages."""

@@ -1,5 +1,4 @@
-"""BERT encoder in numpy, for model folders without an ONNX file: MiniLM, BGE, E5, GTE and cross-encoders based on them.
-"""
+"""BERT encoder in numpy, for model folders without an ONNX file: MiniLM, BGE, E5, GTE and cross-encoders based on them."""
 
 from __future__ import annotations
 
