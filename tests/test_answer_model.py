@@ -274,7 +274,7 @@ def test_passing_trouble_before_the_first_word_is_tried_again(
 @pytest.mark.parametrize(
     ("trouble", "said"),
     [
-        (Reply(b"", 401), "it wants a key"),
+        (Reply(b"", 401), "it requires a key"),
         (Reply(b"", 404), "no such address or model"),
         (Reply(b"", 302, {"Location": "http://elsewhere/"}), "it points to http://elsewhere/"),
         (Reply(b"", 429, {"Retry-After": "3600"}), "it asks to wait 3600 s"),
@@ -312,7 +312,7 @@ def test_the_key_is_read_from_the_variable_that_assay_toml_names(station: Reposi
     trust_settings(Path(station.root))
     without = assay(station.root, "ask", ASKED)
     assert without.code == 2
-    assert "WATER_KEY, which is to hold its key, is not set" in without.err
+    assert "WATER_KEY for its key is not set" in without.err
     ENVIRONMENT["WATER_KEY"] = "tap"
     try:
         assert assay(station.root, "ask", ASKED).code == 0

@@ -179,9 +179,7 @@ class Index:
         """
         for what, arrays in (("edges", self.edges), ("words", self.postings), ("columns", self.columns)):
             if arrays.digest != meta.get(what, ""):
-                raise UnusableIndex(
-                    f"{self.folder}: the index is damaged (not the {what} that were written). {self._hint}"
-                )
+                raise UnusableIndex(f"{self.folder}: the index is damaged ({what}: wrong checksum). {self._hint}")
 
         if not (
             self.columns.is_consistent
@@ -189,7 +187,7 @@ class Index:
             and self.edges.is_consistent(len(self.columns))
             and len(self.postings.lengths) <= len(self.columns)
         ):
-            raise UnusableIndex(f"{self.folder}: the index is damaged (numbers that lead nowhere). {self._hint}")
+            raise UnusableIndex(f"{self.folder}: the index is damaged (numbers out of range). {self._hint}")
 
     @cached_property
     def edges(self) -> Edges:

@@ -195,7 +195,7 @@ def prepare(
         if chosen.name == stored.known.name:
             return Meaning(chosen, stored.rows, store)
     if progress:
-        progress.start("learning words", 1)
+        progress.start("training embedder", 1)
     chosen = embedder(spec, texts, store, root, key_variable, before=stored.known.name if stored else "")
     rows = _embed_with_progress(chosen, texts, store, progress)
     with home.writing():

@@ -181,7 +181,7 @@ class ServerReranker:
             return _scores(answer, len(documents))
         except (KeyError, TypeError, ValueError, AttributeError):
             raise ServerFailed(
-                f"{self.server.name}: the answer cannot be used: it has not the shape of /v1/rerank, "
+                f"{self.server.name}: the answer cannot be used: not a /v1/rerank response, "
                 '{"results": [{"index", "relevance_score"}]} with one result for each document'
             ) from None
 

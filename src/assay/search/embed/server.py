@@ -111,7 +111,9 @@ class Server:
                 if number == ATTEMPTS or pause > LONGEST_PAUSE:
                     wait = f"; it asks to wait {pause:.0f} s" if pause > LONGEST_PAUSE else ""
                     attempts = f" ({number} attempts)" if number > 1 else ""
-                    raise self._failure(f"{failure}{wait}{attempts}. Try again later: what was done is kept") from None
+                    raise self._failure(
+                        f"{failure}{wait}{attempts}. Try again later; finished work is cached"
+                    ) from None
                 self.sleep(pause)
             except HTTPError as error:
                 raise self._refusal(error) from None
@@ -144,9 +146,9 @@ class Server:
         """Read the key from the environment; it is never stored."""
         key = os.environ.get(self.key_variable, "").strip()
         if not key:
-            raise self._failure(f"the environment variable {self.key_variable}, which is to hold its key, is not set")
+            raise self._failure(f"the environment variable {self.key_variable} for its key is not set")
         if not (key.isascii() and key.isprintable()):
-            raise self._failure(f"the environment variable {self.key_variable} holds no key that can be sent")
+            raise self._failure(f"the environment variable {self.key_variable} holds an invalid key")
         return key
 
     def _parse(self, body: bytes) -> Any:
@@ -163,7 +165,7 @@ class Server:
             hint = (
                 f"the key in {self.key_variable} is refused"
                 if self.key_variable
-                else "it wants a key: name its environment variable"
+                else "it requires a key: name its environment variable"
             )
         if 300 <= error.code < 400:
             hint = f"it points to {error.headers.get('Location', 'another address')}: write that address"
@@ -331,7 +333,7 @@ class ServerEmbedder:
         try:
             return _vectors(answer, len(texts), dimensions)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            reason = str(error) if isinstance(error, _UnusableResponse) else "it has not the shape of /v1/embeddings"
+            reason = str(error) if isinstance(error, _UnusableResponse) else "not a /v1/embeddings response"
             raise ServerFailed(f"{self.server.name}: the answer cannot be used: {reason}") from None
 
 
