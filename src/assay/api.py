@@ -126,7 +126,7 @@ class Repository:
         self.__dict__.pop("configuration", None)
         return report
 
-    # Tasks
+    # tasks
 
     def context(
         self,
@@ -171,10 +171,10 @@ class Repository:
         format: str | None = None,
         links: str = "",
     ) -> Context:
-        """Return the context for reviewing the changes since `base` (default: the most likely base), in 8,000 tokens by
-        default.
+        """Return the review context of the changes since `base`, by default in 8,000 tokens.
 
-        `links` is the base URL of the files in a browser: https://forge/owner/name/blob/COMMIT.
+        Without `base`, the most likely one is used. `links` is the base URL of the files in a browser:
+        https://forge/owner/name/blob/COMMIT.
         """
         from assay.pack.questions import Review
 
@@ -183,7 +183,7 @@ class Repository:
     def rank(self, task: str, k: int = 10, *, profile: str | None = None, session: str = "") -> list[Ranked]:
         """Return the best `k` symbols for a task, best first."""
         if k < 1:
-            raise AssayError(f"k (number of symbols) must be at least 1, not {k}")
+            raise AssayError(f"k must be at least 1, not {k}")
         return self.engine(profile).first(self.ranking(task, profile=profile, session=session), k)
 
     def ranking(self, task: str, *, profile: str | None = None, session: str = "") -> Ranking:
@@ -268,7 +268,7 @@ class Repository:
             raise AssayError("what is sought? Give some words")
         _warn_if_truncated("query", query, LONGEST_QUERY)
         if k < 1:
-            raise AssayError(f"k (number of results) must be at least 1, not {k}")
+            raise AssayError(f"k must be at least 1, not {k}")
         searcher = self.searcher(chunker, embedder, reranker, progress=progress)
         passages = searcher.search.passages
         changed = self._changed_since(since, {*self.files, *passages.paths}) if since else None
@@ -348,7 +348,7 @@ class Repository:
         available = {*passages.languages, *(row.language for row in self.files.values())}
         return tuple(known("language", language.lower(), available, "this index") for language in languages)
 
-    # names and what depends on them
+    # symbols and impact
 
     def symbols(self, pattern: str, *, kind: str | None = None) -> list[Item]:
         """Return the symbols that match a name, a pattern (`*Handler`) or a part of a name; empty if none do."""
@@ -429,8 +429,8 @@ class Repository:
         return self._watch.look()
 
 
-def _warn_if_truncated(what: str, text: str, longest: int) -> None:
-    if line := beyond(what, text, longest):
+def _warn_if_truncated(noun: str, text: str, longest: int) -> None:
+    if line := beyond(noun, text, longest):
         warnings.warn(line, stacklevel=3)
 
 
@@ -582,9 +582,7 @@ class Workspace(Repository):
         *,
         progress: Progress | None = None,
     ) -> Searcher:
-        """Return a searcher over all passages; the workspace's settings apply, so that all are chunked and embedded
-        alike.
-        """
+        """Return a searcher over all passages, chunked and embedded by the workspace's settings."""
         from assay.search.service import prepare_all
 
         chosen: SearchSettings = self.configuration.search.but(chunker=chunker, embedder=embedder, reranker=reranker)

@@ -120,9 +120,7 @@ _LIMIT = 64 << 20  # bytes read from a file
 
 
 def resolves(source: Source, root: Path, passages: Passages) -> bool:
-    """Return whether the cited span exists and says what is quoted: in the file, or in the passage for extracted
-    formats.
-    """
+    """Return whether the cited span exists and its text matches: in the file or, for extracted formats, in the passage."""
     if source.language in _EXTRACTED_FORMATS:
         return _in_passages(source, passages)
     try:

@@ -62,8 +62,9 @@ class Citations:
         return piece
 
     def _line(self, last: bool) -> str | None:
-        """Consume a whole line of code at the start of a line; return "" if prose follows, None if more input is
-        needed.
+        """Consume a whole code line at the start of a line.
+
+        Returns an empty string if prose follows, None if more input is needed.
         """
         end = self._buffer.find("\n")
         whole = end >= 0 or last

@@ -167,30 +167,32 @@ def choose(question: Question, found: Sequence[Found]) -> list[Excerpt]:
     return [*chosen[:1], *further]
 
 
-def _candidates(question: Question, found: Sequence[Found]) -> Iterator[_Candidate]:
+def _candidates(question: Question, hits: Sequence[Found]) -> Iterator[_Candidate]:
     """Yield the best start in each passage; a lower rank costs a little."""
-    for rank, hit in enumerate(found):
+    for rank, hit in enumerate(hits):
         pieces = units(hit.text, hit.headings, code=hit.kind != PASSAGE)
         if pieces:
-            start, worth = _best_start(question, hit, pieces)
-            kind = 1.0 if hit.kind == PASSAGE else _DEFINITION
-            yield _Candidate(hit, pieces, start, worth * kind * (1 - _RANK_COST * rank))
+            start, score = _best_start(question, hit, pieces)
+            kind_weight = 1.0 if hit.kind == PASSAGE else _DEFINITION
+            yield _Candidate(hit, pieces, start, score * kind_weight * (1 - _RANK_COST * rank))
 
 
-def _best_start(question: Question, found: Found, pieces: Sequence[Unit]) -> tuple[int, float]:
+def _best_start(question: Question, hit: Found, pieces: Sequence[Unit]) -> tuple[int, float]:
     """Return the unit to start at and the score of the units from there."""
-    above = frozenset(terms(" ".join(found.headings)))
+    heading_terms = frozenset(terms(" ".join(hit.headings)))
     unit_terms = [terms(unit.text) for unit in pieces]
-    best, start = -1.0, 0
+    best_score, start = -1.0, 0
     for first in range(len(pieces)):
         for end in range(first + 1, min(first + _WINDOW, len(pieces)) + 1):
-            inside = [term for unit in unit_terms[first:end] for term in unit]
-            under = {term for unit in pieces[first:end] for term in terms(unit.label.text)}
-            worth = covered(question.weights, set(inside), under, above) - _UNIT_COST * (end - first - 1)
-            worth += _PHRASE * len(question.pairs & set(pairwise(inside))) / max(1, len(question.pairs))
-            if worth > best + 1e-9:
-                best, start = worth, first
-    return start - (start > 0 and pieces[start].kind == CODE), best  # with the sentence that introduces code
+            window_terms = [term for unit in unit_terms[first:end] for term in unit]
+            label_terms = {term for unit in pieces[first:end] for term in terms(unit.label.text)}
+            score = covered(question.weights, set(window_terms), label_terms, heading_terms) - _UNIT_COST * (
+                end - first - 1
+            )
+            score += _PHRASE * len(question.pairs & set(pairwise(window_terms))) / max(1, len(question.pairs))
+            if score > best_score + 1e-9:
+                best_score, start = score, first
+    return start - (start > 0 and pieces[start].kind == CODE), best_score  # with the sentence that introduces code
 
 
 def covered(
@@ -200,11 +202,11 @@ def covered(
     total = sum(weights.values())
     if not total:
         return 0.0
-    worth = sum(
+    covered_weight = sum(
         weight * (1.0 if term in inside else _LABEL if term in under else _HEADING if term in above else 0.0)
         for term, weight in weights.items()
     )
-    return worth / total
+    return covered_weight / total
 
 
 def _extend(candidate: _Candidate, max_sentences: int) -> Excerpt:

@@ -33,9 +33,9 @@ def messages(question: str, found: Sequence[Found], mark: str | None = None) -> 
     ]
 
 
-def _passage(number: int, found: Found, mark: str) -> str:
-    location = _without(" ".join(f"{found.place} {found.title}".split()).replace("<", "‹").replace(">", "›"), mark)
-    return f"<passage-{mark} number={number} from: {location}>\n{_without(found.text, mark)}\n</passage-{mark}>"
+def _passage(number: int, hit: Found, mark: str) -> str:
+    location = _without(" ".join(f"{hit.place} {hit.title}".split()).replace("<", "‹").replace(">", "›"), mark)
+    return f"<passage-{mark} number={number} from: {location}>\n{_without(hit.text, mark)}\n</passage-{mark}>"
 
 
 def _without(text: str, mark: str) -> str:

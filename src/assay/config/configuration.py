@@ -211,8 +211,8 @@ class _Parsed:
         names = {**self.profiles, **own}  # a profile with errors can still be referenced
 
         def checked(section: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
-            where, rows = f"{path}: [{section}]", sections.get(section, {})
-            return _parse_rows(rows, lambda key, value: _checked(where, defaults, key, value), problems)
+            location, rows = f"{path}: [{section}]", sections.get(section, {})
+            return _parse_rows(rows, lambda key, value: _checked(location, defaults, key, value), problems)
 
         rows = sections.get("context", {})
         self.context = _parse_rows(rows, lambda key, value: _setting(path, key, value, names), problems)
@@ -260,19 +260,19 @@ def _section(path: Path, name: str, rows: Any, allowed: Collection[str]) -> dict
 
 def _setting(path: Path, key: str, value: Any, profiles: Collection[str]) -> Any:
     """Validate a setting of [context]."""
-    where = f"{path}: [context]"
+    location = f"{path}: [context]"
     settings = dataclasses.asdict(ContextSettings())
-    if isinstance(settings[known("setting", key, settings, where)], str):
-        return known(key, value, {"profile": profiles, "format": FORMS}[key], where)
-    return _checked(where, settings, key, value)
+    if isinstance(settings[known("setting", key, settings, location)], str):
+        return known(key, value, {"profile": profiles, "format": FORMS}[key], location)
+    return _checked(location, settings, key, value)
 
 
 def _roots(path: Path, key: str, value: Any) -> tuple[str, ...]:
-    where = f"{path}: [workspace]"
-    known("setting", key, ("roots",), where)
+    location = f"{path}: [workspace]"
+    known("setting", key, ("roots",), location)
     if not isinstance(value, list) or not all(isinstance(root, str) and root.strip() for root in value):
         raise AssayError(
-            f'{where} roots must be a list of folders, for example ["../api", "docs=../handbook"], not {value!r}'
+            f'{location} roots must be a list of folders, for example ["../api", "docs=../handbook"], not {value!r}'
         )
     return tuple(value)
 
@@ -290,35 +290,35 @@ def ask_settings(said: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any
     }
 
 
-def _read_text(where: str, defaults: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
+def _read_text(location: str, defaults: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
     parsed: dict[str, Any] = {}
     for name, text in texts.items():
-        default = defaults[known("setting", name, defaults, where)]
+        default = defaults[known("setting", name, defaults, location)]
         try:
-            parsed[name] = _checked(where, defaults, name, type(default)(text))
+            parsed[name] = _checked(location, defaults, name, type(default)(text))
         except ValueError:
-            raise AssayError(f"{where}: {name} must be a number, not {text!r}") from None
+            raise AssayError(f"{location}: {name} must be a number, not {text!r}") from None
     return parsed
 
 
-def _checked(where: str, defaults: Mapping[str, Any], key: str, value: Any) -> Any:
+def _checked(location: str, defaults: Mapping[str, Any], key: str, value: Any) -> Any:
     """Validate a setting of [search] or [ask]; specs are validated where they are used."""
-    default = defaults[known("setting", key, defaults, where)]
+    default = defaults[known("setting", key, defaults, location)]
     if isinstance(default, int):
-        return _checked_integer(where, key, value)
+        return _checked_integer(location, key, value)
     if isinstance(default, float):
         if type(value) not in (int, float) or not 0 <= value <= 1:
-            raise AssayError(f"{where} {key} must be a number from 0 to 1, not {value!r}")
+            raise AssayError(f"{location} {key} must be a number from 0 to 1, not {value!r}")
         return float(value)
     if not isinstance(value, str) or (default and not value.strip()):
-        raise AssayError(f'{where} {key} must be text, for example "{default or "MY_KEY"}", not {value!r}')
+        raise AssayError(f'{location} {key} must be text, for example "{default or "MY_KEY"}", not {value!r}')
     return value
 
 
-def _checked_integer(where: str, key: str, value: Any) -> int:
-    least = _MINIMUM[key]
-    if type(value) is not int or value < least:
-        raise AssayError(f"{where} {key} must be a whole number of at least {least}, not {value!r}")
+def _checked_integer(location: str, key: str, value: Any) -> int:
+    minimum = _MINIMUM[key]
+    if type(value) is not int or value < minimum:
+        raise AssayError(f"{location} {key} must be a whole number of at least {minimum}, not {value!r}")
     return value
 
 
@@ -346,12 +346,12 @@ def settings(configuration: Configuration) -> list[Setting]:
 def _settings(
     section: tuple[str, ...],
     values: Mapping[str, Any],
-    given: Mapping[str, Any],
+    from_file: Mapping[str, Any],
     default_origin: str,
-    own: Mapping[str, Any] = types.MappingProxyType({}),
+    from_user: Mapping[str, Any] = types.MappingProxyType({}),
 ) -> list[Setting]:
     return [
-        Setting(section, name, value, NAME if name in given else USER if name in own else default_origin)
+        Setting(section, name, value, NAME if name in from_file else USER if name in from_user else default_origin)
         for name, value in values.items()
     ]
 

@@ -120,24 +120,24 @@ def read_servers(table: dict[str, Any]) -> list[ServerSettings]:
     return entries
 
 
-def _entry(where: str, name: str, row: Any) -> ServerSettings:
+def _entry(location: str, name: str, row: Any) -> ServerSettings:
     if not isinstance(row, dict):
-        raise AssayError(f"{where} must be a table, not {row!r}")
+        raise AssayError(f"{location} must be a table, not {row!r}")
     for field, value in row.items():
         if field not in _FIELDS:
-            raise AssayError(f"{where}: unknown setting '{field}'; there are {', '.join(_FIELDS)}")
+            raise AssayError(f"{location}: unknown setting '{field}'; there are {', '.join(_FIELDS)}")
         if not isinstance(value, _FIELDS[field]):
             raise AssayError(
-                f"{where} {field} must be {'true or false' if field == 'allow_http' else 'text'}, not {value!r}"
+                f"{location} {field} must be {'true or false' if field == 'allow_http' else 'text'}, not {value!r}"
             )
     scheme = name.partition("://")[0] if "://" in name else ""
     try:
         address = urlsplit(name if scheme else f"https://{name}")
         host, port = address.hostname, address.port
     except ValueError as error:
-        raise AssayError(f"{where}: no server: {error}") from None
+        raise AssayError(f"{location}: no server: {error}") from None
     if not host or address.scheme not in _PORTS or address.username is not None or address.path.strip("/"):
-        raise AssayError(f'{where}: no server; write a host, as in [{user.SERVERS}."api.example.com"]')
+        raise AssayError(f'{location}: no server; write a host, as in [{user.SERVERS}."api.example.com"]')
     return ServerSettings(scheme, host, port, **row)
 
 

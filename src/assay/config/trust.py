@@ -111,7 +111,7 @@ def is_harmless_spec(spec: object) -> bool:
     return isinstance(spec, str) and spec.strip() in HARMLESS_SPECS
 
 
-def _judge_spec(what: str, value: Any, _rows: Mapping[str, Any], folder: Path) -> Iterator[tuple[Any, str, str]]:
+def _judge_spec(data: str, value: Any, _rows: Mapping[str, Any], folder: Path) -> Iterator[tuple[Any, str, str]]:
     """Yield the risk of an embedder, reranker or model."""
     if is_harmless_spec(value) or not isinstance(value, str):
         return
@@ -121,7 +121,7 @@ def _judge_spec(what: str, value: Any, _rows: Mapping[str, Any], folder: Path) -
         place = "inside" if _is_inside(path, folder) else "outside"
         yield value, f"runs the model in {_unspoofable(path)}, {place} the repository", path
     else:
-        yield value, f"sends {what} to {_server(value)}", ""
+        yield value, f"sends {data} to {_server(value)}", ""
 
 
 def _judge_key(of: str, value: Any, rows: Mapping[str, Any], _folder: Path) -> Iterator[tuple[Any, str, str]]:

@@ -131,8 +131,9 @@ class Association:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """Feedback (-1 never useful, 1 always) and session proximity (0 to 1) by item number, and the vocabulary, best
-    first.
+    """Learned adjustments by item number, and associated items, best first.
+
+    Feedback is from -1 (never useful) to 1 (always), session proximity from 0 to 1.
     """
 
     feedback: Mapping[int, float] = field(default_factory=dict)

@@ -302,17 +302,15 @@ class Search:
         return meaning.near(query, max(len(best), _CANDIDATES_PER_RANKING), best[best < len(passages)], among)
 
     def _blend(self, scores: Floats, best: Ints, rows: Ints, cosines: Floats) -> list[Scored]:
-        """Blend lexical and vector scores, each relative to its best; without a vector the lexical score is used for
-        both.
-        """
-        near = self._scale_across_repositories(scores, rows, cosines)
-        close = (scores[rows] > 0) | (near >= _MIN_RELATIVE_COSINE * near.max(initial=0.0))
-        rows, cosines, near = rows[close], cosines[close], near[close]
+        """Blend lexical and vector scores, each relative to its best; without a vector, the lexical score is used."""
+        similarities = self._scale_across_repositories(scores, rows, cosines)
+        close = (scores[rows] > 0) | (similarities >= _MIN_RELATIVE_COSINE * similarities.max(initial=0.0))
+        rows, cosines, similarities = rows[close], cosines[close], similarities[close]
         numbers = np.union1d(best, rows)
         lexical = share_of_best(scores[numbers])
         semantic = lexical.copy()
         places = np.searchsorted(numbers, rows)
-        semantic[places] = share_of_best(np.maximum(near, 0.0))
+        semantic[places] = share_of_best(np.maximum(similarities, 0.0))
         weight = self.weights.vectors if len(rows) else 0.0
         blended = (1 - weight) * lexical + weight * semantic
         cosine = np.full(len(numbers), np.nan)

@@ -109,8 +109,8 @@ class Edges:
         """Return whether all numbers are in range for `items` items."""
         edges, order = self.all, self._order
         return len(order) == len(edges) and all(
-            bool(np.all((numbers >= least) & (numbers < most)))
-            for numbers, least, most in (
+            bool(np.all((numbers >= low) & (numbers < high)))
+            for numbers, low, high in (
                 (edges["source"], 0, items), (edges["target"], -(1 << 31), items), (edges["type"], 0, len(EDGE_NAMES)),
                 (edges["provenance"], 0, len(PROVENANCES)), (order, 0, len(edges)),
             )

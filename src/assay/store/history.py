@@ -225,28 +225,28 @@ class History:
             ((other_file, share / total) for other_file, share in shares.items()), key=lambda pair: (-pair[1], pair[0])
         )
 
-    def _strings_of(self, what: str) -> Strings:
-        return self._all_strings[what]
+    def _strings_of(self, name: str) -> Strings:
+        return self._all_strings[name]
 
     @cached_property
     def _all_strings(self) -> dict[str, Strings]:
         kinds = ("subject", "term", "path", "name")
-        return {what: arrays.strings_of(self.arrays, what) for what in kinds}
+        return {name: arrays.strings_of(self.arrays, name) for name in kinds}
 
     @cached_property
     def _numbers(self) -> Array:
         """Current file number of every stored path, following renames; 0 if the file is gone."""
         paths, later = self._strings_of("path"), self.arrays["later"]
-        now = [
+        current = [
             self.index.files[path].number if (path := paths[n]) in self.index.files else 0 for n in range(len(paths))
         ]
         out = np.zeros(len(paths), "<i4")
         for number in range(len(paths)):
             seen, place = {number}, number
-            while not now[place] and later[place] >= 0 and int(later[place]) not in seen:
+            while not current[place] and later[place] >= 0 and int(later[place]) not in seen:
                 place = int(later[place])
                 seen.add(place)
-            out[number] = now[place]
+            out[number] = current[place]
         return out
 
     @cached_property

@@ -177,9 +177,9 @@ class Index:
 
         The digests alone prove nothing: whoever wrote the arrays could write them, too.
         """
-        for what, arrays in (("edges", self.edges), ("words", self.postings), ("columns", self.columns)):
-            if arrays.digest != meta.get(what, ""):
-                raise UnusableIndex(f"{self.folder}: the index is damaged ({what}: wrong checksum). {self._hint}")
+        for name, arrays in (("edges", self.edges), ("words", self.postings), ("columns", self.columns)):
+            if arrays.digest != meta.get(name, ""):
+                raise UnusableIndex(f"{self.folder}: the index is damaged ({name}: wrong checksum). {self._hint}")
 
         if not (
             self.columns.is_consistent

@@ -188,6 +188,6 @@ class Passages:
     @cached_property
     def _strings(self) -> dict[str, Strings]:
         return {
-            what: arrays.strings_of(self._arrays, what)
-            for what in ("path", "language", "heading", "id", "text", "term")
+            name: arrays.strings_of(self._arrays, name)
+            for name in ("path", "language", "heading", "id", "text", "term")
         }

@@ -85,10 +85,10 @@ def known(path: Path, key: str) -> Known | None:
         return None
     if arrays.key_of(contents, FORMAT) != key:
         return None
-    paths, sizes, times = arrays.strings_of(contents, "path"), contents["sizes"].tolist(), contents["mtimes"].tolist()
+    paths, sizes, mtimes = arrays.strings_of(contents, "path"), contents["sizes"].tolist(), contents["mtimes"].tolist()
     hashes, problems = [bytes(row_hash) for row_hash in contents["hashes"]], arrays.strings_of(contents, "problem")
     rows = [
-        Document(paths[n], sizes[n], times[n], hashes[n] if hashes[n] != _UNREAD else b"", (), problems[n])
+        Document(paths[n], sizes[n], mtimes[n], hashes[n] if hashes[n] != _UNREAD else b"", (), problems[n])
         for n in range(len(paths))
     ]
     return Known({row.path: row for row in rows}, int(contents["indexed_at"][0]))
@@ -239,12 +239,12 @@ class Sections:
             out[path.rpartition("/")[2]].append((path, row.number))
         return dict(out)
 
-    def _strings_of(self, what: str) -> Strings:
-        return self._all_strings[what]
+    def _strings_of(self, name: str) -> Strings:
+        return self._all_strings[name]
 
     @cached_property
     def _all_strings(self) -> dict[str, Strings]:
-        return {what: arrays.strings_of(self.arrays, what) for what in ("path", "heading", "term", "name")}
+        return {name: arrays.strings_of(self.arrays, name) for name in ("path", "heading", "term", "name")}
 
 
 def shares(mentions: Iterable[Sequence[int]]) -> dict[int, float]:

@@ -1,5 +1,4 @@
-"""SQLite files that somebody else may have written: no links, a step budget per statement, and only the expected
-schema.
+"""SQLite files that somebody else may have written: no links, a step budget, and only the expected schema.
 
 A database is a program, too: a view can recurse forever, a trigger can run on a write, and a damaged page tree can have
 cycles. The schema is therefore compared with its CREATE statements, and every statement has a budget.
@@ -79,8 +78,8 @@ def check_schema(connection: sqlite3.Connection, made_by: tuple[str, ...]) -> No
     expected = _expected(made_by)
     rows = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchmany(2 * len(expected) + 20)
     stored = [_normalized(sql) for _, _, sql in rows if isinstance(sql, str)]
-    others = [name for kind, name, sql in rows if not isinstance(sql, str) and not _is_automatic(kind, name, sql)]
-    if others or len(stored) != len(expected) or set(stored) != expected:
+    unexpected = [name for kind, name, sql in rows if not isinstance(sql, str) and not _is_automatic(kind, name, sql)]
+    if unexpected or len(stored) != len(expected) or set(stored) != expected:
         raise sqlite3.DatabaseError("unexpected schema")
 
 

@@ -240,8 +240,8 @@ class TooWide(AssayError):
 
 def check_extent(root: Path) -> None:
     """Raise TooWide for a folder that is wider than a project."""
-    if what := _describe_wide(root):
-        raise TooWide(root, what)
+    if description := _describe_wide(root):
+        raise TooWide(root, description)
 
 
 def _describe_wide(root: Path) -> str:

@@ -78,7 +78,7 @@ def read_lines(
 def read_json(path: Path | str, limit: int = LARGEST_TEXT) -> Any:
     """Return the value of a JSON file; raise ValueError for what is not JSON, or nested too deeply."""
     content = read_bytes(path, limit)
-    # every value but the first stands behind one of these: an upper bound, counted before anything is made
+    # every value but the first follows one of these: an upper bound that is checked before parsing
     if content.count(b",") + content.count(b"[") + content.count(b"{") > MOST_VALUES:
         raise BadInput(path, f"more than {MOST_VALUES:,} values, which is the most that is read")
     try:

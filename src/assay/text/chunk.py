@@ -130,8 +130,9 @@ def _divide(text: Text, low: int, high: int, levels: Sequence[Cuts], limit: int)
 
 
 def _merge_pieces(pieces: Iterable[_Piece], limit: int, target: float) -> list[_Piece]:
-    """Merge neighbours towards an even share of the whole, so that no small remainder is left; tiny pieces join if they
-    fit.
+    """Merge neighbours towards an even share of the whole, so that no small remainder is left.
+
+    Tiny pieces are merged if they fit.
     """
     out: list[_Piece] = []
     for piece in pieces:

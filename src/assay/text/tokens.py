@@ -9,7 +9,7 @@ from collections.abc import Iterator
 _MARK = r"[!-/:-@\[-`{-~]"
 _TOKEN = re.compile(
     r"[a-z][a-z]{0,4}+"  # a piece of a word; most words of up to five letters are one token
-    r"|[ _](?:[A-Z]?[a-z]{1,5}+|[A-Z]{1,2}(?![a-z]))"  # with what leads to it
+    r"|[ _](?:[A-Z]?[a-z]{1,5}+|[A-Z]{1,2}(?![a-z]))"  # with the preceding space or underscore
     rf"|{_MARK}{_MARK}?+\n?+"  # punctuation pairs up and takes the end of the line along
     r"|[A-Z](?:[a-z]{1,5}+|[A-Z](?![a-z]))?+"  # capitals are split finely
     r"|[0-9\n]"  # two of the five spend a token on every digit

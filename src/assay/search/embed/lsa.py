@@ -34,9 +34,7 @@ class Sparse:
     width: int
 
     def __matmul__(self, dense: NDArray[np.floating]) -> Vectors:
-        """Multiply with a dense matrix, row by row: faster than gathering blocks, and each row is independent of the
-        others.
-        """
+        """Multiply with a dense matrix, row by row: faster than in blocks, and rows stay independent."""
         out = np.zeros((len(self.starts) - 1, dense.shape[1]), np.float32)
         for row, (first, last) in enumerate(pairwise(self.starts.tolist())):
             if last > first:

@@ -68,8 +68,8 @@ class Nearest:
         scores = (self.vectors if among is None else self.vectors[among]) @ query
         places = np.arange(len(scores))
         if 0 < k < len(scores):
-            least = np.partition(scores, len(scores) - k)[len(scores) - k]
-            places = np.flatnonzero(scores >= least)  # with all ties, so that the lowest row numbers win
+            cutoff = np.partition(scores, len(scores) - k)[len(scores) - k]
+            places = np.flatnonzero(scores >= cutoff)  # with all ties, so that the lowest row numbers win
         places = places[np.argsort(-scores[places], kind="stable")][: max(k, 0)]
         return Found(places if among is None else among[places], scores[places])
 
@@ -127,16 +127,14 @@ class Meaning:
         return Meaning(self.embedder, self.nearest.vectors, None)
 
     def near(self, query: str, count: int, besides: Rows, among: Rows | None) -> tuple[Rows, NDArray[np.float64]]:
-        """Return the `count` nearest passages and the passages `besides`, with cosines; none if the query has no
-        vector.
-        """
+        """Return the `count` nearest passages and those in `besides`, with cosines; none if the query has no vector."""
         vector = embed_all(self.embedder, [query], self._store, role="query")[0]
         if not vector.any():
             return np.zeros(0, np.int64), np.zeros(0)
         nearest = self.nearest.search(vector, count, among)
-        others = np.setdiff1d(besides, nearest.rows)
-        cosines = np.concatenate([nearest.scores, self.nearest.vectors[others] @ vector])
-        return np.concatenate([nearest.rows, others]), cosines.astype(np.float64)
+        additional = np.setdiff1d(besides, nearest.rows)
+        cosines = np.concatenate([nearest.scores, self.nearest.vectors[additional] @ vector])
+        return np.concatenate([nearest.rows, additional]), cosines.astype(np.float64)
 
     def alike(self, passages: Rows) -> NDArray[np.float64]:
         """Return the matrix of cosines between some passages."""
@@ -247,12 +245,12 @@ def _embed_with_progress(
         return embed_all(chosen, texts, store)
     done = 0
 
-    def report(now: int, total: int) -> None:
+    def report(finished: int, total: int) -> None:
         nonlocal done
         if not done:
             progress.start("embedding passages", total)
-        progress.advance(now - done)
-        done = now
+        progress.advance(finished - done)
+        done = finished
 
     return embed_all(chosen, texts, store, progress=report)
 

@@ -127,13 +127,13 @@ def _pairs(pairs: Mapping[tuple[str, str], float], text: Sequence[str], weights:
     """Return the share of adjacent query terms that are close and in order in the text, weighted by the lower idf."""
     if not (total := sum(pairs.values())):
         return 0.0
-    near = {
+    close_pairs = {
         (term, later)
         for place, term in enumerate(text)
         if term in weights
         for later in text[place + 1 : place + 1 + _MAX_DISTANCE]
     }
-    return sum(weight for pair, weight in pairs.items() if pair in near) / total
+    return sum(weight for pair, weight in pairs.items() if pair in close_pairs) / total
 
 
 def _proximity(text: Sequence[str], weights: Mapping[str, float]) -> float:

@@ -53,8 +53,8 @@ class StreamBroke(ServerFailed):
 class _Transient(Exception):
     """A transient failure; `pause` is the Retry-After of the server in seconds."""
 
-    def __init__(self, what: str, pause: float | None = None) -> None:
-        super().__init__(what)
+    def __init__(self, problem: str, pause: float | None = None) -> None:
+        super().__init__(problem)
         self.pause = pause
 
 
@@ -171,8 +171,8 @@ class Server:
             hint = f"it points to {error.headers.get('Location', 'another address')}: write that address"
         return self._failure("; ".join(filter(None, (f"HTTP {error.code} {error.reason}", hint, detail))))
 
-    def _failure(self, what: str) -> ServerFailed:
-        return ServerFailed(f"{self.name}: {what}")
+    def _failure(self, problem: str) -> ServerFailed:
+        return ServerFailed(f"{self.name}: {problem}")
 
 
 _HINTS = {
