@@ -148,7 +148,7 @@ def test_below_the_threshold_is_a_refusal_and_at_it_an_answer() -> None:
     assert extract(PIPE, found, "1 passage", sure).grounded
     refused = extract(PIPE, found, "1 passage", sure + 0.001)
     assert not refused.grounded
-    assert refused.text.startswith("Nothing that was found answers this. Searched: 1 passage.")
+    assert refused.text.startswith("No answer found. Searched: 1 passage.")
 
 
 # the threshold

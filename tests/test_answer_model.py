@@ -214,8 +214,8 @@ def test_what_came_before_any_citation_is_kept_too(station: Repository, model: M
         (Stream(["Close it [#1]."], done=False, reason="", chunked=False), "ended without [DONE]"),
         (Stream(["Close it [#1].", b"data: {broken\n\n"]), "not JSON: '{broken'"),
         (Stream(["Close it [#1].", b'data: {"error": {"message": "out of memory"}}\n\n']), "out of memory"),
-        (Stream(["Close it [#1]."], reason="length"), "stopped at its limit of length"),
-        (Stream(["Close it [#1].", b'data: {"id": 1}\n\n']), "not that of a chat"),
+        (Stream(["Close it [#1]."], reason="length"), "cut off at the model's token limit"),
+        (Stream(["Close it [#1].", b'data: {"id": 1}\n\n']), "not a chat completion"),
     ],
 )
 def test_each_kind_of_broken_stream_has_its_line(
@@ -274,11 +274,11 @@ def test_passing_trouble_before_the_first_word_is_tried_again(
 @pytest.mark.parametrize(
     ("trouble", "said"),
     [
-        (Reply(b"", 401), "it wants a key"),
+        (Reply(b"", 401), "it requires a key"),
         (Reply(b"", 404), "no such address or model"),
         (Reply(b"", 302, {"Location": "http://elsewhere/"}), "it points to http://elsewhere/"),
         (Reply(b"", 429, {"Retry-After": "3600"}), "it asks to wait 3600 s"),
-        (Reply({"data": []}, headers={"Content-Type": "application/json"}), "not that of a chat"),
+        (Reply({"data": []}, headers={"Content-Type": "application/json"}), "not a chat completion"),
     ],
 )
 def test_lasting_trouble_is_said_at_once(station: Repository, model: ModelServer, trouble: Reply, said: str) -> None:
@@ -312,7 +312,7 @@ def test_the_key_is_read_from_the_variable_that_assay_toml_names(station: Reposi
     trust_settings(Path(station.root))
     without = assay(station.root, "ask", ASKED)
     assert without.code == 2
-    assert "WATER_KEY, which is to hold its key, is not set" in without.err
+    assert "WATER_KEY for its key is not set" in without.err
     ENVIRONMENT["WATER_KEY"] = "tap"
     try:
         assert assay(station.root, "ask", ASKED).code == 0

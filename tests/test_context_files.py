@@ -153,7 +153,7 @@ def test_the_current_folder_comes_before_the_root(shop: Repository) -> None:
         ("price.py", "Nearest: prices.py"),
         ("notes.txt", "It is in no language that assay parses."),
         ("ignored.py", "It is ignored by .gitignore or .assayignore."),
-        ("api.min.js", "It was passed over: minified."),
+        ("api.min.js", "It was skipped: minified."),
         ("store", "It is a folder; name files in it."),
         ("../elsewhere.py", "outside"),
     ],

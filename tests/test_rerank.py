@@ -130,7 +130,7 @@ def test_no_candidates_ask_nobody(model_server: ModelServer) -> None:
 )
 def test_an_answer_that_is_none_is_a_clear_error(model_server: ModelServer, body: Any) -> None:
     model_server.script = [Reply(body)]
-    with pytest.raises(AssayError, match=r"not JSON|shape of /v1/rerank"):
+    with pytest.raises(AssayError, match=r"not JSON|not a /v1/rerank response"):
         client(model_server).scores("ship", [Candidate("a"), Candidate("b")])
 
 

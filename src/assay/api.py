@@ -1,4 +1,4 @@
-"""`Repository` and `Workspace`: the entry point that the command line, MCP, the web and users share."""
+"""`Repository` and `Workspace`: the Python API, shared by the command line, MCP and web servers."""
 
 from __future__ import annotations
 
@@ -44,9 +44,10 @@ if TYPE_CHECKING:
 def open(
     path: str | Path = ".", *, index: bool = False, index_dir: str | Path | None = None, anywhere: bool = False
 ) -> Repository:
-    """The repository around `path`, found as the command finds it. `index` brings its index up to date first, or builds it.
+    """Open the repository around `path`, found as the command line finds it. `index` updates or builds its index first.
 
-    The first index of a home directory or of a file system's root is an error unless `anywhere` is given.
+    Raises NoIndex without an index. Indexing a home directory or file system root for the first time requires
+    `anywhere`.
     """
     place = Path(path).resolve()
     if not place.is_dir():
@@ -59,7 +60,7 @@ def open(
 
 
 class Repository:
-    """A repository, its configuration and its index, which is opened when it is first asked. Use it in a `with`, or close it."""
+    """A repository, its configuration and its lazily opened index. Use it as a context manager, or close it."""
 
     def __init__(self, root: Path, index_dir: str | Path | None = None) -> None:
         self.root = root
@@ -82,42 +83,42 @@ class Repository:
         return f"<Repository {self.root}>"
 
     def close(self) -> None:
-        """Lets go of the index. Asking again opens it again."""
+        """Close the index. The next query opens it again."""
         if self._index is not None:
             self._index.close()
         self._index, self._watch, self._engines, self._searchers = None, None, {}, {}
 
     @property
     def index(self) -> Index:
-        """The open index. Raises NoIndex when there is none, UnusableIndex when it must be rebuilt."""
+        """The open index. Raises NoIndex if there is none, UnusableIndex if it must be rebuilt."""
         if self._index is None:
             self._index = Index.open(self.root, self.home)
         return self._index
 
     @property
     def source(self) -> Source:
-        """The text of the files as they are now."""
+        """The current text of the files."""
         from assay.pack.source import source_of
 
         return source_of(self.index)
 
     @cached_property
     def configuration(self) -> Configuration:
-        """What its assay.toml says."""
+        """Settings from its assay.toml."""
         from assay.config.configuration import load
 
         return load(self.root)
 
     @property
     def ignored_settings(self) -> list[str]:
-        """The settings of its assay.toml that are ignored until the user trusts them, as in `[search] embedder`; none while it is wrong."""
+        """Untrusted, hence ignored settings of its assay.toml, as in `[search] embedder`; empty if the file is invalid."""
         try:
             return self.configuration.ignored_settings
         except AssayError:
             return []
 
     def refresh(self, *, rebuild: bool = False, progress: Progress | None = None, anywhere: bool = False) -> Report:
-        """Brings the index up to date and says what was done; what is asked next is asked of the new one."""
+        """Update the index and return a report; later queries use the new index."""
         from assay.index.pipeline import index
 
         report = index(self.root, self.home, rebuild, progress, anywhere)
@@ -137,9 +138,9 @@ class Repository:
         format: str | None = None,
         session: str = "",
     ) -> Context:
-        """The symbols a task needs, best first, in a budget of tokens. What is not given is as assay.toml or the default says.
+        """Return the symbols that a task needs, best first, within a token budget. Defaults come from assay.toml.
 
-        What a session was given lately ranks higher in it; sessions see nothing of each other.
+        Items recently returned in the same session rank higher; sessions are isolated from each other.
         """
         from assay.pack.questions import Task
 
@@ -155,7 +156,7 @@ class Repository:
         profile: str | None = None,
         format: str | None = None,
     ) -> Context:
-        """The symbols of files and who calls them; with a task, in the order of its ranking."""
+        """Return the symbols of files and their callers; with a task, in the order of its ranking."""
         from assay.pack.questions import Files
 
         return Files(self, profile, format, k, budget, files, task).answer()
@@ -170,29 +171,30 @@ class Repository:
         format: str | None = None,
         links: str = "",
     ) -> Context:
-        """What a reviewer of the changes since a base needs, in 8,000 tokens unless told otherwise. Without a base, the most likely one.
+        """Return the review context of the changes since `base`, by default in 8,000 tokens.
 
-        `links` is the address below which a browser finds the files: https://forge/owner/name/blob/COMMIT.
+        Without `base`, the most likely one is used. `links` is the base URL of the files in a browser:
+        https://forge/owner/name/blob/COMMIT.
         """
         from assay.pack.questions import Review
 
         return Review(self, profile, format, k, budget, base, links).answer()
 
     def rank(self, task: str, k: int = 10, *, profile: str | None = None, session: str = "") -> list[Ranked]:
-        """The best `k` symbols for a task, best first."""
+        """Return the best `k` symbols for a task, best first."""
         if k < 1:
-            raise AssayError(f"k must be at least 1, not {k}: it is how many symbols are wanted")
+            raise AssayError(f"k must be at least 1, not {k}")
         return self.engine(profile).first(self.ranking(task, profile=profile, session=session), k)
 
     def ranking(self, task: str, *, profile: str | None = None, session: str = "") -> Ranking:
-        """Every symbol scored for a task, with everything the order was made of."""
+        """Score every symbol for a task, with all evidence."""
         if not task.strip():
             raise AssayError("what is the task? Say in words what you want to understand or change")
-        _say_if_cut("task", task, LONGEST_TASK)
+        _warn_if_truncated("task", task, LONGEST_TASK)
         return self.engine(profile).rank(task, self.learned(task, session))
 
     def learned(self, task: str, session: str = "") -> Learned:
-        """What use has taught about a task; where it is damaged nothing, and a warning that says so."""
+        """Return the learned adjustments for a task; none, with a warning, if the store is damaged."""
         if not (self.home.folder / LEARNED).exists():
             return NOTHING
         from assay import feedback as learn
@@ -204,7 +206,7 @@ class Repository:
             return NOTHING
 
     def note_given(self, items: Sequence[Item], task: str, session: str) -> None:
-        """Remembers what a session was given."""
+        """Record the items returned in a session."""
         from assay import feedback as learn
 
         learn.returned(self.index, self.home, self.source, items, task, session)
@@ -212,20 +214,23 @@ class Repository:
     def why(
         self, task: str, symbol: str, k: int = 10, *, profile: str | None = None, session: str = ""
     ) -> list[Explanation]:
-        """Why each symbol of that name stands where it stands for a task, or where it was lost; the best ranked first.
+        """Explain the rank of each symbol of that name for a task, or where it was lost; best ranked first.
 
-        It explains what `context` would answer now, with what was learned from use.
+        The ranking is that of `context`, including learned adjustments.
         """
         from assay.rank.explain import explain
 
-        _say_if_cut("task", task, LONGEST_TASK)
-        meant = self.symbol(symbol)
+        _warn_if_truncated("task", task, LONGEST_TASK)
+        items = self.symbol(symbol)
         engine = self.engine(profile)
         ranking = engine.rank(task, self.learned(task, session))
-        return sorted(explain(engine, ranking, meant, k), key=lambda one: (one.rank is None, one.rank or 0))
+        return sorted(
+            explain(engine, ranking, items, k),
+            key=lambda explanation: (explanation.rank is None, explanation.rank or 0),
+        )
 
     def engine(self, profile: str | None = None) -> Engine:
-        """What ranks, made once for each profile."""
+        """Return the ranking engine of a profile, created once."""
         from assay.rank.engine import Engine
 
         chosen = self.configuration.profile(profile)
@@ -251,23 +256,25 @@ class Repository:
         reranker: str | None = None,
         progress: Progress | None = None,
     ) -> list[Found]:
-        """The best `k` passages of documents and definitions of code for a query, best first. What is empty confines nothing.
+        """Return the best `k` document passages and code definitions for a query, best first.
 
-        `since` is a date or a commit. How passages are divided, embedded and judged again is settled in assay.toml unless it is said here.
+        Empty filters do not restrict.
+
+        `since` is a date or a commit. Chunker, embedder and reranker default to assay.toml.
         """
         from assay.search.search import Filters
 
         if not query.strip():
             raise AssayError("what is sought? Give some words")
-        _say_if_cut("query", query, LONGEST_QUERY)
+        _warn_if_truncated("query", query, LONGEST_QUERY)
         if k < 1:
-            raise AssayError(f"k must be at least 1, not {k}: it is how many results are wanted")
+            raise AssayError(f"k must be at least 1, not {k}")
         searcher = self.searcher(chunker, embedder, reranker, progress=progress)
         passages = searcher.search.passages
         changed = self._changed_since(since, {*self.files, *passages.paths}) if since else None
-        spoken = self._known_languages(languages, passages)
+        known_languages = self._known_languages(languages, passages)
         patterns = self._path_patterns(paths)
-        return searcher.ranked(query, k, Filters(patterns, spoken, tuple(kinds), changed, documents, code))
+        return searcher.ranked(query, k, Filters(patterns, known_languages, tuple(kinds), changed, documents, code))
 
     def ask(
         self,
@@ -284,20 +291,21 @@ class Repository:
         progress: Progress | None = None,
         show: Callable[[str], None] | None = None,
     ) -> Reply:
-        """An answer with citations, or a refusal when it is less sure than `threshold`; confined as `search` is.
+        """Answer a question with citations, or refuse if the confidence is below `threshold`; filters as in `search`.
 
-        It is made of excerpts unless a `model` (URL#NAME) writes it; `show` is then called with what it writes, bit by bit.
+        The answer consists of excerpts unless a `model` (URL#NAME) writes it; `show` is then called with each chunk of
+        text.
         """
         from assay.answer.answering import PASSAGES, answered
 
         if not question.strip():
-            raise AssayError("what is the question? Ask in words")
-        found = self.search(
+            raise AssayError("the question is empty: ask in words")
+        hits = self.search(
             question, PASSAGES, paths=paths, languages=languages, kinds=kinds, since=since, documents=documents,
             code=code, progress=progress,
         )  # fmt: skip
         settings = self.configuration.ask.but(threshold=threshold, model=model)
-        return answered(question, found, self.searcher().search, settings, show)
+        return answered(question, hits, self.searcher().search, settings, show)
 
     def searcher(
         self,
@@ -307,23 +315,23 @@ class Repository:
         *,
         progress: Progress | None = None,
     ) -> Searcher:
-        """What searches passages, as assay.toml has it unless it is said here. What it needs is made when it is first asked for."""
+        """Return the passage searcher for these settings (default: assay.toml), building what is missing on first use."""
         from assay.search.service import prepare
 
         chosen = self.configuration.search.but(chunker=chunker, embedder=embedder, reranker=reranker)
         if chosen not in self._searchers:
-            index = self.index  # says so when there is none
+            index = self.index  # raises NoIndex early
             self._searchers[chosen] = prepare(self.root, self.home, index, chosen, progress)
         return self._searchers[chosen]
 
     def is_searchable(self) -> bool:
-        """Whether a search as it is settled finds its passages made; else the first one makes them."""
+        """Return whether the passages for the configured search exist; otherwise the first search builds them."""
         from assay.search.service import is_ready
 
         return is_ready(self.home, self.configuration.search)
 
     def searched(self, chunker: str | None = None) -> str:
-        """What a search looks at, in words."""
+        """Return the size of the searched corpus, in words."""
         return self.searcher(chunker).search.extent
 
     def _path_patterns(self, paths: Sequence[str]) -> tuple[str, ...]:
@@ -337,36 +345,36 @@ class Repository:
     def _known_languages(self, languages: Sequence[str], passages: Passages) -> tuple[str, ...]:
         from assay.rank.profile import known
 
-        there = {*passages.languages, *(row.language for row in self.files.values())}
-        return tuple(known("language", one.lower(), there, "this index") for one in languages)
+        available = {*passages.languages, *(row.language for row in self.files.values())}
+        return tuple(known("language", language.lower(), available, "this index") for language in languages)
 
-    # names and what depends on them
+    # symbols and impact
 
     def symbols(self, pattern: str, *, kind: str | None = None) -> list[Item]:
-        """The symbols that a name, a pattern (`*Handler`) or a part of a name means; none when nothing matches."""
+        """Return the symbols that match a name, a pattern (`*Handler`) or a part of a name; empty if none do."""
         return [item for item in names.match(self.index, pattern) if kind in (None, item.kind)]
 
     def symbol(self, name: str) -> list[Item]:
-        """The symbols a person means by a name, several if it is ambiguous; raises NoSuchSymbol, which offers the nearest."""
+        """Resolve a symbol name to one or, if ambiguous, several items. Raises NoSuchSymbol with suggestions."""
         return names.require(self.index, name)
 
     def impact(
         self, symbol: str, *, depth: int = 5, min_confidence: float = 0.1, everything: bool = False
     ) -> list[Affected]:
-        """Who would notice if a symbol changed: its transitive callers; with `everything` also along types, fields, inheritance."""
+        """Return the transitive callers of a symbol; with `everything`, also along types, fields and inheritance."""
         from assay.rank import impact
 
         return impact.impact(self.index, self.symbol(symbol), depth, min_confidence, everything)
 
     def affected_tests(self, paths: Iterable[str], *, depth: int = 6) -> list[Affected]:
-        """The tests that reach the files, nearest and surest first. Paths are relative to the root."""
+        """Return the tests that reach the files, nearest and most certain first. Paths are relative to the root."""
         from assay.rank import impact
 
         changed = [item for path in self.paths_of(list(paths)) for item in impact.items_in(self.index, path)]
         return impact.affected_tests(self.index, changed, depth)
 
     def paths_of(self, files: Sequence[str]) -> list[str]:
-        """Files as the index calls them, each once; one that it does not have is an error that says why."""
+        """Return the index paths of files, without duplicates. Raises AssayError with the reason for a missing one."""
         from assay.config.roots import indexed_paths
 
         return indexed_paths(files, self.root, self.index)
@@ -375,45 +383,45 @@ class Repository:
 
     @property
     def members(self) -> Mapping[str, Repository]:
-        """The repositories it is made of, by label: itself, without one."""
+        """Repositories by label: itself, without a label."""
         return {"": self}
 
     def own(self, items: Iterable[Item]) -> dict[str, list[Item]]:
-        """Items by the label of the member that has them."""
+        """Group items by the label of their repository."""
         return {"": list(items)}
 
     def only(self, what: str) -> Repository:
-        """Itself, for what is asked of one repository at a time; of several an error that says which to name."""
+        """Return itself, for operations on a single repository; a workspace raises AssayError instead."""
         return self
 
     @property
     def files(self) -> Mapping[str, FileRow]:
-        """The indexed files by path, each with its language, its lines and whether it is a test."""
+        """Indexed files by path, with language, line count and test flag."""
         return self.index.files
 
     def status(self) -> Status:
-        """The figures of the index."""
+        """Return the statistics of the index."""
         from assay.rank.status import status
 
         return status(self.index)
 
     def freshness(self) -> Freshness:
-        """The files that changed since they were indexed."""
+        """Return the files that changed since they were indexed."""
         return self.look().freshness
 
     @property
     def indexing(self) -> str:
-        """The command that brings the index up to date."""
+        """Command that updates the index."""
         return "assay index"
 
     def look_ahead(self) -> None:
-        """Has git list the files for the first look, while this process imports what it needs."""
+        """Start listing files with git in the background, while this process imports modules."""
         from assay.git import Listing
 
         self._listing = Listing(self.root)
 
     def look(self) -> Look:
-        """The files as they are now; the same look as before where it would say the same."""
+        """Return the current state of the files; cached while nothing changes."""
         from assay.index.freshness import Watch
 
         if self._watch is None:
@@ -421,17 +429,19 @@ class Repository:
         return self._watch.look()
 
 
-def _say_if_cut(what: str, text: str, longest: int) -> None:
-    if line := beyond(what, text, longest):
+def _warn_if_truncated(noun: str, text: str, longest: int) -> None:
+    if line := beyond(noun, text, longest):
         warnings.warn(line, stacklevel=3)
 
 
-# Several repositories asked as one: one question, one ranking over all, every result with the label of its
-# repository.
+# Workspaces
 
 
 def open_all(paths: Iterable[str | Path], *, index: bool = False) -> Workspace:
-    """The repositories at `paths` (`label=path` names one) as one. `index` brings their indexes up to date first, or builds them."""
+    """Open several repositories (`label=path` sets a label) as one workspace.
+
+    `index` updates or builds their indexes first.
+    """
     workspace = Workspace(roots(paths))
     if index:
         workspace.refresh_all()
@@ -440,9 +450,10 @@ def open_all(paths: Iterable[str | Path], *, index: bool = False) -> Workspace:
 
 
 class Workspace(Repository):
-    """Repositories by label, asked as one. What is asked of one at a time (a review, feedback) is asked of its `members`.
+    """Several repositories queried as one: one ranking over all, each result with the label of its repository.
 
-    `folder` is the one whose assay.toml names them, and settles what is asked; without one everything has its default.
+    Operations on a single repository (review, feedback) use its `members`. `folder` is the one whose assay.toml names
+    the repositories and configures queries; without it, defaults apply.
     """
 
     def __init__(
@@ -453,12 +464,12 @@ class Workspace(Repository):
         self.folder = folder
         self._roots = sorted(found, key=lambda root: root.label)
         self._members = dict(members) if members else {root.label: Repository(root.path) for root in self._roots}
-        self._several: Several | None = None
+        self._joint_index: Several | None = None
         self._engines, self._searchers = {}, {}
 
     @classmethod
     def at(cls, folder: Path) -> Workspace:
-        """The workspace that the assay.toml of a folder describes."""
+        """Open the workspace that a folder's assay.toml describes."""
         return cls(roots_of(folder), folder)
 
     def __repr__(self) -> str:
@@ -482,35 +493,35 @@ class Workspace(Repository):
     def close(self) -> None:
         for member in self._members.values():
             member.close()
-        self._several, self._engines, self._searchers = None, {}, {}
+        self._joint_index, self._engines, self._searchers = None, {}, {}
 
     @property
     def index(self) -> Several:
-        """All indexes as one. Raises NoIndex when one of them is missing."""
-        if self._several is None:
+        """The joint index. Raises NoIndex if one of them is missing."""
+        if self._joint_index is None:
             from assay.store.multi_repo import Several
 
-            self._several = Several({label: member.index for label, member in self._members.items()})
-        return self._several
+            self._joint_index = Several({label: member.index for label, member in self._members.items()})
+        return self._joint_index
 
     @cached_property
     def configuration(self) -> Configuration:
-        """What the workspace's own assay.toml says, or the user alone without one.
+        """Settings from the workspace's assay.toml, or the user's alone.
 
-        With the classes of all repositories: they speak of names in their code.
+        Includes the classes of all repositories, as these describe names in their code.
         """
         from assay.config.configuration import load
 
         own = load(self.folder)
-        inside = [one for label, one in self._members.items() if one.root != self.folder]
-        return replace(own, classes=(*own.classes, *(one for member in inside for one in member.configuration.classes)))
+        inside = [member for member in self._members.values() if member.root != self.folder]
+        return replace(own, classes=(*own.classes, *(row for member in inside for row in member.configuration.classes)))
 
     def refresh_all(self, *, rebuild: bool = False, progress: Progress | None = None) -> dict[str, Report]:
-        """Brings every index up to date, and says of each what was done."""
-        done = {label: one.refresh(rebuild=rebuild, progress=progress) for label, one in self._members.items()}
+        """Update every index and return the reports by label."""
+        reports = {label: member.refresh(rebuild=rebuild, progress=progress) for label, member in self._members.items()}
         self.close()
         self.__dict__.pop("configuration", None)
-        return done
+        return reports
 
     def refresh(self, *, rebuild: bool = False, progress: Progress | None = None, anywhere: bool = False) -> Report:
         return self.only("refresh; refresh_all is about all of them: refresh").refresh()
@@ -518,12 +529,16 @@ class Workspace(Repository):
     # tasks
 
     def learned(self, task: str, session: str = "") -> Learned:
-        told = [(part.first, self._members[part.label].learned(task, session)) for part in self.index.parts]
-        vocabulary = [replace(one, number=one.number + first) for first, known in told for one in known.vocabulary]
+        parts = [(part.first, self._members[part.label].learned(task, session)) for part in self.index.parts]
+        vocabulary = [
+            replace(association, number=association.number + first)
+            for first, learned in parts
+            for association in learned.vocabulary
+        ]
         return Learned(
-            {number + first: value for first, known in told for number, value in known.feedback.items()},
-            {number + first: value for first, known in told for number, value in known.session.items()},
-            tuple(sorted(vocabulary, key=lambda one: (-one.weight, one.number))),
+            {number + first: value for first, learned in parts for number, value in learned.feedback.items()},
+            {number + first: value for first, learned in parts for number, value in learned.session.items()},
+            tuple(sorted(vocabulary, key=lambda association: (-association.weight, association.number))),
         )
 
     def note_given(self, items: Sequence[Item], task: str, session: str) -> None:
@@ -531,31 +546,31 @@ class Workspace(Repository):
             self._members[label].note_given(own, task, session)
 
     def own(self, items: Iterable[Item]) -> dict[str, list[Item]]:
-        """Items as their repositories have them now, by label; what is gone is left out."""
-        found: defaultdict[str, list[Item]] = defaultdict(list)
+        """Group items, as their repositories have them now, by label; missing items are left out."""
+        by_label: defaultdict[str, list[Item]] = defaultdict(list)
         for item in items:
-            one = self._members[item.repository].index.by_id(item.id.removeprefix(f"{item.repository}/"))
-            found[item.repository] += [one] if one else []
-        return dict(found)
+            current = self._members[item.repository].index.by_id(item.id.removeprefix(f"{item.repository}/"))
+            by_label[item.repository] += [current] if current else []
+        return dict(by_label)
 
     def paths_of(self, files: Sequence[str]) -> list[str]:
-        """Files as `label/path`, as a path in one of the repositories, or relative to the current folder."""
+        """Resolve files given as `label/path`, as a path in one repository, or relative to the current folder."""
         return list(dict.fromkeys(self._path_of(file) for file in files))
 
     def _path_of(self, file: str) -> str:
         if file in self.index.files:
             return file
-        found, problems = list[str](), list[str]()
+        matches, problems = list[str](), list[str]()
         for label, member in self._members.items():
             try:
-                found += [f"{label}/{path}" for path in member.paths_of([file.removeprefix(f"{label}/")])]
+                matches += [f"{label}/{path}" for path in member.paths_of([file.removeprefix(f"{label}/")])]
             except AssayError as error:
                 problems.append(str(error))
-        if len(found) > 1:
-            raise AssayError(f"{file}: in several repositories; name one of {', '.join(found)}")
-        if not found:
+        if len(matches) > 1:
+            raise AssayError(f"{file}: in several repositories; name one of {', '.join(matches)}")
+        if not matches:
             raise AssayError(problems[0] if len(problems) == 1 else f"{file}: in none of {listed(self._roots)}")
-        return found[0]
+        return matches[0]
 
     # passages
 
@@ -567,40 +582,42 @@ class Workspace(Repository):
         *,
         progress: Progress | None = None,
     ) -> Searcher:
-        """What searches the passages of all, as the workspace settles it: so they are divided and embedded alike."""
+        """Return a searcher over all passages, chunked and embedded by the workspace's settings."""
         from assay.search.service import prepare_all
 
         chosen: SearchSettings = self.configuration.search.but(chunker=chunker, embedder=embedder, reranker=reranker)
         if chosen not in self._searchers:
-            places = {label: (one.root, one.home) for label, one in self._members.items()}
+            places = {label: (member.root, member.home) for label, member in self._members.items()}
             self._searchers[chosen] = prepare_all(self.index, places, chosen, progress, self.folder)
         return self._searchers[chosen]
 
     def is_searchable(self) -> bool:
         from assay.search.service import is_ready
 
-        return all(is_ready(one.home, self.configuration.search) for one in self._members.values())
+        return all(is_ready(member.home, self.configuration.search) for member in self._members.values())
 
     def _path_patterns(self, paths: Sequence[str]) -> tuple[str, ...]:
-        """Patterns hold for `label/path`, and for the path in every repository."""
+        """Patterns match `label/path`, and the path within every repository."""
         return (*paths, *(f"{label}/{path.removeprefix('./')}" for label in self._members for path in paths))
 
     def _changed_since(self, when: str, paths: set[str]) -> frozenset[str]:
-        own: defaultdict[str, set[str]] = defaultdict(set)
+        local_paths: defaultdict[str, set[str]] = defaultdict(set)
         for path in paths:
-            label, _, inside = path.partition("/")
-            own[label].add(inside)
+            label, _, local_path = path.partition("/")
+            local_paths[label].add(local_path)
         return frozenset(
             f"{label}/{path}"
             for label, member in self._members.items()
-            for path in member._changed_since(when, own[label])
+            for path in member._changed_since(when, local_paths[label])
         )
 
     # the indexes themselves
 
     @property
     def indexing(self) -> str:
-        return "assay index" if self.folder else shlex.join(["assay", "index", *(str(one.path) for one in self._roots)])
+        return (
+            "assay index" if self.folder else shlex.join(["assay", "index", *(str(root.path) for root in self._roots)])
+        )
 
     def look_ahead(self) -> None:
         for member in self._members.values():

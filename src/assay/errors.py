@@ -1,18 +1,15 @@
-"""Errors meant for people, and the message for a missing extra."""
+"""User errors, and the install command for optional dependencies."""
 
 from __future__ import annotations
 
 
 class AssayError(Exception):
-    """Something the user can act on. The message says what was wrong, where, and what to do; the command exits with 2."""
+    """An error that the user can act on: what is wrong, where, and what to do. The command exits with 2."""
 
     exit_code = 2
 
 
-# What is installed only by those who want it, and how to say so. The packages are named: on PyPI, `assay` is
-# another project.
-
-# the extras of pyproject.toml; a test holds both together
+# The extras of pyproject.toml; a test compares both. Packages are named because `assay` on PyPI is another project.
 EXTRAS = {
     "dense": ("wordllama", "tokenizers"),
     "onnx": ("onnxruntime", "tokenizers"),
@@ -24,5 +21,5 @@ EXTRAS = {
 
 
 def install(extra: str) -> str:
-    """The command that installs what an extra needs."""
+    """Return the command that installs the packages of an extra."""
     return f"pip install {' '.join(EXTRAS[extra])}"

@@ -398,7 +398,7 @@ def test_a_workspace_above_that_others_can_write_does_not_count(tmp_path: Path, 
     made(above / which if which else above)
     done = assay(above / "work", "config")
     assert "other" not in done.out
-    assert f"{above / 'assay.toml'}: not used" in done.err
+    assert f"{above / 'assay.toml'}: ignored, as other users can write it" in done.err
     assert assay(above / "work", "index").code == 0
     assert (above / "work" / ".assay").is_dir()
     assert not (above / "other" / ".assay").exists()

@@ -1,4 +1,4 @@
-"""From what a search found to a reply. `extract` needs no model; `write` asks one and checks what it cites."""
+"""From search hits to a reply. `extract` needs no model; `write` asks a model and checks its citations."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from assay.store.layout import decode, read_bytes
 from assay.store.passages import Passages
 from assay.text.display import printable
 
-PASSAGES = 10  # that are looked at for an answer
-_READ = 6  # of them that a model is given
+PASSAGES = 10  # search hits considered for an answer
+_MODEL_PASSAGES = 6  # passages sent to a model
 _UNGROUNDED = "The model's answer cites none of the passages it was given, so it is left out."
 _DECLINED = "The model finds no answer in the passages it was given."
 
@@ -31,7 +31,7 @@ def answered(
     settings: AskSettings,
     show: Callable[[str], None] | None = None,
 ) -> Reply:
-    """The reply to a question, as it is settled."""
+    """Answer a question from search hits, with the configured model or with excerpts."""
     question = understood(text, search)
     if not settings.model:
         return extract(question, found, search.extent, settings.threshold)
@@ -40,14 +40,14 @@ def answered(
 
 
 def extract(question: Question, found: Sequence[Found], corpus: str, threshold: float) -> Reply:
-    """An answer of excerpts, or a refusal where that is less sure than the threshold."""
-    searched = Searched(corpus, tuple(dict.fromkeys(one.place for one in found)), question.unseen)
+    """Return an answer made of excerpts, or a refusal if its confidence is below the threshold."""
+    searched = Searched(corpus, tuple(dict.fromkeys(hit.place for hit in found)), question.unseen)
     chosen = choose(question, found)
-    sure = confidence(question, found)
-    if sure < threshold or not chosen:
-        return Reply(question.text, refusal(searched), False, sure, threshold, (), searched)
+    certainty = confidence(question, found)
+    if certainty < threshold or not chosen:
+        return Reply(question.text, refusal(searched), False, certainty, threshold, (), searched)
     text, sources = extractive.said(chosen)
-    return Reply(question.text, text, True, sure, threshold, sources, searched)
+    return Reply(question.text, text, True, certainty, threshold, sources, searched)
 
 
 def write(
@@ -58,35 +58,46 @@ def write(
     model: Chat,
     show: Callable[[str], None] | None = None,
 ) -> Reply:
-    """An answer that a model writes, shown as it comes; a refusal where nothing found is good enough to ask it, or it cites nothing."""
-    plain = extract(question, found, corpus, threshold)
+    """Return an answer written by a model, streamed to `show`.
+
+    It is a refusal if the extractive answer would be one (the model is not asked), or if the model cites no passage.
+    """
+    excerpts = extract(question, found, corpus, threshold)
     name = model.server.name
-    if not plain.grounded:
-        return plain
-    given = found[:_READ]
-    citations = Citations(frozenset(range(1, len(given) + 1)))
-    text = _heard(model.text(messages(question.text, given)), citations, show)
+    if not excerpts.grounded:
+        return excerpts
+    passages = found[:_MODEL_PASSAGES]
+    citations = Citations(frozenset(range(1, len(passages) + 1)))
+    text = _collect(model.text(messages(question.text, passages)), citations, show)
     if not citations.used and not model.problem:
         why = _DECLINED if _declines(text) else _UNGROUNDED
-        said = refusal(plain.searched, why)
+        reason = refusal(excerpts.searched, why)
         return Reply(
-            question.text, said, False, plain.confidence, threshold, (), plain.searched, tuple(citations.dropped), name
+            question.text,
+            reason,
+            False,
+            excerpts.confidence,
+            threshold,
+            (),
+            excerpts.searched,
+            tuple(citations.dropped),
+            name,
         )
     sources = tuple(
-        source(number, given[number - 1], 0, given[number - 1].text.count("\n"), given[number - 1].text)
+        source(number, passages[number - 1], 0, passages[number - 1].text.count("\n"), passages[number - 1].text)
         for number in citations.used
     )
     return Reply(
-        question.text, text, bool(citations.used), plain.confidence, threshold, sources, plain.searched,
+        question.text, text, bool(citations.used), excerpts.confidence, threshold, sources, excerpts.searched,
         tuple(citations.dropped), name, model.problem,
     )  # fmt: skip
 
 
-def _heard(bits: Iterator[str], citations: Citations, show: Callable[[str], None] | None) -> str:
-    """What a model writes, without what it may not cite. It is shown as it comes, but not what may become a refusal."""
+def _collect(chunks: Iterator[str], citations: Citations, show: Callable[[str], None] | None) -> str:
+    """Collect the streamed text without invalid citations. Text that may become the refusal marker is not shown."""
     text, shown = "", 0
-    for bit in bits:
-        text += citations.feed(printable(bit))
+    for chunk in chunks:
+        text += citations.feed(printable(chunk))
         if show and not REFUSED.startswith(text.strip()):
             show(text[shown:])
             shown = len(text)
@@ -100,15 +111,17 @@ def _declines(text: str) -> bool:
     return text.strip(" \n.!*") == REFUSED
 
 
-# Whether a citation resolves: its span is in the document and says what is quoted.
+# Citation check
 
-_MADE = frozenset({"html", "pdf", "docx", "notebook"})  # formats whose text is made of the file: their passages have it
-_LIMIT = 64 << 20  # bytes that are read of a file
+_EXTRACTED_FORMATS = frozenset(
+    {"html", "pdf", "docx", "notebook"}
+)  # their text is extracted, so lines are those of the passages, not of the file
+_LIMIT = 64 << 20  # bytes read from a file
 
 
 def resolves(source: Source, root: Path, passages: Passages) -> bool:
-    """Reads the lines of the file; of a format whose text is made of it, the passage that is cited."""
-    if source.language in _MADE:
+    """Return whether the cited span exists and its text matches: in the file or, for extracted formats, in the passage."""
+    if source.language in _EXTRACTED_FORMATS:
         return _in_passages(source, passages)
     try:
         lines = decode(read_bytes(root, source.path, _LIMIT)).data.decode("utf-8", "replace").splitlines()

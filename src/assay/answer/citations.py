@@ -1,7 +1,7 @@
-"""Citations in a text: `[#n]` outside code, and nothing else. What comes bit by bit is read as it comes.
+"""Streaming reader of citations: `[#n]` outside code.
 
-Outside code means outside of fenced blocks, indented blocks and inline code, as Markdown has them. A number that no passage has is dropped
-from the text. However the text is cut into bits, the result is the same.
+Code means fenced blocks, indented blocks and inline code, as in Markdown. Citations of unknown passages are removed
+from the text. The result does not depend on how the text is split into chunks.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ import re
 from dataclasses import dataclass, field
 
 _CITATION = re.compile(r"[ \t]*\[#([1-9]\d{0,5})\]")
-_BEGUN = re.compile(r"[ \t]*(?:\[(?:#(?:[1-9]\d{0,5})?)?)?")  # what may still become one
+_PARTIAL = re.compile(r"[ \t]*(?:\[(?:#(?:[1-9]\d{0,5})?)?)?")  # may still become a citation
 _PLAIN = re.compile(r"[^`\[\\\n \t]+|[ \t]+(?![ \t\[])(?!$)")
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`\n]*$)|~{3,})", re.MULTILINE)
-_UNDECIDED = re.compile(r"[ \t]*(?:`*|~*|[-*+]?|\d{0,9}[.)]?)")  # a line that may still become a fence, an item, blank
+_UNDECIDED = re.compile(
+    r"[ \t]*(?:`*|~*|[-*+]?|\d{0,9}[.)]?)"
+)  # a line that may still become a fence, a list item or blank
 _ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])[ \t]")
 _PARAGRAPH_END = re.compile(r"\n[ \t]*(?:\n|(?:`{3}|~{3}))")
 _FENCES = ("```", "~~~")
@@ -22,48 +24,54 @@ _TICKS = re.compile(r"`+")
 
 @dataclass
 class Citations:
-    """Reads a text bit by bit: `feed` and `finish` return it as it may be shown. `used` and `dropped` are the numbers met, in order."""
+    """Incremental reader: `feed` and `finish` return the text that may be shown.
+
+    `used` and `dropped` are the cited numbers in order of appearance.
+    """
 
     known: frozenset[int]
     used: list[int] = field(default_factory=list)
     dropped: list[int] = field(default_factory=list)
-    _left: str = ""  # what could not be decided yet
-    _fence: str = ""  # of the block that is open
+    _buffer: str = ""  # input not decided yet
+    _fence: str = ""  # of the open block
     _line_start: bool = True
-    _may_indent: bool = True  # an indented line would be code: nothing, a blank line or code stands before it
+    _may_indent: bool = True  # an indented line would be code: it follows the start, a blank line or code
     _in_list: bool = False
 
     def feed(self, bit: str) -> str:
-        self._left += bit
+        self._buffer += bit
         return self._read(last=False)
 
     def finish(self) -> str:
         return self._read(last=True)
 
     def _read(self, last: bool) -> str:
-        """As much of what is left as is decided."""
+        """Return as much of the buffer as is decided."""
         out = []
-        while self._left:
-            taken = self._line(last) if self._line_start else self._inline(last)
-            if taken is None:
+        while self._buffer:
+            piece = self._line(last) if self._line_start else self._inline(last)
+            if piece is None:
                 break
-            out.append(taken)
+            out.append(piece)
         return "".join(out)
 
     def _take(self, size: int) -> str:
-        taken, self._left = self._left[:size], self._left[size:]
-        if taken:
-            self._line_start = taken.endswith("\n")
-        return taken
+        piece, self._buffer = self._buffer[:size], self._buffer[size:]
+        if piece:
+            self._line_start = piece.endswith("\n")
+        return piece
 
     def _line(self, last: bool) -> str | None:
-        """At the start of a line: a line of code whole, or nothing, and what follows is prose. None when more must be known."""
-        end = self._left.find("\n")
+        """Consume a whole code line at the start of a line.
+
+        Returns an empty string if prose follows, None if more input is needed.
+        """
+        end = self._buffer.find("\n")
         whole = end >= 0 or last
-        unclear = self._fence or _UNDECIDED.fullmatch(self._left) or self._left.lstrip(" ").startswith(_FENCES)
+        unclear = self._fence or _UNDECIDED.fullmatch(self._buffer) or self._buffer.lstrip(" ").startswith(_FENCES)
         if unclear and not whole:
             return None
-        line = self._left[: end + 1] if end >= 0 else self._left
+        line = self._buffer[: end + 1] if end >= 0 else self._buffer
         if self._fence:
             stripped = line.strip()
             closes = stripped.startswith(self._fence) and not stripped.strip(self._fence[0])
@@ -84,56 +92,56 @@ class Citations:
         return ""
 
     def _inline(self, last: bool) -> str | None:
-        """The next piece of prose: plain text, a citation, inline code. None when more must be known."""
-        left = self._left
-        if left[0] == "\n":
+        """Consume the next piece of prose: plain text, a citation or inline code. None if more input is needed."""
+        buffer = self._buffer
+        if buffer[0] == "\n":
             return self._take(1)
-        if left[0] == "\\":
-            return None if len(left) == 1 and not last else self._take(1 if left[1:2] == "\n" else 2)
-        if left[0] == "`":
-            return self._ticks(last)
-        if found := _CITATION.match(left):
-            return self._cited(found)
-        if begun := _BEGUN.fullmatch(left):
-            return None if not last else self._take(begun.end())
-        plain = _PLAIN.match(left)
+        if buffer[0] == "\\":
+            return None if len(buffer) == 1 and not last else self._take(1 if buffer[1:2] == "\n" else 2)
+        if buffer[0] == "`":
+            return self._take_inline_code(last)
+        if citation := _CITATION.match(buffer):
+            return self._take_citation(citation)
+        if partial := _PARTIAL.fullmatch(buffer):
+            return None if not last else self._take(partial.end())
+        plain = _PLAIN.match(buffer)
         return self._take(plain.end() if plain else 1)
 
-    def _cited(self, found: re.Match[str]) -> str:
-        number = int(found[1])
-        taken = self._take(found.end())
+    def _take_citation(self, match: re.Match[str]) -> str:
+        number = int(match[1])
+        piece = self._take(match.end())
         self._line_start = False
         if number not in self.known:
             self.dropped += [number] if number not in self.dropped else []
             return ""
         self.used += [number] if number not in self.used else []
-        return taken
+        return piece
 
-    def _ticks(self, last: bool) -> str | None:
-        """Inline code up to the same number of backticks in the same paragraph; without them, backticks are signs."""
-        opened = _TICKS.match(self._left)
-        assert opened is not None
-        if opened.end() == len(self._left) and not last:
+    def _take_inline_code(self, last: bool) -> str | None:
+        """Consume inline code up to the same number of backticks in the paragraph; else backticks are literal."""
+        opening = _TICKS.match(self._buffer)
+        assert opening is not None
+        if opening.end() == len(self._buffer) and not last:
             return None
-        end = _PARAGRAPH_END.search(self._left)
-        within = self._left[: end.start()] if end else self._left
-        for closing in _TICKS.finditer(within, opened.end()):
-            if closing.end() == len(self._left) and not last:
+        end = _PARAGRAPH_END.search(self._buffer)
+        within = self._buffer[: end.start()] if end else self._buffer
+        for closing in _TICKS.finditer(within, opening.end()):
+            if closing.end() == len(self._buffer) and not last:
                 return None
-            if len(closing[0]) == len(opened[0]):
+            if len(closing[0]) == len(opening[0]):
                 return self._take_code(closing.end())
         if end is None and not last:
             return None
-        return self._take(opened.end())
+        return self._take(opening.end())
 
     def _take_code(self, size: int) -> str:
-        taken = self._take(size)
+        piece = self._take(size)
         self._line_start = False
-        return taken
+        return piece
 
 
 def cited(text: str, known: frozenset[int]) -> tuple[str, Citations]:
-    """A whole text without the citations of numbers that are not known, and what was met."""
+    """Remove the citations of unknown numbers from a whole text; return it and the reader."""
     citations = Citations(known)
     shown = citations.feed(text)
     return shown + citations.finish(), citations

@@ -1,4 +1,7 @@
-"""Which sentences of the best passages answer a question. Pure functions of what a search found."""
+"""Extractive answers: the sentences of the best passages that cover a question, verbatim, and the confidence in them.
+
+Pure functions of the search hits.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,14 @@ from assay.text.terms import COMMON, base_of, terms
 from assay.text.tokens import LONGEST_QUERY
 
 _WORD = re.compile(r"[^\W_]+(?:[-_][^\W_]+)*")
-_LONGEST_WORD = 60  # letters of a word that may be two written as one; longer ones are data
-_SHORTEST = 2  # letters of a part of a word
-_LOOKED_AT = 500  # passages that are read to see whether parts stand together
+_MAX_COMPOUND = 60  # letters; longer words are data, not compounds
+_MIN_PART = 2  # letters of a part of a compound
+_MAX_PASSAGES_READ = 500  # passages searched for a compound
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of a question as it was written, its terms, and how many texts of the corpus have it."""
+    """A word of a question as written, its terms, and its document frequency in the corpus."""
 
     written: str
     terms: tuple[str, ...]
@@ -37,29 +40,29 @@ class Word:
 
 @dataclass(frozen=True)
 class Question:
-    """A question and its words that tell something, each once and in order."""
+    """A question and its distinct content words, in order."""
 
     text: str
     words: tuple[Word, ...]
 
     @cached_property
     def weights(self) -> Mapping[str, float]:
-        """What each term is worth: its rarity."""
+        """Weight of each term: its inverse document frequency."""
         return {term: word.rarity for word in self.words for term in word.terms}
 
     @cached_property
     def pairs(self) -> frozenset[tuple[str, str]]:
-        """The terms that stand beside each other in it, common ones too."""
+        """Pairs of adjacent terms, stop words included."""
         return frozenset(pairwise(terms(self.text)))
 
     @property
     def unseen(self) -> tuple[str, ...]:
-        """The words that nothing in the corpus has."""
+        """Words that occur nowhere in the corpus."""
         return tuple(word.written for word in self.words if not word.frequency)
 
 
 def understood(text: str, search: Search) -> Question:
-    """A question as the corpus behind a search understands it."""
+    """Analyze a question: its words with their frequency in the searched corpus."""
     text = text[:LONGEST_QUERY]
     total = len(search.passages) + len(search.index.postings.numbers)
     words: dict[tuple[str, ...], Word] = {}
@@ -74,68 +77,71 @@ def understood(text: str, search: Search) -> Question:
 
 
 def _frequency(written: str, search: Search) -> int:
-    """How many passages and definitions have a word. Parts of one that is composed (WebSocket, time-ordered) must stand together."""
+    """Count the passages and definitions that have a word.
+
+    The parts of a compound (WebSocket, time-ordered) must occur together.
+    """
     parts = terms(written)
     items = reduce(np.intersect1d, (search.index.postings.get(part)[0] for part in parts))
     if len(parts) > 1:
-        return len(items) + _together(written, parts, search)
-    if number := len(items) + len(search.passages.having(parts[0])[0]):
-        return number
-    if len(written) > _LONGEST_WORD:
+        return len(items) + _count_joined(written, parts, search)
+    if count := len(items) + len(search.passages.having(parts[0])[0]):
+        return count
+    if len(written) > _MAX_COMPOUND:
         return 0
-    # `openapi` may stand there as OpenAPI, which has other terms
-    splits = ((*terms(written[:at]), *terms(written[at:])) for at in range(_SHORTEST, len(written) - _SHORTEST + 1))
-    return max((_together(written, split, search) for split in splits), default=0)
+    # `openapi` may be written OpenAPI, which has other terms
+    splits = ((*terms(written[:cut]), *terms(written[cut:])) for cut in range(_MIN_PART, len(written) - _MIN_PART + 1))
+    return max((_count_joined(written, split, search) for split in splits), default=0)
 
 
-def _together(written: str, parts: Sequence[str], search: Search) -> int:
-    """How many passages have the parts as one word; a hyphen may be a blank or missing."""
+def _count_joined(written: str, parts: Sequence[str], search: Search) -> int:
+    """Count the passages that have the parts as one word; a hyphen may be a blank or missing."""
     joined = "[- ]?".join(map(re.escape, written.split("-")))
     word = re.compile(rf"(?<![^\W_]){joined}", re.IGNORECASE)
-    numbers = reduce(np.intersect1d, (search.passages.having(part)[0] for part in parts))[:_LOOKED_AT]
+    numbers = reduce(np.intersect1d, (search.passages.having(part)[0] for part in parts))[:_MAX_PASSAGES_READ]
     return sum(bool(word.search(search.passages[number].text)) for number in numbers.tolist())
 
 
-# Which sentences of the best passages answer a question. Pure functions of what a search found.
+# Choice of excerpts
 
-_PASSAGES = 8  # the best so many are read
-_SENTENCES = (4, 2, 2)  # of the first, second and third excerpt
-_WORDS = 90  # of an excerpt
-_CODE = 12  # lines of code in an excerpt
-_WINDOW = 2  # units that are looked at together
-_LONGER = 0.02  # what each unit more must bring
-_LABEL = 1.0  # what a word of the term above counts, one of the sentence itself being 1
+_MAX_PASSAGES = 8  # passages considered
+_MAX_SENTENCES = (4, 2, 2)  # in the first, second and third excerpt
+_MAX_WORDS = 90  # per excerpt
+_MAX_CODE_LINES = 12  # per excerpt
+_WINDOW = 2  # units scored together
+_UNIT_COST = 0.02  # cost of each further unit in the window
+_LABEL = 1.0  # weight of a term in the label, relative to the sentence itself
 _HEADING = 0.7
-_PHRASE = 0.1  # what it is worth to have the question's words beside each other
-_BEHIND = 0.03  # what each rank costs
-_DEFINITION = 0.8  # what code is worth: it does what a document explains
-_FURTHER = 0.6  # of the best excerpt's worth that another one must have
-_SAME = 0.8  # of the words in common: says the same
+_PHRASE = 0.1  # bonus for term pairs of the question
+_RANK_COST = 0.03  # per rank of the passage
+_DEFINITION = 0.8  # weight of code: documents explain, code does
+_MIN_RELATIVE_SCORE = 0.6  # of a further excerpt, relative to the best
+_DUPLICATE_OVERLAP = 0.8  # share of common terms
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Neighbouring units of one passage, said verbatim."""
+    """Neighbouring units of one passage, quoted verbatim."""
 
     found: Found
     units: tuple[Unit, ...]
-    worth: float  # about the share of the question, by rarity, that it and what stands above it speak of
+    worth: float  # about the idf-weighted share of the question that it, its label and its headings cover
 
     @property
     def label(self) -> str:
-        """The term that it explains."""
+        """The term that the excerpt explains."""
         return self.units[0].label.text
 
     @property
     def lines(self) -> tuple[int, int]:
-        """Its first and last line within the passage, with the term that it explains."""
+        """First and last line within the passage, including the line of the explained term."""
         first = self.units[0]
         return first.label.line if self.label else first.first, max(unit.last for unit in self.units)
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A passage's units, where to begin reading them, and what that is worth."""
+    """A passage's units, the unit an excerpt would start at, and the score of that start."""
 
     found: Found
     pieces: Sequence[Unit]
@@ -144,172 +150,190 @@ class _Candidate:
 
 
 def choose(question: Question, found: Sequence[Found]) -> list[Excerpt]:
-    """The excerpts that answer best: the best, then the others as their documents have them. Near-duplicates and what is much worse are left out."""
-    ranked = sorted(_candidates(question, found[:_PASSAGES]), key=lambda one: -one.worth)
+    """Select the excerpts that answer best: the best first, then the others in document order.
+
+    Near-duplicates and much weaker excerpts are left out.
+    """
+    ranked = sorted(_candidates(question, found[:_MAX_PASSAGES]), key=lambda candidate: -candidate.worth)
     chosen: list[Excerpt] = []
-    for one in ranked:
-        if len(chosen) == len(_SENTENCES) or one.worth < _FURTHER * ranked[0].worth:
+    for candidate in ranked:
+        if len(chosen) == len(_MAX_SENTENCES) or candidate.worth < _MIN_RELATIVE_SCORE * ranked[0].worth:
             break
-        excerpt = _excerpt(one, _SENTENCES[len(chosen)])
-        if not any(_alike(excerpt, other) for other in chosen):
+        excerpt = _extend(candidate, _MAX_SENTENCES[len(chosen)])
+        if not any(_are_duplicates(excerpt, other) for other in chosen):
             chosen.append(excerpt)
-    documents = [one.found.path for one in chosen]
-    further = sorted(chosen[1:], key=lambda one: (documents.index(one.found.path), one.found.start))
+    documents = [candidate.found.path for candidate in chosen]
+    further = sorted(chosen[1:], key=lambda candidate: (documents.index(candidate.found.path), candidate.found.start))
     return [*chosen[:1], *further]
 
 
-def _candidates(question: Question, found: Sequence[Found]) -> Iterator[_Candidate]:
-    """The best place of each passage; a passage that was ranked higher has an advantage."""
-    for rank, one in enumerate(found):
-        pieces = units(one.text, one.headings, code=one.kind != PASSAGE)
+def _candidates(question: Question, hits: Sequence[Found]) -> Iterator[_Candidate]:
+    """Yield the best start in each passage; a lower rank costs a little."""
+    for rank, hit in enumerate(hits):
+        pieces = units(hit.text, hit.headings, code=hit.kind != PASSAGE)
         if pieces:
-            start, worth = _best(question, one, pieces)
-            kind = 1.0 if one.kind == PASSAGE else _DEFINITION
-            yield _Candidate(one, pieces, start, worth * kind * (1 - _BEHIND * rank))
+            start, score = _best_start(question, hit, pieces)
+            kind_weight = 1.0 if hit.kind == PASSAGE else _DEFINITION
+            yield _Candidate(hit, pieces, start, score * kind_weight * (1 - _RANK_COST * rank))
 
 
-def _best(question: Question, found: Found, pieces: Sequence[Unit]) -> tuple[int, float]:
-    """Where to begin reading, and what the units from there are worth."""
-    above = frozenset(terms(" ".join(found.headings)))
-    said = [terms(unit.text) for unit in pieces]
-    best, start = -1.0, 0
-    for at in range(len(pieces)):
-        for end in range(at + 1, min(at + _WINDOW, len(pieces)) + 1):
-            inside = [term for some in said[at:end] for term in some]
-            under = {term for unit in pieces[at:end] for term in terms(unit.label.text)}
-            worth = covered(question.weights, set(inside), under, above) - _LONGER * (end - at - 1)
-            worth += _PHRASE * len(question.pairs & set(pairwise(inside))) / max(1, len(question.pairs))
-            if worth > best + 1e-9:
-                best, start = worth, at
-    return start - (start > 0 and pieces[start].kind == CODE), best  # with the sentence that introduces code
+def _best_start(question: Question, hit: Found, pieces: Sequence[Unit]) -> tuple[int, float]:
+    """Return the unit to start at and the score of the units from there."""
+    heading_terms = frozenset(terms(" ".join(hit.headings)))
+    unit_terms = [terms(unit.text) for unit in pieces]
+    best_score, start = -1.0, 0
+    for first in range(len(pieces)):
+        for end in range(first + 1, min(first + _WINDOW, len(pieces)) + 1):
+            window_terms = [term for unit in unit_terms[first:end] for term in unit]
+            label_terms = {term for unit in pieces[first:end] for term in terms(unit.label.text)}
+            score = covered(question.weights, set(window_terms), label_terms, heading_terms) - _UNIT_COST * (
+                end - first - 1
+            )
+            score += _PHRASE * len(question.pairs & set(pairwise(window_terms))) / max(1, len(question.pairs))
+            if score > best_score + 1e-9:
+                best_score, start = score, first
+    return start - (start > 0 and pieces[start].kind == CODE), best_score  # with the sentence that introduces code
 
 
 def covered(
     weights: Mapping[str, float], inside: Collection[str], under: Collection[str] = (), above: Collection[str] = ()
 ) -> float:
-    """The share of the terms, by what they are worth, that a text has; those of the term and the headings above it count less."""
+    """Return the weighted share of the terms that a text has; those in its label and headings count less."""
     total = sum(weights.values())
     if not total:
         return 0.0
-    worth = sum(
+    covered_weight = sum(
         weight * (1.0 if term in inside else _LABEL if term in under else _HEADING if term in above else 0.0)
         for term, weight in weights.items()
     )
-    return worth / total
+    return covered_weight / total
 
 
-def _excerpt(one: _Candidate, most: int) -> Excerpt:
-    """So many sentences from where reading begins, and the code between them; if there is room, what its paragraph says before."""
-    label = one.pieces[one.start].label.text
-    first, last = one.start, one.start + 1
-    while last < len(one.pieces) and _fits(one.pieces[first : last + 1], label, most):
+def _extend(candidate: _Candidate, max_sentences: int) -> Excerpt:
+    """Extend a start to at most `max_sentences` and the code between them.
+
+    If there is room, the earlier sentences of the same paragraph are added.
+    """
+    label = candidate.pieces[candidate.start].label.text
+    first, last = candidate.start, candidate.start + 1
+    while last < len(candidate.pieces) and _fits(candidate.pieces[first : last + 1], label, max_sentences):
         last += 1
-    block = one.pieces[first].block
-    while first and one.pieces[first - 1].block == block and _fits(one.pieces[first - 1 : last], label, most):
+    block = candidate.pieces[first].block
+    while (
+        first
+        and candidate.pieces[first - 1].block == block
+        and _fits(candidate.pieces[first - 1 : last], label, max_sentences)
+    ):
         first -= 1
-    if last - first > 1 and one.pieces[last - 1].text.endswith(":"):
-        last -= 1  # it announces what is not said
-    return Excerpt(one.found, tuple(one.pieces[first:last]), one.worth)
+    if last - first > 1 and candidate.pieces[last - 1].text.endswith(":"):
+        last -= 1  # it introduces text that is left out
+    return Excerpt(candidate.found, tuple(candidate.pieces[first:last]), candidate.worth)
 
 
-def _fits(pieces: Sequence[Unit], label: str, most: int) -> bool:
-    """Whether units can be said together: all of one label, not too many, not too long."""
+def _fits(pieces: Sequence[Unit], label: str, max_sentences: int) -> bool:
+    """Return whether units can be quoted together: same label, not too many, not too long."""
     prose = [unit for unit in pieces if unit.kind != CODE]
     code = sum(unit.last - unit.first + 1 for unit in pieces if unit.kind == CODE)
     words = sum(len(unit.text.split()) for unit in prose)
     return (
         pieces[0].label.text == pieces[-1].label.text == label
-        and len(prose) <= most
-        and words <= _WORDS
-        and code <= _CODE
+        and len(prose) <= max_sentences
+        and words <= _MAX_WORDS
+        and code <= _MAX_CODE_LINES
     )
 
 
-def _alike(one: Excerpt, other: Excerpt) -> bool:
-    first, second = (frozenset(terms(" ".join(unit.text for unit in excerpt.units))) for excerpt in (one, other))
-    return len(first & second) >= _SAME * min(len(first), len(second))
+def _are_duplicates(excerpt: Excerpt, other: Excerpt) -> bool:
+    first, second = (frozenset(terms(" ".join(unit.text for unit in item.units))) for item in (excerpt, other))
+    return len(first & second) >= _DUPLICATE_OVERLAP * min(len(first), len(second))
 
 
-# An answer without a model: the sentences of the best passages, verbatim, each excerpt with its citation.
+# Answer text
 
 _TICKS = re.compile("`+")
-_AGAIN = 5  # times that citations are taken out: `[#[#1]1]` is one when one is gone
+_MAX_PASSES = 5  # removing a citation may form another: `[#[#1]1]`
 
 
 def said(chosen: Sequence[Excerpt]) -> tuple[str, tuple[Source, ...]]:
-    """The text of an answer in Markdown, and the sources it cites, numbered from 1."""
+    """Return the text of an answer in Markdown, and its sources numbered from 1."""
     paragraphs: list[str] = []
     sources: list[Source] = []
-    for number, one in enumerate(chosen, 1):
-        first, last = one.lines
-        lines = one.found.text.split("\n")[first : last + 1]
-        sources.append(source(number, one.found, first, last, "\n".join(lines)))
-        paragraphs += _paragraphs(one, f"[#{number}]")
+    for number, excerpt in enumerate(chosen, 1):
+        first, last = excerpt.lines
+        lines = excerpt.found.text.split("\n")[first : last + 1]
+        sources.append(source(number, excerpt.found, first, last, "\n".join(lines)))
+        paragraphs += _paragraphs(excerpt, f"[#{number}]")
     return "\n\n".join(paragraphs), tuple(sources)
 
 
-def _paragraphs(one: Excerpt, citation: str) -> Iterator[str]:
-    """Every paragraph ends with the citation, the first begins with the term it explains. Code and tables have their citation above them."""
-    label = f"{one.label}: " if one.label and one.label not in one.units[0].text else ""
-    begun = False
+def _paragraphs(excerpt: Excerpt, citation: str) -> Iterator[str]:
+    """Yield paragraphs that end with the citation; the first starts with the explained term.
+
+    Code and tables have their citation above them.
+    """
+    label = f"{excerpt.label}: " if excerpt.label and excerpt.label not in excerpt.units[0].text else ""
+    started = False
     for (kind, _), group in groupby(
-        one.units, key=lambda unit: (unit.kind, unit.block if unit.kind == SENTENCE else 0)
+        excerpt.units, key=lambda unit: (unit.kind, unit.block if unit.kind == SENTENCE else 0)
     ):
-        text = _joined(kind, list(group))
+        text = _join_units(kind, list(group))
         if kind == CODE or text.startswith("|"):
-            if not begun:
+            if not started:
                 yield f"{label}{citation}"
             yield text
         else:
-            yield f"{'' if begun else label}{text} {citation}"
-        begun = True
+            yield f"{'' if started else label}{text} {citation}"
+        started = True
 
 
-def _joined(kind: str, units: Sequence[Unit]) -> str:
-    """Sentences run on, items and rows have lines of their own, code is fenced. What a document has that looks like a citation goes."""
+def _join_units(kind: str, units: Sequence[Unit]) -> str:
+    """Join sentences with blanks, items and rows with newlines; fence code.
+
+    Text that looks like a citation is removed.
+    """
     if kind != CODE:
-        said = (" " if kind == SENTENCE else "\n").join(unit.text for unit in units)
-        return _without_citations(said)
+        prose = (" " if kind == SENTENCE else "\n").join(unit.text for unit in units)
+        return _without_citations(prose)
     code = "\n\n".join(unit.text for unit in units)
     fence = "`" * max(3, 1 + max((len(run) for run in _TICKS.findall(code)), default=0))
     return f"{fence}\n{code}\n{fence}"
 
 
 def _without_citations(text: str) -> str:
-    for _ in range(_AGAIN):
-        text, met = cited(text, frozenset())
-        if not met.dropped:
+    for _ in range(_MAX_PASSES):
+        text, citations = cited(text, frozenset())
+        if not citations.dropped:
             return text
     return text.replace("[#", "[")
 
 
-# How sure it is that what was found answers a question: a number from 0 to 1, from two signs that any corpus has.
+# Confidence: a logistic model of two features that any corpus has
 
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """What confidence is made of."""
+    """Features of the confidence model."""
 
-    unseen: float  # the share of the question's words, by rarity, that nothing in the corpus has
-    match: float  # the best passage's score for its words, a word found once being worth about 1
+    unseen: float  # idf-weighted share of the question's words that occur nowhere in the corpus
+    match: float  # lexical score of the best passage per unit of idf: a word found once is worth about 1
 
 
-UNSEEN, MATCH, BASE = -5.0, 1.4, -0.3  # what the signs are worth, as log odds
+UNSEEN, MATCH, BASE = -5.0, 1.4, -0.3  # logistic regression coefficients
 
 
 def signs(question: Question, found: Sequence[Found]) -> Signs:
-    """The signs of a question and what was found for it."""
+    """Compute the confidence features of a question and its search hits."""
     total = sum(word.rarity for word in question.words)
     if not total or not found:
         return Signs(1.0, 0.0)
     unseen = sum(word.rarity for word in question.words if not word.frequency)
-    return Signs(unseen / total, max(one.lexical for one in found) / total)
+    return Signs(unseen / total, max(hit.lexical for hit in found) / total)
 
 
 def confidence(question: Question, found: Sequence[Found]) -> float:
-    """How likely it is that the question is answered by what was found."""
+    """Return the probability that the search hits answer the question (logistic model)."""
     if not found:
         return 0.0
-    seen = signs(question, found)
-    odds = BASE + UNSEEN * seen.unseen + MATCH * seen.match
-    return round(1 / (1 + math.exp(-odds)), 4)
+    features = signs(question, found)
+    log_odds = BASE + UNSEEN * features.unseen + MATCH * features.match
+    return round(1 / (1 + math.exp(-log_odds)), 4)

@@ -11,19 +11,19 @@ from assay.text.display import printable
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A span that an answer cites as `[#number]`, and what it says."""
+    """A span that an answer cites as `[#number]`, with its text."""
 
     number: int
-    id: str  # of the passage or definition it is in
+    id: str  # of the passage or definition
     path: str
     start: int  # lines, from 1
     end: int
-    page: int  # 0: its document has no pages
+    page: int  # 0 if the document has no pages
     headings: tuple[str, ...]
-    place: str  # for people: `docs/guide.md:12-14`, `manual.pdf, page 3`
+    place: str  # human-readable: `docs/guide.md:12-14`, `manual.pdf, page 3`
     text: str
-    language: str  # or the format of its document
-    repository: str = ""  # its label, where several are asked as one
+    language: str  # or document format
+    repository: str = ""  # label, in a multi-repository search
 
     @property
     def title(self) -> str:
@@ -32,16 +32,16 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What was looked at for a question."""
+    """The corpus and the places searched for a question."""
 
-    corpus: str  # in words: `211 passages and 1,024 definitions`
-    places: tuple[str, ...]  # the best ones
-    unseen: tuple[str, ...]  # words of the question that nothing in the corpus has
+    corpus: str  # human-readable: `211 passages and 1,024 definitions`
+    places: tuple[str, ...]  # of the search hits, best first
+    unseen: tuple[str, ...]  # question words that occur nowhere in the corpus
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer; not grounded means that it is a refusal, and `text` says why."""
+    """An answer, or a refusal with its reason in `text` if not grounded."""
 
     question: str
     text: str
@@ -50,15 +50,15 @@ class Reply:
     threshold: float
     sources: tuple[Source, ...]
     searched: Searched
-    dropped: tuple[int, ...] = ()  # citations of numbers that no passage has
-    model: str = ""  # who wrote it; empty: it is made of excerpts
-    problem: str = ""  # why it is not whole
+    dropped: tuple[int, ...] = ()  # cited numbers that no passage has
+    model: str = ""  # its name; empty for excerpts
+    problem: str = ""  # why it is incomplete
 
 
 def source(number: int, found: Found, first: int, last: int, text: str) -> Source:
-    """A span of what was found, by lines that count from 0 within it."""
+    """Build the source for lines `first` to `last` of a search hit, counted from 0 within it."""
     start, end, place = found.start, found.end, found.place
-    if found.language not in _TEXT_OF_ITS_OWN:
+    if found.language not in _LINES_OF_PASSAGE:
         start, end = found.start + first, found.start + last
         place = place if found.page else f"{found.path}:{start}" + (f"-{end}" if end > start else "")
     headings = found.headings or ((found.title,) if found.symbol else ())
@@ -67,75 +67,75 @@ def source(number: int, found: Found, first: int, last: int, text: str) -> Sourc
     )
 
 
-_TEXT_OF_ITS_OWN = frozenset({"html"})  # its lines are not those of the file: the passage's lines are cited
+_LINES_OF_PASSAGE = frozenset({"html"})  # extracted lines differ from the file's, so the passage's lines are cited
 
 
-# What is said instead of an answer: that there is none, what was searched, and what to try.
+# Refusals
 
-_PLACES = 3
-NOTHING_SAYS = "Nothing that was found answers this."
+_MAX_PLACES = 3
+NOTHING_SAYS = "No answer found."
 
 
 def refusal(searched: Searched, why: str = NOTHING_SAYS) -> str:
-    """The text of a refusal, for people."""
+    """Return the text of a refusal: the reason, the corpus searched, and what to try next."""
     lines = [f"{why} Searched: {searched.corpus}."]
     if searched.unseen:
-        lines.append(f"No text here has {_listed(searched.unseen)}.")
+        lines.append(f"Nothing in this corpus mentions {_listed(searched.unseen)}.")
     if searched.places:
-        lines.append(f"Nearest: {'; '.join(searched.places[:_PLACES])}.")
+        lines.append(f"Nearest: {'; '.join(searched.places[:_MAX_PLACES])}.")
         lines.append(
-            "Try other words for it, or read those places; assay search shows more of them, and --threshold 0 answers all the same."
+            "Rephrase the question or read those places; assay search lists more, --threshold 0 answers anyway."
         )
     else:
-        lines.append("Try other words for it; if there are filters, fewer of them.")
+        lines.append("Rephrase the question; if filters are set, use fewer.")
     return "\n".join(lines)
 
 
 def _listed(words: tuple[str, ...]) -> str:
-    """`a`, `b` or `c`, in quotes."""
+    """Quote and join words: “a”, “b” or “c”."""
     quoted = [f"“{word}”" for word in words]
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
 
 
-# A reply as text, as Markdown, and as the stable JSON that docs/guides/ask.md describes.
+# Renderings
 
 FORMS = ("text", "markdown", "json")
 
 
 def rendered(reply: Reply, form: str) -> str:
-    """The answer, then the list of its sources; of a refusal, what it says. Safe for a terminal."""
+    """Render the answer and its list of sources, safe for a terminal."""
     return printable("\n\n".join(filter(None, (reply.text, sources(reply, form)))))
 
 
 def sources(reply: Reply, form: str) -> str:
-    """The sources by number, and the citations that were dropped."""
-    lines = [_SOURCE[form](one) for one in reply.sources]
+    """Render the sources by number, and the dropped citations."""
+    lines = [_SOURCE[form](source) for source in reply.sources]
     if reply.dropped:
         numbers = ", ".join(f"#{number}" for number in reply.dropped)
         lines.append(f"{'' if not lines else chr(10)}dropped, as no passage has that number: {numbers}")
     return printable("\n".join(lines))
 
 
-def _text(one: Source) -> str:
-    return f"[#{one.number}] {one.place}" + (f"  {one.title}" if one.title else "")
+def _text(source: Source) -> str:
+    return f"[#{source.number}] {source.place}" + (f"  {source.title}" if source.title else "")
 
 
-def _markdown(one: Source) -> str:
-    return f"- [#{one.number}] `{one.place}`" + (f" – {one.title}" if one.title else "")
+def _markdown(source: Source) -> str:
+    return f"- [#{source.number}] `{source.place}`" + (f" – {source.title}" if source.title else "")
 
 
 _SOURCE = {"text": _text, "markdown": _markdown}
 
 
 def as_json(reply: Reply) -> dict[str, Any]:
-    """Every fact of a reply under names that stay."""
+    """Return a reply as the stable JSON that docs/guides/ask.md describes."""
     return {
         "question": reply.question,
         "answer": reply.text,
         "grounded": reply.grounded,
         "confidence": reply.confidence,
         "threshold": reply.threshold,
-        "citations": [_citation(one) for one in reply.sources],
+        "citations": [_citation(source) for source in reply.sources],
         "dropped_citations": list(reply.dropped),
         "searched": {
             "corpus": reply.searched.corpus,
@@ -147,9 +147,9 @@ def as_json(reply: Reply) -> dict[str, Any]:
     }
 
 
-def _citation(one: Source) -> dict[str, Any]:
-    told = {
-        "n": one.number, "id": one.id, "path": one.path, "start": one.start, "end": one.end, "page": one.page or None,
-        "headings": list(one.headings), "citation": one.place, "text": one.text,
+def _citation(source: Source) -> dict[str, Any]:
+    fields = {
+        "n": source.number, "id": source.id, "path": source.path, "start": source.start, "end": source.end,
+        "page": source.page or None, "headings": list(source.headings), "citation": source.place, "text": source.text,
     }  # fmt: skip
-    return told | ({"repository": one.repository} if one.repository else {})
+    return fields | ({"repository": source.repository} if source.repository else {})

@@ -1,6 +1,6 @@
-"""What a passage is made of: sentences, list items, table rows and blocks of code, each with its lines.
+"""Units of a passage: sentences, list items, table rows and blocks of code, each with its lines.
 
-Markdown, reStructuredText and AsciiDoc are read by the same few rules; text that follows none of them is paragraphs.
+Markdown, reStructuredText and AsciiDoc share one set of rules; other text is read as paragraphs.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import NamedTuple
 from assay.text.prose import sentences
 
 SENTENCE, ITEM, ROW, CODE = "sentence", "item", "row", "code"
-_LONGEST_CODE = 10  # lines of a block that are said at once; longer ones are divided
-_LONGEST_ITEM = 60  # words of a list item that stays whole
-_LONGEST_SENTENCE = 80  # words of a sentence; longer ones are none
+_MAX_CODE_LINES = 10  # longer blocks are split
+_MAX_ITEM_WORDS = 60  # longer list items are split into sentences
+_MAX_SENTENCE_WORDS = 80  # longer ones are not sentences
 
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,}|-{4,}$|\.{4,}$)")  # Markdown, and the listing and literal blocks of AsciiDoc
 _HEADING = re.compile(r"^(#{1,6}|={1,6})\s+\S")
@@ -28,7 +28,7 @@ _ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|\(?[a-z][.)]|#\.)\s+\S")
 _NUMBERING = re.compile(r"^\s*(?:\d+(?:\.\d+)*\.?\s)?")
 _ROW = re.compile(r"^\s*\|.*\|\s*$")
 _DIRECTIVE = re.compile(r"^\s*\.\. +(?:([\w:+-]+)::(?:\s+(.*))?|_[^:]+:.*|\|.*|.*)$")
-_LITERAL = re.compile(r"\s+::\s*$|^::\s*$|(?<=:):\s*$")  # announces the code below, and says nothing
+_LITERAL = re.compile(r"\s+::\s*$|^::\s*$|(?<=:):\s*$")  # introduces the code below, without text of its own
 _MARK = re.compile(
     r"^\s*(?:\[\[.*\]\]|\[[\w=,.\"' -]+\]|:[\w-]+:.*|<!--.*-->|!\[.*\]\(.*\))\s*$"
 )  # anchors, attributes, pictures
@@ -52,7 +52,7 @@ _ADMONITIONS = frozenset(
         "tabs",
     }
 )
-_SILENT = frozenset(
+_IGNORED_DIRECTIVES = frozenset(
     {
         "versionadded",
         "versionchanged",
@@ -70,7 +70,7 @@ _SILENT = frozenset(
 
 
 class Label(NamedTuple):
-    """The term, option or setting that indented text explains, and the line it stands on."""
+    """The term, option or setting that indented text explains, and its line."""
 
     text: str
     line: int
@@ -82,13 +82,13 @@ NO_LABEL = Label("", 0, -1)
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """The smallest piece that is said whole. Lines count from 0 within the passage."""
+    """The smallest piece that is quoted whole. Lines count from 0 within the passage."""
 
     kind: str
     text: str
     first: int
     last: int
-    block: int  # units of one paragraph, list or table share it
+    block: int  # shared by the units of a paragraph, list or table
     label: Label = NO_LABEL
 
 
@@ -107,7 +107,7 @@ class _Line:
 
 
 def units(text: str, headings: Sequence[str] = (), code: bool = False) -> list[Unit]:
-    """The units of a passage in reading order, without its headings; `code` says that all of it is a program."""
+    """Split a passage into units in reading order, without its headings; `code` marks it as source code."""
     titles = {_bare(heading) for heading in headings}
     lines = [
         _Line(number, "" if _bare(line) in titles else line.expandtabs(4))
@@ -115,22 +115,22 @@ def units(text: str, headings: Sequence[str] = (), code: bool = False) -> list[U
     ]
     if code:
         return [unit for block, part in enumerate(_parts(lines)) for unit in _code(part, block, NO_LABEL)]
-    return list(_Reading(lines).units())
+    return list(_Parser(lines).units())
 
 
 def _bare(line: str) -> str:
-    """A line without marks and numbers, to tell a heading by: of a PDF it is a line as any other."""
+    """Normalize a line for comparison with headings: in a PDF, a heading is a line like any other."""
     return _NUMBERING.sub("", line).strip(" #=*_").lower() or "\0"
 
 
-class _Reading:
-    """Reads lines from the first to the last. `_labels` are the terms that the indented text below them explains."""
+class _Parser:
+    """Line-by-line parser. `_labels` is the stack of terms that the indented text below them explains."""
 
     def __init__(self, lines: Sequence[_Line]) -> None:
         self._lines, self._at, self._block = lines, 0, 0
         self._labels: list[Label] = []
-        self._literal = False  # the paragraph before ended with `::`
-        self._left = 0  # indentation of the paragraph before
+        self._literal = False  # the preceding paragraph ended with `::`
+        self._paragraph_indent = 0  # of the preceding paragraph
 
     def units(self) -> Iterator[Unit]:
         while self._at < len(self._lines):
@@ -143,14 +143,16 @@ class _Reading:
             yield from self._next(line)
 
     def _next(self, line: _Line) -> Iterator[Unit]:
-        """The units of the block that begins with a line."""
+        """Yield the units of the block that starts at a line."""
         literal, self._literal = self._literal, False
         if fence := _FENCE.match(line.text):
             if not self._closes(fence[1]):
                 self._at += 1
                 return
             yield from _code(self._fenced(fence[1]), self._block, self._label)
-        elif (literal and line.indent > self._left) or (line.indent - self._inside >= 4 and not _ITEM.match(line.text)):
+        elif (literal and line.indent > self._paragraph_indent) or (
+            line.indent - self._text_indent >= 4 and not _ITEM.match(line.text)
+        ):
             yield from _code(self._indented(line.indent), self._block, self._label)
         elif directive := _DIRECTIVE.match(line.text):
             yield from self._directive(line, directive[1] or "", (directive[2] or "").strip())
@@ -169,8 +171,8 @@ class _Reading:
         return self._labels[-1] if self._labels else NO_LABEL
 
     @property
-    def _inside(self) -> int:
-        """How far text may be indented without being code: as far as what stands under a term or an item is."""
+    def _text_indent(self) -> int:
+        """Indentation at which text becomes code: four columns beyond the innermost term or item."""
         return max((label.indent + 4 for label in self._labels), default=0)
 
     def _peek(self, ahead: int = 1) -> _Line | None:
@@ -182,7 +184,7 @@ class _Reading:
         return below is not None and bool(_RULE.match(below.text)) and "|" not in below.text and not below.indent
 
     def _is_term(self, line: _Line) -> bool:
-        """A line with more deeply indented text right below it is the term of a definition."""
+        """Return whether a line is the term of a definition: more deeply indented text follows directly."""
         below = self._peek()
         return (
             below is not None and not below.blank and below.indent > line.indent + 1 and not _ITEM.match(line.text)
@@ -190,32 +192,34 @@ class _Reading:
         )  # fmt: skip
 
     def _closes(self, fence: str) -> bool:
-        return any(one.text.strip().startswith(fence) for one in self._lines[self._at + 1 :])
+        return any(line.text.strip().startswith(fence) for line in self._lines[self._at + 1 :])
 
     def _fenced(self, fence: str) -> list[_Line]:
         self._at += 1
-        inside = []
+        lines = []
         while self._at < len(self._lines) and not self._lines[self._at].text.strip().startswith(fence):
-            inside.append(self._lines[self._at])
+            lines.append(self._lines[self._at])
             self._at += 1
         self._at += 1
-        return inside
+        return lines
 
     def _indented(self, indent: int) -> list[_Line]:
-        """The lines from here that are indented as far or are blank."""
-        inside = []
+        """Consume the following lines that are blank or indented at least as far."""
+        lines = []
         while self._at < len(self._lines) and (self._lines[self._at].blank or self._lines[self._at].indent >= indent):
-            inside.append(self._lines[self._at])
+            lines.append(self._lines[self._at])
             self._at += 1
-        return inside
+        return lines
 
     def _directive(self, line: _Line, name: str, argument: str) -> Iterator[Unit]:
         self._at += 1
         plain = name.rpartition(":")[2] if name.startswith("py:") else name
         if plain in _CODE_DIRECTIVES:
-            body = [one for one in self._indented(line.indent + 1) if not one.text.strip().startswith(":")]
+            body = [
+                body_line for body_line in self._indented(line.indent + 1) if not body_line.text.strip().startswith(":")
+            ]
             yield from _code(body, self._block, self._label)
-        elif plain in _SILENT or not name:
+        elif plain in _IGNORED_DIRECTIVES or not name:
             self._indented(line.indent + 1)
         elif plain in _ADMONITIONS:
             self._labels.append(self._label._replace(indent=line.indent))
@@ -233,58 +237,65 @@ class _Reading:
             self._at += 1
 
     def _paragraph(self, line: _Line) -> Iterator[Unit]:
-        """Lines up to a blank one, or to one that begins something else."""
+        """Consume lines up to a blank one or the start of another block."""
         item = bool(_ITEM.match(line.text))
-        self._left = line.indent
-        inside = [line]
+        self._paragraph_indent = line.indent
+        lines = [line]
         self._at += 1
         while self._at < len(self._lines):
-            one = self._lines[self._at]
-            if one.blank or _ITEM.match(one.text) or _ROW.match(one.text) or _FENCE.match(one.text):
+            following = self._lines[self._at]
+            if (
+                following.blank
+                or _ITEM.match(following.text)
+                or _ROW.match(following.text)
+                or _FENCE.match(following.text)
+            ):
                 break
-            if _HEADING.match(one.text) or self._underlined():
+            if _HEADING.match(following.text) or self._underlined():
                 break
-            inside.append(one)
+            lines.append(following)
             self._at += 1
-        self._literal = inside[-1].text.rstrip().endswith("::")
+        self._literal = lines[-1].text.rstrip().endswith("::")
         if item:
             self._labels.append(self._label._replace(indent=line.indent))
-        inside[-1] = _Line(inside[-1].number, _LITERAL.sub("", inside[-1].text))
-        said = " ".join(one.text.strip() for one in inside)
-        if item and len(said.split()) <= _LONGEST_ITEM:
-            yield Unit(ITEM, said, inside[0].number, inside[-1].number, self._block, self._label)
+        lines[-1] = _Line(lines[-1].number, _LITERAL.sub("", lines[-1].text))
+        text = " ".join(following.text.strip() for following in lines)
+        if item and len(text.split()) <= _MAX_ITEM_WORDS:
+            yield Unit(ITEM, text, lines[0].number, lines[-1].number, self._block, self._label)
         else:
-            yield from _prose(inside, self._block, self._label)
+            yield from _prose(lines, self._block, self._label)
 
 
 def _prose(lines: Sequence[_Line], block: int, label: Label) -> Iterator[Unit]:
-    """The sentences of a paragraph, each with the lines it runs over; what never ends (a table of a PDF) is divided where its lines end."""
+    """Yield the sentences of a paragraph with their lines; overlong ones (tables in PDFs) are split at line ends."""
     parts = [line.text.strip() for line in lines]
-    said = " ".join(parts)
+    text = " ".join(parts)
     starts = list(accumulate((len(part) + 1 for part in parts), initial=0))[:-1]
-    for start, end in sentences(said):
+    for start, end in sentences(text):
         ends = [end]
-        if len(said[start:end].split()) > _LONGEST_SENTENCE:
-            ends = [*(begins for begins in starts if start < begins < end), end]
-        for until in ends:
-            first, last = bisect_right(starts, start) - 1, bisect_left(starts, until) - 1
-            yield Unit(SENTENCE, said[start:until].strip(), lines[first].number, lines[last].number, block, label)
-            start = until
+        if len(text[start:end].split()) > _MAX_SENTENCE_WORDS:
+            ends = [*(offset for offset in starts if start < offset < end), end]
+        for stop in ends:
+            first, last = bisect_right(starts, start) - 1, bisect_left(starts, stop) - 1
+            yield Unit(SENTENCE, text[start:stop].strip(), lines[first].number, lines[last].number, block, label)
+            start = stop
 
 
 def _code(lines: Sequence[_Line], block: int, label: Label) -> Iterator[Unit]:
-    """A block of code, in parts that are short enough to be said."""
+    """Yield a block of code in parts short enough to quote."""
     for part in _parts(lines):
-        for start in range(0, len(part), _LONGEST_CODE):
-            some = part[start : start + _LONGEST_CODE]
-            left = min(line.indent for line in some if not line.blank) if any(not one.blank for one in some) else 0
-            said = "\n".join(line.text[left:].rstrip() for line in some)
-            if said.strip():
-                yield Unit(CODE, said, some[0].number, some[-1].number, block, label)
+        for start in range(0, len(part), _MAX_CODE_LINES):
+            chunk = part[start : start + _MAX_CODE_LINES]
+            indent = (
+                min(line.indent for line in chunk if not line.blank) if any(not line.blank for line in chunk) else 0
+            )
+            text = "\n".join(line.text[indent:].rstrip() for line in chunk)
+            if text.strip():
+                yield Unit(CODE, text, chunk[0].number, chunk[-1].number, block, label)
 
 
 def _parts(lines: Sequence[_Line]) -> list[list[_Line]]:
-    """Short code whole; long code where it has blank lines, neighbours joined as long as they are short."""
+    """Split long code at blank lines and rejoin neighbours while they stay short."""
     parts: list[list[_Line]] = [[]]
     for line in lines:
         if line.blank:
@@ -293,7 +304,7 @@ def _parts(lines: Sequence[_Line]) -> list[list[_Line]]:
             parts[-1].append(line)
     joined: list[list[_Line]] = []
     for part in filter(None, parts):
-        if joined and part[-1].number - joined[-1][0].number < _LONGEST_CODE:
+        if joined and part[-1].number - joined[-1][0].number < _MAX_CODE_LINES:
             between = [line for line in lines if joined[-1][-1].number < line.number < part[0].number]
             joined[-1] += [*between, *part]
         else:

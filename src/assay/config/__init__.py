@@ -1,5 +1,5 @@
-"""Settings from files: the user's own configuration, and how far a repository's `assay.toml` is trusted.
+"""Settings: the user's configuration, a repository's `assay.toml`, and the trust in it.
 
-`toml_file` reads a file of settings, whatever it turns out to be. `user` is what the user set for all repositories. `trust` knows
-which settings of a repository need the user's word first, and keeps that word. `servers` says which servers may get which key.
+`user` reads settings files and holds the user's own; `trust` decides on risky settings of a repository; `servers` binds
+keys to servers; `configuration` merges everything; `roots` finds repositories and workspaces.
 """

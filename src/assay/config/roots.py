@@ -25,9 +25,10 @@ _WORKSPACE = re.compile(rb"^\s*(?:\[\s*)?workspace\b", re.MULTILINE)
 
 
 def root_around(place: Path) -> Path:
-    """The nearest folder with an index, at or above `place`; else the repository around it; else the place itself.
+    """Return the nearest folder with an index at or above `place`, else the repository around it, else `place`.
 
-    The index of a repository has nothing of those inside it (submodules, worktrees): in them, it is not the one that is meant.
+    The index of a repository does not cover nested repositories (submodules, worktrees); inside one of them, the nested
+    repository is returned.
     """
     inner = None
     for folder in (place, *place.parents):
@@ -41,16 +42,16 @@ def root_around(place: Path) -> Path:
 
 
 def workspace_around(place: Path) -> Path | None:
-    """The folder at or above a place whose assay.toml has a workspace; repositories end the search: in one, it alone is meant.
+    """Return the folder at or above `place` whose assay.toml defines a workspace; None inside a repository without one.
 
-    Nobody chose the folders above: what another user could have put there does not count.
+    Settings in parent folders that other users can write are ignored, with a warning.
     """
     for folder in (place, *place.parents):
         if _has_workspace(folder):
             if folder == place or (_is_own(folder) and _is_own(folder / _SETTINGS)):
                 return folder
             warnings.warn(
-                f"{folder / _SETTINGS}: not used, as others than you can write it; if it is meant, name it: --root {folder}",
+                f"{folder / _SETTINGS}: ignored, as other users can write it; to use it, pass --root {folder}",
                 stacklevel=1,
             )
         if (folder / ".git").exists() or (folder / ".assay" / "current").exists():
@@ -59,7 +60,7 @@ def workspace_around(place: Path) -> Path | None:
 
 
 def _is_own(path: Path) -> bool:
-    """Tell whether a file or folder is this user's, and not writable for everybody; where there are no users, it is."""
+    """Return whether this user owns a path that is not world-writable; True on systems without user ids."""
     if not hasattr(os, "geteuid"):
         return True
     try:
@@ -70,16 +71,16 @@ def _is_own(path: Path) -> bool:
     if os.geteuid() == 0 and os.environ.get("SUDO_UID", "").isdecimal():
         users.add(int(os.environ["SUDO_UID"]))
     if stat.S_ISLNK(status.st_mode):
-        return status.st_uid in users  # its mode means nothing
+        return status.st_uid in users  # the mode of a link has no meaning
     return status.st_uid in users and not status.st_mode & stat.S_IWOTH
 
 
 def _has_workspace(folder: Path) -> bool:
-    """Whether repositories are named there; also where that is wrong, which is said when they are opened."""
+    """Return whether a folder's assay.toml names repositories; also if it is invalid, which opening reports."""
     try:
         written = read_settings(folder / _SETTINGS, folder)
     except AssayError:
-        return False  # commands that need the file say what is wrong with it
+        return False  # commands that need the file report it
     if not written or not _WORKSPACE.search(written):
         return False
     from assay.config.configuration import load
@@ -90,21 +91,21 @@ def _has_workspace(folder: Path) -> bool:
         return True
 
 
-# Which repositories are asked together: folders with a label each, named in `assay.toml` or on the command line.
+# Labelled repositories, from `assay.toml` or the command line
 
 _NOT_IN_LABEL = re.compile(r"[^\w.@+-]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """A repository among others: its paths begin with the label."""
+    """A labelled repository; the label prefixes its paths."""
 
     label: str
     path: Path
 
 
 def roots(written: Iterable[str | Path], base: Path | None = None, where: str = "") -> list[Root]:
-    """The repositories that are meant by `path` or `label=path`; everything that is wrong with them is one error. `base`: paths begin there."""
+    """Parse repositories given as `path` or `label=path`, relative to `base`. Raises AssayError with all problems."""
     found, problems = list[Root](), list[str]()
     for text in map(str, written):
         try:
@@ -118,7 +119,7 @@ def roots(written: Iterable[str | Path], base: Path | None = None, where: str = 
 
 
 def roots_of(folder: Path) -> list[Root]:
-    """The repositories of a workspace, as its assay.toml names them."""
+    """Return the repositories that a workspace's assay.toml names."""
     return roots(load(folder).workspace.roots, folder, f"{folder / NAME}: [workspace] ")
 
 
@@ -136,48 +137,48 @@ def _root(text: str, base: Path) -> Root:
     return Root(label, resolved)
 
 
-def _clash(one: Root, other: Root) -> str:
-    """Why two cannot be asked together; empty when they can."""
-    if one.path == other.path:
-        return f"{one.path} is named twice"
-    outer, inner = sorted((one, other), key=lambda root: len(root.path.parts))
+def _clash(first: Root, other: Root) -> str:
+    """Return why two repositories cannot be combined; empty if they can."""
+    if first.path == other.path:
+        return f"{first.path} is named twice"
+    outer, inner = sorted((first, other), key=lambda root: len(root.path.parts))
     if inner.path.is_relative_to(outer.path) and not all((root.path / ".git").exists() for root in (outer, inner)):
         return f"{inner.path} is inside {outer.path}, so its files would be found twice; leave out one of them"
-    if one.label == other.label:
-        paths = f"{one.path} and {other.path}"
-        return f"two repositories are called '{one.label}' ({paths}); give one of them a name: other={other.path}"
+    if first.label == other.label:
+        paths = f"{first.path} and {other.path}"
+        return f"two repositories are called '{first.label}' ({paths}); give one of them a name: other={other.path}"
     return ""
 
 
 def listed(found: Sequence[Root]) -> str:
-    """For people: `api (../api), web (../web)`."""
+    """Render roots for messages: `api (../api), web (../web)`."""
     return ", ".join(f"{root.label} ({root.path})" for root in found)
 
 
-# Files named on the command line, as the index calls them.
+# File arguments
 
-_SUGGESTED = 3
-_SHOWN = 80  # characters of a path that is too long to be one
+_MAX_SUGGESTIONS = 3
+_MAX_SHOWN = 80  # characters of an overlong path
 
 
 def indexed_paths(files: Sequence[str], root: Path, index: Index) -> list[str]:
-    """The paths of files in the index, each once; one that it does not have is an error that says why."""
-    out = dict.fromkeys(_indexed(file, root, index) for file in files)
+    """Return the index paths of files, without duplicates. Raises AssayError with the reason for a missing one."""
+    out = dict.fromkeys(_index_path(file, root, index) for file in files)
     return list(out)
 
 
-def _indexed(file: str, root: Path, index: Index) -> str:
-    """A file relative to the current folder, else to the root; absolute ones must be inside of it."""
+def _index_path(file: str, root: Path, index: Index) -> str:
+    """Resolve a file against the current folder, then the root; absolute paths must be inside the root."""
     places = [Path(file)] if os.path.isabs(file) else [Path.cwd() / file, root / file]
     inside = [path for place in places if (path := _inside(place, root)) is not None]
     if not inside:
         raise AssayError(f"{file}: outside {root}")
-    known = [path for path in inside if path in index.files]
-    if known:
-        return known[0]
-    existing = [path for path in inside if os.path.exists(root / path)]  # False for what no file can be called
+    indexed = [path for path in inside if path in index.files]
+    if indexed:
+        return indexed[0]
+    existing = [path for path in inside if os.path.exists(root / path)]  # False for invalid names
     path = (existing or inside)[0]
-    shown = path if len(path) <= LONGEST_NAME else f"{path[:_SHOWN]}… ({len(path):,} characters)"
+    shown = path if len(path) <= LONGEST_NAME else f"{path[:_MAX_SHOWN]}… ({len(path):,} characters)"
     raise AssayError(f"{shown}: not in the index. {_reason(path, root, index)}")
 
 
@@ -189,25 +190,25 @@ def _inside(place: Path, root: Path) -> str | None:
 
 
 def _reason(path: str, root: Path, index: Index) -> str:
-    """Why a file is not in the index, and what to do."""
+    """Return why a file is not in the index, and what to do."""
     try:
-        there = root / path
-        if there.is_dir():
+        full_path = root / path
+        if full_path.is_dir():
             return "It is a folder; name files in it."
-        if not there.exists():
-            near = nearest(path, index.files, _SUGGESTED)
-            return f"Nearest: {', '.join(near)}" if near else f"There is no such file in {root}."
+        if not full_path.exists():
+            suggestions = nearest(path, index.files, _MAX_SUGGESTIONS)
+            return f"Nearest: {', '.join(suggestions)}" if suggestions else f"There is no such file in {root}."
     except (OSError, ValueError):
         return f"There is no such file in {root}."
     from assay.index.scan import scan
     from assay.languages import language_of
 
-    passed = index.catalogue.connection.execute("SELECT reason FROM skipped WHERE path = ?", (path,)).fetchone()
-    found = scan(root)
-    reason = found.skipped.get(path) or found.problems.get(path) or (passed and passed[0])
+    skipped_row = index.catalogue.connection.execute("SELECT reason FROM skipped WHERE path = ?", (path,)).fetchone()
+    scanned = scan(root)
+    reason = scanned.skipped.get(path) or scanned.problems.get(path) or (skipped_row and skipped_row[0])
     if reason:
-        return f"It was passed over: {reason}."
-    if path in found.files:
+        return f"It was skipped: {reason}."
+    if path in scanned.files:
         return f"If it is new, run: assay index {root}"
     if language_of(path) is None:
         return "It is in no language that assay parses."

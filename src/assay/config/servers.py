@@ -1,8 +1,8 @@
-"""Servers: the origin of an address, and what the user's configuration says of it.
+"""Servers: the origin of an address, and the user's settings for it.
 
-[servers."api.example.com"]        https at its usual port; "api.example.com:8443" at another, "http://10.0.0.5:8080" over plain http
-key_variable = "EXAMPLE_KEY"       the environment variable with the key; it is sent to this server and to no other
-allow_http = true                  texts and the key may cross the network unencrypted
+[servers."api.example.com"]     https, default port; also "api.example.com:8443" or "http://10.0.0.5:8080"
+key_variable = "EXAMPLE_KEY"    environment variable with the key; it is sent to this server only
+allow_http = true               permits sending texts and the key unencrypted
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from assay.errors import AssayError
 
 _PORTS = {"http": 80, "https": 443}
 _HOST = re.compile(r"[\w.:-]+")
-_KIND = re.compile(r"^(?:openai|rerank):")  # of a model, before the address of its server
+_KIND = re.compile(r"^(?:openai|rerank):")  # prefix of a model spec
 _FIELDS = {"key_variable": str, "allow_http": bool}
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Whom an address reaches. A key belongs to an origin, never to a host alone."""
+    """Scheme, host and port of an address. A key belongs to an origin, never to a host alone."""
 
     scheme: str
     host: str
@@ -37,11 +37,11 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """What the user says of one server."""
+    """The user's settings for a server."""
 
-    scheme: str  # empty: https, and http where that is allowed
+    scheme: str  # empty: https, or http where allowed
     host: str
-    port: int | None  # None: the usual one of the scheme
+    port: int | None  # None: the default of the scheme
     key_variable: str = ""
     allow_http: bool = False
 
@@ -54,22 +54,22 @@ class ServerSettings:
 
 
 def origin_of(url: str) -> Origin:
-    """Return the origin of an http or https address; raises AssayError for anything else, and for one that holds a password."""
+    """Return the origin of an http(s) address. Raises AssayError for anything else and for embedded passwords."""
     try:
         address = urlsplit(url)
         host, port = address.hostname, address.port
     except ValueError as error:
-        raise AssayError(f"'{url}' is no address: {error}") from None
-    # anything but a plain name or number could mean one host here and another where the connection is made
+        raise AssayError(f"'{url}': invalid address: {error}") from None
+    # anything but a plain name or address could be parsed as another host when connecting
     if not host or not _HOST.fullmatch(host) or port == 0 or address.scheme not in _PORTS:
-        raise AssayError(f"'{url}' is no address; write for example http://127.0.0.1:8080/v1#MODEL")
+        raise AssayError(f"'{url}': invalid address; write for example http://127.0.0.1:8080/v1#MODEL")
     if address.username is not None:
-        raise AssayError("an address may not hold a password; name the environment variable of the key instead")
+        raise AssayError("an address must not contain a password; name the environment variable of the key instead")
     return Origin(address.scheme, host, port or _PORTS[address.scheme])
 
 
 def origin_of_spec(spec: str) -> Origin | None:
-    """Return the server that `openai:URL#MODEL`, `rerank:URL#MODEL` or `URL#MODEL` names; None when it names none."""
+    """Return the origin in `openai:URL#MODEL`, `rerank:URL#MODEL` or `URL#MODEL`; None if there is none."""
     address = _KIND.sub("", spec.strip()).partition("#")[0]
     try:
         return origin_of(address)
@@ -78,8 +78,8 @@ def origin_of_spec(spec: str) -> Origin | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host is this very machine, by its name alone: no lookup that somebody else answers."""
-    import ipaddress  # most commands ask no server
+    """Return whether a host is this machine, by name alone: a DNS answer could be forged."""
+    import ipaddress  # most commands use no server
 
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -88,12 +88,12 @@ def is_loopback(host: str) -> bool:
 
 
 def settings_for(origin: Origin) -> ServerSettings | None:
-    """Return what the user's configuration says of a server; None when it says nothing."""
+    """Return the user's settings for a server, or None."""
     return next((entry for entry in read_servers(user.read()) if entry.covers(origin)), None)
 
 
 def require_encryption(origin: Origin) -> None:
-    """Raise AssayError for plain http to another machine, unless the user's configuration allows it for that server."""
+    """Raise AssayError for plain http to another machine unless the user's configuration allows it."""
     if origin.scheme != "http" or is_loopback(origin.host):
         return
     entry = settings_for(origin)
@@ -105,7 +105,7 @@ def require_encryption(origin: Origin) -> None:
 
 
 def read_servers(table: dict[str, Any]) -> list[ServerSettings]:
-    """Return the servers of the user's configuration; raises BadConfiguration with everything that is wrong with them."""
+    """Return the servers of the user's configuration. Raises BadConfiguration with all problems."""
     rows = table.get(user.SERVERS, {})
     problems, entries = list[str](), list[ServerSettings]()
     if not isinstance(rows, dict):
@@ -120,29 +120,29 @@ def read_servers(table: dict[str, Any]) -> list[ServerSettings]:
     return entries
 
 
-def _entry(where: str, name: str, row: Any) -> ServerSettings:
+def _entry(location: str, name: str, row: Any) -> ServerSettings:
     if not isinstance(row, dict):
-        raise AssayError(f"{where} must be a table, not {row!r}")
+        raise AssayError(f"{location} must be a table, not {row!r}")
     for field, value in row.items():
         if field not in _FIELDS:
-            raise AssayError(f"{where}: unknown setting '{field}'; there are {', '.join(_FIELDS)}")
+            raise AssayError(f"{location}: unknown setting '{field}'; there are {', '.join(_FIELDS)}")
         if not isinstance(value, _FIELDS[field]):
             raise AssayError(
-                f"{where} {field} must be {'true or false' if field == 'allow_http' else 'text'}, not {value!r}"
+                f"{location} {field} must be {'true or false' if field == 'allow_http' else 'text'}, not {value!r}"
             )
     scheme = name.partition("://")[0] if "://" in name else ""
     try:
         address = urlsplit(name if scheme else f"https://{name}")
         host, port = address.hostname, address.port
     except ValueError as error:
-        raise AssayError(f"{where}: no server: {error}") from None
+        raise AssayError(f"{location}: no server: {error}") from None
     if not host or address.scheme not in _PORTS or address.username is not None or address.path.strip("/"):
-        raise AssayError(f'{where}: no server; write a host, as in [{user.SERVERS}."api.example.com"]')
+        raise AssayError(f'{location}: no server; write a host, as in [{user.SERVERS}."api.example.com"]')
     return ServerSettings(scheme, host, port, **row)
 
 
 def _ascii(host: str) -> str:
-    """A host as it is looked up: letters of other scripts that look like Latin ones do not."""
+    """Return a host as it is looked up, in IDNA form, which exposes look-alike letters."""
     try:
         return host if host.isascii() else host.encode("idna").decode()
     except UnicodeError:

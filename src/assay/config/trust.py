@@ -1,9 +1,9 @@
-"""Trust on first use: the settings of an `assay.toml` that need the user's word, and that word.
+"""Trust on first use for risky settings of an `assay.toml`.
 
-A setting is risky when it starts a program, opens a connection, names an environment variable or leaves the repository. Risky
-settings count after `assay trust`; until then the user's own configuration or the default is used. A decision is bound to the real
-path of the file and to a hash of its risky settings, so changing any of them, or where a link of theirs leads, ends it. Every decision
-is a file of its own: two processes that decide at the same time do not meet.
+A setting is risky when it starts a program, opens a connection, names an environment variable or leaves the repository.
+Risky settings are used only after `assay trust`; until then the user's configuration or the default applies. A decision
+is bound to the real path of the file and to a hash of its risky settings, so that changing any of them, or the target
+of a link in them, revokes it. Each decision is a file of its own, so that concurrent decisions do not conflict.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from assay.text.display import printable
 # embedders and rerankers that stay in this process
 HARMLESS_SPECS = frozenset({"", "none", "lsa", "wordllama", "features"})
 
-_LIMIT = 1_000_000  # bytes of a decision
+_LIMIT = 1_000_000  # bytes of a decision file
 _ANNOUNCED: set[str] = set()
 _PLAIN = re.compile(r"[\w./~@+-]+")
 _NAMED_ROOT = re.compile(r"([\w.@+-]+)=(.+)", re.DOTALL)
@@ -40,7 +40,7 @@ class UntrustedSettings(UserWarning):
 
 @dataclass(frozen=True, slots=True)
 class Risk:
-    """A risky setting: its value, what it would do, and the path that it means where it means one."""
+    """A risky setting: its value, its effect, and the path it resolves to, if any."""
 
     section: str
     name: str
@@ -54,7 +54,7 @@ class Risk:
 
     @property
     def shown(self) -> str:
-        """The value on one line, fit for a terminal."""
+        """The value on one line, safe for a terminal."""
         return _quoted(self.value)
 
 
@@ -62,80 +62,82 @@ class Risk:
 Judge = Callable[[Any, Mapping[str, Any], Path], Iterator[tuple[Any, str, str]]]
 
 
-# which settings are risky
+# Risky settings
 
 
 def risks(table: Mapping[str, Any], folder: Path) -> list[Risk]:
-    """Return the risky settings of an `assay.toml` in a folder. A setting that no table below knows is one."""
-    found = []
+    """Return the risky settings of an `assay.toml`. Unknown settings are risky."""
+    risky = []
     for section, rows in table.items():
         if section in _HARMLESS and not _HARMLESS[section]:
             continue
         if not isinstance(rows, dict):
-            continue  # an error that is reported elsewhere
+            continue  # reported elsewhere
         for name, value in rows.items():
             if name in _HARMLESS.get(section, ()):
                 continue
             judge = _RISKY.get((section, name), _unknown)
-            found += [Risk(section, name, *risk) for risk in judge(value, rows, folder)]
-    return found
+            risky += [Risk(section, name, *risk) for risk in judge(value, rows, folder)]
+    return risky
 
 
 def without(table: Mapping[str, Any], ignored: Sequence[Risk]) -> dict[str, Any]:
-    """Return the table without settings that are ignored; of a list, without those of its entries."""
-    kept: dict[str, Any] = {section: dict(rows) if isinstance(rows, dict) else rows for section, rows in table.items()}
+    """Return the table without ignored settings; for lists, without the ignored entries."""
+    remaining: dict[str, Any] = {
+        section: dict(rows) if isinstance(rows, dict) else rows for section, rows in table.items()
+    }
     for risk in ignored:
-        rows = kept[risk.section]
-        before = rows.get(risk.name)
-        if isinstance(before, list) and not isinstance(risk.value, list):
-            rows[risk.name] = [entry for entry in before if entry != risk.value]
+        rows = remaining[risk.section]
+        current = rows.get(risk.name)
+        if isinstance(current, list) and not isinstance(risk.value, list):
+            rows[risk.name] = [entry for entry in current if entry != risk.value]
         else:
             rows.pop(risk.name, None)
-    return kept
+    return remaining
 
 
 def split_root(text: str, base: Path) -> tuple[str, Path]:
-    """Return label and folder of a root written as `path` or `label=path`; the label is empty without one."""
-    named = _NAMED_ROOT.fullmatch(text)
+    """Return label and folder of a root written as `path` or `label=path`; the label may be empty."""
+    match = _NAMED_ROOT.fullmatch(text)
     try:
-        label, written = (named[1], named[2]) if named and not (base / text).is_dir() else ("", text)
+        label, written = (match[1], match[2]) if match and not (base / text).is_dir() else ("", text)
         return label, base / Path(written).expanduser()
-    except (OSError, ValueError, RuntimeError):  # too long, a NUL, the home of nobody
+    except (OSError, ValueError, RuntimeError):  # too long, NUL bytes, an unknown home
         raise AssayError(f"{printable(text)}: no such folder") from None
 
 
 def is_harmless_spec(spec: object) -> bool:
-    """Tell whether an embedder, reranker or model stays in this process and reads nothing but the index."""
+    """Return whether an embedder, reranker or model runs in this process and reads only the index."""
     return isinstance(spec, str) and spec.strip() in HARMLESS_SPECS
 
 
-def _judge_spec(what: str, value: Any, _rows: Mapping[str, Any], folder: Path) -> Iterator[tuple[Any, str, str]]:
-    """An embedder, a reranker or a model that writes."""
+def _judge_spec(data: str, value: Any, _rows: Mapping[str, Any], folder: Path) -> Iterator[tuple[Any, str, str]]:
+    """Yield the risk of an embedder, reranker or model."""
     if is_harmless_spec(value) or not isinstance(value, str):
         return
     kind, _, argument = value.strip().partition(":")
     if kind == "folder":
         path = _resolve(folder, argument)
         place = "inside" if _is_inside(path, folder) else "outside"
-        yield value, f"runs the model in {_named(path)}, {place} the repository", path
+        yield value, f"runs the model in {_unspoofable(path)}, {place} the repository", path
     else:
-        yield value, f"sends {what} to {_server(value)}", ""
+        yield value, f"sends {data} to {_server(value)}", ""
 
 
 def _judge_key(of: str, value: Any, rows: Mapping[str, Any], _folder: Path) -> Iterator[tuple[Any, str, str]]:
     if value != "":
         server = _server(rows[of]) if isinstance(rows.get(of), str) else f"no server, as {of} is not set beside it"
-        yield value, f"reads the environment variable {_named(str(value))} and sends it to {server}", ""
+        yield value, f"reads the environment variable {_unspoofable(str(value))} and sends it to {server}", ""
 
 
 def _judge_roots(value: Any, _rows: Mapping[str, Any], folder: Path) -> Iterator[tuple[Any, str, str]]:
-    """Each root that is outside of the folder, whatever links it takes."""
+    """Yield each root that resolves to a place outside the folder."""
     for root in value if isinstance(value, list) else ():
         if not isinstance(root, str):
-            continue  # an error that is reported elsewhere
+            continue  # reported elsewhere
         path = _resolve(folder, root, lambda text: split_root(text, folder)[1])
         if not _is_inside(path, folder):
-            yield root, f"indexes {_named(path)} as well, and keeps an index in it", path
+            yield root, f"indexes {_unspoofable(path)} as well, and keeps an index in it", path
 
 
 def _unknown(value: Any, _rows: Mapping[str, Any], _folder: Path) -> Iterator[tuple[Any, str, str]]:
@@ -143,7 +145,7 @@ def _unknown(value: Any, _rows: Mapping[str, Any], _folder: Path) -> Iterator[tu
 
 
 def _resolve(folder: Path, written: str, locate: Callable[[str], Path] | None = None) -> str:
-    """The path that is meant, all links followed; empty for one that no file can have."""
+    """Return the real path; empty if no file can have that name."""
     try:
         return os.path.realpath(locate(written) if locate else folder / Path(written).expanduser())
     except (AssayError, OSError, ValueError, RuntimeError):
@@ -155,14 +157,14 @@ def _is_inside(path: str, folder: Path) -> bool:
 
 
 def _server(spec: str) -> str:
-    """The server that a spec names, as it is looked up; else the spec itself."""
+    """Return the origin that a spec names, or the quoted spec."""
     from assay.config.servers import origin_of_spec  # most repositories name no server
 
     return str(origin_of_spec(spec) or _quoted(spec))
 
 
-def _named(text: str) -> str:
-    """A path or a name as it is; one with anything unusual in quotes, so that it cannot pose as more than itself."""
+def _unspoofable(text: str) -> str:
+    """Return a path or name as is, or quoted if it has unusual characters, so that it cannot spoof the message."""
     return text if _PLAIN.fullmatch(text) else _quoted(text)
 
 
@@ -170,7 +172,7 @@ def _quoted(value: Any) -> str:
     return printable(json.dumps(value, ensure_ascii=False, default=str)).replace("\x7f", "\\u007f")
 
 
-# the one table of what needs trust: a new setting that reaches out of the repository is a row here
+# All settings that need trust: a new setting that reaches outside the repository needs a row here.
 _RISKY: dict[tuple[str, str], Judge] = {
     ("search", "embedder"): partial(_judge_spec, "the text of all passages and every query"),
     ("search", "reranker"): partial(_judge_spec, "every query and the passages found for it"),
@@ -180,7 +182,7 @@ _RISKY: dict[tuple[str, str], Judge] = {
     ("ask", "model_key_variable"): partial(_judge_key, "model"),
     ("workspace", "roots"): _judge_roots,
 }
-# what is known to be harmless; an empty set is a section that is so as a whole
+# Harmless settings; an empty set means the whole section.
 _HARMLESS: dict[str, frozenset[str]] = {
     "context": frozenset(),
     "profile": frozenset(),
@@ -190,34 +192,34 @@ _HARMLESS: dict[str, frozenset[str]] = {
 }
 
 
-# decisions
+# Decisions
 
 
 def digest(found: Sequence[Risk]) -> str:
-    """Return the hash of risky settings, whatever their order in the file."""
+    """Return the hash of risky settings, independent of their order in the file."""
     rows = sorted(json.dumps([risk.section, risk.name, risk.value, risk.resolved], default=str) for risk in found)
     return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
 
 def is_trusted(file: Path, found: Sequence[Risk]) -> bool:
-    """Tell whether the user has trusted exactly these settings of this file. A decision that cannot be read is none, and is reported."""
+    """Return whether the user trusts exactly these settings of this file. An unreadable decision counts as no."""
     try:
         decision = user.decision(file)
     except user.NoHome:
         return False
     try:
-        written = json.loads(read_regular(decision, _LIMIT))
-        named, trusted = Path(written["file"]), bytes.fromhex(written["sha256"])
+        record = json.loads(read_regular(decision, _LIMIT))
+        path, trusted = Path(record["file"]), bytes.fromhex(record["sha256"])
     except FileNotFoundError:
         return False
     except (AssayError, OSError, ValueError, KeyError, TypeError, RecursionError):
         announce(f"{decision}: damaged, so it counts as no trust; run: assay trust")
         return False
-    return named == Path(os.path.realpath(file)) and trusted.hex() == digest(found)
+    return path == Path(os.path.realpath(file)) and trusted.hex() == digest(found)
 
 
 def announce(message: str) -> None:
-    """Warn on one line, once: a server loads its configuration with every change of a file, and workers load it as well."""
+    """Warn on one line, once per process: servers reload their configuration, and workers load it, too."""
     processes = sys.modules.get("multiprocessing.process")
     if message in _ANNOUNCED or (processes and processes.parent_process()):
         return
@@ -240,7 +242,7 @@ def grant(file: Path, found: Sequence[Risk]) -> None:
 
 
 def revoke(file: Path) -> bool:
-    """End the trust in a file; False when there was none."""
+    """Revoke the trust in a file; False if there was none."""
     try:
         user.decision(file).unlink()
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""The user's own configuration: `~/.config/assay/config.toml`, and where it is kept.
+"""The user's configuration, `~/.config/assay/config.toml`, and reading of settings files.
 
 [context], [search], [ask]     the user's defaults, below the same sections of a repository's `assay.toml`
-[servers."api.example.com"]    the key of a server, sent to that server and to no other
+[servers."api.example.com"]    the key of a server, sent to that server only
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ from assay.errors import AssayError
 from assay.system.files import TooLarge, read_regular
 
 NAME = "config.toml"
-SERVERS = "servers"  # the section that `servers` reads
+SERVERS = "servers"  # section read by `servers`
 DIRECTORY_VARIABLE = "ASSAY_CONFIG_DIR"
 _XDG = "XDG_CONFIG_HOME"
-_DECISIONS = "trust"  # the folder of decisions
+_DECISIONS = "trust"  # folder of trust decisions
 
 
 class NoHome(AssayError):
-    """This process runs for nobody who has a home folder, so there is no user configuration."""
+    """The process has no home folder, so there is no user configuration."""
 
 
 def directory() -> Path:
-    """Return the folder of the user's configuration, which need not exist: the environment's word, else `~/.config/assay`."""
+    """Return the folder of the user's configuration, which may not exist."""
     return Path(_directory())
 
 
 def _directory() -> str:
-    if given := os.environ.get(DIRECTORY_VARIABLE):
-        if not os.path.isabs(given):  # below the current folder, it would be the repository's
-            raise AssayError(f"{DIRECTORY_VARIABLE}={given}: not an absolute path")
-        return given
+    if configured := os.environ.get(DIRECTORY_VARIABLE):
+        if not os.path.isabs(configured):  # relative to the current folder, it would belong to the repository
+            raise AssayError(f"{DIRECTORY_VARIABLE}={configured}: not an absolute path")
+        return configured
     shared = os.environ.get(_XDG, "")
-    if os.path.isabs(shared):  # the specification has relative ones ignored
+    if os.path.isabs(shared):  # relative paths are ignored, as specified by XDG
         return os.path.join(shared, "assay")
     home = os.path.expanduser("~")
     if not os.path.isabs(home):
-        raise NoHome(f"there is no home folder to keep configuration in; set {DIRECTORY_VARIABLE}")
+        raise NoHome(f"no home folder for the user configuration; set {DIRECTORY_VARIABLE}")
     return os.path.join(home, ".config", "assay")
 
 
@@ -51,9 +51,10 @@ def path() -> Path:
 
 
 def read() -> dict[str, Any]:
-    """Return the user's configuration as it is written; empty when there is none. Its folders of models begin where it stands."""
-    # an answer that is remembered needs the stamp alone
+    """Return the user's configuration; empty if there is none.
 
+    Relative model folders are resolved against its own folder.
+    """
     try:
         table = read_table(path()) or {}
     except NoHome:
@@ -65,35 +66,35 @@ def read() -> dict[str, Any]:
 
 
 def _located(value: Any) -> Any:
-    """A model's folder as an absolute path: a relative one would be looked up in every repository."""
+    """Make a model folder absolute: a relative one would be looked up in every repository."""
     kind, _, folder = value.partition(":") if isinstance(value, str) else ("", "", "")
     return f"folder:{directory() / Path(folder).expanduser()}" if kind == "folder" and folder else value
 
 
 def section(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return a section of a table; empty where there is none that could be used."""
+    """Return a section of a table; empty if it is missing or not a table."""
     rows = table.get(name, {})
     return rows if isinstance(rows, dict) else {}
 
 
 def decision(file: Path) -> Path:
-    """Return where the user's decision about a file of settings is kept (`trust` writes it)."""
+    """Return the file of the trust decision about a settings file (written by `trust`)."""
     name = hashlib.sha256(os.fsencode(os.path.realpath(file))).hexdigest()
     return directory() / _DECISIONS / f"{name}.json"
 
 
 def stamp(file: Path | None = None) -> tuple[object, ...]:
-    """Return a value that changes with the user's configuration, and with the decision about a file of settings.
+    """Return a value that changes with the user's configuration and with the trust decision about a settings file.
 
-    Whoever keeps settings asks for it with every query, so most of the time nothing but two names are looked up.
+    It is computed for every query, so the common case is two file lookups.
     """
     try:
         own = os.path.join(_directory(), NAME)
-        # most repositories have no file, and then there is nothing to decide
-        decided = decision(file) if file is not None and os.path.lexists(file) else None
+        # most repositories have no settings file, hence no decision
+        decision_file = decision(file) if file is not None and os.path.lexists(file) else None
     except AssayError:
         return ()
-    return _status(own), _status(decided) if decided else None
+    return _status(own), _status(decision_file) if decision_file else None
 
 
 def _status(path: str | Path) -> tuple[int, int, int] | None:
@@ -104,14 +105,14 @@ def _status(path: str | Path) -> tuple[int, int, int] | None:
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-# Reading a file of settings: a regular file of bounded size, in UTF-8, as TOML; anything else is one clear line.
+# Settings files: regular, bounded, UTF-8, TOML
 
-LIMIT = 1_000_000  # bytes: the largest file of settings seen has 4,000
-_PLACE = r" \(at (?:line (\d+), column \d+|end of document)\)$"  # the end of tomllib's messages
+LIMIT = 1_000_000  # bytes; the largest real settings file has 4,000
+_PLACE = r" \(at (?:line (\d+), column \d+|end of document)\)$"  # end of tomllib's messages
 
 
 class BadConfiguration(AssayError):
-    """Everything that is wrong with a configuration, a line for each problem."""
+    """All problems of a configuration, one line each."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
@@ -119,15 +120,15 @@ class BadConfiguration(AssayError):
 
 
 def read_settings(path: Path, within: Path | None = None) -> bytes | None:
-    """Return the content of a file of settings; None when there is none.
+    """Return the content of a settings file; None if it does not exist.
 
-    `within` is the folder that a link must not leave: what lies outside of a repository is not the repository's to name.
+    `within` is the folder that a link must not leave: a repository may not refer to files outside it.
     """
     try:
         if within is not None and path.is_symlink():
             target = Path(os.path.realpath(path))
             if not target.is_relative_to(os.path.realpath(within)):
-                raise BadConfiguration([f"{path}: is a link that leaves {within}; put the file itself there"])
+                raise BadConfiguration([f"{path}: is a link to a file outside {within}; put the file itself there"])
         return read_regular(path, LIMIT)
     except FileNotFoundError:
         return None
@@ -138,20 +139,20 @@ def read_settings(path: Path, within: Path | None = None) -> bytes | None:
 
 
 def read_table(path: Path, within: Path | None = None) -> dict[str, Any] | None:
-    """Return a file of settings as a table; None when there is none. Raises BadConfiguration with the line of the mistake."""
-    written = read_settings(path, within)
-    if written is None:
+    """Parse a settings file; None if it does not exist. Raises BadConfiguration with the line of the error."""
+    content = read_settings(path, within)
+    if content is None:
         return None
     try:
-        text = written.decode("utf-8-sig")
+        text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        before = error.object.count(b"\n", 0, error.start)
-        raise BadConfiguration([f"{path}:{before + 1}: not UTF-8"]) from None
-    import tomllib  # most repositories have no such file
+        line_index = error.object.count(b"\n", 0, error.start)
+        raise BadConfiguration([f"{path}:{line_index + 1}: not UTF-8"]) from None
+    import tomllib  # rarely needed
 
     try:
         return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # also for a number too long, and for nesting too deep
+    except (ValueError, RecursionError) as error:  # also overlong numbers and deep nesting
         message = str(error)
         place = re.search(_PLACE, message)
         line = f":{place[1] or text.count(chr(10)) + 1}" if place else ""

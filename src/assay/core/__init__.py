@@ -1,1 +1,1 @@
-"""The vocabulary: items and edges, golden queries and hits. Plain values, no input or output."""
+"""Core data types: items and edges, golden queries and hits, packs. Plain values without I/O."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-# Kinds, grouped by the role they play when names are resolved. docs/graph.md defines each.
+# Kinds, grouped by their role in name resolution. docs/graph.md defines each.
 TYPE_KINDS = frozenset({"class", "struct", "interface", "trait", "enum", "type"})
 SPACE_KINDS = frozenset({"file", "module", "namespace"})
 CALLABLE_KINDS = frozenset({"function", "method", "constructor", "macro"})
@@ -21,7 +21,7 @@ KINDS = TYPE_KINDS | SPACE_KINDS | CALLABLE_KINDS | DATA_KINDS
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One definition of the repository, as the index holds it."""
+    """A definition, as stored in the index."""
 
     number: int
     id: str  # "src/app.py::Flask.before_request"
@@ -34,22 +34,22 @@ class Item:
     signature: str
     doc: str
     test: bool
-    repository: str = ""  # its label, where several are asked as one
+    repository: str = ""  # label, in a multi-repository index
 
 
 def item_id(path: str, symbol: str, nth: int = 1) -> str:
-    """The id of the `nth` item called `symbol` in `path`; a file's own item has no symbol part."""
+    """Return the id of the `nth` item named `symbol` in `path`; a file's own item has no symbol part."""
     if not symbol:
         return path
     return f"{path}::{symbol}" if nth == 1 else f"{path}::{symbol}~{nth}"
 
 
-# Edges: typed, directed relations between items, each with its provenance and confidence.
+# Edges
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeType:
-    """One row of the table of edge types. `code` is what the index stores: append, never renumber."""
+    """A row of the edge type table. `code` is stored in the index: append, never renumber."""
 
     code: int
     name: str
@@ -83,14 +83,14 @@ _TYPES = (
 EDGE_TYPES: dict[str, EdgeType] = {row.name: row for row in _TYPES}
 EDGE_NAMES: tuple[str, ...] = tuple(row.name for row in _TYPES)
 
-# How an edge is known, weakest first; the position is what the index stores.
+# Evidence for an edge, weakest first; the index stores the position.
 PROVENANCES = ("inferred", "resolved", "parsed", "lsp", "scip", "runtime")
 
 EXTERNAL = "external:"  # prefix of targets outside the repository
 
 
 class Edge(NamedTuple):
-    """One edge between two items, by their ids, or from an item to an external name."""
+    """An edge between two items, by id, or from an item to an external name."""
 
     source: str
     target: str
@@ -100,62 +100,62 @@ class Edge(NamedTuple):
     line: int
 
 
-# Passages: spans of documents that can be retrieved, read and cited by themselves.
+# Passages
 
 _NOT_IN_SLUG = re.compile(r"[^\w]+")
 _PASSAGE_ID = re.compile(r"#[^#]*:[0-9a-f]{8}(?:~\d+)?$")
-_LONGEST_SLUG = 40  # characters of a heading in an id
-_CELLS = frozenset({"notebook"})  # formats whose pages are cells
+_MAX_SLUG = 40  # characters of a heading in an id
+_CELLS = frozenset({"notebook"})  # formats with cells instead of pages
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A passage as the index holds it. Lines count from 1, characters of the document's text from 0."""
+    """A passage, as stored in the index. Lines count from 1, characters of the document's text from 0."""
 
     number: int
     id: str
     path: str
-    language: str  # the format of its document
+    language: str  # document format
     headings: tuple[str, ...]
     first: int
     last: int
     start: int
     end: int
-    page: int  # 0: its document has no pages
+    page: int  # 0: the document has no pages
     text: str
-    repository: str = ""  # its label, where several are asked as one
+    repository: str = ""  # label, in a multi-repository index
 
     @property
     def place(self) -> str:
-        """Where to look: `docs/config.md:120-164`, or `manual.pdf, page 12`."""
+        """Human-readable location: `docs/config.md:120-164`, or `manual.pdf, page 12`."""
         if self.page:
             return f"{self.path}, {'cell' if self.language in _CELLS else 'page'} {self.page}"
         return f"{self.path}:{self.first}-{self.last}"
 
 
 def passage_id(path: str, headings: tuple[str, ...], text: str, chunker: str, nth: int = 1) -> str:
-    """`docs/config.md#loading/from-a-file:3f2a91c4`: its place, and a hash of what it says and of the chunker. Other parts of the file do not matter.
+    """Return an id such as `docs/config.md#loading/from-a-file:3f2a91c4`: location and hash of text and chunker.
 
-    `nth` tells those apart that say the same under the same headings.
+    Changes elsewhere in the file do not affect it. `nth` distinguishes equal passages under the same headings.
     """
-    place = "/".join(_NOT_IN_SLUG.sub("-", heading.lower()).strip("-")[:_LONGEST_SLUG] for heading in headings)
+    location = "/".join(_NOT_IN_SLUG.sub("-", heading.lower()).strip("-")[:_MAX_SLUG] for heading in headings)
     digest = blake2b(f"{chunker}\n{text}".encode("utf-8", "replace"), digest_size=4).hexdigest()
-    return f"{path}#{place}:{digest}" + (f"~{nth}" if nth > 1 else "")
+    return f"{path}#{location}:{digest}" + (f"~{nth}" if nth > 1 else "")
 
 
 def is_passage_id(id: str) -> bool:
-    """Whether an id is one of a passage, not of an item."""
+    """Return whether an id belongs to a passage, not to an item."""
     return _PASSAGE_ID.search(id) is not None
 
 
-# Which definitions the lines of a text lie in.
+# Definitions by line
 
-_SURROUNDINGS = frozenset({"file", "namespace"})  # around everything, about nothing
+_CONTAINERS = frozenset({"file", "namespace"})  # enclose everything, so they say nothing
 _NONE = -1
 
 
 class Spanned(Protocol):
-    """A definition with its lines, counted from 1, both included."""
+    """A definition with first and last line, from 1, inclusive."""
 
     @property
     def kind(self) -> str: ...
@@ -169,14 +169,14 @@ Definition = TypeVar("Definition", bound=Spanned)
 
 
 class Outline(Generic[Definition]):
-    """The definitions of one text, nested: every line has an innermost one, or none."""
+    """The nested definitions of a text: maps each line to its innermost definition, if any."""
 
     def __init__(self, definitions: Iterable[Definition]) -> None:
         self._definitions: list[Definition] = []
         self._parents: list[int] = []
-        self._owners: list[int] = []  # by line: the innermost definition
+        self._owners: list[int] = []  # innermost definition by line
         for definition in sorted(definitions, key=lambda d: (d.start, -d.end)):
-            if definition.kind not in _SURROUNDINGS:
+            if definition.kind not in _CONTAINERS:
                 self._add(definition)
 
     def __bool__(self) -> bool:
@@ -185,7 +185,7 @@ class Outline(Generic[Definition]):
     def _add(self, definition: Definition) -> None:
         parent = self._innermost(definition.start, definition.end)
         if parent != _NONE and definition.kind in DATA_KINDS and self._definitions[parent].kind in CALLABLE_KINDS:
-            return  # what a function assigns is a part of the function
+            return  # local variables belong to their function
         number = len(self._definitions)
         self._definitions.append(definition)
         self._parents.append(parent)
@@ -199,6 +199,6 @@ class Outline(Generic[Definition]):
         return number
 
     def touched(self, places: Iterable[tuple[int, int]]) -> list[Definition]:
-        """The innermost definitions around ranges of lines, in the order of the text."""
-        found = {self._innermost(first, last) for first, last in places} - {_NONE}
-        return [self._definitions[number] for number in sorted(found)]
+        """Return the innermost definitions around line ranges, in text order."""
+        numbers = {self._innermost(first, last) for first, last in places} - {_NONE}
+        return [self._definitions[number] for number in sorted(numbers)]

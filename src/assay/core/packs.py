@@ -13,64 +13,64 @@ NAME, SIGNATURE, BODY = RENDERINGS = ("name", "signature", "body")
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """An item with what ranking says about it. `proximity` (0 to 1) is how near the walk found it to the task."""
+    """An item with its ranking. `proximity` (0 to 1) is its graph proximity to the task."""
 
     item: Item
     score: float
     proximity: float = 1.0
-    why: str = ""  # it is here, where that is not the task's words
+    why: str = ""  # reason, if it is not the words of the task
     section: str = ""  # name of the section it belongs to
-    most: str = BODY  # the fullest rendering there is a use for
-    link: str = ""  # where it can be looked at in a browser
+    most: str = BODY  # the fullest useful rendering
+    link: str = ""  # URL for a browser
 
 
 class Source(Protocol):
-    """Where the text of items comes from."""
+    """Provider of the source text of items."""
 
     def note(self, item: Item) -> str:
-        """Why the item's lines cannot be shown, e.g. that its file changed; empty when they can."""
+        """Return why the item's lines cannot be shown, e.g. that its file changed; empty if they can."""
 
     def text(self, item: Item) -> str:
-        """The item's lines; empty when there are none to show."""
+        """Return the item's lines; empty if they cannot be shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of an answer with a title of its own; it is named also when nothing is in it."""
+    """A titled part of an answer; listed even if empty."""
 
     name: str
     title: str
-    said: str = ""  # how many there are, or why there are none
+    said: str = ""  # count, or why it is empty
     empty: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """What an answer says before its items, and the titles between them."""
+    """The header of an answer, and the titles of its sections."""
 
     task: str = ""
     fresh: bool = True
-    freshness: str = ""  # the same for people: "index of 12:03, 2 files changed since"
-    searched: str = ""  # said only when it is not sure: "40,112 symbols in 2,803 files"
-    nearest: tuple[str, ...] = ()  # likewise: names like those words of the task that nothing here has
-    scope: str = ""  # what was asked about besides the task: files, or a diff
-    sections: tuple[Section, ...] = ()  # in their order; every item then belongs to one
-    confidence: float | None = None  # the chance that one of the first five is right; None where it is not known
-    sure: bool = True  # False when that is below the threshold, or nothing was found
-    unseen: tuple[str, ...] = ()  # said only when it is not sure: words of the task that nothing here has
+    freshness: str = ""  # human-readable: "index of 12:03, 2 files changed since"
+    searched: str = ""  # only if not sure: "40,112 symbols in 2,803 files"
+    nearest: tuple[str, ...] = ()  # only if not sure: spelling suggestions for unmatched words
+    scope: str = ""  # query scope besides the task: files, or a diff
+    sections: tuple[Section, ...] = ()  # in order; every item then belongs to one
+    confidence: float | None = None  # probability that one of the first five is right; None if unknown
+    sure: bool = True  # False below the threshold, or without results
+    unseen: tuple[str, ...] = ()  # only if not sure: words of the task that occur nowhere
 
 
 @dataclass(frozen=True, slots=True)
 class PackedItem:
-    """An item as it is shown."""
+    """An item as rendered."""
 
     item: Item
     score: float
     rendering: str = NAME
-    text: str = ""  # nothing for a name; signature and doc; or the source lines
-    tokens: int = 0  # that showing more than the name adds to the answer
+    text: str = ""  # empty for a name; signature and doc; or source lines
+    tokens: int = 0  # cost beyond the name
     note: str = ""  # why its lines are not shown
-    within: str = ""  # id of the item in whose lines it is already shown
+    within: str = ""  # id of the item whose lines already show it
     why: str = ""
     section: str = ""
     link: str = ""
@@ -102,7 +102,7 @@ class PackedItem:
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """An answer for one format: `tokens`, frame included, is exact and within the budget."""
+    """An answer in one format: `tokens`, including the frame, is exact and within the budget."""
 
     budget: int
     format: str
@@ -111,18 +111,18 @@ class Pack:
     left_out: int = 0
     best_left_out: tuple[str, ...] = ()
     tokens: int = 0
-    framed: bool = True  # False when the budget is too small for the format's own frame
+    framed: bool = True  # False if the budget is too small for the format's frame
 
 
-# What use has taught about the items of an index, as the engine sees it for one task. Empty for a cold start.
+# Learned adjustments for one task; empty on a cold start
 
-# A boost is worth more than a penalty: what was not used may still have been right (weights of the specification).
+# A boost outweighs a penalty: an unused item may still have been right (weights of the specification).
 USEFUL_WEIGHT, NOT_USEFUL_WEIGHT, SESSION_WEIGHT = 0.25, 0.05, 0.20
 
 
 @dataclass(frozen=True, slots=True)
 class Association:
-    """An item that was useful for tasks with some of this task's words. `weight` is that of its share in the fusion."""
+    """An item that was useful for tasks with some of the same words; `weight` is used in the fusion."""
 
     number: int
     weight: float
@@ -131,7 +131,10 @@ class Association:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """By item number: feedback from -1 (never useful) to 1 (always), nearness of the session from 0 to 1; and the vocabulary, best first."""
+    """Learned adjustments by item number, and associated items, best first.
+
+    Feedback is from -1 (never useful) to 1 (always), session proximity from 0 to 1.
+    """
 
     feedback: Mapping[int, float] = field(default_factory=dict)
     session: Mapping[int, float] = field(default_factory=dict)
@@ -140,16 +143,16 @@ class Learned:
     def adjustments(
         self, useful: float = USEFUL_WEIGHT, not_useful: float = NOT_USEFUL_WEIGHT, session: float = SESSION_WEIGHT
     ) -> dict[int, float]:
-        """What feedback and session add to the score of each item they speak of."""
-        found = {number: weighted(signal, useful, not_useful) for number, signal in self.feedback.items()}
-        for number, near in self.session.items():
-            found[number] = found.get(number, 0.0) + session * near
-        return found
+        """Return the score adjustment of each item from feedback and session."""
+        adjustments_by_item = {number: weighted(signal, useful, not_useful) for number, signal in self.feedback.items()}
+        for number, proximity in self.session.items():
+            adjustments_by_item[number] = adjustments_by_item.get(number, 0.0) + session * proximity
+        return adjustments_by_item
 
 
 NOTHING = Learned()
 
 
 def weighted(signal: float, useful: float = USEFUL_WEIGHT, not_useful: float = NOT_USEFUL_WEIGHT) -> float:
-    """What feedback of this signal adds to a score: 1 → +0.25, 0 → 0, -1 → -0.05."""
+    """Return the score adjustment for a feedback signal: 1 → +0.25, 0 → 0, -1 → -0.05."""
     return signal * (useful if signal > 0 else not_useful)

@@ -1,1 +1,1 @@
-"""Search: passages of documents and definitions of code in one ranking."""
+"""Search: document passages and code definitions in one ranking."""

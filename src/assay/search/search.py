@@ -1,7 +1,10 @@
-"""Searching: passages of documents and definitions of code in one ranked list. `Search.ranked` reads top to bottom as the algorithm.
+"""Hybrid search: document passages and code definitions in one ranked list.
 
-Both are scored with BM25F, each over its own fields, with one rarity of words over all of them: so their scores can be compared. Passages near in
-meaning join them, by vectors; a reranker has the last word. Candidates share one numbering: passages first, then the items of the index behind them.
+`Search.ranked` is the algorithm, top to bottom.
+
+Both are scored with BM25F, each over its own fields, with one document frequency over both, so that scores are
+comparable. Vector search adds passages that are near in meaning; a reranker reorders the top. Candidates share one
+numbering: passages first, then the items of the index.
 """
 
 from __future__ import annotations
@@ -31,24 +34,24 @@ from assay.text.display import counted
 from assay.text.terms import base_of, terms
 from assay.text.tokens import LONGEST_QUERY
 
-PASSAGE = "passage"  # the kind of what is no definition
+PASSAGE = "passage"  # kind of a document passage
 KINDS = (PASSAGE, *KIND_NAMES[1:])
 
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What is empty or None confines nothing."""
+    """Restrictions on search results; empty or None means no restriction."""
 
     paths: tuple[str, ...] = ()  # patterns, any of which may match: docs/*, *.py
-    languages: tuple[str, ...] = ()  # of code, or formats of documents
+    languages: tuple[str, ...] = ()  # programming languages or document formats
     kinds: tuple[str, ...] = ()
-    changed: frozenset[str] | None = None  # the only files to look at
+    changed: frozenset[str] | None = None  # if set, only these files
     documents: bool = True
     code: bool = True
 
 
 def admitted(index: Index, passages: Passages, filters: Filters) -> NDArray[np.bool_]:
-    """Whether each candidate is admitted: passages first, then items by number."""
+    """Return a mask of the candidates that pass the filters: passages first, then items by number."""
     size = len(index.postings.lengths)
     if filters == Filters():
         return np.ones(len(passages) + size, bool)
@@ -59,42 +62,46 @@ def admitted(index: Index, passages: Passages, filters: Filters) -> NDArray[np.b
     if filters.code:
         for row in index.files.values():
             files[row.number] = _fits(row.path, row.language, filters)
-    of_kind = np.array([kind != "" and _any(kind, filters.kinds) for kind in KIND_NAMES])
+    kind_mask = np.array([kind != "" and _is_allowed(kind, filters.kinds) for kind in KIND_NAMES])
     items = np.zeros(size, bool)
-    known = min(size, len(index.columns))
-    items[:known] = files[index.columns.file[:known]] & of_kind[index.columns.kind[:known]]
-    whole = filters.documents and _any(PASSAGE, filters.kinds)
-    passed = np.array(documents, bool)[passages.documents] if whole and documents else np.zeros(len(passages), bool)
-    return np.concatenate([passed, items])
+    stored = min(size, len(index.columns))
+    items[:stored] = files[index.columns.file[:stored]] & kind_mask[index.columns.kind[:stored]]
+    passages_wanted = filters.documents and _is_allowed(PASSAGE, filters.kinds)
+    passage_mask = (
+        np.array(documents, bool)[passages.documents]
+        if passages_wanted and documents
+        else np.zeros(len(passages), bool)
+    )
+    return np.concatenate([passage_mask, items])
 
 
 def _fits(path: str, language: str, filters: Filters) -> bool:
     return (
-        _any(language, filters.languages)
+        _is_allowed(language, filters.languages)
         and (not filters.paths or any(_matches(path, pattern) for pattern in filters.paths))
         and (filters.changed is None or path in filters.changed)
     )
 
 
 def _matches(path: str, pattern: str) -> bool:
-    """`docs/*` and `docs/` mean everything below a folder, `*.md` every such file anywhere, `README.md` itself."""
+    """Match a path: `docs/*` and `docs/` mean everything below a folder, `*.md` any such file, `README.md` itself."""
     bare = pattern.removeprefix("./").replace("**/", "*").replace("**", "*")
     return fnmatchcase(path, bare + "*" if bare.endswith("/") else bare) or path.startswith(bare + "/")
 
 
-def _any(one: str, wanted: Collection[str]) -> bool:
-    return not wanted or one in wanted
+def _is_allowed(value: str, allowed: Collection[str]) -> bool:
+    return not allowed or value in allowed
 
 
-# What a search found: where it stands, what it says, and the lines that say it best.
+# Search hits
 
 _WORD = re.compile(r"\w+")
-_CODE = Chunker("symbols")  # how definitions that are too long to read are divided
+_CODE = Chunker("symbols")  # splits long definitions
 _SNIPPET_LINES = 4
 
 
 class Scored(NamedTuple):
-    """A candidate, the score it is ranked by, and what that came from: BM25F of its words, the cosine of its meaning (NaN: it has no vector)."""
+    """A candidate with its final score and its parts: BM25F and cosine similarity (NaN without a vector)."""
 
     number: int
     score: float
@@ -104,39 +111,41 @@ class Scored(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A passage or a definition for a query. Of a long definition, the lines that say most."""
+    """A search hit: a passage or a definition. Of a long definition, the best matching part."""
 
     id: str
-    kind: str  # `passage`, or what is defined
+    kind: str  # `passage`, or the kind of definition
     path: str
     language: str
-    start: int  # lines, from 1; of formats without lines those of their text
+    start: int  # lines, from 1; of the extracted text for formats without lines
     end: int
     page: int  # 0: none
     headings: tuple[str, ...]
     symbol: str
     score: float
-    lexical: float  # BM25F of its words
-    vector: float  # the cosine of its meaning; NaN when it has no vector
+    lexical: float  # BM25F
+    vector: float  # cosine similarity; NaN without a vector
     text: str
-    place: str  # for people: `docs/guide.md:12-40`, `manual.pdf, page 3`
-    words: frozenset[str]  # the terms it was searched by
-    repository: str = ""  # its label, where several are searched as one
+    place: str  # human-readable: `docs/guide.md:12-40`, `manual.pdf, page 3`
+    words: frozenset[str]  # the query terms
+    repository: str = ""  # label, in a multi-repository search
 
     @property
     def title(self) -> str:
         return " > ".join(self.headings) if self.kind == PASSAGE else f"{self.kind} {self.symbol}"
 
     def snippet(self, lines: int = _SNIPPET_LINES) -> list[str]:
-        """The neighbouring lines that have most of the words; a word counts once."""
-        said = [line for line in self.text.split("\n") if line.strip()]
-        having = [self.words & set(terms(line)) for line in said]
-        windows = range(max(1, len(said) - lines + 1))
-        best = max(windows, key=lambda at: (len(frozenset().union(*having[at : at + lines])), -at), default=0)
-        return said[best : best + lines]
+        """Return the window of neighbouring lines that has most distinct query terms."""
+        text_lines = [line for line in self.text.split("\n") if line.strip()]
+        line_terms = [self.words & set(terms(line)) for line in text_lines]
+        windows = range(max(1, len(text_lines) - lines + 1))
+        best = max(
+            windows, key=lambda first: (len(frozenset().union(*line_terms[first : first + lines])), -first), default=0
+        )
+        return text_lines[best : best + lines]
 
     def marked(self, line: str) -> list[tuple[str, bool]]:
-        """A line in pieces, each with whether it is one of the words."""
+        """Split a line into pieces, each flagged if it matches a query term."""
         out, at = [], 0
         for word in _WORD.finditer(line):
             if self.words & set(terms(word[0])):
@@ -146,7 +155,7 @@ class Found:
 
 
 class Reader:
-    """Reads candidates by their numbers: passages first, then items of the index."""
+    """Reads candidates by number: passages first, then items of the index."""
 
     def __init__(self, index: Index, passages: Passages, words: frozenset[str]) -> None:
         self._index, self._passages, self._words = index, passages, words
@@ -154,24 +163,24 @@ class Reader:
 
     def read(self, ranking: Sequence[Scored]) -> list[Found]:
         first = len(self._passages)
-        items = self._index.numbered(one.number - first for one in ranking if one.number >= first)
+        items = self._index.numbered(scored.number - first for scored in ranking if scored.number >= first)
         return [
-            self._passage(self._passages[one.number], one)
-            if one.number < first
-            else self._definition(items[one.number - first], one)
-            for one in ranking
+            self._passage(self._passages[scored.number], scored)
+            if scored.number < first
+            else self._definition(items[scored.number - first], scored)
+            for scored in ranking
         ]
 
-    def _passage(self, one: Passage, scored: Scored) -> Found:
+    def _passage(self, passage: Passage, scored: Scored) -> Found:
         return Found(
-            one.id, PASSAGE, one.path, one.language, one.first, one.last, one.page, one.headings, "", *scored[1:], one.text,
-            one.place, self._words, one.repository,
+            passage.id, PASSAGE, passage.path, passage.language, passage.first, passage.last, passage.page, passage.headings,
+            "", *scored[1:], passage.text, passage.place, self._words, passage.repository,
         )  # fmt: skip
 
     def _definition(self, item: Item, scored: Scored) -> Found:
         text, start, end = self._tree.text(item), item.start, item.end
         if text:
-            chunk = self._best(item, text)
+            chunk = self._best_part(item, text)
             text, start, end = chunk.text, item.start + chunk.first - 1, item.start + chunk.last - 1
         else:  # changed since it was indexed
             text = "\n".join(filter(None, (item.signature, item.doc)))
@@ -181,79 +190,82 @@ class Reader:
             f"{item.path}:{start}-{end}", self._words, item.repository,
         )  # fmt: skip
 
-    def _best(self, item: Item, text: str) -> Chunk:
-        """The part of a definition that has most of the words; the first of equals."""
+    def _best_part(self, item: Item, text: str) -> Chunk:
+        """Return the part of a definition with most query terms; the first of equals."""
         lines = text.split("\n")
-        inside = [one for one in self._index.in_file(item.path) if item.start < one.start and one.end <= item.end]
+        inside = [
+            inner for inner in self._index.in_file(item.path) if item.start < inner.start and inner.end <= item.end
+        ]
         parts = sorted(
-            {Part(one.start - item.start, (item.name, one.name)) for one in inside}, key=lambda one: one.line
+            {Part(inner.start - item.start, (item.name, inner.name)) for inner in inside}, key=lambda part: part.line
         )
         chunks = _CODE.chunks(Text(lines, (Part(0, (item.name,)), *parts)))
-        whole = [chunk for chunk in chunks if chunk.text.strip()] or [Chunk(text, (), 1, len(lines), 0, len(text), 0)]
-        return max(whole, key=lambda chunk: len(self._words & set(terms(chunk.text))))
+        non_empty = [chunk for chunk in chunks if chunk.text.strip()] or [
+            Chunk(text, (), 1, len(lines), 0, len(text), 0)
+        ]
+        return max(non_empty, key=lambda chunk: len(self._words & set(terms(chunk.text))))
 
 
-# The words a question is searched by. Unlike in a task for code, what is to be done counts: documents tell how to
-# remove and create things.
+# Query terms. Unlike in a task for code, verbs count: documents explain how to create and remove things.
 
-# whom a question is about, and what is left of `don't` and `it's`: rare in documents, so they would count most. `why` stays: answers are headed so.
-_NOBODY = word_set(
+# Pronouns and the remains of `don't` and `it's`: rare in documents, so they would get the highest idf. `why` stays, as
+# headings use it.
+_PRONOUNS = word_set(
     "my me mine our ours us your yours he she him her his hers them one ones but am been being did had s t d m ll ve re don doesn didn isn"
 )
-_LEFT_OUT = COMMON | _NOBODY
+_STOP_WORDS = COMMON | _PRONOUNS
 _QUESTION_WORD = re.compile(r"\w+")
 
 
 def question_terms(question: str) -> dict[str, int]:
-    """The stems of its words, each counted once; of an irregular form also those of the word it belongs to."""
-    found = (
+    """Return the stems of a question's content words, each with count 1; irregular forms add their base form."""
+    stems = (
         term
         for word in _QUESTION_WORD.findall(question)
-        if word.lower() not in _LEFT_OUT
+        if word.lower() not in _STOP_WORDS
         for term in (*terms(word), *terms(base_of(word)))
     )
-    return {term: 1 for term in found if term not in _LEFT_OUT}
+    return {term: 1 for term in stems if term not in _STOP_WORDS}
 
 
-# Searching: passages of documents and definitions of code in one ranked list. `Search.ranked` reads top to bottom
-# as the algorithm.
+# Ranking
 
 Bools = NDArray[np.bool_]
 
 
 class Meaning(Protocol):
-    """The passages as vectors."""
+    """Vector index of the passages."""
 
     def near(self, query: str, count: int, besides: Ints, among: Ints | None) -> tuple[Ints, Floats]:
-        """The `count` passages nearest to a query (`among` some, None: all) and others `besides`, with their cosines."""
+        """Return the `count` nearest passages (`among` some; None: all) and the passages `besides`, with their cosines."""
 
     def alike(self, passages: Ints) -> Floats:
-        """The cosines of some passages with each other."""
+        """Return the matrix of cosines between some passages."""
 
 
 Rerank = Callable[[str, Sequence[Found]], Sequence[Found]]
 
-_CANDIDATES = 200  # of each ranking that are blended
-_RERANKED = 50  # that a reranker reads, or as many as are wanted
-_NEAR_ENOUGH = 0.5  # what no word found must be so near, as a share of the nearest
-_COMPARED = 50  # of the best that are compared with each other
-_SAME, _SAME_WEIGHT = 0.95, 0.6  # so near, a passage says what a better one said; what it then counts
+_CANDIDATES_PER_RANKING = 200  # lexical and vector
+_RERANK_DEPTH = 50  # candidates that a reranker reads, or k if larger
+_MIN_RELATIVE_COSINE = 0.5  # of candidates without a lexical match, relative to the nearest
+_DUPLICATE_DEPTH = 50  # top candidates compared with each other
+_DUPLICATE_COSINE, _DUPLICATE_WEIGHT = 0.95, 0.6  # similarity that makes a duplicate, and its score multiplier
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The numbers of the lexical ranking."""
+    """Tuning parameters of the ranking."""
 
-    # heading, path, text of passages: the weight of a field, and how much its length counts
+    # fields of passages (heading, path, text): weights and length normalization (b)
     fields: tuple[float, ...] = (2.0, 0.5, 1.0)
     lengths: tuple[float, ...] = (0.5, 0.3, 0.75)
     saturation: float = 1.5
-    code: float = 1.1  # what a definition counts, a passage being 1
-    vectors: float = 0.5  # what nearness in meaning counts, all being 1
+    code: float = 1.1  # weight of a definition relative to a passage
+    vectors: float = 0.5  # share of the vector score in the blend
 
 
 class Search:
-    """An index and passages, ready to be searched again and again."""
+    """An index and its passages, ready for any number of queries."""
 
     def __init__(self, index: Index, passages: Passages, weights: Weights = Weights()) -> None:  # noqa: B008 (frozen)
         self.index, self.passages, self.weights = index, passages, weights
@@ -267,40 +279,40 @@ class Search:
         meaning: Meaning | None = None,
         rerank: Rerank | None = None,
     ) -> list[Found]:
-        """The best `k` for a query, best first."""
+        """Return the best `k` hits for a query, best first."""
         query = query[:LONGEST_QUERY]
         words = question_terms(query)
         allowed = admitted(self.index, self.passages, filters)
         scores = np.where(allowed, self.scores(words), 0.0)
-        best = highest(scores, max(k, _CANDIDATES))
+        best = highest(scores, max(k, _CANDIDATES_PER_RANKING))
         if meaning and words:
-            ranking = self._blended(scores, best, *self._nearest(query, best, allowed, meaning))
-            ranking = self._distinct(ranking, meaning)
+            ranking = self._blend(scores, best, *self._nearest(query, best, allowed, meaning))
+            ranking = self._demote_duplicates(ranking, meaning)
         else:
             ranking = [Scored(int(number), float(scores[number]), float(scores[number])) for number in best]
         reader = Reader(self.index, self.passages, frozenset(words))
         if rerank:
-            return list(rerank(query, reader.read(ranking[: max(k, _RERANKED)])))[:k]
+            return list(rerank(query, reader.read(ranking[: max(k, _RERANK_DEPTH)])))[:k]
         return reader.read(ranking[:k])
 
     def _nearest(self, query: str, best: Ints, allowed: Bools, meaning: Meaning) -> tuple[Ints, Floats]:
-        """The passages nearest in meaning, and those that the words found, with their cosines."""
+        """Return the nearest passages and the lexical candidates, with their cosines."""
         passages = allowed[: len(self.passages)]
         among = None if passages.all() else np.flatnonzero(passages)
-        return meaning.near(query, max(len(best), _CANDIDATES), best[best < len(passages)], among)
+        return meaning.near(query, max(len(best), _CANDIDATES_PER_RANKING), best[best < len(passages)], among)
 
-    def _blended(self, scores: Floats, best: Ints, rows: Ints, cosines: Floats) -> list[Scored]:
-        """Words and meaning, each as a share of its best; what has no vector is judged by its words alone."""
-        near = self._comparable(scores, rows, cosines)
-        close = (scores[rows] > 0) | (near >= _NEAR_ENOUGH * near.max(initial=0.0))
-        rows, cosines, near = rows[close], cosines[close], near[close]
+    def _blend(self, scores: Floats, best: Ints, rows: Ints, cosines: Floats) -> list[Scored]:
+        """Blend lexical and vector scores, each relative to its best; without a vector, the lexical score is used."""
+        similarities = self._scale_across_repositories(scores, rows, cosines)
+        close = (scores[rows] > 0) | (similarities >= _MIN_RELATIVE_COSINE * similarities.max(initial=0.0))
+        rows, cosines, similarities = rows[close], cosines[close], similarities[close]
         numbers = np.union1d(best, rows)
-        said = share_of_best(scores[numbers])
-        meant = said.copy()
+        lexical = share_of_best(scores[numbers])
+        semantic = lexical.copy()
         places = np.searchsorted(numbers, rows)
-        meant[places] = share_of_best(np.maximum(near, 0.0))
+        semantic[places] = share_of_best(np.maximum(similarities, 0.0))
         weight = self.weights.vectors if len(rows) else 0.0
-        blended = (1 - weight) * said + weight * meant
+        blended = (1 - weight) * lexical + weight * semantic
         cosine = np.full(len(numbers), np.nan)
         cosine[places] = cosines
         return [
@@ -308,8 +320,11 @@ class Search:
             for place in highest(blended, len(numbers))
         ]
 
-    def _comparable(self, scores: Floats, rows: Ints, cosines: Floats) -> Floats:
-        """Cosines of several repositories, whose spaces differ: each counts as far as the words of its repository's best passage do."""
+    def _scale_across_repositories(self, scores: Floats, rows: Ints, cosines: Floats) -> Floats:
+        """Scale cosines across repositories, whose vector spaces differ.
+
+        Each is weighted by the best lexical score in its repository, relative to the best of all.
+        """
         starts = self.passages.starts
         if len(starts) == 1:
             return cosines
@@ -320,39 +335,44 @@ class Search:
 
     @property
     def extent(self) -> str:
-        """What is searched, in words."""
-        definitions = len(self.index.postings.numbers) - len(self.index.files)  # a file is an item, too
+        """Human-readable size of the corpus: passages and definitions."""
+        definitions = len(self.index.postings.numbers) - len(self.index.files)  # files are items, too
         return f"{counted(len(self.passages), 'passage')} and {counted(definitions, 'definition')}"
 
-    def _distinct(self, ranking: list[Scored], meaning: Meaning) -> list[Scored]:
-        """What repeats a better passage counts less, so that one of many copies leaves room for others."""
-        best = [one for one in ranking[:_COMPARED] if one.number < len(self.passages)]
-        alike = meaning.alike(np.array([one.number for one in best], np.int64))
-        copies = {one.number for place, one in enumerate(best) if (alike[place, :place] >= _SAME).any()}
-        weighed = [one._replace(score=one.score * _SAME_WEIGHT) if one.number in copies else one for one in ranking]
-        return sorted(weighed, key=lambda one: -one.score)  # equals keep their order
+    def _demote_duplicates(self, ranking: list[Scored], meaning: Meaning) -> list[Scored]:
+        """Down-weight near-duplicates of better passages to leave room for others."""
+        best = [scored for scored in ranking[:_DUPLICATE_DEPTH] if scored.number < len(self.passages)]
+        alike = meaning.alike(np.array([scored.number for scored in best], np.int64))
+        copies = {
+            scored.number for place, scored in enumerate(best) if (alike[place, :place] >= _DUPLICATE_COSINE).any()
+        }
+        reweighted = [
+            scored._replace(score=scored.score * _DUPLICATE_WEIGHT) if scored.number in copies else scored
+            for scored in ranking
+        ]
+        return sorted(reweighted, key=lambda scored: -scored.score)  # stable: ties keep their order
 
     def rarity(self, word: str) -> float:
-        """How rare a word is among all candidates."""
-        having, named = self.passages.having(word)[0], self.index.postings.get(word)[0]
-        return rarity_of(len(self.passages) + len(self.index.postings.numbers), len(having) + len(named))
+        """Return the inverse document frequency of a word over all candidates."""
+        with_word, items_with_word = self.passages.having(word)[0], self.index.postings.get(word)[0]
+        return rarity_of(len(self.passages) + len(self.index.postings.numbers), len(with_word) + len(items_with_word))
 
     def scores(self, words: Mapping[str, int]) -> Floats:
-        """BM25F of every candidate."""
+        """Return the BM25F score of every candidate."""
         items, passages, weights = self.index.postings, self.passages, self.weights
         first = len(passages)
         scores = np.zeros(first + len(items.lengths))
-        for word, times in words.items():
-            having, counts = passages.having(word)
-            named, item_counts = items.get(word)
-            rarity = rarity_of(first + len(items.numbers), len(having) + len(named))
-            if len(having):
-                frequency = (counts * np.array(weights.fields) / self._norms[having]).sum(axis=1)
-                worth = frequency * (weights.saturation + 1) / (weights.saturation + frequency)
-                scores[having] += times * rarity * worth
-            if len(named):
-                worth = saturated(item_counts, self._item_norms[named], self._profile)
-                scores[first + named] += times * rarity * worth
+        for word, query_count in words.items():
+            with_word, counts = passages.having(word)
+            items_with_word, item_counts = items.get(word)
+            idf = rarity_of(first + len(items.numbers), len(with_word) + len(items_with_word))
+            if len(with_word):
+                frequency = (counts * np.array(weights.fields) / self._norms[with_word]).sum(axis=1)
+                saturation = frequency * (weights.saturation + 1) / (weights.saturation + frequency)
+                scores[with_word] += query_count * idf * saturation
+            if len(items_with_word):
+                saturation = saturated(item_counts, self._item_norms[items_with_word], self._profile)
+                scores[first + items_with_word] += query_count * idf * saturation
         scores[first:] *= self._item_weights
         return scores
 
@@ -369,7 +389,7 @@ class Search:
 
     @cached_property
     def _item_weights(self) -> Floats:
-        """What each item counts for what it is: data and tests less than definitions, files by themselves nothing."""
+        """Weight of each item by kind: data and tests count less than definitions, files nothing."""
         kinds = np.array(
             [0.0 if kind in ("", "file") else self._profile.kind_weights.get(kind, 1.0) for kind in KIND_NAMES]
         )

@@ -1,4 +1,4 @@
-"""Searching passages as it is settled: divided by a chunker, near in meaning by an embedder, judged again by a reranker. Each is made once."""
+"""Searchers built from the configuration: chunker, embedder and reranker, each prepared once per repository."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Searcher:
-    """An index, its passages and what they are searched with, ready to be asked again and again."""
+    """A search over an index and its passages, with its vector index and reranker; reusable."""
 
     search: Search
     meaning: Meaning | None
     reranker: Reranker | None
 
     def ranked(self, query: str, k: int = 10, filters: Filters = Filters()) -> list[Found]:  # noqa: B008 (frozen)
-        """The best `k` for a query, best first."""
-        rerank: Rerank | None = self._reranked if self.reranker else None
+        """Return the best `k` hits for a query, best first. Raises UnusableIndex if the stored passages are damaged."""
+        rerank: Rerank | None = self._rerank if self.reranker else None
         try:
             return self.search.ranked(query, k, filters, self.meaning, rerank)
         except IndexError as error:  # mapped arrays are not read whole, so damage inside them shows only here
             text = f"{self.search.index.folder}: the index of passages is damaged ({error}). Rebuild it with: assay index --rebuild"
             raise UnusableIndex(text) from None
 
-    def _reranked(self, query: str, found: Sequence[Found]) -> list[Found]:
+    def _rerank(self, query: str, hits: Sequence[Found]) -> list[Found]:
         from assay.search.embed import Candidate
 
         assert self.reranker is not None
-        scores = self.reranker.scores(query, [Candidate(one.text, one.title, one.score) for one in found])
-        judged = [dataclasses.replace(one, score=float(score)) for one, score in zip(found, scores, strict=True)]
-        return sorted(judged, key=lambda one: -one.score)  # ties keep their order
+        scores = self.reranker.scores(query, [Candidate(hit.text, hit.title, hit.score) for hit in hits])
+        rescored = [dataclasses.replace(hit, score=float(score)) for hit, score in zip(hits, scores, strict=True)]
+        return sorted(rescored, key=lambda hit: -hit.score)  # ties keep their order
 
 
 def is_ready(home: Home, settings: SearchSettings) -> bool:
-    """Whether everything that a search needs is made."""
+    """Return whether passages and vectors for these settings are stored and current."""
     chosen = chunk.parse(settings.chunker)
     if not passages.is_ready(home, chosen):
         return False
@@ -67,17 +67,17 @@ def prepare_all(
     progress: Progress | None = None,
     folder: Path | None = None,
 ) -> Searcher:
-    """What searches several repositories as one, from the root and the home of each: with one rarity of words, and one judge of the best."""
-    alone = dataclasses.replace(settings, reranker=NONE)
-    parts = [(part.label, prepare(*places[part.label], part.index, alone, progress)) for part in index.parts]
+    """Prepare a searcher over several repositories, with shared document frequencies and one reranker."""
+    without_reranker = dataclasses.replace(settings, reranker=NONE)
+    parts = [(part.label, prepare(*places[part.label], part.index, without_reranker, progress)) for part in index.parts]
     divided = PassagesOfAll([(label, part.search.passages) for label, part in parts])
     search = Search(index, divided, Weights(vectors=settings.vectors))
-    meanings = [(part.meaning, len(part.search.passages)) for _, part in parts if part.meaning]
+    vector_indexes = [(part.meaning, len(part.search.passages)) for _, part in parts if part.meaning]
     base = folder or next(iter(places.values()))[0]
-    return Searcher(search, _meaning(meanings), _reranker(settings, search, base))
+    return Searcher(search, _join_meanings(vector_indexes), _make_reranker(settings, search, base))
 
 
-def _meaning(parts: Sequence[tuple[Meaning, int]]) -> Meaning | None:
+def _join_meanings(parts: Sequence[tuple[Meaning, int]]) -> Meaning | None:
     if not parts:
         return None
     from assay.search.embed.passages import MeaningOfAll
@@ -85,7 +85,7 @@ def _meaning(parts: Sequence[tuple[Meaning, int]]) -> Meaning | None:
     return MeaningOfAll(parts)
 
 
-def _reranker(settings: SearchSettings, search: Search, root: Path) -> Reranker | None:
+def _make_reranker(settings: SearchSettings, search: Search, root: Path) -> Reranker | None:
     if settings.reranker == NONE:
         return None
     from assay.search.embed.rerankers import reranker
@@ -96,7 +96,7 @@ def _reranker(settings: SearchSettings, search: Search, root: Path) -> Reranker 
 def prepare(
     root: Path, home: Home, index: Index, settings: SearchSettings, progress: Progress | None = None
 ) -> Searcher:
-    """What searches an index as it is settled. What is not there yet is made: passages, vectors, a trained table."""
+    """Prepare a searcher for an index, building missing passages, vectors and trained tables."""
     chosen = chunk.parse(settings.chunker)
     divided = passages.prepare(root, home, chosen, progress)
     meaning = None
@@ -107,4 +107,4 @@ def prepare(
         meaning = embedded(
             home, root, str(chosen), divided, settings.embedder, settings.embedder_key_variable, progress
         )
-    return Searcher(search, meaning, _reranker(settings, search, root))
+    return Searcher(search, meaning, _make_reranker(settings, search, root))

@@ -1,1 +1,1 @@
-"""The index on disk: layout and atomic generations, the catalogue, the edges, and the reader that opens them together."""
+"""The index on disk: atomic generations of catalogue, edges and postings, and the reader that opens them together."""

@@ -1,6 +1,7 @@
-"""Arrays in one file that is replaced in a single step, with a key that tells what they were made from.
+"""Array files (npz) that are replaced atomically, with a key that identifies their input.
 
-For what stands beside the generations of an index because it changes at other times: the history and the sections of documents.
+For data outside the generations of an index because it changes at other times: history, sections and passages of
+documents, vectors.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from assay.system.files import atomic_write, open_regular
 
 Array = npt.NDArray[Any]
 
-_MOST_ARRAYS = 100  # of a file; ours have some twenty
-# numpy parses headers as Python: random bytes can raise nearly anything
+_MAX_ARRAYS = 100  # per file; ours have about twenty
+# numpy parses headers as Python, so damage can raise nearly anything
 DAMAGE = (OSError, EOFError, KeyError, ValueError, TypeError, SyntaxError, IndexError, RecursionError, MemoryError, OverflowError, UnicodeError,
            zlib.error, zipfile.BadZipFile, NotImplementedError)  # fmt: skip
 
 
 class Strings:
-    """Many strings as one piece of text and where each begins."""
+    """Packed strings: one buffer and the offset of each string."""
 
     def __init__(self, text: Array, starts: Array) -> None:
         self._text, self._starts = np.ascontiguousarray(text).data, starts
@@ -43,43 +44,44 @@ class Strings:
         return self._bytes(number).decode("utf-8", "replace")
 
     def find(self, one: str) -> int:
-        """The place of a string among sorted ones, -1 when it is not there."""
-        wanted = one.encode("utf-8", "replace")
-        place = bisect.bisect_left(range(len(self)), wanted, key=self._bytes)
-        return place if place < len(self) and self._bytes(place) == wanted else -1
+        """Return the position of a string among sorted ones; -1 if absent."""
+        encoded = one.encode("utf-8", "replace")
+        place = bisect.bisect_left(range(len(self)), encoded, key=self._bytes)
+        return place if place < len(self) and self._bytes(place) == encoded else -1
 
     def _bytes(self, number: int) -> bytes:
         return bytes(self._text[int(self._starts[number]) : int(self._starts[number + 1])])
 
 
 def strings(what: str, values: Iterable[str]) -> dict[str, Array]:
-    """The arrays that `strings_of` reads."""
-    encoded = [one.encode("utf-8", "replace") for one in values]
+    """Pack strings into the arrays that `strings_of` reads."""
+    encoded = [value.encode("utf-8", "replace") for value in values]
     return {f"{what}_text": np.frombuffer(b"".join(encoded), "u1"), f"{what}_text_starts": starts(encoded)}
 
 
 def strings_of(arrays: Mapping[str, Array], what: str) -> Strings:
+    """Return the strings packed under a name."""
     return Strings(arrays[f"{what}_text"], arrays[f"{what}_text_starts"])
 
 
 def starts(groups: Iterable[Sequence[object] | Mapping[str, object]]) -> Array:
-    """Where each group begins when all stand in a row, and where the last ends."""
+    """Return the offset of each group when all are concatenated, and the total length."""
     return np.fromiter(accumulate((len(group) for group in groups), initial=0), "<i4")
 
 
 def key(version: int, made_from: str) -> Array:
-    """The key of arrays of a version."""
+    """Encode format version and input key as an array."""
     return np.frombuffer(f"{version} {made_from}".encode(), "u1")
 
 
 def key_of(arrays: Mapping[str, Array], version: int) -> str | None:
-    """What arrays were made from; None when they are of another version."""
-    found, _, made_from = arrays["key"].tobytes().decode("ascii", "replace").partition(" ")
-    return made_from if found == str(version) else None
+    """Return the input key of arrays; None for another format version."""
+    stored_version, _, made_from = arrays["key"].tobytes().decode("ascii", "replace").partition(" ")
+    return made_from if stored_version == str(version) else None
 
 
 def write(path: Path, arrays: Mapping[str, Array]) -> None:
-    """Writes arrays in a single step."""
+    """Write arrays atomically. Raises AssayError if the disk cannot be written."""
     try:
         with atomic_write(path) as file:
             np.savez(file, allow_pickle=False, **arrays)
@@ -88,11 +90,14 @@ def write(path: Path, arrays: Mapping[str, Array]) -> None:
 
 
 def load(path: Path, version: int, what: str, like: Mapping[str, Array]) -> dict[str, Array]:
-    """All arrays of a file, each of the type of the one in `like`; zip files carry checksums, so damage is noticed here."""
+    """Read all arrays, with the names and types of `like`.
+
+    The zip checksums are verified; raises UnusableIndex on damage.
+    """
     try:
         arrays = {name: array.copy() for name, array in members(path, verify=True).items()}
         if key_of(arrays, version) is not None:
-            _compare(arrays, like)
+            _check_types(arrays, like)
             return arrays
         reason = "of another version"
     except FileNotFoundError:
@@ -103,11 +108,11 @@ def load(path: Path, version: int, what: str, like: Mapping[str, Array]) -> dict
 
 
 def mapped(path: Path, version: int, what: str, like: Mapping[str, Array]) -> dict[str, Array]:
-    """All arrays of a file without reading more of it than is used. The file may be replaced meanwhile; damage inside an array goes unnoticed."""
+    """Memory-map all arrays. The file may be replaced meanwhile; damage inside an array goes unnoticed."""
     try:
         arrays = members(path)
         if key_of(arrays, version) is not None:
-            _compare(arrays, like)
+            _check_types(arrays, like)
             return arrays
         reason = "of another version"
     except FileNotFoundError:
@@ -118,38 +123,39 @@ def mapped(path: Path, version: int, what: str, like: Mapping[str, Array]) -> di
 
 
 def members(path: Path, verify: bool = False) -> dict[str, Array]:
-    """The arrays of a file where they stand in it, none larger than it; compared with their checksums on demand. Raises nearly anything."""
+    """Memory-map the arrays of a file, optionally verifying checksums. Damage may raise any of DAMAGE."""
     with open_regular(path) as file:
         return _members(file, memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)), verify)
 
 
 def members_in(data: bytes) -> dict[str, Array]:
-    """The arrays of a file's content, as `members` gives them."""
+    """Return the arrays of a file's content, like `members`."""
     return _members(io.BytesIO(data), memoryview(data), verify=True)
 
 
 def _members(file: IO[bytes], memory: memoryview, verify: bool) -> dict[str, Array]:
     with zipfile.ZipFile(file) as archive:
-        found = archive.infolist()[:_MOST_ARRAYS]
-    return {info.filename.removesuffix(".npy"): _member(memory, info, verify) for info in found}
+        infos = archive.infolist()[:_MAX_ARRAYS]
+    return {info.filename.removesuffix(".npy"): _member(memory, info, verify) for info in infos}
 
 
 def _member(memory: memoryview, info: zipfile.ZipInfo, verify: bool) -> Array:
-    """One array of a zip file that was not compressed, where it stands."""
+    """Return one uncompressed array of a zip file, in place."""
     if info.compress_type != zipfile.ZIP_STORED:
         raise ValueError("compressed")
-    names = sum(
-        int.from_bytes(memory[info.header_offset + at : info.header_offset + at + 2], "little") for at in (26, 28)
+    name_lengths = sum(
+        int.from_bytes(memory[info.header_offset + offset : info.header_offset + offset + 2], "little")
+        for offset in (26, 28)
     )
-    start = info.header_offset + 30 + names  # behind the member's own header
+    start = info.header_offset + 30 + name_lengths  # after the member's own header
     member = memory[start : start + info.file_size]
     if verify and zlib.crc32(member) != info.CRC:
         raise ValueError("a wrong checksum")
     return array_in(member, 0)
 
 
-def _compare(arrays: Mapping[str, Array], like: Mapping[str, Array]) -> None:
-    """Refuses arrays of other names, types or dimensions than those that are written."""
+def _check_types(arrays: Mapping[str, Array], like: Mapping[str, Array]) -> None:
+    """Raise ValueError unless arrays have the expected names, types and dimensions."""
     if arrays.keys() != like.keys() or any(
         array.dtype != like[name].dtype or array.ndim != like[name].ndim for name, array in arrays.items()
     ):

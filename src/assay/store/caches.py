@@ -1,4 +1,4 @@
-"""Caches in SQLite files: answers by everything they depend on."""
+"""Disk caches in SQLite, and the cache of rendered answers keyed by everything they depend on."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ _OPENING = ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=OFF")
 
 
 class DiskCache:
-    """Tables in a SQLite file that can vanish at any time: reading then finds nothing, writing does nothing.
+    """SQLite file that may vanish at any time: reads then return nothing, writes do nothing.
 
-    A file or folder that is a link or another user's is left alone, and there is no cache. `tables` are its CREATE statements, and
-    perhaps pragmas; a file with anything else in it is thrown away like a damaged one. `patience` is how many seconds it waits for other processes.
+    A link, or a file or folder of another user, is not touched; the cache is then disabled. `tables` are the CREATE
+    statements and pragmas; a file with another schema is deleted like a damaged one. `patience` is the lock timeout in
+    seconds.
     """
 
     def __init__(self, path: Path | None, tables: tuple[str, ...], patience: float = 10) -> None:
@@ -34,32 +35,32 @@ class DiskCache:
         self._path = path
         if path is None:
             return
-        for _ in range(2):  # a damaged file is thrown away, so that there is a good one from now on
+        for _ in range(2):  # a damaged file is deleted and created anew
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 check_folder(path.parent, owners(path.parent))
                 self._connection = connect(path, "rwc", patience)
                 for statement in _OPENING + tables:
                     self._connection.execute(statement)
-                check_schema(self._connection, tuple(one for one in tables if one.startswith("CREATE")))
+                check_schema(self._connection, tuple(table for table in tables if table.startswith("CREATE")))
                 return
             except UnsafeFolder:
                 return
             except (sqlite3.Error, OSError) as error:
-                self._failed(error)
+                self._disable(error)
 
     def read(self, question: str, parameters: tuple[object, ...] = ()) -> list[Any]:
-        """The rows of an answer; none when it cannot be had."""
+        """Return the rows of a query; none if the cache is unavailable."""
         if self._connection is None:
             return []
         try:
             return self._connection.execute(question, parameters).fetchall()
         except sqlite3.Error as error:
-            self._failed(error)
+            self._disable(error)
             return []
 
     def write(self, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
-        """Runs a statement for every row, all or none."""
+        """Run a statement for every row in one transaction."""
         if self._connection is None or not rows:
             return
         try:
@@ -67,7 +68,7 @@ class DiskCache:
             self._connection.executemany(statement, rows)
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
-            self._failed(error)
+            self._disable(error)
 
     def close(self) -> None:
         if self._connection is not None:
@@ -75,8 +76,8 @@ class DiskCache:
                 self._connection.close()
             self._connection = None
 
-    def _failed(self, error: Exception) -> None:
-        """Does without the cache; one that is damaged, not merely locked or out of reach, is removed."""
+    def _disable(self, error: Exception) -> None:
+        """Disable the cache; delete the file if it is damaged, not merely locked or unreachable."""
         self.close()
         damaged = isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError)
         if self._path is not None and (damaged or was_interrupted(error)):
@@ -85,46 +86,45 @@ class DiskCache:
                     Path(f"{self._path}{suffix}").unlink(missing_ok=True)
 
 
-# Answers remembered by everything they depend on, so that asking again costs no ranking. Beside the index, small,
-# and free to vanish.
+# Answer cache, in the index folder
 
 NAME = "packs.db"
 MOST_ENTRIES = 200
-MOST_BYTES = 16_000_000  # of all answers; a single one may take an eighth
+MOST_BYTES = 16_000_000  # of all answers; one may take an eighth
 
-_PATIENCE = 0.5  # seconds for other processes: ranking again is faster than waiting longer
+_PATIENCE = 0.5  # seconds to wait for a lock: ranking again is faster than waiting longer
 _SETTINGS = "assay.toml"
-# how names begin of what no ranking reads
-_OF_NO_RANKING = (NAME, "runs.db", "lock", "parses.db", "vectors", "passages-", ".")
-_TOUCHED = "-shm"  # of SQLite: whoever reads writes it, and it says nothing that the file and its log do not
+# name prefixes of files that no ranking reads
+_NOT_RANKED = (NAME, "runs.db", "lock", "parses.db", "vectors", "passages-", ".")
+_SHARED_MEMORY = "-shm"  # of SQLite: written by every reader, adds nothing to the file and its log
 _PACKAGE = Path(__file__).parents[1]
 _TABLE = "CREATE TABLE IF NOT EXISTS packs (key BLOB PRIMARY KEY, text BLOB, code INTEGER, size INTEGER, sum INTEGER, used INTEGER) WITHOUT ROWID"
-# the newest that together stay within both bounds
-_KEPT = (
+# the most recently used entries within both bounds
+_RECENT = (
     "SELECT key FROM (SELECT key, row_number() OVER newest AS place, sum(size) OVER newest AS bytes FROM packs "
     "WINDOW newest AS (ORDER BY used DESC, key)) WHERE place <= ? AND bytes <= ?"
 )
 
 
 class Answer(NamedTuple):
-    """What a command printed, and its exit code."""
+    """Output and exit code of a command."""
 
     text: str
     code: int
 
 
 class PackCache(DiskCache):
-    """A dictionary from keys to answers on disk; the ones not asked for the longest go first."""
+    """LRU cache of answers on disk."""
 
     def __init__(self, index: Index) -> None:
-        first = index.parts[0].index  # answers of several are kept beside the first
+        first = index.parts[0].index  # multi-repository answers are cached with the first index
         super().__init__(first.folder.parent.parent / NAME, (_TABLE,), _PATIENCE)
 
     def get(self, key: bytes) -> Answer | None:
-        found = self.read("SELECT text, code, sum FROM packs WHERE key = ?", (key,))
-        if not found:
+        rows = self.read("SELECT text, code, sum FROM packs WHERE key = ?", (key,))
+        if not rows:
             return None
-        text, code, total = found[0]
+        text, code, total = rows[0]
         if not isinstance(text, bytes) or zlib.crc32(text) != total:
             return None
         self.write("UPDATE packs SET used = ? WHERE key = ?", [(time.time_ns(), key)])
@@ -136,55 +136,54 @@ class PackCache(DiskCache):
             return
         row = (key, text, answer.code, len(text), zlib.crc32(text), time.time_ns())
         self.write("INSERT OR REPLACE INTO packs VALUES (?, ?, ?, ?, ?, ?)", [row])
-        self.write(f"DELETE FROM packs WHERE key NOT IN ({_KEPT})", [(MOST_ENTRIES, MOST_BYTES)])
+        self.write(f"DELETE FROM packs WHERE key NOT IN ({_RECENT})", [(MOST_ENTRIES, MOST_BYTES)])
 
 
 def key_of(index: Index, state: str, question: Iterable[object]) -> bytes:
-    """What an answer depends on: this code, the index and what is kept beside it, the project's settings, the state of its files, and
-    the question."""
-    known = [text for part in index.parts for text in (part.label, *_known(part.index))]
-    parts = [_code(), *known, state, *(repr(one) for one in question)]
+    """Return the cache key: code version, indexes and sidecar files, settings, state of the files, and the query."""
+    index_states = [text for part in index.parts for text in (part.label, *_index_state(part.index))]
+    parts = [_code_fingerprint(), *index_states, state, *(repr(value) for value in question)]
     return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _known(index: Index) -> list[str]:
-    """One index, and what is kept beside it."""
+def _index_state(index: Index) -> list[str]:
+    """Describe one index, its sidecar files and its settings."""
     return [
         str(index.root),
         f"{index.folder.name} {index.meta.get('indexed_at')} {_stat(index.folder / catalogue.NAME)}",
-        *(f"{path.name} {_stat(path)}" for path in _beside(index)),
+        *(f"{path.name} {_stat(path)}" for path in _sidecars(index)),
         _stat(index.root / _SETTINGS),
         repr(user.stamp(index.root / _SETTINGS)),
     ]
 
 
-def _beside(index: Index) -> list[Path]:
-    """The history, and whatever else a ranking may come to read in the index folder."""
+def _sidecars(index: Index) -> list[Path]:
+    """Return the sidecar files of an index that a ranking may read, such as the history."""
     with os.scandir(index.folder.parent.parent) as entries:
-        found = [Path(entry.path) for entry in entries if entry.is_file(follow_symlinks=False)]
+        paths = [Path(entry.path) for entry in entries if entry.is_file(follow_symlinks=False)]
     return sorted(
-        path for path in found if not path.name.startswith(_OF_NO_RANKING) and not path.name.endswith(_TOUCHED)
+        path for path in paths if not path.name.startswith(_NOT_RANKED) and not path.name.endswith(_SHARED_MEMORY)
     )
 
 
 @cache
-def _code() -> str:
-    """Changes with any file of this package: an answer of other code is no answer."""
+def _code_fingerprint() -> str:
+    """Return a fingerprint of this package: answers of other code are stale."""
     return repr(sorted(_files(str(_PACKAGE))))
 
 
 def _files(folder: str) -> Iterator[tuple[str, int, int]]:
     for entry in os.scandir(folder):
         if entry.name.endswith((".py", ".json")):
-            found = entry.stat()
-            yield entry.path, found.st_size, found.st_mtime_ns
+            status = entry.stat()
+            yield entry.path, status.st_size, status.st_mtime_ns
         elif entry.is_dir() and entry.name != "__pycache__":
             yield from _files(entry.path)
 
 
 def _stat(path: Path) -> str:
     try:
-        found = path.lstat()
+        status = path.lstat()
     except (OSError, ValueError):
         return "-"
-    return f"{found.st_size} {found.st_mtime_ns}"
+    return f"{status.st_size} {status.st_mtime_ns}"

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from assay.system.database import check_schema, connect, statements
 
-# Bump when the tables change: an index of another version is rebuilt, never guessed at.
+# Bump when the tables change: an index of another version is rebuilt.
 SCHEMA_VERSION = 3
 
 NAME = "catalogue.db"
@@ -31,7 +31,7 @@ CREATE TABLE skipped (path TEXT PRIMARY KEY, reason TEXT, problem INTEGER, size 
 CREATE TABLE configs (path TEXT PRIMARY KEY, size INTEGER, mtime INTEGER, text TEXT) WITHOUT ROWID;
 CREATE TABLE imported (source TEXT, target TEXT, type TEXT, provenance TEXT, confidence REAL, line INTEGER, path TEXT, hash BLOB);
 """
-# made after the rows are in: sorting once is cheaper than keeping sorted
+# created after the rows: sorting once is cheaper than inserting in order
 _INDEXES = """
 CREATE UNIQUE INDEX symbols_id ON symbols (id);
 CREATE INDEX symbols_name ON symbols (name);
@@ -39,8 +39,8 @@ CREATE INDEX symbols_lower ON symbols (lower);
 CREATE INDEX symbols_owner ON symbols (owner, name) WHERE owner != '';
 CREATE INDEX symbols_file ON symbols (file, ordinal);
 """
-_MADE_BY = (*statements(_SCHEMA), *statements(_INDEXES))
-_MOST_LENGTH = 256_000_000  # bytes of a row; a file's text is smaller
+_ALL_STATEMENTS = (*statements(_SCHEMA), *statements(_INDEXES))
+_MAX_ROW_BYTES = 256_000_000  # a file's text is smaller
 
 
 class FileRow(NamedTuple):
@@ -89,12 +89,12 @@ class TextRow(NamedTuple):
     literals: str
 
 
-def _marks(row: type) -> str:
+def _placeholders(row: type) -> str:
     return ", ".join("?" * len(row._fields))  # type: ignore[attr-defined]
 
 
 class Catalogue:
-    """One open catalogue. Writers create or copy it; readers open it immutable."""
+    """An open catalogue. Writers create or copy it; readers open it immutable."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
@@ -111,7 +111,7 @@ class Catalogue:
 
     @classmethod
     def edit(cls, path: Path) -> Catalogue:
-        """A private copy that is being changed; it is thrown away if anything fails, so it needs no journal."""
+        """Open a private copy for changes; it is discarded on failure, so it needs no journal."""
         connection = connect(path, "rw")
         connection.executescript("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE;")
         connection.execute("BEGIN")
@@ -119,11 +119,11 @@ class Catalogue:
 
     @classmethod
     def read(cls, path: Path) -> Catalogue:
-        """A finished catalogue; sqlite3.DatabaseError when it has other tables than ours, views or triggers."""
+        """Open a finished catalogue. Raises sqlite3.DatabaseError for another schema, views or triggers."""
         connection = connect(path, "ro&immutable=1", any_thread=True)
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MOST_LENGTH)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_ROW_BYTES)
         try:
-            check_schema(connection, _MADE_BY)
+            check_schema(connection, _ALL_STATEMENTS)
         except BaseException:
             connection.close()
             raise
@@ -142,26 +142,26 @@ class Catalogue:
         self.connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
 
     def add_files(self, rows: Iterable[FileRow]) -> None:
-        self.connection.executemany(f"INSERT OR REPLACE INTO files VALUES ({_marks(FileRow)})", rows)
+        self.connection.executemany(f"INSERT OR REPLACE INTO files VALUES ({_placeholders(FileRow)})", rows)
 
     def add_symbols(self, rows: Iterable[SymbolRow]) -> None:
-        """Adds symbols, each also by its name in lower case, as Python sees it: SQLite knows only English letters."""
-        found = ((*row, row.name.lower()) for row in rows)
-        self.connection.executemany(f"INSERT INTO symbols VALUES ({_marks(SymbolRow)}, ?)", found)
+        """Add symbols with their name in lower case by Python's rules: SQLite folds ASCII only."""
+        with_lower = ((*row, row.name.lower()) for row in rows)
+        self.connection.executemany(f"INSERT INTO symbols VALUES ({_placeholders(SymbolRow)}, ?)", with_lower)
 
     def add_indexes(self) -> None:
-        """Of the symbols, when all of them are in."""
+        """Create the indexes on symbols; call it when all rows are in."""
         for statement in statements(_INDEXES):
             self.connection.execute(statement)
 
     def add_texts(self, rows: Iterable[TextRow]) -> None:
-        self.connection.executemany(f"INSERT INTO texts VALUES ({_marks(TextRow)})", rows)
+        self.connection.executemany(f"INSERT INTO texts VALUES ({_placeholders(TextRow)})", rows)
 
     def add_externals(self, rows: Iterable[tuple[int, str]]) -> None:
         self.connection.executemany("INSERT INTO externals VALUES (?, ?)", rows)
 
     def external(self, name: str) -> int:
-        """The number of an external name, a new one if it is new."""
+        """Return the number of an external name, adding it if needed."""
         row = self.connection.execute("SELECT number FROM externals WHERE name = ?", (name,)).fetchone()
         if row:
             return int(row[0])
@@ -179,9 +179,9 @@ class Catalogue:
         self.connection.executemany("INSERT INTO imported VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def remove_file(self, number: int) -> dict[str, int]:
-        """Drops a file's symbols and texts and returns their numbers by id; its own row stays for the caller to replace or delete."""
+        """Delete a file's symbols and texts and return their numbers by id; the file's row stays for the caller."""
         removed = dict(self.connection.execute("SELECT id, number FROM symbols WHERE file = ?", (number,)).fetchall())
-        self.connection.executemany("DELETE FROM texts WHERE number = ?", [(one,) for one in removed.values()])
+        self.connection.executemany("DELETE FROM texts WHERE number = ?", [(symbol,) for symbol in removed.values()])
         self.connection.execute("DELETE FROM symbols WHERE file = ?", (number,))
         return removed
 
@@ -203,10 +203,10 @@ class Catalogue:
         return [SymbolRow(*row) for row in rows]
 
     def numbers(self, ids: Iterable[str]) -> dict[str, int]:
-        """The numbers of those ids that exist."""
+        """Return the numbers of the ids that exist."""
         out = {}
-        for one in ids:
-            row = self.connection.execute("SELECT number FROM symbols WHERE id = ?", (one,)).fetchone()
+        for id in ids:
+            row = self.connection.execute("SELECT number FROM symbols WHERE id = ?", (id,)).fetchone()
             if row:
-                out[one] = row[0]
+                out[id] = row[0]
         return out

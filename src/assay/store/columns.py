@@ -1,4 +1,4 @@
-"""What ranking asks about every item, as arrays by item number: its file, its kind, whether it is a test. Memory-mapped when read."""
+"""Per-item columns that ranking needs, by item number: file, kind, test flag. Memory-mapped when read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from assay.store.index import Held, array_of
 
 NAME = "columns.npy"
 
-KIND_NAMES = ("", *sorted(KINDS))  # by the code that is stored; the first is that of numbers no item has
+KIND_NAMES = ("", *sorted(KINDS))  # by stored code; the first marks unused numbers
 DTYPE = np.dtype([("file", "<i4"), ("kind", "u1"), ("test", "?")])
 
 _CODES = {name: code for code, name in enumerate(KIND_NAMES)}
@@ -27,7 +27,7 @@ Array = npt.NDArray[Any]
 
 
 def described(symbols: Iterable[SymbolRow]) -> Array:
-    """The rows of some items, each with its number."""
+    """Return the column rows of symbols, each with its item number."""
     return np.array([(row.number, row.file, _CODES[row.kind], row.test) for row in symbols], _NUMBERED)
 
 
@@ -43,11 +43,11 @@ class Columns:
 
     @classmethod
     def of(cls, parts: list[Array]) -> Columns:
-        """The columns of items that were described."""
+        """Build columns from described items."""
         return cls(np.zeros(0, DTYPE)).replaced([], parts)
 
     def replaced(self, gone: Iterable[int], parts: list[Array]) -> Columns:
-        """These columns without some items, and with those that were described."""
+        """Return a copy without some items and with newly described ones."""
         fresh = np.concatenate([np.zeros(0, _NUMBERED), *parts])
         rows = np.zeros(max(len(self._rows), int(fresh["number"].max(initial=0)) + 1), DTYPE)
         rows[: len(self._rows)] = self._rows
@@ -57,7 +57,7 @@ class Columns:
         return Columns(rows)
 
     def write(self, folder: Path) -> str:
-        """Writes them for `open`. Returns what tells them from damaged ones."""
+        """Save for `open`; return the digest."""
         np.save(folder / NAME, self._rows)
         return self.digest
 
@@ -67,24 +67,24 @@ class Columns:
 
     @property
     def is_consistent(self) -> bool:
-        """Whether every kind has a name."""
+        """True if all kinds and file numbers are valid."""
         return bool(np.all(self._rows["kind"] < len(KIND_NAMES)) and np.all(self._rows["file"] >= 0))
 
     def __len__(self) -> int:
-        """One more than the highest number there ever was."""
+        """Highest item number ever used, plus one."""
         return len(self._rows)
 
     @cached_property
     def file(self) -> Array:
-        """The number of the file each item is in; 0 where there is no such item."""
+        """File number of each item; 0 for unused numbers."""
         return np.ascontiguousarray(self._rows["file"])
 
     @cached_property
     def kind(self) -> Array:
-        """The place of each item's kind in KIND_NAMES."""
+        """Index into KIND_NAMES of each item's kind."""
         return np.ascontiguousarray(self._rows["kind"])
 
     @cached_property
     def test(self) -> Array:
-        """Whether each item belongs to the tests."""
+        """Test flag of each item."""
         return np.ascontiguousarray(self._rows["test"])

@@ -1,6 +1,6 @@
-"""The edges: one structured array on disk, sorted by source, with a second order by target. Memory-mapped when read.
+"""Edges: one structured array, sorted by source, with a permutation by target. Memory-mapped when read.
 
-Targets outside the repository are negative: -n is external number n of the catalogue.
+External targets are negative: -n is external number n of the catalogue.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DTYPE = np.dtype(
     ]
 )
 
-_ROW = f"V{DTYPE.itemsize}"  # an edge as one value, which numpy moves ten times as fast as its fields
+_ROW = f"V{DTYPE.itemsize}"  # an edge as one value: numpy moves it ten times as fast as its fields
 
 Array = npt.NDArray[Any]
 
@@ -41,40 +41,43 @@ def from_rows(rows: Iterable[tuple[int, int, int, int, float, int, int]]) -> Arr
 
 
 def write(folder: Path, edges: Array) -> str:
-    """Writes edges by source and target, and the order of their targets. Returns what tells them from damaged ones."""
+    """Save edges sorted by source and target, and their order by target; return the digest."""
     keys = _keys(edges)
     if np.any(keys[1:] < keys[:-1]):
         edges = edges[np.argsort(keys)]
-    # sorting (target, position) as one number is several times faster than a stable sort of the targets
-    places = np.sort((edges["target"].astype("<i8") + (1 << 31)) << 31 | np.arange(len(edges)))
-    order = (places & ((1 << 31) - 1)).astype("<i4")
+    # sorting (target, position) as one number is much faster than a stable sort of the targets
+    keyed_positions = np.sort((edges["target"].astype("<i8") + (1 << 31)) << 31 | np.arange(len(edges)))
+    order = (keyed_positions & ((1 << 31) - 1)).astype("<i4")
     np.save(folder / NAME, edges)
     np.save(folder / ORDER_NAME, order)
     return _digest(edges, order)
 
 
 def replaced(edges: Array, stays: Array, more: Array) -> Array:
-    """Those of sorted edges that stay, with a few more at their places."""
-    kept = edges.view(_ROW)[stays]
+    """Return the sorted edges selected by `stays`, with `more` merged in."""
+    remaining = edges.view(_ROW)[stays]
     more = more[np.argsort(_keys(more))]
-    places = np.searchsorted(_keys(kept.view(DTYPE)), _keys(more))
-    out: Array = np.insert(kept, places, more.view(_ROW)).view(DTYPE)
+    positions = np.searchsorted(_keys(remaining.view(DTYPE)), _keys(more))
+    out: Array = np.insert(remaining, positions, more.view(_ROW)).view(DTYPE)
     return out
 
 
 def _keys(edges: Array) -> Array:
-    """Source and target as one number."""
+    """Return source and target as one sort key."""
     keys: Array = edges["source"].astype("<i8") << 32 | edges["target"].astype("<i8") + (1 << 31)
     return keys
 
 
 def _digest(edges: Array, order: Array) -> str:
-    """The number of edges and a checksum."""
+    """Return the number of edges and a checksum."""
     return f"{len(edges)} {zlib.crc32(order.data, zlib.crc32(edges.view('u1').data)):08x}"
 
 
 def _bounds(numbers: Array, number: int) -> tuple[int, int]:
-    """Where a number begins and ends among sorted ones; asked for in their own type, as numpy else converts all of them."""
+    """Return the range of a value among sorted numbers.
+
+    Searched in their dtype: numpy would convert the whole array.
+    """
     low, high = np.searchsorted(numbers, np.array((number, number + 1), numbers.dtype))
     return int(low), int(high)
 
@@ -103,11 +106,11 @@ class Edges:
         return _digest(self.all, self._order)
 
     def is_consistent(self, items: int) -> bool:
-        """Whether every number in them leads somewhere, where there are so many items."""
+        """Return whether all numbers are in range for `items` items."""
         edges, order = self.all, self._order
         return len(order) == len(edges) and all(
-            bool(np.all((numbers >= least) & (numbers < most)))
-            for numbers, least, most in (
+            bool(np.all((numbers >= low) & (numbers < high)))
+            for numbers, low, high in (
                 (edges["source"], 0, items), (edges["target"], -(1 << 31), items), (edges["type"], 0, len(EDGE_NAMES)),
                 (edges["provenance"], 0, len(PROVENANCES)), (order, 0, len(edges)),
             )
@@ -115,7 +118,7 @@ class Edges:
 
     @property
     def by_target(self) -> Array:
-        """The places of all edges in the order of their targets."""
+        """Positions of all edges in order of their targets."""
         return self._order
 
     def out_of(self, number: int) -> Array:

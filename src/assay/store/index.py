@@ -1,4 +1,4 @@
-"""Opening an index: the catalogue, the edges and the words of the current generation, checked before anything is believed."""
+"""Opening an index: catalogue, edges, postings and columns of the current generation, verified before use."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 Held = Mapping[str, mmap.mmap]
 
-_ENDING = ".npy"
-_MOST_COLUMNS = 1 << 16  # of an array without rows
-_MOST_HEADER = 4096  # bytes; ours have some two hundred
+_SUFFIX = ".npy"
+_MAX_EMPTY_SIZE = 1 << 16  # largest dimension of an array without rows
+_MAX_HEADER = 4096  # bytes; ours have about two hundred
 
-# held while numpy reads headers: it parses them as Python, and CPython 3.11 can take fright when several threads parse at once
+# numpy parses headers as Python source, which can crash CPython 3.11 when several threads do it at once
 HEADERS = threading.Lock()
 
 
 def hold(folder: Path, names: Iterable[str]) -> Held:
-    """The array files among those of a folder, by name."""
+    """Memory-map the array files among `names`, by name."""
     base = os.path.join(folder, "")
-    return {name: _map(base + name) for name in names if name.endswith(_ENDING)}
+    return {name: _map(base + name) for name in names if name.endswith(_SUFFIX)}
 
 
 def _map(path: str) -> mmap.mmap:
@@ -50,7 +50,10 @@ def _map(path: str) -> mmap.mmap:
 
 
 def array_of(held: Held, name: str, kind: npt.DTypeLike, columns: int = 0) -> npt.NDArray[Any]:
-    """One of the arrays, of a type and with so many columns (0: a row); FileNotFoundError when it is not there, nearly anything when damaged."""
+    """Return an array of an expected dtype and number of columns (0: one-dimensional).
+
+    Raises FileNotFoundError if it is missing; damage may raise nearly anything.
+    """
     if name not in held:
         raise FileNotFoundError(name)
     array = array_in(memoryview(held[name]), 0)
@@ -60,29 +63,31 @@ def array_of(held: Held, name: str, kind: npt.DTypeLike, columns: int = 0) -> np
 
 
 def array_in(memory: memoryview, start: int) -> npt.NDArray[Any]:
-    """The array that was saved at a place of some memory, without reading it; ValueError when it does not fit or holds no plain values.
+    """Return the saved array at an offset without reading it; ValueError if it does not fit or holds objects.
 
-    numpy believes what it is told of a buffer: objects in it would be addresses, and sizes below 0 lead out of it.
+    numpy trusts the header: objects would be raw addresses, and negative sizes would leave the buffer.
     """
     import numpy as np
 
-    head = io.BytesIO(memory[start : start + _MOST_HEADER])
+    header = io.BytesIO(memory[start : start + _MAX_HEADER])
     try:
         with HEADERS:
-            np.lib.format.read_magic(head)
-            shape, by_column, kind = np.lib.format.read_array_header_1_0(head)
+            np.lib.format.read_magic(header)
+            shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(header)
     except Exception as error:  # numpy tokenizes and evaluates the header: damage may raise anything
         raise ValueError("a damaged header") from error
-    if kind.hasobject:
+    if dtype.hasobject:
         raise ValueError("objects in an array")
-    room = len(memory) - start - head.tell()
-    if any(not 0 <= size <= max(room, _MOST_COLUMNS) for size in shape) or math.prod(shape) * kind.itemsize > room:
+    available = len(memory) - start - header.tell()
+    if (
+        any(not 0 <= size <= max(available, _MAX_EMPTY_SIZE) for size in shape)
+        or math.prod(shape) * dtype.itemsize > available
+    ):
         raise ValueError("an array larger than its file")
-    return np.ndarray(shape, kind, memory, start + head.tell(), order="F" if by_column else "C")
+    return np.ndarray(shape, dtype, memory, start + header.tell(), order="F" if fortran_order else "C")
 
 
-# Opening an index: the catalogue, the edges and the words of the current generation, checked before anything is
-# believed.
+# The reader
 
 if TYPE_CHECKING:
     from assay.store.columns import Columns
@@ -100,16 +105,16 @@ _ITEM = (
 
 
 class NoIndex(AssayError):
-    """There is no index yet."""
+    """No index exists yet."""
 
 
 class UnusableIndex(AssayError):
-    """There is an index, but it is damaged or of another version."""
+    """The index is damaged or of another version."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One of the indexes that are asked as one: what its paths begin with, and where the numbers of its items and files do."""
+    """One index of a multi-repository index: its label and the offsets of its item and file numbers."""
 
     label: str
     index: Index
@@ -118,12 +123,12 @@ class Part:
 
 
 class Index:
-    """One generation of an index, open for reading. Its arrays are held from the beginning and mapped when they are first asked for."""
+    """One generation of an index, open for reading. Array files are mapped on opening and parsed on first use."""
 
     def __init__(self, root: Path, folder: Path, opened: Catalogue, held: Held, hint: str, sealed: bool) -> None:
         self.root, self.folder, self.catalogue = root, folder, opened
-        self.sealed = sealed  # made by this user on this machine, and as it was then
-        self._held, self._hint = held, hint
+        self.sealed = sealed  # written by this user on this machine, and unchanged since
+        self._maps, self._hint = held, hint
 
     @classmethod
     def open(cls, root: Path, home: Home) -> Index:
@@ -136,7 +141,7 @@ class Index:
                 return cls._open(root, home, home.generations / name, hint)
             except (FileNotFoundError, UnusableIndex) as error:
                 before, name = name, home.named()
-                if name == before:  # else a writer swept that generation away while it was being opened
+                if name == before:  # otherwise a writer removed that generation meanwhile
                     if isinstance(error, UnusableIndex):
                         raise
                     raise UnusableIndex(f"{home.folder}: the index is incomplete. {hint}") from None
@@ -154,7 +159,7 @@ class Index:
         if catalogue.NAME not in files:
             raise FileNotFoundError(path)
         sealed = is_sealed(folder, files)
-        if not sealed:  # a clone's, a copy, or damaged
+        if not sealed:  # from a clone, copied, or damaged
             home.refuse_tracked()
         try:
             opened = Catalogue.read(path)
@@ -162,8 +167,8 @@ class Index:
             raise UnusableIndex(f"{path}: the index is damaged ({error}). {hint}") from None
         try:
             meta = _meta(opened, path, files[catalogue.NAME].st_size, hint)
-            index = cls(root, folder, opened, _held(folder, files, hint), hint, sealed)
-            if not sealed:  # what is as it was sealed needs no second look
+            index = cls(root, folder, opened, _maps(folder, files, hint), hint, sealed)
+            if not sealed:  # sealed content needs no verification
                 index._check(meta)
         except BaseException:
             opened.close()
@@ -171,12 +176,13 @@ class Index:
         return index
 
     def _check(self, meta: dict[str, str]) -> None:
-        """Compares the arrays with the digests that were taken when they were written, and with each other: a digest is no proof of who wrote it."""
-        for what, arrays in (("edges", self.edges), ("words", self.postings), ("columns", self.columns)):
-            if arrays.digest != meta.get(what, ""):
-                raise UnusableIndex(
-                    f"{self.folder}: the index is damaged (not the {what} that were written). {self._hint}"
-                )
+        """Verify the arrays against their stored digests and against each other.
+
+        The digests alone prove nothing: whoever wrote the arrays could write them, too.
+        """
+        for name, arrays in (("edges", self.edges), ("words", self.postings), ("columns", self.columns)):
+            if arrays.digest != meta.get(name, ""):
+                raise UnusableIndex(f"{self.folder}: the index is damaged ({name}: wrong checksum). {self._hint}")
 
         if not (
             self.columns.is_consistent
@@ -184,60 +190,60 @@ class Index:
             and self.edges.is_consistent(len(self.columns))
             and len(self.postings.lengths) <= len(self.columns)
         ):
-            raise UnusableIndex(f"{self.folder}: the index is damaged (numbers that lead nowhere). {self._hint}")
+            raise UnusableIndex(f"{self.folder}: the index is damaged (numbers out of range). {self._hint}")
 
     @cached_property
     def edges(self) -> Edges:
         from assay.store.edges import Edges
 
-        return self._opened(Edges.open)
+        return self._read_arrays(Edges.open)
 
     @cached_property
     def postings(self) -> Postings:
         from assay.store.postings import Postings
 
-        return self._opened(Postings.open)
+        return self._read_arrays(Postings.open)
 
     @cached_property
     def columns(self) -> Columns:
         from assay.store.columns import Columns
 
-        return self._opened(Columns.open)
+        return self._read_arrays(Columns.open)
 
     def history(self) -> History:
-        """The commits beside the index."""
+        """Open the commit history of this index."""
         from assay.store.history import History
 
         return History.open(self)
 
     def sections(self) -> Sections:
-        """The sections of the documents beside the index."""
+        """Open the document sections of this index."""
         from assay.store.sections import Sections
 
         return Sections.open(self)
 
     @property
     def parts(self) -> tuple[Part, ...]:
-        """The indexes it is made of: itself."""
+        """The indexes it consists of: itself."""
         return (Part("", self, 0, 0),)
 
-    def _opened(self, read: Callable[[Held], Arrays]) -> Arrays:
+    def _read_arrays(self, read: Callable[[Held], Arrays]) -> Arrays:
         try:
-            return read(self._held)
+            return read(self._maps)
         except FileNotFoundError:
             raise
-        except Exception as error:  # numpy parses the header as Python: random bytes can raise nearly anything
-            raise _damaged(self.folder, error, self._hint) from None
+        except Exception as error:  # numpy parses headers as Python, so damage can raise nearly anything
+            raise _damage_error(self.folder, error, self._hint) from None
 
     def damage(self) -> str:
-        """What is wrong with the catalogue; empty when nothing is. SQLite looks at all of it only if a file changed since it was sealed."""
+        """Return what is wrong with the catalogue, or an empty string. Sealed generations are not checked."""
         if self.sealed:
             return ""
         try:
-            found = self.catalogue.connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+            result = self.catalogue.connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         except sqlite3.DatabaseError as error:
             return str(error)
-        return "" if found == "ok" else str(found)
+        return "" if result == "ok" else str(result)
 
     def close(self) -> None:
         self.catalogue.close()
@@ -253,21 +259,21 @@ class Index:
     # items
 
     def in_file(self, path: str) -> list[Item]:
-        """All items of a file, itself included."""
+        """Return all items of a file, including its own."""
         return self.items("f.path = ?", (path,))
 
     def matching(self, pattern: str) -> list[Item]:
-        """Symbols whose name, qualified name or id matches a pattern with `*` and `?`."""
+        """Return symbols whose name, qualified name or id matches a `*`/`?` pattern."""
         return self.items("s.ordinal >= 0 AND (s.symbol GLOB ? OR s.name GLOB ? OR s.id GLOB ?)", (pattern,) * 3)
 
     def first_in(self, file: int, where: str, parameters: Sequence[object]) -> int | None:
-        """The number of the first item of a file for which a condition holds, which may say what comes first."""
+        """Return the number of the first item of a file that satisfies a condition (which may include ORDER BY)."""
         query = f"SELECT number FROM symbols WHERE file = ? AND {where} LIMIT 1"
         row = self.catalogue.connection.execute(query, (file, *parameters)).fetchone()
         return None if row is None else int(row[0])
 
     def rows_of(self, query: str, files: Sequence[int]) -> Iterator[tuple[Any, ...]]:
-        """The rows of a query about `{files}` that begin with the number of an item."""
+        """Yield the rows of a query about `{files}`; the first column must be an item number."""
         return iter(self.catalogue.connection.execute(query.format(files=", ".join(map(str, files)))))
 
     def items(self, where: str, parameters: tuple[object, ...] = ()) -> list[Item]:
@@ -278,44 +284,44 @@ class Index:
         return self.items("s.number = ?", (number,))[0]
 
     def numbered(self, numbers: Iterable[int]) -> dict[int, Item]:
-        """Items by their numbers."""
-        wanted = tuple(sorted(numbers))
-        return {item.number: item for item in self.items(f"s.number IN ({', '.join('?' * len(wanted))})", wanted)}
+        """Return items by number."""
+        ordered = tuple(sorted(numbers))
+        return {item.number: item for item in self.items(f"s.number IN ({', '.join('?' * len(ordered))})", ordered)}
 
     def by_id(self, one: str) -> Item | None:
-        found = self.items("s.id = ?", (one,))
-        return found[0] if found else None
+        items = self.items("s.id = ?", (one,))
+        return items[0] if items else None
 
     def symbols_of(self, numbers: Iterable[int]) -> dict[int, str]:
-        """The qualified names of items by their numbers."""
+        """Return qualified names by item number."""
         return self._column("symbol", numbers)
 
     def names_of(self, numbers: Iterable[int]) -> dict[int, str]:
-        """The names of items by their numbers."""
+        """Return names by item number."""
         return self._column("name", numbers)
 
     def lines_of(self, numbers: Iterable[int]) -> dict[int, int]:
-        """How many lines items have, by their numbers."""
+        """Return line counts by item number."""
         return self._column("symbols.end - symbols.start + 1", numbers)
 
     def ids(self, numbers: Iterable[int]) -> dict[int, str]:
-        """The ids of items by their numbers."""
+        """Return ids by item number."""
         return self._column("id", numbers)
 
     def _column(self, column: str, numbers: Iterable[int]) -> dict[int, Any]:
-        wanted = sorted(numbers)
-        query = f"SELECT number, {column} FROM symbols WHERE number IN ({', '.join('?' * len(wanted))})"
-        return dict(self.catalogue.connection.execute(query, wanted).fetchall())
+        ordered = sorted(numbers)
+        query = f"SELECT number, {column} FROM symbols WHERE number IN ({', '.join('?' * len(ordered))})"
+        return dict(self.catalogue.connection.execute(query, ordered).fetchall())
 
     def names(self) -> list[str]:
-        """Every qualified name, for suggestions."""
+        """Return every qualified name, for suggestions."""
         return [
             row[0]
             for row in self.catalogue.connection.execute("SELECT DISTINCT symbol FROM symbols WHERE symbol != ''")
         ]
 
     def problems(self, most: int) -> list[tuple[str, str]]:
-        """Files that could not be read, by path, each with the reason."""
+        """Return at most `most` unreadable files with the reason, by path."""
         rows = self.catalogue.connection.execute(
             "SELECT path, reason FROM skipped WHERE problem = 1 ORDER BY path LIMIT ?", (most,)
         )
@@ -328,36 +334,36 @@ class Index:
         return EXTERNAL + str(row[0]) if row else EXTERNAL + "?"
 
     def export(self) -> tuple[list[tuple[object, ...]], list[Edge]]:
-        """Everything the index says, in an order that depends on nothing but the content: for comparing two indexes."""
+        """Return all symbols and edges in an order that depends on content only, for comparing two indexes."""
         connection = self.catalogue.connection
         ids = dict(connection.execute("SELECT number, id FROM symbols").fetchall())
-        outside = {
+        externals = {
             -number: EXTERNAL + name for number, name in connection.execute("SELECT number, name FROM externals")
         }
-        ids.update(outside)
+        ids.update(externals)
         symbols = connection.execute(
             "SELECT s.id, s.kind, s.symbol, s.start, s.end, s.test, s.owner, f.language, t.signature, t.doc, t.identifiers, t.literals "
             "FROM symbols s JOIN files f ON f.number = s.file LEFT JOIN texts t ON t.number = s.number ORDER BY s.id"
         ).fetchall()
-        words = {ids[number]: digest for number, digest in self.postings.digests().items()}
-        symbols = [(*row, words.get(row[0])) for row in symbols]
-        found = [
+        word_digests = {ids[number]: digest for number, digest in self.postings.digests().items()}
+        symbols = [(*row, word_digests.get(row[0])) for row in symbols]
+        edges = [
             Edge(
-                ids[int(e["source"])],
-                ids[int(e["target"])],
-                EDGE_NAMES[e["type"]],
-                PROVENANCES[e["provenance"]],
-                round(float(e["confidence"]), 4),
-                int(e["line"]),
+                ids[int(edge["source"])],
+                ids[int(edge["target"])],
+                EDGE_NAMES[edge["type"]],
+                PROVENANCES[edge["provenance"]],
+                round(float(edge["confidence"]), 4),
+                int(edge["line"]),
             )
-            for e in self.edges.all
+            for edge in self.edges.all
         ]
-        found.sort(key=lambda e: (e.type, e.source, e.target, e.line))
-        return symbols, found
+        edges.sort(key=lambda edge: (edge.type, edge.source, edge.target, edge.line))
+        return symbols, edges
 
 
 def _meta(opened: Catalogue, path: Path, size: int, hint: str) -> dict[str, str]:
-    """What a catalogue says of itself, when it is whole and of this version."""
+    """Read the metadata of a catalogue; raises UnusableIndex if it is truncated or of another version."""
     try:
         meta = opened.meta()
     except sqlite3.DatabaseError as error:
@@ -371,13 +377,13 @@ def _meta(opened: Catalogue, path: Path, size: int, hint: str) -> dict[str, str]
     return meta
 
 
-def _held(folder: Path, files: Iterable[str], hint: str) -> Held:
+def _maps(folder: Path, files: Iterable[str], hint: str) -> Held:
     try:
         return hold(folder, files)
-    except ValueError as error:  # nothing is in a file
-        raise _damaged(folder, error, hint) from None
+    except ValueError as error:  # an empty file
+        raise _damage_error(folder, error, hint) from None
 
 
-def _damaged(folder: Path, error: Exception, hint: str) -> UnusableIndex:
+def _damage_error(folder: Path, error: Exception, hint: str) -> UnusableIndex:
     problem = (str(error) or type(error).__name__).splitlines()[0]
     return UnusableIndex(f"{folder}: the index is damaged ({problem}). {hint}")

@@ -1,15 +1,15 @@
-"""Where an index lives, and how a new generation replaces the old one in a single step.
+"""Index folder layout, and how a new generation replaces the old one atomically.
 
     .assay/
       current                the name of the generation in use
       generations/000042/    immutable files: catalogue.db, edges.npy, …
       lock                   held by the one process that writes
 
-A generation is written in a folder of its own and becomes current by one rename. A reader sees a whole generation or the one before;
-a writer that is killed leaves only a folder that the next one sweeps away.
+A generation is written in its own folder and becomes current by one rename. Readers see either generation as a whole; a
+killed writer leaves only a folder that the next one removes.
 
-The folder may have come with a hostile repository. `check` accepts real folders and regular files of this user only, and comes before
-everything that is read, written or removed here; temporaries have random names and are made exclusively.
+The folder may come with a hostile repository. `check` accepts only real folders and regular files of this user, and
+precedes every read, write and removal here; temporary files have random names and are created exclusively.
 """
 
 from __future__ import annotations
@@ -31,35 +31,35 @@ from assay.system import files as owned
 from assay.system.database import was_interrupted
 from assay.system.files import FOLDER, TooLarge, atomic_write, open_regular, read_regular
 
-SECTIONS = "sections.npz"  # of documents; beside the generations, as it changes at other times
-LEARNED = "learned.db"  # what use has taught; beside the generations, and of none of them
-KEEP = 2  # generations kept: the current one, and the last for readers that are just opening it
+SECTIONS = "sections.npz"  # of documents; outside the generations, as they change at other times
+LEARNED = "learned.db"  # feedback; outside the generations and independent of them
+KEEP = 2  # generations: the current one, and the previous for readers that are opening it
 
-# numpy reports a disk that is full without a number
+# numpy reports a full disk without an errno
 _CANNOT_WRITE = (None, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
 
-_MOST_DIGITS = 18  # of a generation's name
-_LEFT = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")  # what a killed `atomic_write` leaves
+_MAX_DIGITS = 18  # of a generation's name
+_LEFTOVER = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")  # temporary file of a killed `atomic_write`
 
-_held: set[int] = set()  # descriptors of the locks this process has
+_lock_descriptors: set[int] = set()  # of locks held by this process
 
 
-def _let_go() -> None:
-    """A lock is its process's own: a forked worker that outlives its parent must not go on holding it."""
-    for descriptor in _held:
+def _close_inherited_locks() -> None:
+    """Close inherited lock descriptors: a forked worker that outlives its parent must not keep the lock."""
+    for descriptor in _lock_descriptors:
         os.close(descriptor)
-    _held.clear()
+    _lock_descriptors.clear()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_let_go)
+    os.register_at_fork(after_in_child=_close_inherited_locks)
 
 
 class Home:
-    """The index folder of one root."""
+    """The index folder of a root."""
 
     def __init__(self, folder: Path, given: bool = False) -> None:
-        """The folder at a path; one that the user has `given` may be reached through links and belong to somebody else."""
+        """Set up the folder; one `given` by the user may be reached through links and belong to another user."""
         self.folder = folder
         self.generations = folder / "generations"
         self.pointer = folder / "current"
@@ -75,24 +75,24 @@ class Home:
 
     @property
     def owners(self) -> Collection[int] | None:
-        """User ids whose files are accepted here."""
+        """User ids whose files are accepted."""
         return owned.owners(self.folder if self._given else None)
 
     def check(self) -> None:
-        """Raise UnsafeFolder when a link, a file of another user or anything irregular is where the index is, or should be."""
+        """Raise UnsafeFolder if a link, a foreign file or anything irregular is in place of the index."""
         accepted = self.owners
         owned.check_folder(self.folder, accepted, self._given)
         owned.check_folder(self.generations, accepted)
 
     def refuse_tracked(self) -> None:
-        """Raise UnsafeFolder when the index came with the repository. The user's own word counts more: a given folder may be tracked."""
+        """Raise UnsafeFolder if the index is tracked by git, unless the user named the folder."""
         if not self._given:
             from assay.git import refuse_tracked
 
             refuse_tracked(self.folder)
 
     def named(self) -> str | None:
-        """What the pointer says: the name of the generation in use, or None when there is no pointer."""
+        """Return the name of the current generation; None without a pointer file."""
         try:
             name = read_regular(self.pointer, 64, follow=False).decode("ascii", "replace").strip()
         except OSError:
@@ -102,12 +102,12 @@ class Home:
         return name if name.isdecimal() and name.isascii() and len(name) < 20 else "(garbled)"
 
     def current(self) -> Path | None:
-        """The generation in use, or None when there is none."""
+        """Return the folder of the current generation, or None."""
         name = self.named()
         return self.generations / name if name and (self.generations / name).is_dir() else None
 
     def prepare(self) -> None:
-        """Makes the folder; it ignores itself in git. Nothing is made where something irregular is in the way."""
+        """Create the folder, ignored by git. Raises UnsafeFolder if something irregular is in the way."""
         self.check()
         try:
             owned.make_folder(self.folder, self.owners, self._given)
@@ -117,7 +117,10 @@ class Home:
 
     @contextlib.contextmanager
     def writing(self, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
-        """Holds the writer's lock; `waiting` is called once if another process has it. The lock dies with its process."""
+        """Hold the writer lock; `waiting` is called once if another process holds it.
+
+        The lock ends with its process.
+        """
         self.check()
         self.refuse_tracked()
         self.prepare()
@@ -126,7 +129,7 @@ class Home:
         except OSError as error:
             raise cannot_write(self.folder, error) from None
         with handle:
-            _held.add(handle.fileno())
+            _lock_descriptors.add(handle.fileno())
             try:
                 if not _lock(handle.fileno(), wait=False):
                     waiting()
@@ -134,11 +137,11 @@ class Home:
                 self._sweep()
                 yield
             finally:
-                _held.discard(handle.fileno())
+                _lock_descriptors.discard(handle.fileno())
 
     @contextlib.contextmanager
     def new_generation(self) -> Iterator[Path]:
-        """A folder to fill; becomes current when the block ends without an error, vanishes otherwise."""
+        """Yield a folder to fill; it becomes current if the block succeeds and is removed otherwise."""
         folder = self.generations / f".new-{os.getpid()}-{os.urandom(8).hex()}"
         try:
             folder.mkdir()
@@ -149,7 +152,7 @@ class Home:
             self._publish(folder)
         except (OSError, sqlite3.OperationalError) as error:
             shutil.rmtree(folder, ignore_errors=True)
-            if was_interrupted(error):  # by what the last generation holds
+            if was_interrupted(error):  # by damage in the previous generation
                 raise
             if isinstance(error, sqlite3.OperationalError) or error.errno in _CANNOT_WRITE:
                 raise cannot_write(self.folder, error) from None
@@ -166,22 +169,22 @@ class Home:
             file.write(f"{name}\n".encode("ascii"))
 
     def _numbered(self) -> dict[int, Path]:
-        """The generations there are: real folders, by number."""
+        """Return the existing generations (real folders) by number."""
         with os.scandir(self.generations) as entries:
-            real = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-        numbers = (name for name in real if name.isdecimal() and name.isascii() and len(name) <= _MOST_DIGITS)
-        return {int(name): self.generations / name for name in numbers}
+            folders = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        names = (name for name in folders if name.isdecimal() and name.isascii() and len(name) <= _MAX_DIGITS)
+        return {int(name): self.generations / name for name in names}
 
     def _sweep(self) -> None:
-        """Removes what killed writers left, and generations nobody can be opening any more. What is a link is not there: see `check`."""
+        """Remove leftovers of killed writers and generations that no reader can be opening."""
         current = self.current()
-        numbered = [path for _, path in sorted(self._numbered().items())]
-        old = [path for path in numbered if path != current][: max(0, len(numbered) - KEEP)]
+        generations = [path for _, path in sorted(self._numbered().items())]
+        old = [path for path in generations if path != current][: max(0, len(generations) - KEEP)]
         for path in [*old, *self.generations.glob(".new-*")]:
             shutil.rmtree(path, ignore_errors=True)
         with os.scandir(self.folder) as entries:
-            left = [entry.path for entry in entries if _LEFT.fullmatch(entry.name)]
-        for name in left:
+            leftovers = [entry.path for entry in entries if _LEFTOVER.fullmatch(entry.name)]
+        for name in leftovers:
             with contextlib.suppress(OSError):
                 os.unlink(name)
 
@@ -189,7 +192,7 @@ class Home:
 def cannot_write(folder: Path, error: OSError | sqlite3.OperationalError) -> AssayError:
     return AssayError(
         f"{folder}: cannot write the index ({getattr(error, 'strerror', None) or error}). The previous index, if any, is untouched. "
-        "Free some space or give another place with --index-dir DIR."
+        "Free some space, or choose another folder with --index-dir DIR."
     )
 
 
@@ -198,7 +201,7 @@ def _open_lock(path: str, flags: int) -> int:
 
 
 def _lock(descriptor: int, wait: bool) -> bool:
-    """Takes the lock of an open file; False when another process has it and `wait` is off."""
+    """Lock an open file; False if another process holds it and `wait` is off."""
     try:
         import fcntl
     except ImportError:
@@ -224,13 +227,13 @@ def _lock_windows(descriptor: int, wait: bool) -> bool:
                 return False
 
 
-# Reading a file of the tree the way it is indexed: opened safely, decoded to UTF-8, recognised by its content.
+# Reading source files
 
-RACY_SECONDS = 2  # a file changed this shortly before it was indexed may have changed again within the same timestamp
+RACY_SECONDS = 2  # a file changed this shortly before indexing may have changed again within the same timestamp
 
 
 class Decoded(NamedTuple):
-    """A file's text as UTF-8 bytes; `note` says how it was converted, `problem` why there is none."""
+    """A file's text as UTF-8 bytes; `note` says how it was converted, `problem` why it could not be."""
 
     data: bytes
     note: str = ""
@@ -242,18 +245,18 @@ def content_hash(data: bytes) -> bytes:
 
 
 def surely_same(known: tuple[int, int], found: tuple[int, int], indexed_at: int) -> bool:
-    """Whether (size, mtime) alone prove that a file is as it was indexed; times in nanoseconds."""
+    """Return whether (size, mtime) prove that a file is unchanged since it was indexed; times in nanoseconds."""
     return known == found and found[1] < indexed_at - RACY_SECONDS * 10**9
 
 
 def read_bytes(root: Path, path: str, limit: int) -> bytes:
-    """At most `limit` bytes of a regular file: never through a symlink, and never waiting for the other end of a pipe."""
+    """Read at most `limit` bytes of a regular file, without following a link or blocking on a pipe."""
     with open_regular(root / path) as handle:
         return handle.read(limit)
 
 
 def decode(data: bytes) -> Decoded:
-    """UTF-8 without its mark; UTF-16 and Latin-1 are converted, binary data is a problem."""
+    """Decode to UTF-8 without BOM; UTF-16 and Latin-1 are converted, binary data is a problem."""
     note = ""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         try:

@@ -1,4 +1,7 @@
-"""Several indexes queried as one: one numbering of items and files, paths that begin with the label of their repository."""
+"""Several indexes as one: items and files get one numbering, paths and ids are prefixed with the repository label.
+
+Queries are forwarded to the index they concern.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ from assay.store.sections import MOST_NAMESAKES, Sections, shares
 
 
 class Histories:
-    """The commits of several histories; what they touched are numbers of all indexes."""
+    """The concatenated commits of several histories, with joint file and symbol numbers."""
 
     def __init__(self, parts: Sequence[tuple[Part, History]]) -> None:
         self._parts = parts
@@ -49,10 +52,10 @@ class Histories:
         return self._by_file([history.ages for _, history in self._parts])
 
     def _by_file(self, parts: Sequence[Array]) -> Array:
-        """Values by number of a file, as values by number in all."""
-        placed = [(part.first_file, values) for (part, _), values in zip(self._parts, parts, strict=True)]
-        out = np.zeros(max((first + len(values) for first, values in placed), default=1), "<i8")
-        for first, values in placed:
+        """Map values by local file number to joint numbers."""
+        shifted = [(part.first_file, values) for (part, _), values in zip(self._parts, parts, strict=True)]
+        out = np.zeros(max((first + len(values) for first, values in shifted), default=1), "<i8")
+        for first, values in shifted:
             out[first + 1 : first + len(values)] = values[1:]
         return out
 
@@ -71,7 +74,11 @@ class Histories:
 
 
 class SectionsOfAll:
-    """The sections of several. What a section names is sought in its own repository first, then in the others: manuals stand beside the code."""
+    """The concatenated sections of several repositories.
+
+    Mentioned names are resolved in the section's own repository first, then in the others: a manual may be in a
+    repository of its own.
+    """
 
     def __init__(self, parts: Sequence[tuple[Part, Sections]]) -> None:
         self._parts = parts
@@ -89,34 +96,33 @@ class SectionsOfAll:
         return shares(self._named(name, place) for name in self._parts[place][1].names(own))
 
     def _named(self, name: str, place: int) -> list[int]:
-        found = [[number + part.first for number in sections.named(name)] for part, sections in self._parts]
-        elsewhere = list(chain.from_iterable(found))
-        return found[place] or (elsewhere if len(elsewhere) <= MOST_NAMESAKES else [])
+        matches = [[number + part.first for number in sections.named(name)] for part, sections in self._parts]
+        everywhere = list(chain.from_iterable(matches))
+        return matches[place] or (everywhere if len(everywhere) <= MOST_NAMESAKES else [])
 
 
 def firsts(sizes: Sequence[int]) -> list[int]:
-    """Where each begins, one after the other."""
+    """Return the offset of each part."""
     return [0, *accumulate(sizes)][: len(sizes)]
 
 
 def within(starts: Sequence[int], number: int) -> tuple[int, int]:
-    """Whose a number is, and what it is there."""
+    """Return the part that a joint number belongs to, and the local number."""
     place = bisect_right(starts, number) - 1
     return place, number - starts[place]
 
 
 def joined(found: Sequence[tuple[Array, Array]], starts: Sequence[int]) -> tuple[Array, Array]:
-    """Rows and their counts, the rows moved to where each begins."""
+    """Concatenate rows and counts, shifting rows by the offset of their part."""
     rows = [rows + np.int64(first) for (rows, _), first in zip(found, starts, strict=True)]
     return np.concatenate(rows), np.concatenate([counts for _, counts in found])
 
 
-# Several indexes as one `Index`: numbers are moved, paths and ids are labelled, and questions go to the index they
-# are about.
+# The joint index
 
 
 class Several(Index):
-    """Indexes by label, in the order of their labels: so whoever names them, the numbers are the same."""
+    """Indexes by label, in the order of labels, so that numbers do not depend on the order of arguments."""
 
     def __init__(self, indexes: Mapping[str, Index]) -> None:
         first = first_file = 0
@@ -132,7 +138,7 @@ class Several(Index):
         return self._parts
 
     def close(self) -> None:
-        """Lets go of nothing: the indexes belong to whoever opened them."""
+        """Do nothing: the indexes belong to whoever opened them."""
 
     # arrays
 
@@ -152,20 +158,20 @@ class Several(Index):
 
     @cached_property
     def edges(self) -> Edges:
-        """Edges by source; in the order of targets those that lead outside come first, as they do in one index."""
-        edges, outside, inside, before = [], [], [], 0
+        """All edges by source; in target order, external targets come first, as in a single index."""
+        edges, external, internal, offset = [], [], [], 0
         for part in self._parts:
-            all_ = part.index.edges.all.copy()
-            order = part.index.edges.by_target + np.int32(before)
-            leading_out = int((all_["target"] < 0).sum())
-            all_["source"] += part.first
-            all_["target"][all_["target"] > 0] += part.first
-            all_["file"] += part.first_file
-            edges.append(all_)
-            outside.append(order[:leading_out])
-            inside.append(order[leading_out:])
-            before += len(all_)
-        return Edges(np.concatenate(edges), np.concatenate([*outside, *inside]))
+            part_edges = part.index.edges.all.copy()
+            order = part.index.edges.by_target + np.int32(offset)
+            external_count = int((part_edges["target"] < 0).sum())
+            part_edges["source"] += part.first
+            part_edges["target"][part_edges["target"] > 0] += part.first
+            part_edges["file"] += part.first_file
+            edges.append(part_edges)
+            external.append(order[:external_count])
+            internal.append(order[external_count:])
+            offset += len(part_edges)
+        return Edges(np.concatenate(edges), np.concatenate([*external, *internal]))
 
     def history(self) -> Histories:  # type: ignore[override]
         return Histories([(part, part.index.history()) for part in self._parts])
@@ -184,7 +190,7 @@ class Several(Index):
         }
 
     def items(self, where: str, parameters: tuple[object, ...] = ()) -> list[Item]:
-        """Asks each index; for conditions that name no number, path or id."""
+        """Query each index; for conditions without numbers, paths or ids."""
         return [item for part in self._parts for item in _labelled(part, part.index.items(where, parameters))]
 
     def item(self, number: int) -> Item:
@@ -200,19 +206,23 @@ class Several(Index):
 
     def by_id(self, one: str) -> Item | None:
         part, own = self.divided(one)
-        found = part.index.by_id(own) if part else None
-        return next(_labelled(part, [found])) if part and found else None
+        item = part.index.by_id(own) if part else None
+        return next(_labelled(part, [item])) if part and item else None
 
     def in_file(self, path: str) -> list[Item]:
         part, own = self.divided(path)
         return list(_labelled(part, part.index.in_file(own))) if part else []
 
     def matching(self, pattern: str) -> list[Item]:
-        """Asks all, as in each alone; what begins with a label is asked of that repository."""
-        named, own = self.divided(pattern)
-        found = {item.id: item for part in self._parts for item in _labelled(part, part.index.matching(pattern))}
-        found |= {item.id: item for item in _labelled(named, named.index.matching(own))} if named else {}
-        return sorted(found.values(), key=lambda item: item.id)
+        """Match in every index; a pattern that starts with a label is also matched in that repository."""
+        labelled_part, own = self.divided(pattern)
+        items = {item.id: item for part in self._parts for item in _labelled(part, part.index.matching(pattern))}
+        items |= (
+            {item.id: item for item in _labelled(labelled_part, labelled_part.index.matching(own))}
+            if labelled_part
+            else {}
+        )
+        return sorted(items.values(), key=lambda item: item.id)
 
     def _column(self, column: str, numbers: Iterable[int]) -> dict[int, Any]:
         return {
@@ -226,21 +236,21 @@ class Several(Index):
 
     def first_in(self, file: int, where: str, parameters: Sequence[object]) -> int | None:
         part = self._owner_of_file(file)
-        found = part.index.first_in(file - part.first_file, where, parameters)
-        return None if found is None else found + part.first
+        number = part.index.first_in(file - part.first_file, where, parameters)
+        return None if number is None else number + part.first
 
     def rows_of(self, query: str, files: Sequence[int]) -> Iterator[tuple[Any, ...]]:
-        owned: defaultdict[str, list[int]] = defaultdict(list)
+        local_files: defaultdict[str, list[int]] = defaultdict(list)
         for file in files:
             part = self._owner_of_file(file)
-            owned[part.label].append(file - part.first_file)
+            local_files[part.label].append(file - part.first_file)
         for part in self._parts:
-            if part.label in owned:
-                for number, *rest in part.index.rows_of(query, owned[part.label]):
-                    yield number + part.first, *rest
+            if part.label in local_files:
+                for number, *columns in part.index.rows_of(query, local_files[part.label]):
+                    yield number + part.first, *columns
 
     def divided(self, path: str) -> tuple[Part | None, str]:
-        """The part that a path or an id begins with, and what it is called there; None when it begins with no label."""
+        """Split a path or id into the part of its label and the local path; None without a known label."""
         label, _, own = path.partition("/")
         return next((part for part in self._parts if part.label == label), None), own
 
@@ -251,12 +261,12 @@ class Several(Index):
         return self._parts[bisect_right([part.first_file for part in self._parts], file) - 1]
 
     def _by_owner(self, numbers: Iterable[int]) -> Iterator[tuple[Part, list[int]]]:
-        """The parts that some items are in, each with their numbers there."""
-        owned: defaultdict[str, list[int]] = defaultdict(list)
+        """Yield the parts that contain some items, each with the local numbers."""
+        local_numbers: defaultdict[str, list[int]] = defaultdict(list)
         for number in numbers:
             part = self._owner(number)
-            owned[part.label].append(number - part.first)
-        yield from ((part, owned[part.label]) for part in self._parts if part.label in owned)
+            local_numbers[part.label].append(number - part.first)
+        yield from ((part, local_numbers[part.label]) for part in self._parts if part.label in local_numbers)
 
 
 def _labelled(part: Part, items: Iterable[Item]) -> Iterator[Item]:
@@ -267,11 +277,11 @@ def _labelled(part: Part, items: Iterable[Item]) -> Iterator[Item]:
         )  # fmt: skip
 
 
-# The passages of several repositories, numbered one after the other.
+# Joint passages
 
 
 class PassagesOfAll(Passages):
-    """The passages of several repositories by the same chunker."""
+    """The concatenated passages of several repositories, by the same chunker."""
 
     def __init__(self, parts: Sequence[tuple[str, Passages]]) -> None:
         self._parts = parts
@@ -288,8 +298,10 @@ class PassagesOfAll(Passages):
     def __getitem__(self, number: int) -> Passage:
         place, own = within(self._firsts, number)
         label, passages = self._parts[place]
-        one = passages[own]
-        return replace(one, number=number, id=f"{label}/{one.id}", path=f"{label}/{one.path}", repository=label)
+        passage = passages[own]
+        return replace(
+            passage, number=number, id=f"{label}/{passage.id}", path=f"{label}/{passage.path}", repository=label
+        )
 
     @cached_property
     def documents(self) -> Array:
@@ -312,7 +324,3 @@ class PassagesOfAll(Passages):
 
     def having(self, term: str) -> tuple[Array, Array]:
         return joined([passages.having(term) for _, passages in self._parts], self._firsts)
-
-
-# Several indexes asked as one: one numbering of items and files, paths that begin with the label of their
-# repository, counts over all of them.

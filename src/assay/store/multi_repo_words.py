@@ -1,4 +1,4 @@
-"""The words of several indexes: how rare one is, and how long a text is on average, is counted over all of them."""
+"""Postings of several indexes as one: document frequencies and average lengths are computed over all of them."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ from assay.store.postings import FIELDS, Array, Postings
 
 
 class PostingsOfAll(Postings):
-    """Postings, each with the number its items begin from. Terms have a place in each of them, one after the other."""
+    """Concatenated postings, each with its item offset. Term positions are concatenated, too."""
 
     def __init__(self, parts: Sequence[tuple[Postings, int]], size: int) -> None:
         self._parts = parts
         self.lengths = np.zeros((size, len(FIELDS)), "<u2")
-        for words, first in parts:
-            self.lengths[first : first + len(words.lengths)] = words.lengths
+        for postings, first in parts:
+            self.lengths[first : first + len(postings.lengths)] = postings.lengths
 
     def __len__(self) -> int:
-        return sum(len(words) for words, _ in self._parts)
+        return sum(len(postings) for postings, _ in self._parts)
 
     def get(self, term: str) -> tuple[Array, Array]:
-        found = [(words.get(term), first) for words, first in self._parts]
-        items = np.concatenate([items + np.int64(first) for (items, _), first in found])
-        return items, np.concatenate([counts for (_, counts), _ in found])
+        results = [(postings.get(term), first) for postings, first in self._parts]
+        items = np.concatenate([items + np.int64(first) for (items, _), first in results])
+        return items, np.concatenate([counts for (_, counts), _ in results])
 
     def document_frequency(self, term: str) -> int:
-        return sum(words.document_frequency(term) for words, _ in self._parts)
+        return sum(postings.document_frequency(term) for postings, _ in self._parts)
 
     @cached_property
     def frequencies(self) -> Array:
-        """How many items of all have each term, by its place."""
-        counted: Counter[bytes] = Counter()
-        vocabularies = [words.vocabulary() for words, _ in self._parts]
-        for vocabulary, (words, _) in zip(vocabularies, self._parts, strict=True):
-            counted.update(dict(zip(vocabulary, words.frequencies.tolist(), strict=True)))
-        terms = (counted[term] for vocabulary in vocabularies for term in vocabulary)
+        """Document frequency over all indexes of each term, by position."""
+        totals: Counter[bytes] = Counter()
+        vocabularies = [postings.vocabulary() for postings, _ in self._parts]
+        for vocabulary, (postings, _) in zip(vocabularies, self._parts, strict=True):
+            totals.update(dict(zip(vocabulary, postings.frequencies.tolist(), strict=True)))
+        terms = (totals[term] for vocabulary in vocabularies for term in vocabulary)
         return np.fromiter(terms, np.int64, len(self))
 
     def terms_like(self, prefix: str) -> list[str]:
-        return sorted({term for words, _ in self._parts for term in words.terms_like(prefix)})
+        return sorted({term for postings, _ in self._parts for term in postings.terms_like(prefix)})
 
     def having(self, field: int) -> tuple[Array, Array]:
-        terms, items, before = [], [], 0
-        for words, first in self._parts:
-            places, numbers = words.having(field)
-            terms.append(places + before)
+        terms, items, offset = [], [], 0
+        for postings, first in self._parts:
+            places, numbers = postings.having(field)
+            terms.append(places + offset)
             items.append(numbers + np.int64(first))
-            before += len(words)
+            offset += len(postings)
         return np.concatenate(terms), np.concatenate(items)

@@ -1,7 +1,7 @@
-"""The passages of documents by one chunker: where they stand, what they say, and which of them have a term, field by field.
+"""Passages of documents by one chunker: text, location and per-field postings.
 
-One file in `.assay/` for each chunker that was asked for, replaced in a single step and mapped when read. Passages are numbered from 0, in the order
-of their documents. Counts are kept per field, so that weights are chosen when searching.
+One file in `.assay/` per chunker, replaced atomically and memory-mapped. Passages are numbered from 0 in document
+order. Counts are stored per field, so that weights can be chosen at query time.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from assay.store.arrays import Array, Strings
 from assay.store.index import UnusableIndex
 from assay.text.terms import terms
 
-FORMAT = 1  # of the arrays below
+FORMAT = 1  # file format version
 FIELDS = ("heading", "path", "text")
-_MOST = 255  # times that a term is counted
+_MAX_COUNT = 255  # stored term frequency
 
 
 class PassageFacts(msgspec.Struct, array_like=True, frozen=True, gc=False):
-    """What is read of one passage; the terms are those of its text."""
+    """Extracted facts of a passage; the terms are those of its text."""
 
     text: str
     headings: tuple[str, ...]
@@ -48,12 +48,12 @@ class Divided:
 
 
 def path_of(folder: Path, chunker: str) -> Path:
-    """The file of a chunker's passages in an index's folder."""
+    """Return the file of a chunker's passages in an index folder."""
     return folder / f"passages-{chunker.replace(':', '-')}.npz"
 
 
 def write(path: Path, key: str, chunker: str, documents: Sequence[Divided]) -> None:
-    """Writes the passages of documents in a single step; `chunker` is its identity, `key` tells what they were made from."""
+    """Write passages atomically; `chunker` is its identity, `key` identifies the input."""
     arrays.write(path, _arrays(key, chunker, documents))
 
 
@@ -79,15 +79,15 @@ def _arrays(key: str, chunker: str, documents: Sequence[Divided]) -> dict[str, A
 
 
 @cache
-def _nothing() -> dict[str, Array]:
-    """The arrays of no documents."""
+def _empty_arrays() -> dict[str, Array]:
+    """Return the arrays of no documents."""
     return _arrays("", "", [])
 
 
 def key_at(path: Path) -> str | None:
-    """What the passages of a file were made from; None when there are none that can be used."""
+    """Return the input key of a passage file; None if it is missing or unusable."""
     try:
-        return arrays.key_of(arrays.mapped(path, FORMAT, "the index of passages", _nothing()), FORMAT)
+        return arrays.key_of(arrays.mapped(path, FORMAT, "the index of passages", _empty_arrays()), FORMAT)
     except (OSError, UnusableIndex):
         return None
 
@@ -95,41 +95,41 @@ def key_at(path: Path) -> str | None:
 def _ids(documents: Sequence[Divided], chunker: str) -> list[str]:
     out = []
     for document in documents:
-        met: Counter[tuple[tuple[str, ...], str]] = Counter()
+        seen: Counter[tuple[tuple[str, ...], str]] = Counter()
         for passage in document.passages:
-            same = passage.headings, passage.text
-            met[same] += 1
-            out.append(passage_id(document.path, *same, chunker, met[same]))
+            content = passage.headings, passage.text
+            seen[content] += 1
+            out.append(passage_id(document.path, *content, chunker, seen[content]))
     return out
 
 
 def _postings(
     documents: Sequence[Divided], passages: Sequence[PassageFacts]
 ) -> tuple[list[str], Array, Array, Array, Array]:
-    """The terms in order, where each one's rows begin, and the rows: passage and counts by field; then the lengths of each passage's fields."""
+    """Return vocabulary, row offset per term, rows (passage), counts by field, and field lengths per passage."""
     fields: list[list[Mapping[str, int]]] = [
         [Counter(terms(" ".join(p.headings))) for p in passages],
-        [counted for d in documents for counted in [Counter(terms(d.path))] * len(d.passages)],
+        [term_counts for d in documents for term_counts in [Counter(terms(d.path))] * len(d.passages)],
         [p.terms for p in passages],
     ]
     vocabulary = sorted(set(chain.from_iterable(chain.from_iterable(fields))))
     places = {term: number for number, term in enumerate(vocabulary)}
     keys, counts = (np.concatenate(part) for part in zip(*(_flat(field, places) for field in fields), strict=True))
-    kinds = np.repeat(np.arange(len(fields)), [sum(map(len, field)) for field in fields])
-    found, rows = np.unique(keys, return_inverse=True)
-    table = np.zeros((len(found), len(fields)), "u1")
-    table[rows, kinds] = np.minimum(counts, _MOST)
-    starts = np.searchsorted(found >> 32, np.arange(len(vocabulary) + 1)).astype("<i8")
-    lengths = np.array([[sum(counted.values()) for counted in field] for field in fields], "<i4").T
-    return vocabulary, starts, (found & 0xFFFFFFFF).astype("<i4"), table, lengths.reshape(-1, len(fields)).copy()
+    field_numbers = np.repeat(np.arange(len(fields)), [sum(map(len, field)) for field in fields])
+    unique_keys, rows = np.unique(keys, return_inverse=True)
+    table = np.zeros((len(unique_keys), len(fields)), "u1")
+    table[rows, field_numbers] = np.minimum(counts, _MAX_COUNT)
+    starts = np.searchsorted(unique_keys >> 32, np.arange(len(vocabulary) + 1)).astype("<i8")
+    lengths = np.array([[sum(term_counts.values()) for term_counts in field] for field in fields], "<i4").T
+    return vocabulary, starts, (unique_keys & 0xFFFFFFFF).astype("<i4"), table, lengths.reshape(-1, len(fields)).copy()
 
 
 def _flat(field: Sequence[Mapping[str, int]], places: Mapping[str, int]) -> tuple[Array, Array]:
-    """One row for every passage and term of a field: term and passage as one number, and the count."""
-    owners = np.repeat(np.arange(len(field), dtype="<i8"), [len(counted) for counted in field])
-    found: Iterable[str] = chain.from_iterable(field)
-    codes = np.fromiter(map(places.__getitem__, found), "<i8", len(owners))
-    counts = np.fromiter(chain.from_iterable(counted.values() for counted in field), "<i8", len(owners))
+    """Return (term << 32 | passage) and count for every term of every passage in a field."""
+    owners = np.repeat(np.arange(len(field), dtype="<i8"), [len(term_counts) for term_counts in field])
+    flat_terms: Iterable[str] = chain.from_iterable(field)
+    codes = np.fromiter(map(places.__getitem__, flat_terms), "<i8", len(owners))
+    counts = np.fromiter(chain.from_iterable(term_counts.values() for term_counts in field), "<i8", len(owners))
     return codes << 32 | owners, counts
 
 
@@ -141,14 +141,14 @@ class Passages:
 
     @classmethod
     def open(cls, path: Path) -> Passages:
-        return cls(arrays.mapped(path, FORMAT, "the index of passages", _nothing()))
+        return cls(arrays.mapped(path, FORMAT, "the index of passages", _empty_arrays()))
 
     def __len__(self) -> int:
         return len(self._arrays["documents"])
 
     @property
     def starts(self) -> Sequence[int]:
-        """The numbers that the passages of each repository begin from."""
+        """First passage number of each repository."""
         return (0,)
 
     def __getitem__(self, number: int) -> Passage:
@@ -162,12 +162,12 @@ class Passages:
 
     @property
     def documents(self) -> Array:
-        """The document of each passage, by its place in `paths`."""
+        """Document of each passage, as a position in `paths`."""
         return self._arrays["documents"]
 
     @property
     def lengths(self) -> Array:
-        """How many terms each passage has in each field."""
+        """Number of terms per passage and field."""
         return self._arrays["lengths"]
 
     @cached_property
@@ -176,18 +176,18 @@ class Passages:
 
     @cached_property
     def languages(self) -> list[str]:
-        """The format of each document."""
+        """Format of each document."""
         return [self._strings["language"][number] for number in range(len(self._strings["language"]))]
 
     def having(self, term: str) -> tuple[Array, Array]:
-        """The passages that have a term, in order, and how often each has it in every field."""
-        found = self._strings["term"].find(term)
-        start, end = self._arrays["term_starts"][found : found + 2] if found >= 0 else (0, 0)
+        """Return the passages that have a term, ascending, and its counts by field."""
+        position = self._strings["term"].find(term)
+        start, end = self._arrays["term_starts"][position : position + 2] if position >= 0 else (0, 0)
         return self._arrays["passages"][start:end], self._arrays["counts"][start:end]
 
     @cached_property
     def _strings(self) -> dict[str, Strings]:
         return {
-            what: arrays.strings_of(self._arrays, what)
-            for what in ("path", "language", "heading", "id", "text", "term")
+            name: arrays.strings_of(self._arrays, name)
+            for name in ("path", "language", "heading", "id", "text", "term")
         }

@@ -1,7 +1,10 @@
-"""The words of every item: which items have a term, how often in each field, and how long their fields are. Memory-mapped when read.
+"""Postings of items: items per term with term frequencies by field, and field lengths per item.
 
-Counts are kept per field, so that weights and length normalisation are chosen when searching. On disk: the terms in order, one a line; where
-each begins in that text and among the rows; the rows (item, counts) by term and item; the lengths by item.
+Memory-mapped when read.
+
+Counts are stored per field, so that weights and length normalization can be chosen at query time. On disk: the sorted
+terms, one per line; for each, its offset in that text and in the rows; the rows (item, counts) by term and item;
+lengths by item.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ TERMS, STARTS, ITEMS, COUNTS, LENGTHS = (
 FILES = (TERMS, STARTS, ITEMS, COUNTS, LENGTHS)
 
 START = np.dtype([("text", "<i8"), ("row", "<i8")])
-_TYPES: tuple[tuple[npt.DTypeLike, int], ...] = (  # of FILES, with their columns
+_TYPES: tuple[tuple[npt.DTypeLike, int], ...] = (  # dtype and columns of FILES
     ("u1", 0), (START, 0), ("<i4", 0), ("u1", len(FIELDS)), ("<u2", len(FIELDS)),
 )  # fmt: skip
 
@@ -37,53 +40,53 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The words of some items: one row for every item and term, in any order, and the lengths of each item's fields."""
+    """Unsorted postings of some items: a row for every item and term, and the field lengths of each item."""
 
     vocabulary: list[str]
-    terms: Array  # per row: its term's place in the vocabulary
-    items: Array  # per row: its item
-    counts: Array  # per row: how often the term is in each field
-    numbers: Array  # the items
-    lengths: Array  # per item: terms in each field
+    terms: Array  # per row: position of its term in the vocabulary
+    items: Array  # per row: item number
+    counts: Array  # per row: frequency by field
+    numbers: Array  # item numbers
+    lengths: Array  # per item: terms by field
 
 
 def joined(parts: list[Words]) -> Postings:
-    """The words of several as one, by term and item. A term of an item may have two rows in different fields; they become one."""
+    """Merge and sort postings by term and item. Rows of the same item and term in different fields are combined."""
     vocabulary = sorted({term for part in parts for term in part.vocabulary})
     places = {term: place for place, term in enumerate(vocabulary)}
-    none = np.zeros(0, "<i4")
-    keys = np.concatenate([none, *(_codes(part.vocabulary, places)[part.terms] for part in parts)]).astype("<i8") << 32
-    keys |= np.concatenate([none, *(part.items for part in parts)])
-    order = np.argsort(keys, kind="stable")  # which takes advantage of what is in order already
+    empty = np.zeros(0, "<i4")
+    keys = np.concatenate([empty, *(_codes(part.vocabulary, places)[part.terms] for part in parts)]).astype("<i8") << 32
+    keys |= np.concatenate([empty, *(part.items for part in parts)])
+    order = np.argsort(keys, kind="stable")  # fast on partially sorted input
     keys = keys[order]
     counts = np.concatenate([np.zeros((0, len(FIELDS)), "u1"), *(part.counts for part in parts)]).take(order, axis=0)
-    twice = np.flatnonzero(keys[1:] == keys[:-1])
-    if len(twice):
-        counts[twice] += counts[twice + 1]
-        keys, counts = np.delete(keys, twice + 1), np.delete(counts, twice + 1, axis=0)
-    numbers = np.concatenate([none, *(part.numbers for part in parts)])
+    duplicates = np.flatnonzero(keys[1:] == keys[:-1])
+    if len(duplicates):
+        counts[duplicates] += counts[duplicates + 1]
+        keys, counts = np.delete(keys, duplicates + 1), np.delete(counts, duplicates + 1, axis=0)
+    numbers = np.concatenate([empty, *(part.numbers for part in parts)])
     lengths = np.zeros((numbers.max(initial=0) + 1, len(FIELDS)), "<u2")
     lengths[numbers] = np.concatenate([lengths[:0], *(part.lengths for part in parts)])
     sizes = np.bincount(keys >> 32, minlength=len(vocabulary))
-    return _assembled([term.encode() for term in vocabulary], sizes, keys.astype("<i4"), counts, lengths)
+    return _assemble([term.encode() for term in vocabulary], sizes, keys.astype("<i4"), counts, lengths)
 
 
 def _codes(vocabulary: list[str], places: dict[str, int]) -> Array:
     return np.fromiter(map(places.__getitem__, vocabulary), "<i4", len(vocabulary))
 
 
-def _assembled(vocabulary: list[bytes], sizes: Array, items: Array, counts: Array, lengths: Array) -> Postings:
-    """Rows in order under their terms, which are in order too; `sizes` says how many rows each has. A term without any is left out."""
-    held = np.flatnonzero(sizes)
-    text = np.frombuffer(b"".join(vocabulary[place] + b"\n" for place in held.tolist()), "u1")
-    starts = np.zeros(len(held) + 1, START)
+def _assemble(vocabulary: list[bytes], sizes: Array, items: Array, counts: Array, lengths: Array) -> Postings:
+    """Build postings from sorted rows; `sizes` is the number of rows per term. Terms without rows are dropped."""
+    used = np.flatnonzero(sizes)
+    text = np.frombuffer(b"".join(vocabulary[place] + b"\n" for place in used.tolist()), "u1")
+    starts = np.zeros(len(used) + 1, START)
     starts["text"][1:] = np.flatnonzero(text == ord("\n")) + 1
-    starts["row"][1:] = np.cumsum(sizes[held])
+    starts["row"][1:] = np.cumsum(sizes[used])
     return Postings(text, starts, items, counts, lengths)
 
 
 def _digest(arrays: Iterable[Array]) -> str:
-    """The number of rows and a checksum."""
+    """Return the number of rows and a checksum."""
     total, rows = 0, 0
     for array in arrays:
         total, rows = zlib.crc32(array.view("u1").data, total), max(rows, len(array))
@@ -91,19 +94,19 @@ def _digest(arrays: Iterable[Array]) -> str:
 
 
 class Postings:
-    """The words of one generation."""
+    """The postings of one generation."""
 
     def __init__(self, terms: Array, starts: Array, items: Array, counts: Array, lengths: Array) -> None:
         self._arrays = terms, starts, items, counts, lengths
         self._text, self._starts, self._items, self._counts = terms.data, starts, items, counts
-        self.lengths = lengths  # by item number; zero in all fields where there is no such item
+        self.lengths = lengths  # by item number; zero for unused numbers
 
     @classmethod
     def open(cls, held: Held) -> Postings:
         return cls(*(array_of(held, name, *kind) for name, kind in zip(FILES, _TYPES, strict=True)))
 
     def write(self, folder: Path) -> str:
-        """Writes them for `open`. Returns what tells them from damaged ones."""
+        """Save for `open`; return the digest."""
         for name, array in zip(FILES, self._arrays, strict=True):
             np.save(folder / name, array)
         return self.digest
@@ -114,26 +117,26 @@ class Postings:
 
     @property
     def is_consistent(self) -> bool:
-        """Whether every number in them leads somewhere."""
+        """True if all offsets and item numbers are in range."""
         if len(self._starts) == 0 or len(self._items) != len(self._counts):
             return False
         return (
-            _rises(self._starts["text"], len(self._text))
-            and _rises(self._starts["row"], len(self._items))
+            _are_offsets(self._starts["text"], len(self._text))
+            and _are_offsets(self._starts["row"], len(self._items))
             and bool(np.all((self._items >= 0) & (self._items < len(self.lengths))))
         )
 
     def __len__(self) -> int:
-        """The number of terms."""
+        """Number of terms."""
         return len(self._starts) - 1
 
     @cached_property
     def numbers(self) -> Array:
-        """The items there are: every one has a path."""
+        """Existing item numbers; every item has a path."""
         return np.flatnonzero(self.lengths[:, PATH])
 
     def get(self, term: str) -> tuple[Array, Array]:
-        """The items that have a term, in order, and how often each has it in every field."""
+        """Return the items that have a term, ascending, and its counts by field."""
         rows = self._rows(term)
         return self._items[rows], self._counts[rows]
 
@@ -143,64 +146,64 @@ class Postings:
 
     @property
     def frequencies(self) -> Array:
-        """How many items have each term, by its place."""
+        """Document frequency of each term, by position."""
         return np.diff(self._starts["row"])
 
     def having(self, field: int) -> tuple[Array, Array]:
-        """The term's place and the item of every row whose term is in a field: a glance at all rows that copies few."""
+        """Return term position and item of every row with a count in a field."""
         rows = np.flatnonzero(self._counts[:, field])
-        firsts = np.searchsorted(rows, self._starts["row"])  # of each term, among the rows found
+        firsts = np.searchsorted(rows, self._starts["row"])  # first matching row of each term
         return np.repeat(np.arange(len(self)), np.diff(firsts)), self._items[rows]
 
     def terms_like(self, prefix: str) -> list[str]:
-        """The terms that begin so."""
-        wanted = prefix.encode("utf-8", "replace")
-        low, high = self._place(wanted), self._place(wanted + b"\xff")  # no text has that byte
+        """Return the terms with a prefix."""
+        encoded = prefix.encode("utf-8", "replace")
+        low, high = self._position(encoded), self._position(encoded + b"\xff")  # not a UTF-8 byte
         return [self._term(place).decode() for place in range(low, high)]
 
     def words(self) -> Words:
-        """All of it, row by row."""
+        """Return all postings, row by row."""
         vocabulary = [term.decode() for term in self.vocabulary()]
         terms = np.repeat(np.arange(len(self), dtype="<i4"), np.diff(self._starts["row"]))
         numbers = self.numbers.astype("<i4")
         return Words(vocabulary, terms, self._items, self._counts, numbers, self.lengths[numbers])
 
     def replaced(self, gone: Iterable[int], fresh: Postings) -> Postings:
-        """These words without those of the items that are gone, and with those of fresh ones: the same as counting all of them anew."""
+        """Return postings without the items `gone` and with `fresh` ones merged in: equal to a full rebuild."""
         lengths = np.zeros((max(len(self.lengths), len(fresh.lengths)), len(FIELDS)), "<u2")
         lengths[: len(self.lengths)] = self.lengths
-        leaving = np.zeros(len(lengths), bool)
-        leaving[[number for number in gone if number < len(leaving)]] = True
-        lengths[leaving] = 0
+        removed = np.zeros(len(lengths), bool)
+        removed[[number for number in gone if number < len(removed)]] = True
+        lengths[removed] = 0
         lengths[fresh.numbers] = fresh.lengths[fresh.numbers]
-        stays = ~leaving[self._items]
+        remaining = ~removed[self._items]
         starts = self._starts["row"]
-        sizes = self.frequencies - np.bincount(np.searchsorted(starts, np.flatnonzero(~stays), "right") - 1, minlength=len(self))  # fmt: skip
-        items = self._items[stays]
+        sizes = self.frequencies - np.bincount(np.searchsorted(starts, np.flatnonzero(~remaining), "right") - 1, minlength=len(self))  # fmt: skip
+        items = self._items[remaining]
         vocabulary, sizes, places = self._with_terms(fresh, sizes, items)
-        rows = [_as_one(self._counts)[stays], _as_one(fresh._counts)]
+        rows = [_as_rows(self._counts)[remaining], _as_rows(fresh._counts)]
         counts = np.insert(rows[0], places, rows[1]).view("u1").reshape(-1, len(FIELDS))
-        return _assembled(vocabulary, sizes, np.insert(items, places, fresh._items), counts, lengths)
+        return _assemble(vocabulary, sizes, np.insert(items, places, fresh._items), counts, lengths)
 
     def _with_terms(self, fresh: Postings, sizes: Array, items: Array) -> tuple[list[bytes], Array, Array]:
-        """The vocabulary of both, the number of rows of each of its terms, and where among the rows left here the fresh ones belong."""
+        """Return the merged vocabulary, rows per term, and the positions of fresh rows among the remaining ones."""
         vocabulary, firsts = self.vocabulary(), np.concatenate([[0], np.cumsum(sizes)])
         out, counts, places = list[bytes](), list[Array](), list[Array]()
         at = 0
         for number, term in enumerate(fresh.vocabulary()):
             place = bisect_left(vocabulary, term, at)
-            known = int(place < len(vocabulary) and vocabulary[place] == term)
+            exists = int(place < len(vocabulary) and vocabulary[place] == term)
             added = fresh._items[slice(*fresh._starts["row"][number : number + 2])]
-            here = items[firsts[place] : firsts[place + known]]
-            places.append(firsts[place] + np.searchsorted(here, added))
+            present = items[firsts[place] : firsts[place + exists]]
+            places.append(firsts[place] + np.searchsorted(present, added))
             out += [*vocabulary[at:place], term]
-            counts += [sizes[at:place], len(here) + np.array([len(added)])]
-            at = place + known
+            counts += [sizes[at:place], len(present) + np.array([len(added)])]
+            at = place + exists
         sizes = np.concatenate([*counts, sizes[at:]])
         return out + vocabulary[at:], sizes, np.concatenate([np.zeros(0, "i8"), *places])
 
     def digests(self) -> dict[int, int]:
-        """A checksum of every item's words and lengths: for comparing two indexes."""
+        """Return a checksum of every item's postings and lengths, for comparing two indexes."""
         out = {number: zlib.crc32(self.lengths[number].tobytes()) for number in self.numbers.tolist()}
         words = self.words()
         for place, item, counts in zip(words.terms.tolist(), words.items.tolist(), words.counts, strict=True):
@@ -208,28 +211,28 @@ class Postings:
         return out
 
     def _rows(self, term: str) -> slice:
-        wanted = term.encode("utf-8", "replace")
-        place = self._place(wanted)
-        if place == len(self) or self._term(place) != wanted:
+        encoded = term.encode("utf-8", "replace")
+        place = self._position(encoded)
+        if place == len(self) or self._term(place) != encoded:
             return slice(0, 0)
         return slice(int(self._starts["row"][place]), int(self._starts["row"][place + 1]))
 
     def vocabulary(self) -> list[bytes]:
-        """The terms in order."""
+        """Return the sorted terms."""
         return bytes(self._text).split(b"\n")[:-1]
 
-    def _place(self, wanted: bytes) -> int:
-        return bisect_left(range(len(self)), wanted, key=self._term)
+    def _position(self, term: bytes) -> int:
+        return bisect_left(range(len(self)), term, key=self._term)
 
     def _term(self, place: int) -> bytes:
         return bytes(self._text[int(self._starts["text"][place]) : int(self._starts["text"][place + 1]) - 1])
 
 
-def _rises(starts: Array, end: int) -> bool:
-    """Whether places begin at 0, never fall and end at `end`."""
+def _are_offsets(starts: Array, end: int) -> bool:
+    """Return whether offsets start at 0, never fall and end at `end`."""
     return bool(starts[0] == 0 and starts[-1] == end and np.all(starts[1:] >= starts[:-1]))
 
 
-def _as_one(counts: Array) -> Array:
-    """The counts of each row as one value, which numpy moves ten times as fast as several."""
+def _as_rows(counts: Array) -> Array:
+    """View the counts of each row as one value: numpy moves it ten times as fast as its fields."""
     return np.ascontiguousarray(counts).view(f"V{len(FIELDS)}").reshape(-1)

@@ -1,10 +1,10 @@
-"""The seal of a finished generation: proof that this user made it on this machine and that nothing changed since.
+"""Seal of a finished generation: proof that this user wrote it on this machine and that nothing changed since.
 
-It holds size and time of every file and a code over them, keyed with a secret in the user's state folder. A clone cannot carry a seal
-that fits: its author has no key. An index that was copied or restored from a cache has none either; it is looked at in full, and sealed
-again by the next `assay index`.
+It holds size and mtime of every file and a MAC over them, keyed with a secret in the user's state folder. A clone
+cannot carry a valid seal: its author has no key. A copied or restored index has none either; it is verified in full,
+and sealed again by the next `assay index`.
 
-Caches whose rows are decoded without a second look carry a code with every row: nobody else can put rows into them.
+Caches whose rows are decoded without verification carry a MAC with every row, so that nobody else can insert rows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from hashlib import blake2b
 else:
-    try:  # every command opens an index, and `hashlib` takes 11 ms to load OpenSSL, which has no part in this function
+    try:  # every command opens an index, and `hashlib` takes 11 ms to load OpenSSL, which is not needed
         from _blake2 import blake2b
     except ImportError:
         from hashlib import blake2b
@@ -30,56 +30,56 @@ from assay.system.files import TooLarge, atomic_write, read_regular
 NAME = "seal.json"
 
 _KEY_BYTES = 32
-_MOST_BYTES = 1 << 16
+_MAX_BYTES = 1 << 16
 
 Stats = Mapping[str, os.stat_result]
 
 
 def seal(folder: Path) -> None:
-    """Write the seal of a finished generation; without a state folder to keep a key in, one that never fits."""
+    """Write the seal of a finished generation; without a state folder for the key, an invalid one."""
     with os.scandir(folder) as entries:
         stats = {entry.name: entry.stat(follow_symlinks=False) for entry in entries}
     with atomic_write(folder / NAME) as file:
-        file.write(_sealed(stats, _key() or _new_key()))
+        file.write(_seal_content(stats, _key() or _new_key()))
 
 
 def is_sealed(folder: Path, stats: Stats) -> bool:
-    """Tell whether the files of a generation are as this user left them."""
+    """Return whether the files of a generation are as this user left them."""
     key = _key()
     if key is None:
         return False
     try:
-        return read_regular(folder / NAME, _MOST_BYTES, follow=False) == _sealed(stats, key)
+        return read_regular(folder / NAME, _MAX_BYTES, follow=False) == _seal_content(stats, key)
     except (OSError, TooLarge):
         return False
 
 
 def code(*values: object) -> int:
-    """Return a code of 64 bits over a row, which only this user on this machine can make; a mere checksum without a state folder."""
+    """Return a 64-bit MAC over a row that only this user on this machine can make; unkeyed without a state folder."""
     digest = blake2b(key=_own_key(_key_path()), digest_size=8)
     for value in values:
         data = value if isinstance(value, bytes) else repr(value).encode("utf-8", "surrogatepass")
         digest.update(b"%s %d " % (type(value).__name__.encode(), len(data)))
         digest.update(data)
-    return int.from_bytes(digest.digest(), "little", signed=True)  # as SQLite keeps integers
+    return int.from_bytes(digest.digest(), "little", signed=True)  # SQLite integers are signed
 
 
 @cache
 def _own_key(_path: Path) -> bytes:
-    """The key, made where there is none; empty where it cannot be kept."""
+    """Return the key, created if missing; empty if it cannot be stored."""
     return _key() or _new_key() or b""
 
 
-def _sealed(stats: Stats, key: bytes | None) -> bytes:
+def _seal_content(stats: Stats, key: bytes | None) -> bytes:
     rows = {name: [info.st_size, info.st_mtime_ns] for name, info in sorted(stats.items()) if name != NAME}
-    written = json.dumps(rows).encode()
+    content = json.dumps(rows).encode()
     return (
-        written + b"\n" + (blake2b(written, key=key, digest_size=16).hexdigest().encode() if key else b"no key") + b"\n"
+        content + b"\n" + (blake2b(content, key=key, digest_size=16).hexdigest().encode() if key else b"no key") + b"\n"
     )
 
 
 def _key_path() -> Path:
-    """The place of the key: XDG_STATE_HOME, LOCALAPPDATA on Windows, or ~/.local/state."""
+    """Return the key file: in XDG_STATE_HOME, LOCALAPPDATA on Windows, or ~/.local/state."""
     base = os.environ.get("XDG_STATE_HOME") or os.environ.get("LOCALAPPDATA") or os.path.expanduser("~/.local/state")
     return Path(base) / "assay" / "seal.key"
 
@@ -93,7 +93,7 @@ def _key() -> bytes | None:
 
 
 def _new_key() -> bytes | None:
-    """Make the key; of two processes that do so at once, one's counts."""
+    """Create the key; if two processes do so at once, the first wins."""
     path = _key_path()
     if not path.is_absolute():
         return None

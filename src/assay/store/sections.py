@@ -1,7 +1,7 @@
-"""The sections of documents: which of them speak of a term, where they stand, and which symbols and files each names.
+"""Sections of documents: postings, location, and the symbols and files that each mentions.
 
-One file in `.assay/`, replaced in a single step when a document changed. Sections are numbered from 0, in the order of their documents. What they
-name is kept by name and becomes numbers of the catalogue when an index is asked: editing code never rewrites the sections.
+One file in `.assay/`, replaced atomically when a document changes. Sections are numbered from 0 in document order.
+Mentions are stored by name and resolved against an open index, so that editing code never rewrites the sections.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from assay.store.arrays import Array, Strings
 from assay.store.index import Index, UnusableIndex
 
 NAME = layout.SECTIONS
-FORMAT = 2  # of the arrays below
-MOST_NAMESAKES = 8  # definitions of a name; one that more have names none of them
-_MOST_ROWS = 200  # definitions looked at for a qualified name
-_UNREAD = bytes(16)  # instead of a content hash
+FORMAT = 2  # file format version
+MOST_NAMESAKES = 8  # a name with more definitions is too ambiguous to count
+_MAX_ROWS = 200  # definitions considered for a qualified name
+_UNREAD = bytes(16)  # content hash of an unreadable document
 _PART = re.compile(r"[^\w]+")
-_KEPT = 1 << 10  # sections of which it is remembered what they name
+_MAX_CACHED = 1 << 10  # sections whose symbols are cached
 
 Row = tuple[int, str, str]  # number, qualified name and path of a symbol
 
 
 class SectionFacts(NamedTuple):
-    """What is read from one section: the headings above it, outermost first, its lines from 1, its terms, the names it mentions."""
+    """Extracted facts of a section: headings (outermost first), lines from 1, terms, mentioned names."""
 
     headings: tuple[str, ...]
     first: int
@@ -44,19 +44,19 @@ class SectionFacts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document as it was read; without a hash when it could not be."""
+    """A document as read; without a hash if it could not be."""
 
     path: str
     size: int
     mtime: int
     hash: bytes = b""
     sections: Sequence[SectionFacts] = ()
-    problem: str = ""  # why nothing was read
+    problem: str = ""  # why it could not be read
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Where a section stands."""
+    """Location of a section."""
 
     path: str
     headings: tuple[str, ...]
@@ -66,41 +66,41 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What documents were read, by path, without their sections, and when."""
+    """Indexed documents by path, without their sections, and the time of indexing."""
 
     documents: Mapping[str, Document]
     indexed_at: int
 
 
 def write(path: Path, key: str, documents: Sequence[Document], indexed_at: int) -> None:
-    """Writes the sections of documents in a single step; `key` tells by which version they were read."""
+    """Write sections atomically; `key` identifies the version of the reader."""
     arrays.write(path, _arrays(key, documents, indexed_at))
 
 
 def known(path: Path, key: str) -> Known | None:
-    """The documents that were read; None when there are none of this key, or they are damaged anywhere."""
+    """Return the indexed documents; None if the file is missing, damaged or of another key."""
     try:
-        found = _load(path)
+        contents = _load(path)
     except (OSError, UnusableIndex):
         return None
-    if arrays.key_of(found, FORMAT) != key:
+    if arrays.key_of(contents, FORMAT) != key:
         return None
-    paths, sizes, times = arrays.strings_of(found, "path"), found["sizes"].tolist(), found["mtimes"].tolist()
-    hashes, problems = [bytes(one) for one in found["hashes"]], arrays.strings_of(found, "problem")
+    paths, sizes, mtimes = arrays.strings_of(contents, "path"), contents["sizes"].tolist(), contents["mtimes"].tolist()
+    hashes, problems = [bytes(row_hash) for row_hash in contents["hashes"]], arrays.strings_of(contents, "problem")
     rows = [
-        Document(paths[n], sizes[n], times[n], hashes[n] if hashes[n] != _UNREAD else b"", (), problems[n])
+        Document(paths[n], sizes[n], mtimes[n], hashes[n] if hashes[n] != _UNREAD else b"", (), problems[n])
         for n in range(len(paths))
     ]
-    return Known({row.path: row for row in rows}, int(found["indexed_at"][0]))
+    return Known({row.path: row for row in rows}, int(contents["indexed_at"][0]))
 
 
 def _load(path: Path) -> dict[str, Array]:
-    return arrays.load(path, FORMAT, "the index of documents", _nothing())
+    return arrays.load(path, FORMAT, "the index of documents", _empty_arrays())
 
 
 @cache
-def _nothing() -> dict[str, Array]:
-    """The arrays of no documents."""
+def _empty_arrays() -> dict[str, Array]:
+    """Return the arrays of no documents."""
     return _arrays("", [], 0)
 
 
@@ -134,7 +134,7 @@ def _arrays(key: str, documents: Sequence[Document], indexed_at: int) -> dict[st
 
 
 def _postings(sections: Sequence[SectionFacts]) -> tuple[list[str], Array, Array]:
-    """The terms in order, rows of (term, section) in order, and how often a section has its term."""
+    """Return the vocabulary, sorted rows of (term, section), and the term frequency of each row."""
     vocabulary = sorted(set(chain.from_iterable(s.terms for s in sections)))
     places = {term: number for number, term in enumerate(vocabulary)}
     flat = np.fromiter(map(places.__getitem__, chain.from_iterable(s.terms for s in sections)), "<i4")
@@ -146,125 +146,125 @@ def _postings(sections: Sequence[SectionFacts]) -> tuple[list[str], Array, Array
 
 @dataclass(frozen=True)
 class Sections:
-    """The sections beside one index. Symbols and files are numbers of its catalogue; what the index does not have is left out."""
+    """The sections for one index. Symbols and files are numbers of its catalogue; those not indexed are left out."""
 
     index: Index
     arrays: Mapping[str, Array]
-    _found: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    _resolved: dict[str, tuple[int, ...]] = field(default_factory=dict)
     _symbols: dict[int, Mapping[int, float]] = field(default_factory=dict)
 
     @classmethod
     def open(cls, index: Index) -> Sections:
-        """The sections beside an index; none when no documents were read."""
+        """Open the sections of an index; empty if no documents were indexed."""
         try:
             return cls(index, _load(index.folder.parent.parent / NAME))
         except FileNotFoundError:
-            return cls(index, _nothing())
+            return cls(index, _empty_arrays())
 
     def __len__(self) -> int:
         return len(self.arrays["documents"])
 
     @property
     def documents(self) -> int:
-        """How many documents there are."""
+        """Number of documents."""
         return len(self.arrays["sizes"])
 
     @property
     def unread(self) -> int:
-        """How many of them could not be read."""
+        """Number of documents that could not be read."""
         return int((~self.arrays["hashes"].any(axis=1)).sum())
 
     @property
     def lengths(self) -> Array:
-        """How many terms each section has."""
+        """Number of terms per section."""
         return self.arrays["lengths"]
 
     def __getitem__(self, section: int) -> Section:
         first, last = self.arrays["lines"][section].tolist()
-        path = self._of("path")[int(self.arrays["documents"][section])]
-        return Section(path, tuple(filter(None, self._of("heading")[section].split("\n"))), first, last)
+        path = self._strings_of("path")[int(self.arrays["documents"][section])]
+        return Section(path, tuple(filter(None, self._strings_of("heading")[section].split("\n"))), first, last)
 
     def having(self, term: str) -> tuple[Array, Array]:
-        """The sections that have a term, in order, and how often each has it."""
-        found = self._of("term").find(term)
-        start, end = self.arrays["term_starts"][found : found + 2] if found >= 0 else (0, 0)
+        """Return the sections that have a term, ascending, and the term frequencies."""
+        position = self._strings_of("term").find(term)
+        start, end = self.arrays["term_starts"][position : position + 2] if position >= 0 else (0, 0)
         return self.arrays["sections"][start:end], self.arrays["counts"][start:end]
 
     def names(self, section: int) -> list[str]:
-        """What a section mentions that looks like a name of code: `flask.Flask`, `url_for`, `src/flask/app.py`."""
+        """Return the mentions in a section that look like code: `flask.Flask`, `url_for`, `src/flask/app.py`."""
         start, end = self.arrays["name_starts"][section : section + 2]
-        return [self._of("name")[number] for number in self.arrays["names"][start:end].tolist()]
+        return [self._strings_of("name")[number] for number in self.arrays["names"][start:end].tolist()]
 
     def symbols(self, section: int) -> Mapping[int, float]:
-        """The symbols a section names; of a name that several have, each counts its share."""
+        """Return the symbols that a section mentions; the weight of an ambiguous mention is split."""
         if section not in self._symbols:
-            if len(self._symbols) >= _KEPT:
+            if len(self._symbols) >= _MAX_CACHED:
                 self._symbols.clear()
             self._symbols[section] = shares([self.named(name) for name in self.names(section)])
         return self._symbols[section]
 
     def files(self, section: int) -> set[int]:
-        """The files a section names, by the end of their path."""
+        """Return the files that a section mentions, by path suffix."""
         return {number for name in self.names(section) if (number := self._file(name))}
 
     def named(self, name: str) -> tuple[int, ...]:
-        """The symbols that a mention means: those it qualifies best; none when too many have the name."""
-        if name not in self._found:
-            self._found[name] = () if "/" in name or self._file(name) else self._look_up(name)
-        return self._found[name]
+        """Resolve a mention to the symbols that its qualifiers fit best; none if too many have the name."""
+        if name not in self._resolved:
+            self._resolved[name] = () if "/" in name or self._file(name) else self._look_up(name)
+        return self._resolved[name]
 
     def _look_up(self, name: str) -> tuple[int, ...]:
         *qualifiers, last = name.split(".")
         rows = self.index.catalogue.connection.execute(
             "SELECT s.number, s.symbol, f.path FROM symbols s JOIN files f ON f.number = s.file WHERE s.name = ? AND s.ordinal >= 0 LIMIT ?",
-            (last, _MOST_ROWS if qualifiers else MOST_NAMESAKES + 1),
+            (last, _MAX_ROWS if qualifiers else MOST_NAMESAKES + 1),
         ).fetchall()
         if qualifiers and len(rows) > 1:
-            rows = _best(rows, [_shared({*qualifiers}, symbol) for _, symbol, _ in rows])
-            lower = [one.lower() for one in qualifiers]
-            rows = _best(rows, [_shared(lower, f"{symbol}/{path}".lower()) for _, symbol, path in rows])
+            rows = _best_rows(rows, [_count_words({*qualifiers}, symbol) for _, symbol, _ in rows])
+            lower = [qualifier.lower() for qualifier in qualifiers]
+            rows = _best_rows(rows, [_count_words(lower, f"{symbol}/{path}".lower()) for _, symbol, path in rows])
         return tuple(row[0] for row in rows) if len(rows) <= MOST_NAMESAKES else ()
 
     def _file(self, name: str) -> int:
-        """The number of the one file whose path ends so; 0 when there is none, or several."""
-        found = self._files.get(name.rpartition("/")[2], ())
-        fitting = [number for path, number in found if f"/{path}".endswith(f"/{name}")]
-        return fitting[0] if len(fitting) == 1 else 0
+        """Return the number of the only file whose path ends so; 0 if there is none or it is ambiguous."""
+        candidates = self._files.get(name.rpartition("/")[2], ())
+        matches = [number for path, number in candidates if f"/{path}".endswith(f"/{name}")]
+        return matches[0] if len(matches) == 1 else 0
 
     @cached_property
     def _files(self) -> dict[str, list[tuple[str, int]]]:
-        """Indexed files by their last name."""
+        """Indexed files by base name."""
         out: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
         for path, row in self.index.files.items():
             out[path.rpartition("/")[2]].append((path, row.number))
         return dict(out)
 
-    def _of(self, what: str) -> Strings:
-        return self._all_strings[what]
+    def _strings_of(self, name: str) -> Strings:
+        return self._all_strings[name]
 
     @cached_property
     def _all_strings(self) -> dict[str, Strings]:
-        return {what: arrays.strings_of(self.arrays, what) for what in ("path", "heading", "term", "name")}
+        return {name: arrays.strings_of(self.arrays, name) for name in ("path", "heading", "term", "name")}
 
 
 def shares(mentions: Iterable[Sequence[int]]) -> dict[int, float]:
-    """What each symbol counts: of those that a mention may mean each its share, and of several mentions the surest."""
+    """Return the weight of each symbol: 1/n for a mention of n candidates, the maximum over mentions."""
     out: defaultdict[int, float] = defaultdict(float)
-    for named in mentions:
-        for number in named:
-            out[number] = max(out[number], 1 / len(named))
+    for candidates in mentions:
+        for number in candidates:
+            out[number] = max(out[number], 1 / len(candidates))
     return dict(out)
 
 
-def _best(rows: Sequence[Row], fitting: Sequence[int]) -> list[Row]:
-    """The rows that fit as well as any."""
-    most = max(fitting)
-    return [row for row, fits in zip(rows, fitting, strict=True) if fits == most]
+def _best_rows(rows: Sequence[Row], scores: Sequence[int]) -> list[Row]:
+    """Return the rows with the highest fit."""
+    best = max(scores)
+    return [row for row, score in zip(rows, scores, strict=True) if score == best]
 
 
-def _shared(names: Collection[str], place: str) -> int:
-    """How many of some names are words of a place."""
-    if not any(name in place for name in names):  # not even as a part of one: few places need to be split
+def _count_words(names: Collection[str], place: str) -> int:
+    """Count the names that are words of a place."""
+    if not any(name in place for name in names):  # cheap test first: few places need to be split
         return 0
     words = {*_PART.split(place)}
     return sum(name in words for name in names)

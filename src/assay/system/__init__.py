@@ -1,1 +1,1 @@
-"""The operating system's edges: files that strangers may have written, and processes that work for another one."""
+"""Operating system edges: untrusted files and databases, and worker processes."""

@@ -1,7 +1,7 @@
-"""SQLite files that somebody else may have made: opened through no link, with a budget of work, and only with the tables we make.
+"""SQLite files that somebody else may have written: no links, a step budget, and only the expected schema.
 
-A database is a program, too: a view can recur for ever, a trigger can run when something is written, and a damaged tree of pages can be
-walked without end. So the schema is compared with the statements that make it, and every statement has a budget.
+A database is a program, too: a view can recurse forever, a trigger can run on a write, and a damaged page tree can have
+cycles. The schema is therefore compared with its CREATE statements, and every statement has a budget.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from typing import Any
 
 from assay.system.files import check_file
 
-SIBLINGS = ("-wal", "-shm", "-journal")  # files that SQLite keeps next to a database
+SIBLINGS = ("-wal", "-shm", "-journal")  # suffixes of SQLite's own files next to a database
 
-# Steps of SQLite's virtual machine between two looks at the budget: too few to be felt by a person, too many to cost anything.
+# Virtual machine steps between two budget checks: short enough not to be noticed, long enough to cost nothing.
 _STEP = 1_000_000
-# A statement may take this many steps (2 to 7 s) and one for every byte of the file. Scanning the symbols of a large repository
-# takes 5 M; a count of steps, unlike a time, comes out the same on a busy machine.
-_MOST_STEPS = 100_000_000
+# Steps allowed per statement (2 to 7 s), plus one for every byte of the file. Scanning the symbols of a large repository
+# takes 5 M. Steps, unlike seconds, do not depend on the load of the machine.
+_MAX_STEPS = 100_000_000
 
 
 class Guarded(sqlite3.Connection):
-    """A connection whose statements each have a budget; one that takes more ends with OperationalError (`interrupted`)."""
+    """Connection with a step budget per statement; exceeding it raises OperationalError (`interrupted`)."""
 
     _spent = 0
 
     def guard(self, size: int) -> None:
-        """Begin to count, for a file of so many bytes."""
-        most = (_MOST_STEPS + size) // _STEP
+        """Start counting steps, for a file of `size` bytes."""
+        budget = (_MAX_STEPS + size) // _STEP
 
         def spend() -> bool:
             self._spent += 1
-            return self._spent > most
+            return self._spent > budget
 
         self.set_progress_handler(spend, _STEP)
 
@@ -48,7 +48,10 @@ class Guarded(sqlite3.Connection):
 
 
 def connect(path: Path, mode: str, wait: float = 5.0, any_thread: bool = False) -> Guarded:
-    """Open a database as a URI's `mode` says. Raises UnsafeFolder for links and files of others, sqlite3.Error as SQLite does."""
+    """Open a database with a URI `mode`.
+
+    Raises UnsafeFolder for links and foreign files, sqlite3.Error as SQLite does.
+    """
     check_file(path, SIBLINGS)
     connection = sqlite3.connect(
         f"{Path(os.path.abspath(path)).as_uri()}?mode={mode}",
@@ -66,37 +69,37 @@ def connect(path: Path, mode: str, wait: float = 5.0, any_thread: bool = False) 
 
 
 def statements(script: str) -> tuple[str, ...]:
-    """Return the statements of a script."""
+    """Split a script into statements."""
     return tuple(filter(None, map(str.strip, script.split(";"))))
 
 
 def check_schema(connection: sqlite3.Connection, made_by: tuple[str, ...]) -> None:
-    """Compare the schema with the CREATE statements that make it; DatabaseError when it has anything else, or less."""
+    """Raise DatabaseError unless the schema consists of exactly these CREATE statements."""
     expected = _expected(made_by)
     rows = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchmany(2 * len(expected) + 20)
-    stored = [_plain(sql) for _, _, sql in rows if isinstance(sql, str)]
-    others = [name for kind, name, sql in rows if not isinstance(sql, str) and not _is_automatic(kind, name, sql)]
-    if others or len(stored) != len(expected) or set(stored) != expected:
-        raise sqlite3.DatabaseError("other tables than this version of assay makes")
+    stored = [_normalized(sql) for _, _, sql in rows if isinstance(sql, str)]
+    unexpected = [name for kind, name, sql in rows if not isinstance(sql, str) and not _is_automatic(kind, name, sql)]
+    if unexpected or len(stored) != len(expected) or set(stored) != expected:
+        raise sqlite3.DatabaseError("unexpected schema")
 
 
 def was_interrupted(error: Exception) -> bool:
-    """Tell whether a statement was ended because it took more than its budget."""
+    """Return whether a statement exceeded its budget."""
     return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT
 
 
 @cache
 def _expected(made_by: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(map(_plain, made_by))
+    return frozenset(map(_normalized, made_by))
 
 
-def _plain(statement: str) -> str:
-    """A statement as SQLite keeps it, with single spaces."""
+def _normalized(statement: str) -> str:
+    """Normalize a statement: single spaces, without IF NOT EXISTS."""
     return " ".join(statement.replace("IF NOT EXISTS ", "", 1).split())
 
 
 def _is_automatic(kind: object, name: object, sql: object) -> bool:
-    """Recognise the index behind a PRIMARY KEY or UNIQUE."""
+    """Return whether a row is the automatic index of a PRIMARY KEY or UNIQUE."""
     return sql is None and kind == "index" and str(name).startswith("sqlite_autoindex_")
 
 

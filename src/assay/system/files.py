@@ -1,8 +1,8 @@
 """Bounded reads of regular files, and atomic writes that follow no link.
 
-Everything assay reads may come from a hostile repository: a name can be a link to a device, a pipe that nobody writes to, or a file
-that is larger than memory. `read_regular` reads none of these. `atomic_write` replaces a file in a single step through a temporary
-file that did not exist before.
+Everything assay reads may come from a hostile repository: a path can be a link to a device, a pipe that nobody writes
+to, or a file larger than memory. `read_regular` rejects all of these. `atomic_write` replaces a file through a newly
+created temporary file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from assay.errors import AssayError
 
 
 class TooLarge(AssayError):
-    """A file holds more than the reader accepts."""
+    """A file exceeds the reader's limit."""
 
     def __init__(self, path: Path | str, limit: int) -> None:
         super().__init__(f"{path}: larger than {limit / 1e6:,.3g} MB, which is the most that is read")
@@ -27,9 +27,9 @@ class TooLarge(AssayError):
 
 
 def read_regular(path: Path | str, limit: int, follow: bool = True) -> bytes:
-    """Return a regular file's content; raise TooLarge above `limit` bytes and OSError for devices, pipes and folders.
+    """Return a regular file's content. Raises TooLarge above `limit` bytes and OSError for devices, pipes and folders.
 
-    With `follow` off, a symbolic link as the last component is an error as well.
+    Without `follow`, a symbolic link as the last component raises OSError, too.
     """
     with open_regular(path, follow) as file:
         data = file.read(limit + 1)
@@ -39,7 +39,7 @@ def read_regular(path: Path | str, limit: int, follow: bool = True) -> bytes:
 
 
 def open_regular(path: Path | str, follow: bool = False) -> IO[bytes]:
-    """Open a regular file for reading without waiting for the other end of a pipe."""
+    """Open a regular file for reading without blocking on a pipe."""
     return open(path, "rb", opener=_follow if follow else _no_follow)
 
 
@@ -61,10 +61,10 @@ def _open(path: str, flags: int) -> int:
 
 @contextlib.contextmanager
 def atomic_write(path: Path, sync: bool = False) -> Iterator[IO[bytes]]:
-    """Yield a file to write; it replaces `path` when the block ends without an error and vanishes otherwise.
+    """Yield a file to write; it replaces `path` if the block succeeds and is removed otherwise.
 
-    The temporary file has a random name and is created exclusively, so that a link planted in its place is never written through.
-    A link at `path` itself is replaced, not followed. An existing file's mode is kept.
+    The temporary file has a random name and is created exclusively, so that a planted link is never written through. A
+    link at `path` itself is replaced, not followed. The mode of an existing file is preserved.
     """
     temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o666)
@@ -85,16 +85,16 @@ def atomic_write(path: Path, sync: bool = False) -> Iterator[IO[bytes]]:
         raise
 
 
-# Checks that an index folder is this user's own, made of real folders and regular files.
+# Checks of index folders
 
 FOLDER = ".assay"
 IGNORE = ".gitignore"
 
-_TYPE, _PLAIN = 0o170000, (stat.S_IFREG, stat.S_IFDIR)
+_TYPE_MASK, _ALLOWED_TYPES = 0o170000, (stat.S_IFREG, stat.S_IFDIR)
 
 
 class UnsafeFolder(AssayError):
-    """Something in an index folder is not this user's own file or folder."""
+    """An index folder contains something other than this user's own files and folders."""
 
     def __init__(self, problem: str, remedy: str = "Remove it") -> None:
         super().__init__(f"{problem}. {remedy}, or keep the index elsewhere with --index-dir DIR.")
@@ -102,7 +102,10 @@ class UnsafeFolder(AssayError):
 
 
 def owners(given: Path | None = None) -> Collection[int] | None:
-    """User ids whose files are accepted: this user's and, below a folder that the user named, its owner's. None where there are none."""
+    """Return the accepted user ids: this user's and, if `given`, the owner of that folder.
+
+    None on systems without ids.
+    """
     if not hasattr(os, "geteuid"):
         return None
     accepted = {os.geteuid()}
@@ -115,9 +118,9 @@ def owners(given: Path | None = None) -> Collection[int] | None:
 
 
 def check_folder(folder: Path, accepted: Collection[int] | None, given: bool = False) -> None:
-    """Check that a folder and everything directly in it is real and of an accepted owner; one that does not exist passes.
+    """Raise UnsafeFolder unless a folder and its entries are real and have an accepted owner; a missing folder passes.
 
-    A folder that the user has `given` may itself be anybody's.
+    A folder `given` by the user may have any owner.
     """
     try:
         if not given:
@@ -126,35 +129,37 @@ def check_folder(folder: Path, accepted: Collection[int] | None, given: bool = F
             for entry in entries:
                 try:
                     info = entry.stat(follow_symlinks=False)
-                except FileNotFoundError:  # another process has just removed it
+                except FileNotFoundError:  # removed meanwhile by another process
                     continue
-                if (info.st_mode & _TYPE) not in _PLAIN or (accepted is not None and info.st_uid not in accepted):
-                    _check(entry, info, accepted, _is_plain)  # says what is wrong
+                if (info.st_mode & _TYPE_MASK) not in _ALLOWED_TYPES or (
+                    accepted is not None and info.st_uid not in accepted
+                ):
+                    _check(entry, info, accepted, _is_plain)  # raises with the reason
     except FileNotFoundError:
         return
     except NotADirectoryError:
-        if os.path.lexists(folder):  # else something above it is no folder, which making it will tell
+        if os.path.lexists(folder):  # otherwise a parent is not a folder, which creating it will report
             raise UnsafeFolder(f"{folder}: not a folder") from None
     except OSError as error:
         raise UnsafeFolder(f"{folder}: cannot be read ({error.strerror})") from None
 
 
 def files_in(folder: Path, accepted: Collection[int] | None) -> dict[str, os.stat_result]:
-    """Return the regular files of a folder by name, with their sizes and times; UnsafeFolder when it has anything else."""
-    found = {}
+    """Return the regular files of a folder by name, with their status. Raises UnsafeFolder for anything else."""
+    stats = {}
     with os.scandir(folder) as entries:
         for entry in entries:
             info = entry.stat(follow_symlinks=False)
-            if (info.st_mode & _TYPE) != stat.S_IFREG or (accepted is not None and info.st_uid not in accepted):
+            if (info.st_mode & _TYPE_MASK) != stat.S_IFREG or (accepted is not None and info.st_uid not in accepted):
                 _check(entry, info, accepted, stat.S_ISREG)
-            found[entry.name] = info
-    return found
+            stats[entry.name] = info
+    return stats
 
 
 def check_file(path: Path, siblings: Collection[str] = ()) -> None:
-    """Check that a file, and those beside it whose names end in `siblings`, are this user's own, or do not exist.
+    """Raise UnsafeFolder unless a file, and those with the suffixes `siblings`, are this user's own or missing.
 
-    A folder in a file's place passes: it leads nowhere, and opening it says so.
+    A folder in place of a file passes: opening it fails anyway.
     """
     for suffix in ("", *siblings):
         name = f"{path}{suffix}"
@@ -166,7 +171,7 @@ def check_file(path: Path, siblings: Collection[str] = ()) -> None:
 
 
 def place_in(folder: Path, *parts: str) -> Path:
-    """Return a place below an index folder, after a check of every component and of what is directly in the last."""
+    """Return a path below an index folder after checking every component and the entries of the last."""
     accepted = owners()
     place = folder
     check_folder(place, accepted)
@@ -177,7 +182,7 @@ def place_in(folder: Path, *parts: str) -> Path:
 
 
 def make_folder(folder: Path, accepted: Collection[int] | None = None, given: bool = False) -> None:
-    """Make an index folder that ignores itself in git, where there is none."""
+    """Create an index folder that is ignored by git, if it is missing."""
     check_folder(folder, accepted, given)
     folder.mkdir(parents=True, exist_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
@@ -192,7 +197,7 @@ def make_folder(folder: Path, accepted: Collection[int] | None = None, given: bo
 
 
 def _is_plain(mode: int) -> bool:
-    return (mode & _TYPE) in _PLAIN
+    return (mode & _TYPE_MASK) in _ALLOWED_TYPES
 
 
 def _check(
@@ -202,45 +207,45 @@ def _check(
     is_kind: Callable[[int], bool],
 ) -> None:
     if stat.S_ISLNK(info.st_mode):
-        raise UnsafeFolder(f"{os.fspath(path)}: a link, and nothing is read or written through links here")
+        raise UnsafeFolder(f"{os.fspath(path)}: a symbolic link, which is not followed here")
     if not is_kind(info.st_mode):
-        wanted = "folder" if is_kind is stat.S_ISDIR else "regular file"
-        raise UnsafeFolder(f"{os.fspath(path)}: not a {wanted}")
+        expected = "folder" if is_kind is stat.S_ISDIR else "regular file"
+        raise UnsafeFolder(f"{os.fspath(path)}: not a {expected}")
     if accepted is not None and info.st_uid not in accepted:
         raise UnsafeFolder(f"{os.fspath(path)}: belongs to another user (uid {info.st_uid})")
 
 
-# Folders that are wider than a project: file-system roots, folders of the operating system, home directories.
+# Folders wider than a project: file system roots, system folders, home directories
 
-# Folders at the root of a file system that belong to the system or hold homes; projects at /app or /workspace are projects.
+# Top-level folders of the system or of homes; /app or /workspace may be projects.
 _SYSTEM = frozenset({
     "bin", "boot", "dev", "etc", "home", "lib", "lib32", "lib64", "media", "mnt", "opt", "proc", "root", "run", "sbin",
     "srv", "sys", "tmp", "usr", "var",
     "applications", "cores", "library", "private", "system", "users", "volumes",  # macOS
     "program files", "program files (x86)", "programdata", "windows",
 })  # fmt: skip
-_HOMES = frozenset({"home", "users"})  # whose folders are somebody's homes
+_HOMES = frozenset({"home", "users"})  # parents of home folders
 
 
 class TooWide(AssayError):
-    """A folder that is only indexed when somebody says so."""
+    """A folder that is indexed only on explicit request."""
 
     def __init__(self, root: Path, what: str) -> None:
-        self.question = f"{root} is {what} with {_folders(root)} folders in it. Index all of it?"
+        self.question = f"{root} is {what} with {_count_folders(root)} folders in it. Index all of it?"
         super().__init__(
-            f"{root} is {what} with {_folders(root)} folders in it, which is rarely meant. "
+            f"{root} is {what} with {_count_folders(root)} folders in it, which is rarely meant. "
             f"Name a project inside it with --root DIR; to index all of it run: assay index --yes {root}"
         )
 
 
 def check_extent(root: Path) -> None:
     """Raise TooWide for a folder that is wider than a project."""
-    if what := _described(root):
-        raise TooWide(root, what)
+    if description := _describe_wide(root):
+        raise TooWide(root, description)
 
 
-def _described(root: Path) -> str:
-    """Return what a wide folder is, for people; empty for any other."""
+def _describe_wide(root: Path) -> str:
+    """Return a description of a wide folder; empty for any other."""
     place = Path(os.path.realpath(root))
     top = Path(place.anchor)
     if place == top:
@@ -255,7 +260,7 @@ def _described(root: Path) -> str:
 
 
 def _homes(place: Path) -> set[Path]:
-    """Return the homes of this user and of the folder's owner."""
+    """Return the home folders of this user and of the folder's owner."""
     homes = set()
     with contextlib.suppress(RuntimeError, OSError):
         homes.add(Path(os.path.realpath(Path.home())))
@@ -267,7 +272,7 @@ def _homes(place: Path) -> set[Path]:
     return homes
 
 
-def _folders(root: Path) -> int:
+def _count_folders(root: Path) -> int:
     try:
         with os.scandir(root) as entries:
             return sum(entry.is_dir(follow_symlinks=False) for entry in entries)

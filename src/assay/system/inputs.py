@@ -1,6 +1,6 @@
-"""Bounded reading of files that anybody may have written: text, lines and JSON, plain or gzipped.
+"""Bounded readers for untrusted files: text, lines and JSON, plain or gzipped.
 
-Every reader here takes regular files only, unpacks no more than it was told, and keeps memory within a small multiple of the text.
+All readers accept regular files only, limit the decompressed size, and keep memory within a small multiple of the text.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import IO, Any
 from assay.errors import AssayError
 from assay.system.files import TooLarge, open_regular
 
-LARGEST_TEXT = 64_000_000  # bytes of a text that is held whole: 800,000 short queries
-LARGEST_STREAM = 512_000_000  # bytes of a text of which one line is held at a time: a run of 7 million results
-LONGEST_LINE = 8_000_000  # bytes: a JSON value of that length takes 300 MB at worst
+LARGEST_TEXT = 64_000_000  # bytes of a text held in memory: 800,000 short queries
+LARGEST_STREAM = 512_000_000  # bytes of a text read line by line: a run of 7 million results
+LONGEST_LINE = 8_000_000  # bytes: a JSON value of that length takes at most 300 MB
 MOST_LINES = 10_000_000
-MOST_VALUES = 6_000_000  # of a JSON text held whole; each takes some hundred bytes
+MOST_VALUES = 6_000_000  # of a JSON text in memory; each takes about a hundred bytes
 _GZIP_MAGIC = b"\x1f\x8b"
 _CHUNK = 1 << 16
 
 
 class BadInput(AssayError):
-    """A file that cannot be read as what it should be; `reason` says why without naming it, `line` where (0: nowhere)."""
+    """A file with invalid content; `reason` does not name the file, `line` is 0 if unknown."""
 
     def __init__(self, path: Path | str, reason: str, line: int = 0) -> None:
         super().__init__(f"{path}:{line}: {reason}" if line else f"{path}: {reason}")
@@ -33,21 +33,21 @@ class BadInput(AssayError):
 
 
 def open_unpacked(path: Path | str, limit: int) -> IO[bytes]:
-    """Open a regular file, gzipped or not; reading more than `limit` unpacked bytes raises TooLarge."""
+    """Open a regular file, gzipped or not; reading more than `limit` decompressed bytes raises TooLarge."""
     file = open_regular(path, follow=True)
     packed = file.read(2) == _GZIP_MAGIC
     file.seek(0)
-    return io.BufferedReader(_Unpacked(file, packed, path, limit), _CHUNK)
+    return io.BufferedReader(_Decompressed(file, packed, path, limit), _CHUNK)
 
 
 def read_bytes(path: Path | str, limit: int = LARGEST_TEXT) -> bytes:
-    """Return a file's bytes, unpacked; raise BadInput or TooLarge, and FileNotFoundError when there is none."""
-    with _explained(path), open_unpacked(path, limit) as file:
+    """Return a file's decompressed bytes. Raises BadInput, TooLarge or FileNotFoundError."""
+    with _read_errors(path), open_unpacked(path, limit) as file:
         return file.read()
 
 
 def read_text(path: Path | str, limit: int = LARGEST_TEXT) -> str:
-    """Return a file's text without a byte order mark, with `\\n` as the only line end."""
+    """Return a file's text without byte order mark and with `\\n` line ends."""
     content = read_bytes(path, limit).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     try:
         return content.decode("utf-8-sig")
@@ -59,9 +59,9 @@ def read_text(path: Path | str, limit: int = LARGEST_TEXT) -> str:
 def read_lines(
     path: Path | str, limit: int = LARGEST_STREAM, seen: Callable[[bytes], object] | None = None
 ) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file with their numbers, one at a time. `seen` is called with the bytes as they come, e.g. by a hash."""
+    """Yield line numbers and lines of a file. `seen` is called with the raw bytes, e.g. to hash them."""
     number = 0
-    with _explained(path), open_unpacked(path, limit) as file:
+    with _read_errors(path), open_unpacked(path, limit) as file:
         while raw := file.readline(LONGEST_LINE + 1):
             if len(raw) > LONGEST_LINE:
                 raise BadInput(path, f"a line is longer than {LONGEST_LINE / 1e6:g} MB", number + 1)
@@ -72,13 +72,13 @@ def read_lines(
                 number += 1
                 if number > MOST_LINES:
                     raise BadInput(path, f"more than {MOST_LINES:,} lines, which is the most that is read")
-                yield number, _decoded(line, path, number)
+                yield number, _decode_line(line, path, number)
 
 
 def read_json(path: Path | str, limit: int = LARGEST_TEXT) -> Any:
     """Return the value of a JSON file; raise ValueError for what is not JSON, or nested too deeply."""
     content = read_bytes(path, limit)
-    # every value but the first stands behind one of these: an upper bound, counted before anything is made
+    # every value but the first follows one of these: an upper bound that is checked before parsing
     if content.count(b",") + content.count(b"[") + content.count(b"{") > MOST_VALUES:
         raise BadInput(path, f"more than {MOST_VALUES:,} values, which is the most that is read")
     try:
@@ -87,7 +87,7 @@ def read_json(path: Path | str, limit: int = LARGEST_TEXT) -> Any:
         raise ValueError("nested too deeply") from None
 
 
-def _decoded(line: bytes, path: Path | str, number: int) -> str:
+def _decode_line(line: bytes, path: Path | str, number: int) -> str:
     try:
         return line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
@@ -98,12 +98,12 @@ def _not_utf8(path: Path | str, line: int, byte: int) -> BadInput:
     return BadInput(path, f"not UTF-8 (byte 0x{byte:02x}); save it as UTF-8", line)
 
 
-class _Unpacked(io.RawIOBase):
-    """The bytes of a file; of a gzipped one those of its members, one after the other."""
+class _Decompressed(io.RawIOBase):
+    """The decompressed bytes of a file; of a gzip file, those of all its members."""
 
     def __init__(self, file: IO[bytes], packed: bool, path: Path | str, limit: int) -> None:
         self._file, self._path, self._limit = file, path, limit
-        self._unpacking = zlib.decompressobj(31) if packed else None
+        self._decompressor = zlib.decompressobj(31) if packed else None
         self._pending, self._size = b"", 0
 
     def readable(self) -> bool:
@@ -121,27 +121,27 @@ class _Unpacked(io.RawIOBase):
         buffer[: len(data)] = data
         return len(data)
 
-    def _next(self, most: int) -> bytes:
-        if self._unpacking is None:
-            return self._file.read(most)
+    def _next(self, size: int) -> bytes:
+        if self._decompressor is None:
+            return self._file.read(size)
         while True:
-            if self._unpacking.eof:
-                self._pending = (self._unpacking.unused_data or self._file.read(_CHUNK)).lstrip(b"\0")  # padding
+            if self._decompressor.eof:
+                self._pending = (self._decompressor.unused_data or self._file.read(_CHUNK)).lstrip(b"\0")  # padding
                 if not self._pending:
                     return b""
-                self._unpacking = zlib.decompressobj(31)
+                self._decompressor = zlib.decompressobj(31)
             elif not self._pending:
                 self._pending = self._file.read(_CHUNK)
                 if not self._pending:
-                    raise EOFError("it ends too early")
-            data = self._unpacking.decompress(self._pending, most)
-            self._pending = self._unpacking.unconsumed_tail
+                    raise EOFError("truncated")
+            data = self._decompressor.decompress(self._pending, size)
+            self._pending = self._decompressor.unconsumed_tail
             if data:
                 return data
 
 
-class _explained:
-    """Turns what reading raises into BadInput; a file that is not there stays FileNotFoundError."""
+class _read_errors:
+    """Converts read errors to BadInput; FileNotFoundError is passed on."""
 
     def __init__(self, path: Path | str) -> None:
         self._path = path

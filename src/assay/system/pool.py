@@ -1,8 +1,8 @@
-"""Worker processes for tasks that may hang, crash or fill memory: such a task costs itself and nothing else.
+"""Worker processes for tasks that may hang, crash or exhaust memory: only the task itself is lost.
 
-A call into C cannot be interrupted from Python, so limits are enforced by the kernel on the worker: timers whose signals end it, and a
-limit on its memory. The process that owns the pool learns from how a worker ended what became of the task under way, and starts
-another worker for the rest of its batch.
+C code cannot be interrupted from Python, so the kernel enforces the limits on the worker: timers whose signals end it,
+and a memory limit. The owner infers from a worker's exit status what happened to the task, and starts another worker
+for the remaining tasks of its batch.
 
     owner                                        worker
     submit(batch) ── tasks, when it is idle ──▶  per task: prepare, set timers, work, stop timers
@@ -28,44 +28,44 @@ from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 
 def begin_worker() -> None:
-    """Workers leave Ctrl-C to the process that started them, and end when it is gone: they share what it holds, a writer's lock for example."""
+    """Set up a worker: ignore Ctrl-C, and exit with the parent, whose resources (a writer lock) it shares."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:
-        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+        threading.Thread(target=_exit_with_parent, args=(parent.sentinel,), daemon=True).start()
 
 
-def _end_with(sentinel: int) -> None:
+def _exit_with_parent(sentinel: int) -> None:
     multiprocessing.connection.wait([sentinel])
     os._exit(1)
 
 
-# Worker processes for tasks that may hang, crash or fill memory: such a task costs itself and nothing else.
+# Pool
 
-WORKER_BYTES = 500_000_000  # of memory beyond what a worker reserves at its start: with that it stays below 1 GB
-_OUT_OF_MEMORY = 77  # exit code of a worker that was refused memory
-# times the processor seconds of a task that may pass on the clock: what a file's facts are must not depend on who else uses the machine
-_ON_THE_CLOCK = 30
-# timer → the signal that ends a process when it runs out; Windows has none, there the owner watches the clock
+WORKER_BYTES = 500_000_000  # of memory beyond a worker's initial use: it then stays below 1 GB
+_MEMORY_EXIT_CODE = 77  # of a worker that ran out of memory
+# wall time allowed per second of CPU time: results must not depend on the load of the machine
+_WALL_TIME_FACTOR = 30
+# timer → its signal, which ends the process; Windows has none, so the owner watches the clock
 _TIMERS: dict[int, int] = (
     {signal.ITIMER_PROF: signal.SIGPROF, signal.ITIMER_REAL: signal.SIGALRM} if hasattr(signal, "setitimer") else {}
 )
-_GRACE = 5.0  # seconds after which a worker without timers is killed by its owner
-_LATE = 600.0  # the same for one with timers, which end it before that; preparing takes long on a busy machine
+_GRACE = 5.0  # seconds after which the owner kills a worker without timers
+_TIMER_GRACE = 600.0  # the same for a worker with timers, which end it earlier; preparing can be slow on a busy machine
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
 class Failure(NamedTuple):
-    """The end of a worker that had not finished a task."""
+    """A worker ended without finishing a task."""
 
-    kind: Literal["slow", "memory", "crash"]  # C code that is refused memory crashes, too
-    limit: float  # seconds of processor time, or bytes of memory, that the task was allowed
+    kind: Literal["slow", "memory", "crash"]  # C code that runs out of memory crashes, too
+    limit: float  # allowed seconds of CPU time, or bytes of memory
 
 
 class Batch(Generic[Task, Result]):
-    """Tasks that are given to one worker together."""
+    """Tasks for one worker."""
 
     def __init__(self, pool: Pool[Task, Result], tasks: Sequence[Task]) -> None:
         self.tasks = tasks
@@ -73,17 +73,17 @@ class Batch(Generic[Task, Result]):
         self._pool = pool
 
     def results(self) -> Iterator[tuple[Task, Result | Failure]]:
-        """Yield each task with its result, in order, as soon as it is there."""
+        """Yield each task with its result, in order, as soon as it is available."""
         for number, task in enumerate(self.tasks):
             self._pool.exchange(wanted=None if number < len(self.done) else (self, number))
             yield task, self.done[number]
 
 
 class Pool(Generic[Task, Result]):
-    """Applies `work` to tasks in other processes; `seconds` is the processor time that a task may take.
+    """Applies `work` to tasks in other processes; `seconds` is the CPU time allowed per task.
 
-    `prepare` loads what tasks of a kind need; that is no task's fault, so its time is not counted. All are functions of a module, so
-    that a platform without fork can import them.
+    `prepare` loads what tasks of a kind need; its time is not counted. All must be module-level functions, so that
+    platforms without fork can import them.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Pool(Generic[Task, Result]):
         workers: int,
         prepare: Callable[[Task], object] = bool,
     ) -> None:
-        self._work, self._seconds, self._most, self._prepare = work, seconds, workers, prepare
+        self._work, self._seconds, self._max_workers, self._prepare = work, seconds, workers, prepare
         self._workers: list[_Worker[Task, Result]] = []
         self._waiting: deque[Batch[Task, Result]] = deque()
 
@@ -104,18 +104,18 @@ class Pool(Generic[Task, Result]):
         self.close()
 
     def submit(self, tasks: Sequence[Task]) -> Batch[Task, Result]:
-        """Hand over tasks; a worker begins at once if there is one left."""
+        """Queue tasks; an available worker starts at once."""
         batch = Batch(self, tasks)
         self._waiting.append(batch)
         self._feed()
         return batch
 
     def run(self, task: Task) -> Result | Failure:
-        """Do a single task and wait for it."""
+        """Run a single task and wait for it."""
         return next(self.submit([task]).results())[1]
 
     def exchange(self, wanted: tuple[Batch[Task, Result], int] | None) -> None:
-        """Take what workers have sent and give idle ones work, until the wanted result is there."""
+        """Receive results and feed idle workers until the wanted result is available."""
         while True:
             if busy := [worker for worker in self._workers if worker.batch is not None]:
                 self._take(busy, wait_for=wanted is not None)
@@ -124,7 +124,7 @@ class Pool(Generic[Task, Result]):
                 return
 
     def close(self) -> None:
-        """End all workers, whatever they are doing."""
+        """Kill all workers."""
         for worker in self._workers:
             worker.end()
         self._workers.clear()
@@ -134,18 +134,18 @@ class Pool(Generic[Task, Result]):
         while self._waiting:
             worker = next((worker for worker in self._workers if worker.batch is None), None)
             if worker is None:
-                if len(self._workers) == self._most:
+                if len(self._workers) == self._max_workers:
                     return
                 worker = _Worker(self._work, self._seconds, self._prepare)
                 self._workers.append(worker)
             batch = self._waiting.popleft()
-            if not worker.give(batch):  # it ended while it was idle
+            if not worker.give(batch):  # it ended while idle
                 self._workers.remove(worker)
                 worker.end()
                 self._waiting.appendleft(batch)
 
     def _take(self, busy: list[_Worker[Task, Result]], wait_for: bool) -> None:
-        """Receive at least one result if `wait_for`, else those that are there."""
+        """Receive the available results, waiting for at least one if `wait_for`."""
         timeout = max(0.0, min(worker.deadline for worker in busy) - time.monotonic()) if wait_for else 0.0
         ready = wait([worker.connection for worker in busy], timeout)
         for worker in busy:
@@ -156,9 +156,10 @@ class Pool(Generic[Task, Result]):
                 self._replace(worker, Failure("slow", worker.allowed))
 
     def _replace(self, worker: _Worker[Task, Result], failure: Failure) -> None:
-        """Put down why a task has no result, and leave the rest of its batch to another worker.
+        """Record the failure of a task and requeue the remaining tasks of its batch.
 
-        A worker that had done others may have crashed or run out of memory because of them: then the task gets another chance.
+        After a crash or memory failure of a worker that had finished other tasks, which may be the cause, the task is
+        retried.
         """
         worker.end()
         self._workers.remove(worker)
@@ -171,25 +172,30 @@ class Pool(Generic[Task, Result]):
 
 
 class _Worker(Generic[Task, Result]):
-    """A process and the batch it works on."""
+    """A process and its current batch."""
 
     def __init__(
         self, work: Callable[[Task], Result], seconds: Callable[[Task], float], prepare: Callable[[Task], object]
     ) -> None:
-        # fork where it exists: the worker needs what is already loaded, and starts at once
+        # fork where available: loaded modules are shared, and the start is fast
         methods = multiprocessing.get_all_start_methods()
         context: Any = multiprocessing.get_context("fork" if "fork" in methods else "spawn")
-        self.connection, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, work, seconds, prepare, WORKER_BYTES), daemon=True)
+        self.connection, worker_end = context.Pipe()
+        self._process = context.Process(
+            target=_serve, args=(worker_end, work, seconds, prepare, WORKER_BYTES), daemon=True
+        )
         self._process.start()
-        theirs.close()
+        worker_end.close()
         self._seconds = seconds
         self.batch: Batch[Task, Result] | None = None
         self.tasks_done = 0
         self.allowed = self.deadline = 0.0
 
     def give(self, batch: Batch[Task, Result]) -> bool:
-        """Send what is left of a batch; the worker is idle, so it reads, and nobody waits for the other. False if it ended."""
+        """Send the remaining tasks of a batch; an idle worker is reading, so this cannot deadlock.
+
+        False if it ended.
+        """
         try:
             self.connection.send(batch.tasks[len(batch.done) :])
         except OSError:
@@ -199,7 +205,7 @@ class _Worker(Generic[Task, Result]):
         return True
 
     def receive(self) -> bool:
-        """Take one result; False if the worker ended instead of sending it."""
+        """Receive one result; False if the worker ended instead."""
         assert self.batch is not None
         try:
             self.batch.done.append(self.connection.recv())
@@ -215,16 +221,16 @@ class _Worker(Generic[Task, Result]):
             self.batch = None
             return
         self.allowed = self._seconds(self.batch.tasks[len(self.batch.done)])
-        self.deadline = time.monotonic() + _ON_THE_CLOCK * self.allowed + (_LATE if _TIMERS else _GRACE)
+        self.deadline = time.monotonic() + _WALL_TIME_FACTOR * self.allowed + (_TIMER_GRACE if _TIMERS else _GRACE)
 
     def failure(self) -> Failure:
-        """Why the process ended, by its exit code."""
+        """Return why the process ended, from its exit code."""
         self._process.join(_GRACE)
         code = self._process.exitcode
         slow = code is None or -code in _TIMERS.values()
         if slow:
             return Failure("slow", self.allowed)
-        return Failure("memory" if code == _OUT_OF_MEMORY else "crash", WORKER_BYTES)
+        return Failure("memory" if code == _MEMORY_EXIT_CODE else "crash", WORKER_BYTES)
 
     def end(self) -> None:
         self._process.kill()
@@ -240,7 +246,7 @@ def _serve(
     prepare: Callable[[Task], object],
     memory: int,
 ) -> None:
-    """The worker: does batches until there are no more."""
+    """Worker main loop: process batches until the connection closes."""
     begin_worker()
     for number in _TIMERS.values():
         signal.signal(number, signal.SIG_DFL)
@@ -256,26 +262,26 @@ def _serve(
                     _set_timers(0)
                     connection.send(result)
                 except MemoryError:
-                    os._exit(_OUT_OF_MEMORY)
+                    os._exit(_MEMORY_EXIT_CODE)
 
 
 def _silence() -> None:
-    """Libraries complain on stderr before they abort; the owner reports it instead."""
+    """Discard output: libraries print to stderr before they abort; the owner reports the failure."""
     faulthandler.disable()
     with contextlib.suppress(OSError):
-        nowhere = os.open(os.devnull, os.O_RDWR)
+        null = os.open(os.devnull, os.O_RDWR)
         for descriptor in (1, 2):
-            os.dup2(nowhere, descriptor)
-        os.close(nowhere)
+            os.dup2(null, descriptor)
+        os.close(null)
 
 
 def _limit_memory(extra: int) -> None:
-    """Refuse memory beyond what this process has and `extra` bytes, where the system can."""
+    """Limit memory to the current use plus `extra` bytes, where the system can."""
     if sys.platform == "win32":
         return
     import resource
 
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a crash leaves no copy of the memory behind
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # no core dumps
     try:
         with open("/proc/self/statm", "rb") as statm:
             used = int(statm.read().split()[5]) * resource.getpagesize()
@@ -288,9 +294,9 @@ def _limit_memory(extra: int) -> None:
 
 
 def _set_timers(seconds: float) -> None:
-    """End this process after so much processor time, or a multiple of it on the clock; 0: let it live.
+    """End this process after `seconds` of CPU time, or a multiple of it in wall time; 0 stops the timers.
 
-    The kernel does that, so it works inside C code and when the owner is gone.
+    The kernel enforces it, so it works inside C code and without the owner.
     """
     for timer in _TIMERS:
-        signal.setitimer(timer, seconds if timer == signal.ITIMER_PROF else seconds * _ON_THE_CLOCK)
+        signal.setitimer(timer, seconds if timer == signal.ITIMER_PROF else seconds * _WALL_TIME_FACTOR)

@@ -1,1 +1,1 @@
-"""Words: splitting identifiers, and finding the names nearest to one that does not exist."""
+"""Text processing: terms, chunks, sentences, token counts and terminal output."""

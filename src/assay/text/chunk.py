@@ -1,6 +1,6 @@
-"""Chunkers: a text → the passages it is searched and cited by.
+"""Chunkers: split a text into the passages that are searched and cited.
 
-Each chunker is named, sized and versioned; its identity is part of every cache key.
+Each has a name, a size and a version; its identity is part of every cache key.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from assay.errors import AssayError
 from assay.text import tokens
 from assay.text.terms import nearest
 
-Span = tuple[int, int]  # of characters, the end not included
+Span = tuple[int, int]  # character offsets, end exclusive
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A section or a definition: its first line, from 0, and the titles above it, outermost first."""
+    """A section or definition: its first line, from 0, and its headings, outermost first."""
 
     line: int
     headings: tuple[str, ...] = ()
@@ -31,9 +31,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Text:
-    """A document's lines and what is known about them; numbers of lines count from 0.
+    """The lines of a document and their structure; line numbers count from 0.
 
-    `code` are lines of blocks that are kept whole, `pages` the lines at which pages begin, `numbers` the lines of the file where those differ.
+    `code` are lines of blocks that stay whole, `pages` the first lines of pages, `numbers` the file's line numbers if
+    different.
     """
 
     lines: list[str]
@@ -48,19 +49,19 @@ class Text:
 
     @cached_property
     def starts(self) -> list[int]:
-        """Where each line begins, and where the last ends."""
+        """Offset of each line, and of the end."""
         return list(accumulate((len(line) + 1 for line in self.lines), initial=0))
 
     @cached_property
     def costs(self) -> list[int]:
-        """The tokens before each line, and all of them: no token crosses the end of a line."""
+        """Cumulative token counts before each line; no token crosses a line end."""
         return list(accumulate((tokens.count(line + "\n") for line in self.lines), initial=0))
 
     def line_of(self, place: int) -> int:
         return min(bisect_right(self.starts, place) - 1, len(self.lines) - 1)
 
     def chunk(self, span: Span) -> Chunk:
-        """A span without blank lines around it, and where it stands. It belongs to the part its middle is in."""
+        """Return a span without surrounding blank lines, with its location. It belongs to the part of its middle."""
         start, end = span
         text = self.whole[start:end]
         start += len(text) - len(text.lstrip("\n"))
@@ -79,7 +80,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A passage of a text: what it says, the titles above it, its lines from 1, its characters from 0, its page from 1 (0: there are none)."""
+    """A passage: text, headings, lines from 1, character offsets from 0, page from 1 (0: no pages)."""
 
     text: str
     headings: tuple[str, ...]
@@ -90,11 +91,10 @@ class Chunk:
     page: int
 
 
-# Dividing a text into pieces of limited size at the best places: what belongs together stays together as long as it
-# fits.
+# Splitting at the best places
 
-Cuts = Sequence[int]  # lines before which a text may be cut, in order
-_LITTLE = 0.1  # of an even share
+Cuts = Sequence[int]  # candidate cut lines, ascending
+_TINY = 0.1  # relative to an even share
 
 
 class _Piece(NamedTuple):
@@ -104,8 +104,11 @@ class _Piece(NamedTuple):
 
 
 def divided(text: Text, hard: Iterable[int], levels: Sequence[Cuts], limit: int) -> list[Span]:
-    """Spans of at most `limit` tokens that cover the text. It is cut at every hard place; at places of a level only where those before it do not
-    suffice; inside a line as a last resort. Neighbours that fit together become one."""
+    """Split a text into spans of at most `limit` tokens.
+
+    It is cut at every hard line; at the lines of a level only if those of earlier levels do not suffice; inside a line
+    as a last resort. Neighbours that fit together are merged.
+    """
     borders = sorted({0, *hard, len(text.lines)})
     return [
         (piece.start, piece.end)
@@ -123,15 +126,18 @@ def _divide(text: Text, low: int, high: int, levels: Sequence[Cuts], limit: int)
     cuts = levels[0][bisect_right(levels[0], low) : bisect_left(levels[0], high)]
     parts = pairwise([low, *cuts, high])
     pieces = [piece for part in parts for piece in _divide(text, *part, levels[1:] or levels, limit)]
-    return _joined(pieces, limit, whole.cost / ceil(whole.cost / limit))
+    return _merge_pieces(pieces, limit, whole.cost / ceil(whole.cost / limit))
 
 
-def _joined(pieces: Iterable[_Piece], limit: int, even: float) -> list[_Piece]:
-    """Neighbours as one, as near as can be to an even share of the whole, so that little is left over at the end; what is little joins if it fits."""
+def _merge_pieces(pieces: Iterable[_Piece], limit: int, target: float) -> list[_Piece]:
+    """Merge neighbours towards an even share of the whole, so that no small remainder is left.
+
+    Tiny pieces are merged if they fit.
+    """
     out: list[_Piece] = []
     for piece in pieces:
-        wanted = out and (out[-1].cost + piece.cost / 2 <= even or piece.cost < even * _LITTLE)
-        if wanted and out[-1].cost + piece.cost <= limit:
+        is_small = out and (out[-1].cost + piece.cost / 2 <= target or piece.cost < target * _TINY)
+        if is_small and out[-1].cost + piece.cost <= limit:
             out[-1] = _Piece(out[-1].start, piece.end, out[-1].cost + piece.cost)
         else:
             out.append(piece)
@@ -139,12 +145,12 @@ def _joined(pieces: Iterable[_Piece], limit: int, even: float) -> list[_Piece]:
 
 
 def _windows(whole: str, start: int, end: int, limit: int) -> Iterator[_Piece]:
-    """A line in pieces of as many tokens as fit."""
+    """Split a line into pieces of as many tokens as fit."""
     return (_Piece(first, last, cost) for first, last, cost in windows(whole[start:end], limit, 0, start))
 
 
 def windows(text: str, limit: int, overlap: int, offset: int = 0) -> Iterator[tuple[int, int, int]]:
-    """Windows of as many tokens as fit, each with the last `overlap` tokens of the one before; start, end and cost."""
+    """Yield start, end and cost of windows of `limit` tokens that overlap by `overlap` tokens."""
     places, costs = [0], [0]
     for end, cost in tokens.ends(text):
         places.append(end)
@@ -158,19 +164,19 @@ def windows(text: str, limit: int, overlap: int, offset: int = 0) -> Iterator[tu
         first = max(bisect_left(costs, costs[last] - overlap), first + 1)
 
 
-# The chunkers there are, by name: a table of functions from a text to spans of it.
+# Chunkers by name
 
-_SMALLEST, _LARGEST = 16, 100_000  # tokens of a passage
-_STUB = 24  # tokens: a section that says less than this goes with the one after it
+_MIN_SIZE, _MAX_SIZE = 16, 100_000  # tokens of a passage
+_STUB = 24  # tokens: a shorter section is joined with the next
 
 
 def by_tokens(text: Text, size: int, overlap: int) -> list[Span]:
-    """Windows of equal size, wherever they end."""
+    """Chunk into windows of equal size, regardless of structure."""
     return [(start, end) for start, end, _ in windows(text.whole, size, overlap)]
 
 
 def by_structure(text: Text, size: int, overlap: int) -> list[Span]:
-    """Sections, one or several passages each: paragraphs as long as they fit, code blocks whole. Nothing crosses a page."""
+    """Chunk by sections: paragraphs while they fit, code blocks whole. Chunks do not cross pages."""
     lines, code = text.lines, text.code
     inside = {line for line in code if line - 1 in code}
     after_blank = [n for n in range(1, len(lines)) if lines[n].strip() and not lines[n - 1].strip()]
@@ -185,7 +191,7 @@ def by_structure(text: Text, size: int, overlap: int) -> list[Span]:
 
 
 def by_symbols(text: Text, size: int, overlap: int) -> list[Span]:
-    """Definitions, one passage each; a long one is cut where another begins inside it, then at blank lines. `parts` are the definitions."""
+    """Chunk by definition (`parts`); a long one is cut at nested definitions, then at blank lines."""
     lines = text.lines
     starts = sorted({part.line for part in text.parts})
     outer = [part.line for part in text.parts if len(part.headings) <= 1]
@@ -194,7 +200,7 @@ def by_symbols(text: Text, size: int, overlap: int) -> list[Span]:
 
 
 def _sections(text: Text) -> list[int]:
-    """The lines at which sections begin; a heading with nothing below it belongs to what follows."""
+    """Return the first lines of sections; a heading with almost nothing below it belongs to what follows."""
     out: list[int] = []
     for part in text.parts:
         if not out or text.costs[part.line] - text.costs[out[-1]] >= _STUB:
@@ -204,7 +210,7 @@ def _sections(text: Text) -> list[int]:
 
 class _Kind(NamedTuple):
     spans: Callable[[Text, int, int], list[Span]]
-    version: int  # raised with every change of what it gives
+    version: int  # bump with every change of its output
     overlaps: bool = False
 
 
@@ -218,7 +224,7 @@ _SPEC = re.compile(r"(\w+)(?::(\d{1,6}))?(?::(\d{1,6}))?")
 
 @dataclass(frozen=True, slots=True)
 class Chunker:
-    """A chunker with its size and overlap in tokens; prints as it is written: `structure:512`, `tokens:1024:128`."""
+    """A chunker with size and overlap in tokens; prints as it parses: `structure:512`, `tokens:1024:128`."""
 
     name: str = "structure"
     size: int = 512
@@ -229,11 +235,11 @@ class Chunker:
 
     @property
     def identity(self) -> str:
-        """What tells its passages from those of any other chunker, or of another version of it."""
+        """Unique name of the passages it produces, including its version."""
         return f"{self}@{CHUNKERS[self.name].version}"
 
     def chunks(self, text: Text) -> list[Chunk]:
-        """The passages of a text, in order; blank ones are none."""
+        """Return the passages of a text, in order, without blank ones."""
         spans = CHUNKERS[self.name].spans(text, self.size, self.overlap) if text.lines else []
         return [text.chunk(span) for span in spans if not text.is_blank(span)]
 
@@ -242,24 +248,21 @@ DEFAULT = Chunker()
 
 
 def parse(spec: str) -> Chunker:
-    """`structure`, `structure:512`, `tokens:1024:128` → a chunker."""
-    found = _SPEC.fullmatch(spec.strip())
-    name = found[1] if found else spec
-    if not found or name not in CHUNKERS:
-        near = nearest(name, CHUNKERS, 1)
-        hint = f"did you mean {near[0]}?" if near else f"write {', '.join(CHUNKERS)}"
+    """Parse a spec: `structure`, `structure:512`, `tokens:1024:128`. Raises AssayError if it is invalid."""
+    match = _SPEC.fullmatch(spec.strip())
+    name = match[1] if match else spec
+    if not match or name not in CHUNKERS:
+        suggestions = nearest(name, CHUNKERS, 1)
+        hint = f"did you mean {suggestions[0]}?" if suggestions else f"write {', '.join(CHUNKERS)}"
         raise AssayError(f"no chunker '{spec}'; {hint} with a size and an overlap in tokens, as in tokens:1024:128")
-    size, overlap = int(found[2] or DEFAULT.size), int(found[3] or 0)
-    if not _SMALLEST <= size <= _LARGEST:
-        raise AssayError(f"chunker '{spec}': a passage may have {_SMALLEST} to {_LARGEST:,} tokens, not {size}")
+    size, overlap = int(match[2] or DEFAULT.size), int(match[3] or 0)
+    if not _MIN_SIZE <= size <= _MAX_SIZE:
+        raise AssayError(f"chunker '{spec}': a passage may have {_MIN_SIZE} to {_MAX_SIZE:,} tokens, not {size}")
     if overlap and not CHUNKERS[name].overlaps:
         raise AssayError(f"chunker '{spec}': passages of {name} do not overlap; leave out :{overlap}")
     if overlap > size // 2:
         raise AssayError(f"chunker '{spec}': the overlap may be half the size at most, {size // 2}")
     return Chunker(name, size, overlap)
 
-
-# Chunkers: a text → the passages it is searched and cited by. Each is named, sized and versioned; its name is part
-# of a passage's identity.
 
 __all__ = ["CHUNKERS", "DEFAULT", "Chunk", "Chunker", "Part", "Text", "parse"]

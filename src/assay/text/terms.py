@@ -1,7 +1,7 @@
-"""Text → terms: the stems of its words, the same for code, comments and questions.
+"""Text → terms: stemmed words, the same for code, comments and queries.
 
-The stemmer is Snowball 3's English algorithm (https://snowballstem.org/algorithms/english/stemmer.html), held to its own
-implementation by the tests.
+The stemmer is Snowball 3's English algorithm (https://snowballstem.org/algorithms/english/stemmer.html); tests compare
+it with the reference implementation.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from itertools import chain
 
 
 def _endings(*rows: str) -> dict[str, str]:
-    """What becomes of each ending: `ize: izer ization` says it of two."""
+    """Parse rows such as `ize: izer ization` into a map from ending to replacement."""
     return {ending: row.partition(":")[0] for row in rows for ending in row.partition(":")[2].split()}
 
 
-_CHANGING = frozenset("cdegilmnrsty")  # every ending that a stem is without ends so
+_LAST_LETTERS = frozenset("cdegilmnrsty")  # last letters of all endings that are removed
 _VOWELS = frozenset("aeiouy")
 _VOWEL = re.compile("[aeiouy]")
-# endings are taken off behind the first region, some only behind the second
+# endings are removed after the first region (R1), some only after the second (R2)
 _REGION = re.compile("[^aeiouy]*+[aeiouy]++[^aeiouy]")
 _FIRST_REGION = re.compile(f"arsen|commun|emerg|gener|inter|later|organ|past|univers|{_REGION.pattern}")
 _SHORT_SYLLABLE = re.compile("[^aeiouy][aeiouy][^aeiouywxY]$|^[aeiouy][^aeiouy]$|past$")
 _DOUBLES = frozenset({"bb", "dd", "ff", "gg", "mm", "nn", "pp", "rr", "tt"})
-_STAY_BEFORE_ING = frozenset({"even", "cann", "inn", "earr", "herr", "out"})
-_STAY_BEFORE_EED = frozenset({"succ", "proc", "exc"})
+_KEEP_ING = frozenset({"even", "cann", "inn", "earr", "herr", "out"})
+_KEEP_EED = frozenset({"succ", "proc", "exc"})
 _BEFORE_LI = frozenset("cdeghkmnrt")
 _PAST = {"d": ("eed", "ed"), "g": ("ing",), "y": ("eedly", "edly", "ingly")}
-# words that are no word with an ending
-_WHOLE = _endings(
+# words with exceptional stems
+_EXCEPTIONS = _endings(
     "andes: andes", "atlas: atlas", "bias: bias", "cosmos: cosmos", "howe: howe", "news: news", "sky: sky skies", "ski: skis",
     "earli: early", "gentl: gently", "idl: idly", "onli: only", "singl: singly", "ugli: ugly",
 )  # fmt: skip
-# endings in three rounds; of several that fit the longest counts
+# endings of three rounds; the longest match applies
 _LONG = _endings(
     "ize: ization izer", "ate: ational ation ator", "tion: tional", "ful: fulness fulli", "ous: ousness ousli", "ive: iveness iviti",
     "ble: biliti bli", "al: alism aliti alli", "ence: enci", "ance: anci", "able: abli", "ent: entli", "less: lessli", "og: ogist ogi", ": li",
@@ -46,18 +46,18 @@ _LAST = _endings(": al ance ence er ic able ible ant ement ment ent ism ate iti 
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
-    """A lower-case word of letters without its English endings."""
-    if len(word) < 3 or word[-1] not in _CHANGING:
+    """Return the English stem of a lower-case word."""
+    if len(word) < 3 or word[-1] not in _LAST_LETTERS:
         return word
-    if word in _WHOLE:
-        return _WHOLE[word]
+    if word in _EXCEPTIONS:
+        return _EXCEPTIONS[word]
     marked = "y" in word
     if marked:
         word = _consonants_marked(word)
-    found = _FIRST_REGION.match(word)
-    first = found.end() if found else len(word)
-    found = _REGION.match(word, first)
-    second = found.end() if found else len(word)
+    region = _FIRST_REGION.match(word)
+    first = region.end() if region else len(word)
+    region = _REGION.match(word, first)
+    second = region.end() if region else len(word)
     word = _without_past(_without_plural(word), first)
     if word[-1] in "yY" and len(word) > 2 and word[-2] not in _VOWELS:
         word = word[:-1] + "i"
@@ -68,7 +68,7 @@ def stem(word: str) -> str:
 
 
 def _consonants_marked(word: str) -> str:
-    """Every y that is a consonant, at the beginning or after a vowel, as a capital."""
+    """Capitalize every y that is a consonant: at the start or after a vowel."""
     letters = list(word)
     for place, letter in enumerate(letters):
         if letter == "y" and (place == 0 or letters[place - 1] in _VOWELS):
@@ -89,13 +89,13 @@ def _without_plural(word: str) -> str:
 
 
 def _without_past(word: str, first: int) -> str:
-    """Without -ed, -ing and the like; what is left may want its e back."""
-    ending = next((one for one in _PAST.get(word[-1], ()) if word.endswith(one)), "")
+    """Remove -ed, -ing and the like, restoring a final e where needed."""
+    ending = next((suffix for suffix in _PAST.get(word[-1], ()) if word.endswith(suffix)), "")
     start = word[: -len(ending)] if ending else ""
     if ending in ("eed", "eedly"):
-        return f"{start}ee" if first <= len(start) and start not in _STAY_BEFORE_EED else word
+        return f"{start}ee" if first <= len(start) and start not in _KEEP_EED else word
     if ending == "ing":
-        if start in _STAY_BEFORE_ING:
+        if start in _KEEP_ING:
             return word
         if len(start) == 2 and start[1] == "y" and start[0] not in _VOWELS:
             return f"{start[0]}ie"
@@ -133,90 +133,93 @@ def _without_last(word: str, first: int, second: int) -> str:
 
 
 def _longest(word: str, endings: dict[str, str]) -> str:
-    """The longest ending of a word that is one of these."""
+    """Return the longest of these endings that a word has; empty if none."""
     for size in range(min(7, len(word)), 1, -1):
         if word[-size:] in endings:
             return word[-size:]
     return ""
 
 
-# Splitting identifiers into words, and the nearest existing names for a name that was not found.
+# Identifiers and spelling suggestions
 
 _NAME_PIECE = re.compile(
     r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[^\W\d_A-Z]+|[A-Z]+|\d+"
-)  # letters of other scripts count as small ones
+)  # letters of other scripts count as lower case
 
-# Comparing takes time with the product of two lengths. What is longer is pasted text or data, and nobody mistypes that.
+# Comparison is quadratic in length. Longer names are pasted text or data, not typos.
 LONGEST_NAME = 200
-_ALIKE = 0.6  # share of letters in common from which a name may be another one mistyped
+_MIN_RATIO = 0.6  # similarity from which a name may be a typo of another
 
 
 @lru_cache(maxsize=1 << 14)
 def words(identifier: str) -> tuple[str, ...]:
-    """`parseHTTPHeader_v2` → parse, http, header, v, 2."""
+    """Split an identifier: `parseHTTPHeader_v2` → parse, http, header, v, 2."""
     return tuple(piece.lower() for piece in _NAME_PIECE.findall(identifier))
 
 
 def nearest(name: str, names: Iterable[str], limit: int = 5) -> list[str]:
-    """Return the names most like `name`: those that share words with it or differ by a few letters, best first."""
+    """Return the names most similar to `name`, by shared words or edit similarity, best first."""
     if len(name) > LONGEST_NAME:
         return []
-    wanted, asked = set(words(name)), name.lower()
-    close = difflib.SequenceMatcher(
-        None, "", asked, autojunk=False
-    )  # what is compared with all others is prepared once
+    name_words, lower = set(words(name)), name.lower()
+    matcher = difflib.SequenceMatcher(None, "", lower, autojunk=False)  # caches data about the second sequence
     scored: list[tuple[float, str]] = []
     for candidate in set(names):
         if len(candidate) > LONGEST_NAME:
             continue
-        shared = len(wanted.intersection(words(candidate)))
-        close.set_seq1(candidate.lower())
-        if shared or (close.real_quick_ratio() > _ALIKE and close.quick_ratio() > _ALIKE):
-            ratio = close.ratio()
-            if shared or ratio > _ALIKE:
-                scored.append((shared / (len(wanted) or 1) + ratio, candidate))
+        shared = len(name_words.intersection(words(candidate)))
+        matcher.set_seq1(candidate.lower())
+        if shared or (matcher.real_quick_ratio() > _MIN_RATIO and matcher.quick_ratio() > _MIN_RATIO):
+            ratio = matcher.ratio()
+            if shared or ratio > _MIN_RATIO:
+                scored.append((shared / (len(name_words) or 1) + ratio, candidate))
     return [candidate for _, candidate in sorted(scored, key=lambda pair: (-pair[0], pair[1]))[:limit]]
 
 
-# Text → terms: the stems of its words, the same for code, comments and questions.
+# Terms
 
-END = "\0"  # a piece by itself and of no terms: it may stand between texts that are cut to pieces together
+END = "\0"  # a piece without terms, to separate texts that are split together
 _PIECE = re.compile(rf"[\w{END}]+")
-_SPACED = "".join(letter if letter.isalnum() or letter in f"_{END}" else " " for letter in map(chr, range(128)))
-_MOST = 1 << 16  # identifiers remembered; every worker has its own
+_SEPARATORS_TO_SPACES = "".join(
+    letter if letter.isalnum() or letter in f"_{END}" else " " for letter in map(chr, range(128))
+)
+_MAX_CACHED = 1 << 16  # identifiers; per worker process
 
 
 def terms(text: str) -> list[str]:
-    """`parsedHeaders of an HTTPRequest` → pars, header, of, an, http, request. Stop words stay: what to leave out is the caller's matter."""
+    """Return the terms of a text: `parsedHeaders of an HTTPRequest` → pars, header, of, an, http, request.
+
+    Stop words stay.
+    """
     return list(chain.from_iterable(terms_of(pieces(text))))
 
 
 def pieces(text: str) -> list[str]:
-    """The identifiers and numbers of a text."""
-    return text.translate(_SPACED).split() if text.isascii() else _PIECE.findall(text)
+    """Return the identifiers and numbers of a text."""
+    return text.translate(_SEPARATORS_TO_SPACES).split() if text.isascii() else _PIECE.findall(text)
 
 
 def terms_of(identifiers: Iterable[str]) -> Iterator[tuple[str, ...]]:
-    """The terms of each identifier."""
-    if len(_known) > _MOST:
-        _known.clear()
-    return map(_known.__getitem__, identifiers)
+    """Yield the terms of each identifier."""
+    if len(_term_cache) > _MAX_CACHED:
+        _term_cache.clear()
+    return map(_term_cache.__getitem__, identifiers)
 
 
-class _Known(dict[str, tuple[str, ...]]):
-    """The terms of the identifiers met; a dictionary, because it answers three times as fast as a cached function."""
+class _TermCache(dict[str, tuple[str, ...]]):
+    """Cache of identifier terms; a dict, because its lookup is three times as fast as a cached function."""
 
     def __missing__(self, identifier: str) -> tuple[str, ...]:
-        found = self[identifier] = tuple(map(stem, words(identifier)))
-        return found
+        stems = self[identifier] = tuple(map(stem, words(identifier)))
+        return stems
 
 
-_known = _Known()
+_term_cache = _TermCache()
 
 
-# English words whose forms no ending tells: `kept` is a form of `keep`.
+# Irregular English forms: `kept` → `keep`
 
-# a base form, then its other forms; those that are as often words of their own (`found`, `saw`, `set`) are left out
+# base form, then its other forms, without those that are common words themselves (`found`, `saw`, `set`)
 _FORMS = """
 arise arose arisen|awake awoke|become became|begin began begun|bend bent|bind bound|bite bitten|bleed bled|blow blew blown
 break broke broken|breed bred|bring brought|build built|burn burnt|buy bought|catch caught|choose chose chosen|cling clung|come came
@@ -243,12 +246,11 @@ _BASES = {
 
 
 def base_of(word: str) -> str:
-    """The word that an irregular form belongs to; empty for every other word."""
+    """Return the base of an irregular form; empty for any other word."""
     return _BASES.get(word.lower(), "")
 
 
-# The words that every English text has, whatever it is about: they tell nothing of a question and support nothing
-# in an answer.
+# Stop words: they carry no information in a question or an answer
 
 _WORD = re.compile(r"[^\W_]+")
 COMMON = frozenset(
@@ -271,5 +273,5 @@ COMMON = frozenset(
 
 
 def telling_terms(text: str) -> set[str]:
-    """The terms of the words that are not common."""
+    """Return the terms of words that are not common."""
     return {term for word in _WORD.findall(text) if word.lower() not in COMMON for term in terms(word)}

@@ -1,15 +1,15 @@
-"""Token counts, and the longest texts that are read."""
+"""Token estimates, and length limits of input texts."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-# One match is one token. Each alternative begins with a set of characters, so that most are passed over at a glance, and gives nothing back.
+# One match is one token. Alternatives start with distinct character sets and are possessive, for speed.
 _MARK = r"[!-/:-@\[-`{-~]"
 _TOKEN = re.compile(
     r"[a-z][a-z]{0,4}+"  # a piece of a word; most words of up to five letters are one token
-    r"|[ _](?:[A-Z]?[a-z]{1,5}+|[A-Z]{1,2}(?![a-z]))"  # with what leads to it
+    r"|[ _](?:[A-Z]?[a-z]{1,5}+|[A-Z]{1,2}(?![a-z]))"  # with the preceding space or underscore
     rf"|{_MARK}{_MARK}?+\n?+"  # punctuation pairs up and takes the end of the line along
     r"|[A-Z](?:[a-z]{1,5}+|[A-Z](?![a-z]))?+"  # capitals are split finely
     r"|[0-9\n]"  # two of the five spend a token on every digit
@@ -17,58 +17,56 @@ _TOKEN = re.compile(
     r"|[ \t\r\f\v]{1,16}+"  # indentation
     r"|."
 )
-_MOST, _LONG = 1 << 16, 200  # lines that are remembered, and characters of the longest of them
-# What a character outside ASCII costs beyond the one token it has above: rare scripts and emoji fall apart into bytes.
-# Compiled for the first text that has one, as that takes longer than all else here.
+_MOST, _MAX_CACHED_LENGTH = 1 << 16, 200  # cached lines, and characters of the longest of them
+# Extra cost of characters outside ASCII: rare scripts and emoji are split into bytes. Compiled on first use, as that
+# takes longer than everything else here.
 _TWO, _FOUR = "[\u0800-\uffff]", "[\U00010000-\U0010ffff]"
 
 
 def count(text: str) -> int:
-    """The estimated tokens of a text; 0 only for an empty one."""
+    """Estimate the tokens of a text; 0 only if it is empty."""
     *lines, last = text.split("\n")
-    if len(_known) > _MOST:
-        _known.clear()
-    return sum(map(_known.__getitem__, lines)) + _counted(last)
+    if len(_count_cache) > _MOST:
+        _count_cache.clear()
+    return sum(map(_count_cache.__getitem__, lines)) + _count_tokens(last)
 
 
-class _Known(dict[str, int]):
-    """The tokens of lines, their ends included: most lines of an answer were in one before."""
+class _CountCache(dict[str, int]):
+    """Cache of token counts by line, including its end: most lines recur in answers."""
 
     def __missing__(self, line: str) -> int:
-        tokens = _counted(line + "\n")
-        if len(line) <= _LONG:
+        tokens = _count_tokens(line + "\n")
+        if len(line) <= _MAX_CACHED_LENGTH:
             self[line] = tokens
         return tokens
 
 
-_known = _Known()
+_count_cache = _CountCache()
 
 
-def _counted(text: str) -> int:
-    tokens = _TOKEN.subn("", text)[1]  # which counts without making a string of each
+def _count_tokens(text: str) -> int:
+    tokens = _TOKEN.subn("", text)[1]  # counts matches without creating strings
     if not text.isascii():
         tokens += len(re.findall(_TWO, text)) + 3 * len(re.findall(_FOUR, text))
     return tokens
 
 
 def ends(text: str) -> Iterator[tuple[int, int]]:
-    """Where each token ends, and what it costs: cut there, the parts of a text cost together what the whole does."""
-    for found in _TOKEN.finditer(text):
-        yield found.end(), 1 if found[0].isascii() else count(found[0])
+    """Yield the end and cost of each token; splitting there keeps the total cost."""
+    for match in _TOKEN.finditer(text):
+        yield match.end(), 1 if match[0].isascii() else count(match[0])
 
 
-# Lengths up to which texts from outside are read, shared by the command line, Python, MCP and HTTP.
+# Input limits, shared by the command line, Python, MCP and HTTP
 
-LONGEST_TASK = (
-    20_000  # characters: a long stack trace with what was said about it; what follows in a log says nothing new
-)
-LONGEST_QUERY = 2_000  # characters of what is searched for or asked: a question, not a document
+LONGEST_TASK = 20_000  # characters: a long stack trace with a description; the rest of a log adds nothing
+LONGEST_QUERY = 2_000  # characters of a query or question, not a document
 LONGEST_NAME = 1_000  # characters of a symbol, path or pattern
-MOST_TERMS = 500  # different words of a task or query: more than the text of an issue has, far fewer than a pasted dump
+MOST_TERMS = 500  # distinct words of a task or query: more than an issue has, far fewer than a pasted dump
 
 
 def beyond(what: str, text: str, longest: int) -> str:
-    """Return a line that says how much of a text is read; empty when that is all of it."""
+    """Return a message that a text is truncated; empty if it is not."""
     if len(text) <= longest:
         return ""
     return f"the {what} has {len(text):,} characters; only the first {longest:,} are read"

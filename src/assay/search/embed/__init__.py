@@ -1,4 +1,4 @@
-"""Texts as vectors, vectors by nearness, and a second look at the best: embedders and rerankers, chosen by a spec in configuration."""
+"""Embedders, nearest-neighbour search and rerankers, each selected by a spec in the configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A BERT encoder in numpy, for model folders that carry weights but no ONNX file: MiniLM, BGE, E5, GTE and cross-encoders made of it."""
+"""BERT encoder in numpy, for model folders without an ONNX file: MiniLM, BGE, E5, GTE and cross-encoders based on them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from assay.errors import AssayError
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 
-_HIDDEN = np.float32(-1e9)  # what attention to padding is lowered by
+_MASKED = np.float32(-1e9)  # added to the attention scores of padding
 
 
 class Bert:
-    """Token ids, mask and type ids in; a vector for each token out."""
+    """Token ids, attention mask and token type ids in; a vector for each token out."""
 
     def __init__(self, weights: Mapping[str, NDArray[Any]], settings: Mapping[str, Any]) -> None:
         prefix = "bert." if any(name.startswith("bert.") for name in weights) else ""
-        self._weights = {name.removeprefix(prefix): np.asarray(one, np.float32) for name, one in weights.items()}
+        self._weights = {name.removeprefix(prefix): np.asarray(array, np.float32) for name, array in weights.items()}
         try:
             self.width, self.layers = int(settings["hidden_size"]), int(settings["num_hidden_layers"])
             self._heads, self._epsilon = int(settings["num_attention_heads"]), float(settings["layer_norm_eps"])
@@ -30,55 +30,55 @@ class Bert:
             raise AssayError(f"config.json does not describe a BERT model ({error})") from None
 
     def states(self, ids: Ints, mask: Ints, types: Ints) -> Floats:
-        """The states of the last layer: texts × tokens × width."""
+        """Return the hidden states of the last layer: texts × tokens × width."""
         words = self._weights["embeddings.word_embeddings.weight"][ids]
-        places = self._weights["embeddings.position_embeddings.weight"][: ids.shape[1]]
-        kinds = self._weights["embeddings.token_type_embeddings.weight"][types]
-        states = self._normal(words + places + kinds, "embeddings")
-        away = (1 - mask[:, None, None, :]).astype(np.float32) * _HIDDEN
+        positions = self._weights["embeddings.position_embeddings.weight"][: ids.shape[1]]
+        token_types = self._weights["embeddings.token_type_embeddings.weight"][types]
+        states = self._layer_norm(words + positions + token_types, "embeddings")
+        bias = (1 - mask[:, None, None, :]).astype(np.float32) * _MASKED
         for layer in range(self.layers):
-            states = self._layer(states, away, f"encoder.layer.{layer}")
+            states = self._layer(states, bias, f"encoder.layer.{layer}")
         return states
 
     def relevance(self, states: Floats) -> Floats:
-        """The score of a cross-encoder from the states of its first token."""
+        """Return the cross-encoder score from the state of the first token."""
         pooled = np.tanh(self._dense(states[:, 0], "pooler.dense"))
-        return self._dense(pooled, "classifier")[:, -1]  # of two classes, the second says "relevant"
+        return self._dense(pooled, "classifier")[:, -1]  # with two classes, the second is "relevant"
 
-    def _layer(self, states: Floats, away: Floats, name: str) -> Floats:
+    def _layer(self, states: Floats, bias: Floats, name: str) -> Floats:
         attended = self._dense(
-            self._attention(states, away, f"{name}.attention.self"), f"{name}.attention.output.dense"
+            self._attention(states, bias, f"{name}.attention.self"), f"{name}.attention.output.dense"
         )
-        states = self._normal(states + attended, f"{name}.attention.output")
+        states = self._layer_norm(states + attended, f"{name}.attention.output")
         inner = _gelu(self._dense(states, f"{name}.intermediate.dense"))
-        return self._normal(states + self._dense(inner, f"{name}.output.dense"), f"{name}.output")
+        return self._layer_norm(states + self._dense(inner, f"{name}.output.dense"), f"{name}.output")
 
-    def _attention(self, states: Floats, away: Floats, name: str) -> Floats:
+    def _attention(self, states: Floats, bias: Floats, name: str) -> Floats:
         texts, tokens, width = states.shape
         query, key, value = (
             self._dense(states, f"{name}.{part}").reshape(texts, tokens, self._heads, -1).transpose(0, 2, 1, 3)
             for part in ("query", "key", "value")
         )
-        scores = query @ key.transpose(0, 1, 3, 2) / np.float32(np.sqrt(width / self._heads)) + away
-        shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        shares /= shares.sum(axis=-1, keepdims=True)
-        return np.asarray((shares @ value).transpose(0, 2, 1, 3).reshape(texts, tokens, width))
+        scores = query @ key.transpose(0, 1, 3, 2) / np.float32(np.sqrt(width / self._heads)) + bias
+        attention = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        attention /= attention.sum(axis=-1, keepdims=True)
+        return np.asarray((attention @ value).transpose(0, 2, 1, 3).reshape(texts, tokens, width))
 
     def _dense(self, states: Floats, name: str) -> Floats:
-        found: Floats = states @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
-        return found
+        projected: Floats = states @ self._weights[f"{name}.weight"].T + self._weights[f"{name}.bias"]
+        return projected
 
-    def _normal(self, states: Floats, name: str) -> Floats:
+    def _layer_norm(self, states: Floats, name: str) -> Floats:
         centred = states - states.mean(axis=-1, keepdims=True)
         spread = np.sqrt((centred * centred).mean(axis=-1, keepdims=True) + np.float32(self._epsilon))
-        found: Floats = (
+        normalized: Floats = (
             centred / spread * self._weights[f"{name}.LayerNorm.weight"] + self._weights[f"{name}.LayerNorm.bias"]
         )
-        return found
+        return normalized
 
 
 def _gelu(values: Floats) -> Floats:
-    """Gaussian error linear unit, with the error function of Abramowitz and Stegun 7.1.26: off by at most 1.5e-7."""
+    """Gaussian error linear unit; error function by Abramowitz and Stegun 7.1.26 (error at most 1.5e-7)."""
     scaled = np.abs(values) * np.float32(np.sqrt(0.5))
     t = 1 / (1 + np.float32(0.3275911) * scaled)
     series = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))

@@ -1,4 +1,4 @@
-"""What an embedder is: texts in, rows of unit length out."""
+"""Embedders: texts in, rows of unit length out. Selected by a spec: lsa, wordllama, folder:PATH, openai:URL[#MODEL]."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ Vectors = NDArray[np.float32]
 
 
 class Embedder(Protocol):
-    """Makes vectors of texts. Two embedders of the same name make the same vectors of the same texts."""
+    """Embeds texts. Two embedders of the same name return the same vectors for the same texts."""
 
     @property
     def name(self) -> str:
-        """Goes into the keys of caches, so it changes with anything that changes a vector."""
+        """Part of cache keys, so it changes with anything that changes a vector."""
 
     @property
     def dimensions(self) -> int: ...
 
     def embed(self, texts: Sequence[str], role: Role = "passage") -> Vectors:
-        """A row for each text, of length one; of a text that says nothing to this embedder, zeros."""
+        """Return a row of unit length for each text; zeros for a text without known words."""
 
 
 def unit(rows: Vectors) -> Vectors:
-    """Rows of length one; those of length zero stay."""
+    """Scale rows to unit length; zero rows stay zero."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return (rows / np.where(lengths > 0, lengths, 1)).astype(np.float32)
 
 
-# Embedders by spec, as they stand in configuration: lsa, wordllama, folder:PATH, openai:URL[#MODEL].
+# Factories by spec
 
 __all__ = ["DEFAULT", "WAYS", "Embedder", "Role", "Vectors", "embedder"]
 
@@ -52,7 +52,7 @@ WAYS = (
 
 
 class Known(NamedTuple):
-    """What stored vectors say of the embedder that made them."""
+    """Identity of the embedder that made stored vectors."""
 
     name: str
     dimensions: int
@@ -60,7 +60,7 @@ class Known(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What an embedder is made from: the part of the spec after the colon, and what stands around it."""
+    """Arguments of an embedder factory: the part of the spec after the colon, and its context."""
 
     argument: str
     corpus: Sequence[str]
@@ -80,66 +80,68 @@ def embedder(
     known: Known | None = None,
     before: str | None = None,
 ) -> Embedder:
-    """The embedder that a spec names. `corpus` is what `lsa` is trained on, `store` keeps what it learned; paths start at `root`;
-    `key_variable` names the environment variable that holds a server's key. With what is `known` of it, it is made without reading the corpus.
-    Of the tables trained before, where a name is given only the one of `before` is used on: figures of a chunker must not depend on another's.
+    """Create the embedder that a spec names. Raises AssayError for an unknown spec.
+
+    `lsa` is trained on `corpus` and saved in `store`; paths are relative to `root`; `key_variable` names the
+    environment variable with a server's key. With `known`, the corpus is not read. `before` restricts reuse to the
+    trained table of that name: results for one chunker must not depend on another's.
     """
     kind, _, argument = spec.strip().partition(":")
-    make = _KINDS.get(kind)
+    make = _FACTORIES.get(kind)
     if make is None:
         raise AssayError(f"unknown embedder '{spec}'. {WAYS}")
     return make(Wanted(argument, corpus, store, root or Path.cwd(), key_variable, known, before))
 
 
-def _lsa(wanted: Wanted) -> Embedder:
-    """The table trained before, while it fits the corpus; else a new one, which replaces it."""
+def _lsa(request: Wanted) -> Embedder:
+    """Return the stored table if it fits the corpus; otherwise train and store a new one."""
     from assay.search.embed import lsa
 
-    _nothing_after("lsa", wanted)
-    store = wanted.store if wanted.store is not None else VectorStore(None)
-    older = []
-    for state in store.states(wanted.known.name if wanted.known else "lsa:"):
+    _require_no_argument("lsa", request)
+    store = request.store if request.store is not None else VectorStore(None)
+    outdated = []
+    for state in store.states(request.known.name if request.known else "lsa:"):
         try:
             trained = lsa.restored(state)
         except DAMAGE:
             continue
-        if wanted.known or (wanted.before in (None, trained.name) and trained.fits(wanted.corpus)):
+        if request.known or (request.before in (None, trained.name) and trained.fits(request.corpus)):
             return trained
-        older.append(trained.name)
-    trained = lsa.train(wanted.corpus)
+        outdated.append(trained.name)
+    trained = lsa.train(request.corpus)
     store.keep_state(trained.name, trained.stored())
-    store.sweep(older[KEPT_TABLES - 1 :])
+    store.sweep(outdated[KEPT_TABLES - 1 :])
     return trained
 
 
-KEPT_TABLES = 8  # of lsa: a sweep over chunk sizes has one for each
+KEPT_TABLES = 8  # lsa tables kept: a sweep over chunk sizes has one for each
 
 
-def _wordllama(wanted: Wanted) -> Embedder:
+def _wordllama(request: Wanted) -> Embedder:
     from assay.search.embed.folder import WordLlama
 
-    _nothing_after("wordllama", wanted)
+    _require_no_argument("wordllama", request)
     return WordLlama.installed()
 
 
-def _folder(wanted: Wanted) -> Embedder:
+def _folder(request: Wanted) -> Embedder:
     from assay.search.embed.folder import FolderEmbedder
 
-    return FolderEmbedder(wanted.root / Path(wanted.argument).expanduser())
+    return FolderEmbedder(request.root / Path(request.argument).expanduser())
 
 
-def _openai(wanted: Wanted) -> Embedder:
+def _openai(request: Wanted) -> Embedder:
     from assay.search.embed.server import ServerEmbedder
 
-    return ServerEmbedder(wanted.argument, wanted.key_variable, wanted.known.dimensions if wanted.known else None)
+    return ServerEmbedder(request.argument, request.key_variable, request.known.dimensions if request.known else None)
 
 
-def _nothing_after(kind: str, wanted: Wanted) -> None:
-    if wanted.argument:
-        raise AssayError(f"embedder '{kind}:{wanted.argument}': nothing may follow '{kind}'")
+def _require_no_argument(kind: str, request: Wanted) -> None:
+    if request.argument:
+        raise AssayError(f"embedder '{kind}:{request.argument}': '{kind}' takes no argument")
 
 
-_KINDS: dict[str, Callable[[Wanted], Embedder]] = {
+_FACTORIES: dict[str, Callable[[Wanted], Embedder]] = {
     "lsa": _lsa,
     "wordllama": _wordllama,
     "folder": _folder,
@@ -147,11 +149,11 @@ _KINDS: dict[str, Callable[[Wanted], Embedder]] = {
 }
 
 
-# Embedding a corpus: only what was never embedded before, each portion kept as soon as it is made.
+# Cached embedding of a corpus
 
-PORTION = 256  # texts embedded before they are kept: what a kill can cost
+PORTION = 256  # texts per batch: the most work that a kill can lose
 
-Progress = Callable[[int, int], None]  # how many of how many texts that had to be embedded
+Progress = Callable[[int, int], None]  # texts done, texts to embed
 
 
 def embed_all(
@@ -161,22 +163,27 @@ def embed_all(
     role: Role = "passage",
     progress: Progress = lambda done, total: None,
 ) -> Vectors:
-    """A row for each text, in order. When the embedder fails midway, what it made before stays kept."""
+    """Return a row for each text, in order, embedding only uncached texts.
+
+    Batches done before a failure stay cached.
+    """
     store = store if store is not None else VectorStore(None)
     hashes = [text_hash(text, role) for text in texts]
-    first_of = {one: place for place, one in reversed(list(enumerate(hashes)))}  # the same text is embedded once
-    known = store.vectors(embedder.name, list(first_of), embedder.dimensions)
-    missing = [one for one in dict.fromkeys(hashes) if one not in known]
+    first_of = {
+        text_key: place for place, text_key in reversed(list(enumerate(hashes)))
+    }  # equal texts are embedded once
+    cached = store.vectors(embedder.name, list(first_of), embedder.dimensions)
+    missing = [text_key for text_key in dict.fromkeys(hashes) if text_key not in cached]
     for first in range(0, len(missing), PORTION):
         portion = missing[first : first + PORTION]
-        rows = embedder.embed([texts[first_of[one]] for one in portion], role)
-        made = dict(zip(portion, rows, strict=True))
-        store.keep(embedder.name, made)
-        known |= made
+        rows = embedder.embed([texts[first_of[text_key]] for text_key in portion], role)
+        embedded = dict(zip(portion, rows, strict=True))
+        store.keep(embedder.name, embedded)
+        cached |= embedded
         progress(first + len(portion), len(missing))
-    return np.array([known[one] for one in hashes], np.float32).reshape(len(texts), embedder.dimensions)
+    return np.array([cached[text_key] for text_key in hashes], np.float32).reshape(len(texts), embedder.dimensions)
 
 
 def text_hash(text: str, role: Role) -> bytes:
-    """What a vector is of: some embedders make another one of a question than of a passage."""
+    """Return the cache key of a text; some embedders treat queries and passages differently."""
     return content_hash(f"{role}\0{text}".encode("utf-8", "surrogatepass"))

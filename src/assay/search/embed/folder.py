@@ -1,4 +1,4 @@
-"""`folder:PATH`: a local model as a hub gives it: tokenizer.json, config.json, and model.onnx or (BERT only) model.safetensors."""
+"""Local models: `folder:PATH`, a model folder as published on a hub, and `wordllama`, a table of word pieces."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from assay.search.embed.embedders import WAYS, Role, Vectors, unit
 from assay.search.embed.rerankers import Candidate, Scores
 
 _TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U8": "u1"}
-_HEADER_LIMIT = 100 << 20  # bytes; the format allows no more
+_HEADER_LIMIT = 100 << 20  # bytes; the maximum of the format
 
 
 def tensors(path: Path) -> dict[str, NDArray[Any]]:
-    """The arrays of a safetensors file, mapped: only what is used is read."""
+    """Return the memory-mapped arrays of a safetensors file."""
     try:
         with path.open("rb") as file:
             size = int.from_bytes(file.read(8), "little")
             if size > _HEADER_LIMIT:
-                raise ValueError("its header is too long")
+                raise ValueError("header too long")
             header = json.loads(file.read(size))
         data = np.memmap(path, "u1", "r", offset=8 + size)
         return {name: _tensor(data, row) for name, row in header.items() if name != "__metadata__"}
@@ -40,50 +40,50 @@ def tensors(path: Path) -> dict[str, NDArray[Any]]:
 def _tensor(data: NDArray[np.uint8], row: dict[str, Any]) -> NDArray[Any]:
     first, last = row["data_offsets"]
     raw = data[first:last]
-    if row["dtype"] == "BF16":  # the upper half of a float of four bytes
+    if row["dtype"] == "BF16":  # the upper half of a float32
         return (raw.view("<u2").astype("<u4") << 16).view("<f4").reshape(row["shape"])
-    kind = np.dtype(_TYPES[row["dtype"]])
-    if len(raw) != kind.itemsize * math.prod(row["shape"]):
-        raise ValueError("it is cut short")
-    return raw.view(kind).reshape(row["shape"])
+    dtype = np.dtype(_TYPES[row["dtype"]])
+    if len(raw) != dtype.itemsize * math.prod(row["shape"]):
+        raise ValueError("truncated")
+    return raw.view(dtype).reshape(row["shape"])
 
 
 def tokenizer(path: Path, extra: str) -> Any:
-    """The tokenizer of a tokenizer.json; needs the tokenizers package."""
+    """Load a tokenizer.json; needs the tokenizers package."""
     try:
         from tokenizers import Tokenizer  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
         missing("the package 'tokenizers' is not installed", extra)
     if not path.is_file():
-        raise AssayError(f"{path}: there is no such tokenizer. {WAYS}")
+        raise AssayError(f"{path}: no such tokenizer. {WAYS}")
     try:
         return Tokenizer.from_file(str(path))
-    except Exception as error:  # the package raises nothing narrower
+    except Exception as error:  # the package raises nothing more specific
         raise AssayError(f"{path}: cannot be read as a tokenizer ({error})") from None
 
 
 def record(path: Path) -> dict[str, Any]:
-    """A small JSON file; empty when there is none."""
+    """Read a small JSON object; empty if the file is missing."""
     try:
-        found = json.loads(path.read_bytes())
+        content = json.loads(path.read_bytes())
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
         raise AssayError(f"{path}: cannot be read ({error})") from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise AssayError(f"{path}: must hold an object")
-    return found
+    return content
 
 
 def missing(what: str, extra: str) -> NoReturn:
-    """Says what is not there, how to install it, and what else there is."""
+    """Raise an error that says what is missing, how to install it, and the alternatives."""
     raise AssayError(f"{what}: {install(extra)}. {WAYS}")
 
 
 def batched(
     lengths: list[int], size: int, run: Callable[[list[int]], NDArray[np.float32]], width: int
 ) -> NDArray[np.float32]:
-    """Rows made by `run` in batches of texts of similar length, so that little of a batch is padding."""
+    """Return the rows that `run` computes in batches of similar length, to keep padding small."""
     rows = np.zeros((len(lengths), width), np.float32)
     order = sorted(range(len(lengths)), key=lambda place: (lengths[place], place))
     for first in range(0, len(order), size):
@@ -92,31 +92,33 @@ def batched(
     return rows
 
 
-# `folder:PATH`: a local model as a hub gives it: tokenizer.json, config.json, and model.onnx or (BERT only)
-# model.safetensors.
+# folder:PATH
 
 _ONNX = ("model.onnx", "onnx/model.onnx")
 _EXTRA = "onnx"
 _BATCH = 32
-_LONGEST = 512  # tokens, where the folder does not say
-_READ = 1 << 20  # bytes of each end of the weights that tell one model from another
+_DEFAULT_MAX_TOKENS = 512  # tokens, if the folder sets no limit
+_DIGEST_BYTES = 1 << 20  # read from each end of the weights to tell models apart
 _PROMPTS = {
     "passage": ("passage", "document"),
     "query": ("query",),
-}  # their names in sentence-transformers' configuration
+}  # names in the configuration of sentence-transformers
 
-Run = Callable[[Ints, Ints, Ints], Floats]  # ids, mask, types → states of tokens, or one row for each text
+Run = Callable[[Ints, Ints, Ints], Floats]  # ids, mask, types → token states, or one row per text
 
 
 class Folder:
-    """The files of a model, and how to run it."""
+    """The files of a model, and a way to run it.
+
+    Expects tokenizer.json, config.json, and model.onnx or (BERT only) model.safetensors.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         if not path.is_dir():
-            raise AssayError(f"{path}: there is no such folder of a model. {WAYS}")
+            raise AssayError(f"{path}: no such model folder. {WAYS}")
         self.settings = record(path / "config.json")
-        self.onnx = next((path / one for one in _ONNX if (path / one).is_file()), None)
+        self.onnx = next((path / name for name in _ONNX if (path / name).is_file()), None)
         self.weights = path / "model.safetensors"
         if self.onnx is None and not (self.weights.is_file() and self.settings.get("model_type") == "bert"):
             raise AssayError(f"{path}: has neither model.onnx nor the model.safetensors of a BERT model. {WAYS}")
@@ -126,22 +128,22 @@ class Folder:
 
     @property
     def longest(self) -> int:
-        """Tokens of a text that are read."""
+        """Maximum tokens of a text; the rest is truncated."""
         limits = (
             record(self.path / "sentence_bert_config.json").get("max_seq_length"),
             self.settings.get("max_position_embeddings"),
         )
-        return min((one for one in limits if isinstance(one, int) and one > 2), default=_LONGEST)
+        return min((limit for limit in limits if isinstance(limit, int) and limit > 2), default=_DEFAULT_MAX_TOKENS)
 
     @cached_property
     def name(self) -> str:
-        """The folder's own name and a digest of what decides its vectors."""
+        """Folder name and a digest of everything that determines its vectors."""
         digest = blake2b(digest_size=8)
         weights = self.onnx or self.weights
         with weights.open("rb") as file:
             size = weights.stat().st_size
-            digest.update(f"{size} {self.longest}".encode() + file.read(_READ))
-            file.seek(max(0, size - _READ))
+            digest.update(f"{size} {self.longest}".encode() + file.read(_DIGEST_BYTES))
+            file.seek(max(0, size - _DIGEST_BYTES))
             digest.update(file.read())
         for small in ("tokenizer.json", "config.json", "1_Pooling/config.json", "config_sentence_transformers.json"):
             digest.update((self.path / small).read_bytes() if (self.path / small).is_file() else b"\0")
@@ -159,25 +161,25 @@ class Folder:
             missing("the package 'onnxruntime' is not installed", _EXTRA)
         try:
             return onnxruntime.InferenceSession(str(self.onnx), providers=["CPUExecutionProvider"])
-        except Exception as error:  # the package raises its own kinds
+        except Exception as error:  # the package has its own exception types
             raise AssayError(f"{self.onnx}: cannot be used as a model ({error})") from None
 
     def run(self, encoded: Sequence[Any]) -> tuple[Floats, Ints]:
-        """What the model makes of tokenized texts, and their mask."""
-        width = max(1, *(len(one.ids) for one in encoded))
+        """Run the model on tokenized texts; return its output and the attention mask."""
+        width = max(1, *(len(encoding.ids) for encoding in encoded))
         ids, types, mask = (np.zeros((len(encoded), width), np.int64) for _ in range(3))
-        for row, one in enumerate(encoded):
-            ids[row, : len(one.ids)], types[row, : len(one.ids)] = one.ids, one.type_ids
-            mask[row, : len(one.ids)] = 1
+        for row, encoding in enumerate(encoded):
+            ids[row, : len(encoding.ids)], types[row, : len(encoding.ids)] = encoding.ids, encoding.type_ids
+            mask[row, : len(encoding.ids)] = 1
         try:
             if self.onnx is None:
                 return self.bert.states(ids, mask, types), mask
-            given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
-            wanted = {one.name: given[one.name] for one in self.session.get_inputs()}
-            return np.asarray(self.session.run(None, wanted)[0], np.float32), mask
+            available = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+            inputs = {encoding.name: available[encoding.name] for encoding in self.session.get_inputs()}
+            return np.asarray(self.session.run(None, inputs)[0], np.float32), mask
         except AssayError:
             raise
-        except Exception as error:  # a model that does not fit its tokenizer fails in as many ways as there are models
+        except Exception as error:  # a mismatch of model and tokenizer can raise anything
             raise AssayError(f"{self.path}: the model cannot be run ({type(error).__name__}: {error})") from None
 
     def encode(self, texts: Sequence[Any]) -> list[Any]:
@@ -185,7 +187,7 @@ class Folder:
 
 
 class FolderEmbedder:
-    """Vectors of a local model: its tokens' states pooled as the folder says."""
+    """Embedder of a local model: token states pooled as the folder configures."""
 
     def __init__(self, path: Path) -> None:
         self._folder = Folder(path)
@@ -203,17 +205,17 @@ class FolderEmbedder:
         return int(self._pooled(self._folder.encode(["a"])).shape[1])
 
     def embed(self, texts: Sequence[str], role: Role = "passage") -> Vectors:
-        prompt = next((self._prompts[one] for one in _PROMPTS[role] if self._prompts.get(one)), "")
+        prompt = next((self._prompts[name] for name in _PROMPTS[role] if self._prompts.get(name)), "")
         encoded = self._folder.encode([prompt + text for text in texts])
 
         def run(part: list[int]) -> Vectors:
             return self._pooled([encoded[place] for place in part])
 
-        return unit(batched([len(one.ids) for one in encoded], _BATCH, run, self.dimensions))
+        return unit(batched([len(encoding.ids) for encoding in encoded], _BATCH, run, self.dimensions))
 
     def _pooled(self, encoded: Sequence[Any]) -> Vectors:
         states, mask = self._folder.run(encoded)
-        if states.ndim == 2:  # the model pools by itself
+        if states.ndim == 2:  # already pooled by the model
             return states
         if self._first_token:
             return np.asarray(states[:, 0], np.float32)
@@ -222,7 +224,7 @@ class FolderEmbedder:
 
 
 class FolderReranker:
-    """Scores of a local cross-encoder, which reads query and passage together."""
+    """Local cross-encoder, which reads query and passage together."""
 
     def __init__(self, path: Path) -> None:
         self._folder = Folder(path)
@@ -232,30 +234,31 @@ class FolderReranker:
         return self._folder.name
 
     def scores(self, query: str, candidates: Sequence[Candidate]) -> Scores:
-        encoded = self._folder.encode([(query, f"{one.title}\n{one.text}".strip()) for one in candidates])
+        encoded = self._folder.encode(
+            [(query, f"{candidate.title}\n{candidate.text}".strip()) for candidate in candidates]
+        )
 
         def run(part: list[int]) -> Floats:
             rows, _ = self._folder.run([encoded[place] for place in part])
             return (self._relevance(rows) if rows.ndim == 3 else rows[:, -1])[:, None]
 
-        return batched([len(one.ids) for one in encoded], _BATCH, run, 1)[:, 0].astype(np.float64)
+        return batched([len(encoding.ids) for encoding in encoded], _BATCH, run, 1)[:, 0].astype(np.float64)
 
     def _relevance(self, states: Floats) -> Floats:
         try:
             return self._folder.bert.relevance(states)
         except KeyError:
-            raise AssayError(f"{self._folder.path}: is no cross-encoder: it has no classifier") from None
+            raise AssayError(f"{self._folder.path}: not a cross-encoder: the model has no classifier") from None
 
 
 def _clean(text: Any) -> Any:
-    """Without lone surrogates, which tokenizers cannot take."""
+    """Replace lone surrogates, which tokenizers reject."""
     if isinstance(text, tuple):
-        return tuple(_clean(one) for one in text)
+        return tuple(_clean(part) for part in text)
     return text.encode("utf-8", "replace").decode()
 
 
-# `wordllama`: a table of 32,000 word pieces that the package of that name carries. A text is the mean of its
-# pieces; no model runs.
+# wordllama: 32,000 word-piece vectors from the package of that name; no model runs
 
 _TABLE = Path("weights/l2_supercat_256.safetensors")
 _TOKENIZER = Path("tokenizers/l2_supercat_tokenizer_config.json")
@@ -264,7 +267,7 @@ _WORDLLAMA_BATCH = 512
 
 
 class WordLlama:
-    """Looks up and averages; the package itself is never imported, as its own loader wants the network."""
+    """Mean of word-piece vectors. The package itself is never imported: its loader needs the network."""
 
     name = "wordllama:l2_supercat_256"
 
@@ -273,11 +276,11 @@ class WordLlama:
 
     @classmethod
     def installed(cls) -> WordLlama:
-        found = find_spec("wordllama")
-        places = [Path(one) for one in (found.submodule_search_locations or ())] if found else []
-        folder = next((one for one in places if (one / _TABLE).is_file()), None)
+        spec = find_spec("wordllama")
+        places = [Path(location) for location in (spec.submodule_search_locations or ())] if spec else []
+        folder = next((place for place in places if (place / _TABLE).is_file()), None)
         if folder is None:
-            missing("the table of wordllama is not installed", _WORDLLAMA_EXTRA)
+            missing("the wordllama table is not installed", _WORDLLAMA_EXTRA)
         return cls(tensors(folder / _TABLE)["embedding.weight"], tokenizer(folder / _TOKENIZER, _WORDLLAMA_EXTRA))
 
     @cached_property
@@ -288,7 +291,7 @@ class WordLlama:
         rows = np.zeros((len(texts), self.dimensions), np.float32)
         for first in range(0, len(texts), _WORDLLAMA_BATCH):
             part = [text.encode("utf-8", "replace").decode() for text in texts[first : first + _WORDLLAMA_BATCH]]
-            for place, one in enumerate(self._pieces.encode_batch(part, add_special_tokens=False), first):
-                if one.ids:
-                    rows[place] = self._table[one.ids].mean(axis=0, dtype=np.float32)
+            for place, encoding in enumerate(self._pieces.encode_batch(part, add_special_tokens=False), first):
+                if encoding.ids:
+                    rows[place] = self._table[encoding.ids].mean(axis=0, dtype=np.float32)
         return unit(rows)

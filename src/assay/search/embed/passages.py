@@ -1,7 +1,7 @@
-"""The meaning of passages: the vectors of an embedder for all passages of a chunker, in one mapped file. `prepare` is the whole story.
+"""Vector index of passages: the vectors of one embedder for all passages of one chunker, in one memory-mapped file.
 
-The file is made when an embedder is first asked for, and again when the passages are others; vectors of texts that stayed come from the store. So a
-question in a new process reads neither texts nor store.
+`prepare` builds the file on first use and again when the passages change; vectors of unchanged texts come from the
+vector store. A query in a new process therefore reads neither texts nor store.
 """
 
 from __future__ import annotations
@@ -25,42 +25,42 @@ from assay.store.vectors import VectorStore
 if TYPE_CHECKING:
     from assay.core.progress import Progress
 
-EXACT_UP_TO = 200_000  # rows; comparing with all of them takes some 20 ms
-RESCORED = 20  # times as many rows as asked for are compared exactly after the bits
+EXACT_UP_TO = 200_000  # rows; exact search takes about 20 ms
+RESCORED = 20  # times k candidates of the bit search are rescored exactly
 LEAST_RESCORED = 1_000
 
 _SEED = 0
-_PORTION = 50_000  # rows turned at a time
+_BATCH = 50_000  # rows rotated at a time
 
 
 class Found(NamedTuple):
-    """Rows, the nearest first, and their cosines."""
+    """Row numbers, nearest first, and their cosines."""
 
     rows: NDArray[np.integer[Any]]
     scores: Vectors
 
 
 class Nearest:
-    """Searches rows of unit length. Ties go by row number."""
+    """Nearest-neighbour search over rows of unit length. Ties are broken by row number."""
 
     def __init__(self, vectors: Vectors, exact_up_to: int = EXACT_UP_TO) -> None:
         self.vectors = vectors
         self.exact = len(vectors) <= exact_up_to
 
     def search(self, query: Vectors, k: int, among: NDArray[np.integer[Any]] | None = None) -> Found:
-        """The `k` rows nearest to one vector, all of them or `among` some (row numbers in rising order)."""
+        """Return the `k` nearest rows, of all or `among` some (ascending row numbers)."""
         if among is not None:
             return self._best(query, k, among)
         return self._best(query, k, None if self.exact else self._candidates(query, max(RESCORED * k, LEAST_RESCORED)))
 
     def recall(self, k: int = 10, sample: int = 100) -> float:
-        """The share of the true nearest `k` that a search finds, over rows spread evenly as queries; 1 when it is exact."""
+        """Estimate recall@k against exact search, with evenly spread rows as queries; 1 if the search is exact."""
         if self.exact or not len(self.vectors):
             return 1.0
-        asked = np.linspace(0, len(self.vectors) - 1, sample).astype(int)
+        sample_rows = np.linspace(0, len(self.vectors) - 1, sample).astype(int)
         shares = [
-            len(np.intersect1d(self.search(one, k).rows, self._best(one, k, None).rows)) / min(k, len(self.vectors))
-            for one in self.vectors[asked]
+            len(np.intersect1d(self.search(query, k).rows, self._best(query, k, None).rows)) / min(k, len(self.vectors))
+            for query in self.vectors[sample_rows]
         ]
         return float(np.mean(shares))
 
@@ -68,29 +68,29 @@ class Nearest:
         scores = (self.vectors if among is None else self.vectors[among]) @ query
         places = np.arange(len(scores))
         if 0 < k < len(scores):
-            least = np.partition(scores, len(scores) - k)[len(scores) - k]
-            places = np.flatnonzero(scores >= least)  # with every tie, so that the lowest numbers can win
+            cutoff = np.partition(scores, len(scores) - k)[len(scores) - k]
+            places = np.flatnonzero(scores >= cutoff)  # with all ties, so that the lowest row numbers win
         places = places[np.argsort(-scores[places], kind="stable")][: max(k, 0)]
         return Found(places if among is None else among[places], scores[places])
 
     def _candidates(self, query: Vectors, count: int) -> NDArray[np.integer[Any]]:
-        """The rows whose bits differ least from the query's, with every tie, in rising order."""
-        differing = np.zeros(len(self.vectors), np.uint16)
-        for known, asked in zip(self._codes, self._code(query[None]), strict=True):
-            differing += np.bitwise_count(known ^ asked)
-        if count >= len(differing):
-            return np.arange(len(differing))
-        return np.flatnonzero(differing <= np.partition(differing, count)[count])
+        """Return the rows with the smallest Hamming distance to the query, ties included, ascending."""
+        distances = np.zeros(len(self.vectors), np.uint16)
+        for row_codes, query_code in zip(self._codes, self._code(query[None]), strict=True):
+            distances += np.bitwise_count(row_codes ^ query_code)
+        if count >= len(distances):
+            return np.arange(len(distances))
+        return np.flatnonzero(distances <= np.partition(distances, count)[count])
 
     @cached_property
     def _codes(self) -> NDArray[np.uint64]:
-        """The bits of all rows: 64 dimensions in a line, so that each line is compared in one go."""
-        parts = np.array_split(self.vectors, len(self.vectors) // _PORTION + 1)
+        """Bit codes of all rows, 64 dimensions per array row, so that each is compared in one operation."""
+        parts = np.array_split(self.vectors, len(self.vectors) // _BATCH + 1)
         return np.concatenate([self._code(part) for part in parts], axis=1)
 
     def _code(self, vectors: Vectors) -> NDArray[np.uint64]:
-        """A bit per dimension: on which side of the mean a vector lies, after a turn that spreads what the first dimensions know."""
-        bits = np.packbits((vectors - self._mean) @ self._turn > 0, axis=1)
+        """Return one bit per dimension: the side of the mean, after a random rotation that spreads the variance."""
+        bits = np.packbits((vectors - self._mean) @ self._rotation > 0, axis=1)
         padded = np.zeros((len(bits), -(-bits.shape[1] // 8) * 8), np.uint8)
         padded[:, : bits.shape[1]] = bits
         return np.ascontiguousarray(padded.view(np.uint64).T)
@@ -100,54 +100,53 @@ class Nearest:
         return np.asarray(self.vectors.mean(axis=0), np.float32)
 
     @cached_property
-    def _turn(self) -> Vectors:
-        """A random orthogonal matrix, always the same."""
+    def _rotation(self) -> Vectors:
+        """Random orthogonal matrix with a fixed seed."""
         size = self.vectors.shape[1]
         return np.linalg.qr(np.random.default_rng(_SEED).standard_normal((size, size)))[0].astype(np.float32)
 
 
-# The meaning of passages: the vectors of an embedder for all passages of a chunker, in one mapped file. `prepare`
-# is the whole story.
+# Stored vectors
 
-FORMAT = 1  # of the arrays below
-_QUICKER_THAN_A_STORE = "lsa:"  # how the names of such embedders begin
+FORMAT = 1  # file format version
+_UNCACHED = "lsa:"  # name prefix of embedders that are faster than a cache lookup
 
 Rows = NDArray[np.integer[Any]]
 
 
 class Meaning:
-    """The passages of an index as vectors, ready to be asked again and again."""
+    """Vector index of the passages of one index; reusable."""
 
     def __init__(self, embedder: Embedder, rows: Vectors, store: VectorStore | None) -> None:
         self.embedder = embedder
         self.nearest = Nearest(rows)
-        self._store = None if embedder.name.startswith(_QUICKER_THAN_A_STORE) else store
+        self._store = None if embedder.name.startswith(_UNCACHED) else store
 
     def cold(self) -> Meaning:
-        """The same without what was asked before: every query is embedded, as one that is new would be."""
+        """Return the same without cached queries, so that every query is embedded (for measurements)."""
         return Meaning(self.embedder, self.nearest.vectors, None)
 
     def near(self, query: str, count: int, besides: Rows, among: Rows | None) -> tuple[Rows, NDArray[np.float64]]:
-        """The `count` passages nearest to a query, and others `besides`, with their cosines; none when the query says nothing to the embedder."""
-        asked = embed_all(self.embedder, [query], self._store, role="query")[0]
-        if not asked.any():
+        """Return the `count` nearest passages and those in `besides`, with cosines; none if the query has no vector."""
+        vector = embed_all(self.embedder, [query], self._store, role="query")[0]
+        if not vector.any():
             return np.zeros(0, np.int64), np.zeros(0)
-        found = self.nearest.search(asked, count, among)
-        others = np.setdiff1d(besides, found.rows)
-        cosines = np.concatenate([found.scores, self.nearest.vectors[others] @ asked])
-        return np.concatenate([found.rows, others]), cosines.astype(np.float64)
+        nearest = self.nearest.search(vector, count, among)
+        additional = np.setdiff1d(besides, nearest.rows)
+        cosines = np.concatenate([nearest.scores, self.nearest.vectors[additional] @ vector])
+        return np.concatenate([nearest.rows, additional]), cosines.astype(np.float64)
 
     def alike(self, passages: Rows) -> NDArray[np.float64]:
-        """The cosines of some passages with each other."""
+        """Return the matrix of cosines between some passages."""
         rows = self.nearest.vectors[passages]
         return (rows @ rows.T).astype(np.float64)
 
 
 class MeaningOfAll(Meaning):
-    """The passages of several repositories as vectors, one after the other. Each has a space of its own: across them nothing is alike."""
+    """Concatenated vector indexes of several repositories. Spaces differ, so cosines across repositories are 0."""
 
     def __init__(self, parts: Sequence[tuple[Meaning, int]]) -> None:
-        """Each with the number of its passages."""
+        """Take each index with its number of passages."""
         self._parts = [part for part, _ in parts]
         self._bounds = np.cumsum([0, *(size for _, size in parts)])
 
@@ -155,22 +154,22 @@ class MeaningOfAll(Meaning):
         rows, cosines = [np.zeros(0, np.int64)], [np.zeros(0)]
         for place, part in enumerate(self._parts):
             first = self._bounds[place]
-            allowed = None if among is None else self._of(place, among)
-            found, near = part.near(query, count, self._of(place, besides), allowed)
-            rows.append(found + first)
-            cosines.append(near)
+            allowed = None if among is None else self._rows_of(place, among)
+            part_rows, part_cosines = part.near(query, count, self._rows_of(place, besides), allowed)
+            rows.append(part_rows + first)
+            cosines.append(part_cosines)
         return np.concatenate(rows), np.concatenate(cosines)
 
     def alike(self, passages: Rows) -> NDArray[np.float64]:
         table = np.zeros((len(passages), len(passages)))
         owners = np.searchsorted(self._bounds, passages, "right") - 1
         for place, part in enumerate(self._parts):
-            here = np.flatnonzero(owners == place)
-            table[np.ix_(here, here)] = part.alike(passages[here] - self._bounds[place])
+            own = np.flatnonzero(owners == place)
+            table[np.ix_(own, own)] = part.alike(passages[own] - self._bounds[place])
         return table
 
-    def _of(self, place: int, rows: Rows) -> Rows:
-        """Those rows that are of one repository, by their numbers there."""
+    def _rows_of(self, place: int, rows: Rows) -> Rows:
+        """Return the rows that belong to one repository, by their numbers there."""
         first, end = self._bounds[place : place + 2]
         return np.asarray(rows[(rows >= first) & (rows < end)] - first)
 
@@ -184,19 +183,19 @@ def prepare(
     key_variable: str = "",
     progress: Progress | None = None,
 ) -> Meaning:
-    """The meaning of a chunker's passages by the embedder that a spec names, brought up to date with them."""
+    """Return the vector index of a chunker's passages for an embedder spec, updating it if the passages changed."""
     path, key = _path(home, chunker, spec), _key(home, chunker, spec)
     store = VectorStore(home.folder / vectors.NAME)
     texts = _Texts(divided)
-    stored = _stored(path)
+    stored = _read_stored(path)
     if stored and stored.key == key:
         chosen = embedder(spec, texts, store, root, key_variable, stored.known)
         if chosen.name == stored.known.name:
             return Meaning(chosen, stored.rows, store)
     if progress:
-        progress.start("learning words", 1)
+        progress.start("training embedder", 1)
     chosen = embedder(spec, texts, store, root, key_variable, before=stored.known.name if stored else "")
-    rows = _embedded(chosen, texts, store, progress)
+    rows = _embed_with_progress(chosen, texts, store, progress)
     with home.writing():
         arrays.write(path, _arrays(key, rows, chosen.name))
     return Meaning(chosen, rows, store)
@@ -207,7 +206,7 @@ def _arrays(key: str, rows: Vectors, model: str) -> dict[str, arrays.Array]:
 
 
 class _Stored(NamedTuple):
-    """What a file has: what the vectors were made from, by whom, and a row for each passage."""
+    """Contents of a vector file: key of its input, embedder, and a row for each passage."""
 
     key: str | None
     known: Known
@@ -215,8 +214,8 @@ class _Stored(NamedTuple):
 
 
 def is_ready(home: Home, chunker: str, spec: str) -> bool:
-    """Whether the passages have vectors: then nothing is trained when they are asked for."""
-    stored = _stored(_path(home, chunker, spec))
+    """Return whether the passages have current vectors, so that a query trains and embeds nothing."""
+    stored = _read_stored(_path(home, chunker, spec))
     return stored is not None and stored.key == _key(home, chunker, spec)
 
 
@@ -229,39 +228,41 @@ def _key(home: Home, chunker: str, spec: str) -> str:
     return f"{passages.key_at(passages.path_of(home.folder, chunker))} {spec}"
 
 
-def _stored(path: Path) -> _Stored | None:
-    """The vectors of a file; None when there are none that can be read."""
+def _read_stored(path: Path) -> _Stored | None:
+    """Read a vector file; None if it is missing or unreadable."""
     try:
-        found = arrays.mapped(path, FORMAT, "the file of vectors", _arrays("", np.zeros((0, 0), np.float32), ""))
+        contents = arrays.mapped(path, FORMAT, "the file of vectors", _arrays("", np.zeros((0, 0), np.float32), ""))
     except (OSError, UnusableIndex):
         return None
-    rows = found["vectors"]
-    return _Stored(arrays.key_of(found, FORMAT), Known(arrays.strings_of(found, "model")[0], rows.shape[1]), rows)
+    rows = contents["vectors"]
+    return _Stored(arrays.key_of(contents, FORMAT), Known(arrays.strings_of(contents, "model")[0], rows.shape[1]), rows)
 
 
-def _embedded(chosen: Embedder, texts: Sequence[str], store: VectorStore, progress: Progress | None) -> Vectors:
+def _embed_with_progress(
+    chosen: Embedder, texts: Sequence[str], store: VectorStore, progress: Progress | None
+) -> Vectors:
     if progress is None:
         return embed_all(chosen, texts, store)
     done = 0
 
-    def told(now: int, total: int) -> None:
+    def report(finished: int, total: int) -> None:
         nonlocal done
         if not done:
             progress.start("embedding passages", total)
-        progress.advance(now - done)
-        done = now
+        progress.advance(finished - done)
+        done = finished
 
-    return embed_all(chosen, texts, store, progress=told)
+    return embed_all(chosen, texts, store, progress=report)
 
 
 class _Texts(Sequence[str]):
-    """What is embedded of each passage: its headings, then its text. Each is read when it is asked for."""
+    """Lazy sequence of the embedded texts: headings, then text of each passage."""
 
     def __init__(self, divided: Passages) -> None:
-        self._divided = divided
+        self._passages = divided
 
     def __len__(self) -> int:
-        return len(self._divided)
+        return len(self._passages)
 
     @overload
     def __getitem__(self, place: int) -> str: ...
@@ -269,8 +270,8 @@ class _Texts(Sequence[str]):
     def __getitem__(self, place: slice) -> list[str]: ...
     def __getitem__(self, place: int | slice) -> str | list[str]:
         if isinstance(place, slice):
-            return [self[one] for one in range(*place.indices(len(self)))]
+            return [self[index] for index in range(*place.indices(len(self)))]
         if not 0 <= place < len(self):
             raise IndexError(place)
-        one = self._divided[place]
-        return "\n".join((*one.headings, one.text))
+        passage = self._passages[place]
+        return "\n".join((*passage.headings, passage.text))

@@ -1,4 +1,4 @@
-"""Rerankers by spec, as they stand in configuration: features, folder:PATH, rerank:URL[#MODEL]."""
+"""Rerankers, selected by a spec: features, folder:PATH, rerank:URL[#MODEL]."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Rarity = Callable[[str], float]
 
 
 class Candidate(NamedTuple):
-    """A passage to be judged again: its text, what stands above it, and its score so far."""
+    """A passage to rerank: its text, its headings and its first-stage score."""
 
     text: str
     title: str = ""
@@ -34,19 +34,19 @@ class Candidate(NamedTuple):
 
 
 class Reranker(Protocol):
-    """Judges the candidates of one query by reading them."""
+    """Rescores the candidates of a query by reading them."""
 
     @property
     def name(self) -> str: ...
 
     def scores(self, query: str, candidates: Sequence[Candidate]) -> Scores:
-        """A score for each candidate, in order; higher is better, and only the order means anything."""
+        """Return a score for each candidate, in order; higher is better, only the order is meaningful."""
 
 
 def reranker(
     spec: str = DEFAULT, rarity: Rarity | None = None, root: Path | None = None, key_variable: str = ""
 ) -> Reranker:
-    """The reranker that a spec names. `rarity` of a term in the whole collection helps `features`; without it the candidates decide."""
+    """Create the reranker that a spec names. `features` uses the idf `rarity`; without it, idf among the candidates."""
     kind, _, argument = spec.strip().partition(":")
     if kind == "features" and not argument:
         return Features(rarity)
@@ -60,27 +60,27 @@ def reranker(
 
 
 def order(scores: Scores) -> list[int]:
-    """The places of the candidates, best first; ties keep their order."""
+    """Return the positions of the candidates, best first; ties keep their order."""
     return [int(place) for place in np.argsort(-scores, kind="stable")]
 
 
-# `features`: a reranker without a model. It reads query and passage and adds up a few plain signs, each between 0
-# and 1.
+# features: a weighted sum of features between 0 and 1
 
-# chosen on Cranfield (benchmarks/cranfield.py); on halves held out such weights add 0.010 to 0.017 nDCG@10 to the hybrid ranking
+# Tuned on Cranfield (benchmarks/cranfield.py); on held-out halves such weights add 0.010 to 0.017 nDCG@10 to the hybrid
+# ranking.
 WEIGHTS: Mapping[str, float] = {
-    "score": 1.0,  # the score so far, as a share of the best
-    "coverage": 0.05,  # the query's words that the passage has, by rarity; the score so far knows most of it
-    "title": 0.2,  # the same of what stands above it
-    "pairs": 0.3,  # neighbouring words of the query that are neighbours in the passage, in order
-    "proximity": 0.1,  # how close together the query's words stand where they stand closest
-    "phrase": 0.1,  # the whole query, word for word
+    "score": 1.0,  # first-stage score relative to the best
+    "coverage": 0.05,  # idf-weighted share of query terms in the passage; mostly in the score already
+    "title": 0.2,  # coverage of the headings
+    "pairs": 0.3,  # adjacent query terms that are close and in order in the passage
+    "proximity": 0.1,  # distance between query terms where they are closest
+    "phrase": 0.1,  # the whole query, verbatim
 }
-_CLOSE = 3  # two words of the query at most this far apart are neighbours
+_MAX_DISTANCE = 3  # terms between two neighbours, at most
 
 
 class Features:
-    """Linear, deterministic, explained by `signs`."""
+    """Linear model over the features that `signs` returns; deterministic, no model file."""
 
     name = "features"
 
@@ -89,27 +89,27 @@ class Features:
 
     def scores(self, query: str, candidates: Sequence[Candidate]) -> Scores:
         return np.array(
-            [sum(WEIGHTS[name] * sign for name, sign in row.items()) for row in self.signs(query, candidates)]
+            [sum(WEIGHTS[name] * value for name, value in row.items()) for row in self.signs(query, candidates)]
         )
 
     def signs(self, query: str, candidates: Sequence[Candidate]) -> list[dict[str, float]]:
-        """What each candidate shows, by the names in WEIGHTS."""
-        asked = terms(query)
-        texts = [terms(one.text) for one in candidates]
+        """Return the features of each candidate, by the names in WEIGHTS."""
+        query_terms = terms(query)
+        texts = [terms(candidate.text) for candidate in candidates]
         rarity = self._rarity or _rarity_among(texts)
-        weights = {term: rarity(term) for term in asked}
-        pairs = {pair: min(weights[one] for one in pair) for pair in pairwise(asked)}
-        best = max((one.score for one in candidates), default=0.0)
+        weights = {term: rarity(term) for term in query_terms}
+        pairs = {pair: min(weights[term] for term in pair) for pair in pairwise(query_terms)}
+        best = max((candidate.score for candidate in candidates), default=0.0)
         return [
             {
-                "score": one.score / best if best > 0 else 0.0,
+                "score": candidate.score / best if best > 0 else 0.0,
                 "coverage": _coverage(weights, set(text)),
-                "title": _coverage(weights, set(terms(one.title))),
+                "title": _coverage(weights, set(terms(candidate.title))),
                 "pairs": _pairs(pairs, text, weights),
                 "proximity": _proximity(text, weights),
-                "phrase": float(_has_phrase(text, asked)),
+                "phrase": float(_has_phrase(text, query_terms)),
             }
-            for one, text in zip(candidates, texts, strict=True)
+            for candidate, text in zip(candidates, texts, strict=True)
         ]
 
 
@@ -118,49 +118,48 @@ def _rarity_among(texts: Sequence[Sequence[str]]) -> Rarity:
     return lambda term: math.log(1 + (len(texts) - counts[term] + 0.5) / (counts[term] + 0.5))
 
 
-def _coverage(weights: Mapping[str, float], found: set[str]) -> float:
+def _coverage(weights: Mapping[str, float], present: set[str]) -> float:
     total = sum(weights.values())
-    return sum(weight for term, weight in weights.items() if term in found) / total if total else 0.0
+    return sum(weight for term, weight in weights.items() if term in present) / total if total else 0.0
 
 
 def _pairs(pairs: Mapping[tuple[str, str], float], text: Sequence[str], weights: Mapping[str, float]) -> float:
-    """Pairs of neighbours in the query by the rarity of the commoner word: the share that stands close and in order in the text."""
+    """Return the share of adjacent query terms that are close and in order in the text, weighted by the lower idf."""
     if not (total := sum(pairs.values())):
         return 0.0
-    near = {
+    close_pairs = {
         (term, later)
         for place, term in enumerate(text)
         if term in weights
-        for later in text[place + 1 : place + 1 + _CLOSE]
+        for later in text[place + 1 : place + 1 + _MAX_DISTANCE]
     }
-    return sum(weight for pair, weight in pairs.items() if pair in near) / total
+    return sum(weight for pair, weight in pairs.items() if pair in close_pairs) / total
 
 
 def _proximity(text: Sequence[str], weights: Mapping[str, float]) -> float:
-    """Rarity of neighbouring different words of the query over their distance, as a share of what the best possible text would have."""
+    """Return idf over distance, summed over close pairs of query terms, relative to a perfect text."""
     places = [(place, term) for place, term in enumerate(text) if term in weights]
     best: dict[frozenset[str], float] = {}
-    for (before, one), (place, other) in pairwise(places):
-        if one != other:
-            pair = frozenset((one, other))
-            best[pair] = max(best.get(pair, 0.0), min(weights[one], weights[other]) / (place - before))
+    for (before, term), (place, other) in pairwise(places):
+        if term != other:
+            pair = frozenset((term, other))
+            best[pair] = max(best.get(pair, 0.0), min(weights[term], weights[other]) / (place - before))
     total = sum(sorted(weights.values())[1:])
     return min(1.0, sum(sorted(best.values(), reverse=True)[: max(len(weights) - 1, 0)]) / total) if total else 0.0
 
 
-def _has_phrase(text: Sequence[str], asked: Sequence[str]) -> bool:
-    """Whether the words of the query stand in the text one after the other; a single word is no phrase."""
-    if len(asked) < 2:
+def _has_phrase(text: Sequence[str], query_terms: Sequence[str]) -> bool:
+    """Return whether the query occurs as a phrase of at least two terms."""
+    if len(query_terms) < 2:
         return False
-    return f" {' '.join(asked)} " in f" {' '.join(text)} "
+    return f" {' '.join(query_terms)} " in f" {' '.join(text)} "
 
 
-# `rerank:URL[#MODEL]`: any server with a /v1/rerank of the shape that Jina and Cohere share (also TEI, vLLM,
-# llama.cpp).
+# rerank:URL[#MODEL]: any server with the /v1/rerank of Jina and Cohere (also TEI, vLLM, llama.cpp)
 
 
 class ServerReranker:
-    """Sends the query and all candidates in one request."""
+    """Reranker on a server; one request for all candidates."""
 
     def __init__(self, argument: str, key_variable: str = "") -> None:
         self.server = server(argument, "rerank", key_variable)
@@ -172,7 +171,9 @@ class ServerReranker:
     def scores(self, query: str, candidates: Sequence[Candidate]) -> Scores:
         if not candidates:
             return np.zeros(0)
-        documents = [f"{one.title}\n{one.text}" if one.title else one.text for one in candidates]
+        documents = [
+            f"{candidate.title}\n{candidate.text}" if candidate.title else candidate.text for candidate in candidates
+        ]
         answer = self.server.ask(
             {"query": query, "documents": documents, "top_n": len(documents), "return_documents": False}
         )
@@ -180,13 +181,13 @@ class ServerReranker:
             return _scores(answer, len(documents))
         except (KeyError, TypeError, ValueError, AttributeError):
             raise ServerFailed(
-                f"{self.server.name}: the answer cannot be used: it has not the shape of /v1/rerank, "
+                f"{self.server.name}: the answer cannot be used: not a /v1/rerank response, "
                 '{"results": [{"index", "relevance_score"}]} with one result for each document'
             ) from None
 
 
 def _scores(answer: Any, count: int) -> Scores:
-    """The scores of an answer by document; every document must have one."""
+    """Parse the scores by document; raises ValueError unless every document has one."""
     scores = np.full(count, np.nan)
     for row in answer["results"]:
         place = row["index"]
