@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import assay
-from assay.answer.extractive import BASE, MATCH, UNSEEN, signs, understood
+from assay.answer.extractive import BASE, MATCH, UNSEEN, analyze_question, confidence_features
 from assay.config.configuration import AskSettings
 from assay.core.golden import GoldenSet
 from assay.evaluate import golden as golden_sets
@@ -76,7 +76,7 @@ def features(case: Case) -> tuple[Floats, Floats]:
     with assay.open(case.folder) as repo:
         search = repo.searcher().search
         for query in case.golden.queries:
-            seen = signs(understood(query.text, search), repo.search(query.text, K))
+            seen = confidence_features(analyze_question(query.text, search), repo.search(query.text, K))
             rows.append((1.0, seen.unseen, seen.match, float(not query.refuse)))
     table = np.array(rows)
     return table[:, :3], table[:, 3]

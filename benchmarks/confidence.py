@@ -25,12 +25,7 @@ from figure import BASE, COLOURS, LEFT, RIGHT, TOP, Line, Point, picture, series
 from fit_confidence import LIMITS, limits, sample_of  # noqa: E402
 
 from assay.html.elements import Markup, element  # noqa: E402
-from assay.html.plots import (  # noqa: E402
-    Scale,
-    label,
-    x_axis,
-    y_axis,
-)
+from assay.html.plots import Scale, label, x_axis, y_axis  # noqa: E402
 from assay.rank.confidence import shipped_threshold, weights  # noqa: E402
 
 LEVELS = {"symbol": "definition", "generous": "definition, generously", "file": "file"}

@@ -27,7 +27,7 @@ from assay.core.golden import GoldenQuery, Hit
 from assay.errors import AssayError
 from assay.evaluate.golden import load
 from assay.evaluate.matching import MATCHERS
-from assay.rank.confidence import FIRST, signs
+from assay.rank.confidence import FIRST, confidence_features
 
 LEVELS = {"symbol": "strict", "generous": "dotted"}  # and the matcher of each
 EVERY, MOST = 4, 25  # of the tasks of another repository: each fourth, so many at most
@@ -46,7 +46,7 @@ def cases(
         first = [Hit(one.item.id, one.item.symbol, one.item.path) for one in engine.first(ranking, FIRST)]
         right = dict.fromkeys((*LEVELS, "file"), False) if foreign else judged(task, first)
         who = {"profile": profile, "repository": name, "id": task.id, "foreign": foreign}
-        yield who | {"signs": asdict(signs(ranking)), "right": right}
+        yield who | {"signs": asdict(confidence_features(ranking)), "right": right}
 
 
 def judged(task: GoldenQuery, first: Sequence[Hit]) -> dict[str, bool]:

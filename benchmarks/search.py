@@ -20,7 +20,7 @@ import assay
 from assay.search.embed.passages import prepare
 from assay.search.search import Search
 from assay.store import passages
-from assay.store.passages import Divided, PassageFacts, Passages
+from assay.store.passages import ChunkedDocument, PassageFacts, Passages
 
 CHUNKER = "structure:512"
 VOCABULARY, WORDS, PER_DOCUMENT, QUESTIONS = 50_000, 120, 20, 200
@@ -28,12 +28,12 @@ _LETTERS = str.maketrans("0123456789", "abfhjkopqz")
 SHAPE = 1.3  # of the Zipf distribution: a few words are nearly everywhere, most are rare
 
 
-def corpus(count: int) -> list[Divided]:
+def corpus(count: int) -> list[ChunkedDocument]:
     chance = np.random.default_rng(7)
     drawn = np.minimum(chance.zipf(SHAPE, (count, WORDS)), VOCABULARY).tolist()
     texts = [[_word(number) for number in row] for row in drawn]
     facts = [PassageFacts(" ".join(t), (t[-1],), (1, 2), (0, 9), 0, Counter(t)) for t in texts]
-    return [Divided(f"d{n}.md", "markdown", facts[n : n + PER_DOCUMENT]) for n in range(0, count, PER_DOCUMENT)]
+    return [ChunkedDocument(f"d{n}.md", "markdown", facts[n : n + PER_DOCUMENT]) for n in range(0, count, PER_DOCUMENT)]
 
 
 def _word(number: int) -> str:

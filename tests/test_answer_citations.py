@@ -8,13 +8,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from assay.answer.citations import Citations, cited
+from assay.answer.citations import Citations, strip_unknown_citations
 
 KNOWN = frozenset({1, 2, 3, 12})
 
 
 def _read(text: str) -> tuple[str, list[int], list[int]]:
-    shown, citations = cited(text, KNOWN)
+    shown, citations = strip_unknown_citations(text, KNOWN)
     return shown, citations.used, citations.dropped
 
 

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.answer.answering import extract
-from assay.answer.extractive import Question, Signs, Word, choose, confidence, signs
-from assay.evaluate.gate import Judged, advise, at, curve
-from assay.search.search import Found
+from assay.answer.extractive import ConfidenceFeatures, Question, Word, choose, confidence, confidence_features
+from assay.evaluate.gate import JudgedQuestion, advise, evaluate_threshold, threshold_curve
+from assay.search.search import SearchHit
 from assay.text.terms import terms
 
 
-def _found(text: str, lexical: float = 5.0, **facts: Any) -> Found:
-    plain = Found(
+def _found(text: str, lexical: float = 5.0, **facts: Any) -> SearchHit:
+    plain = SearchHit(
         f"docs/{abs(hash(text))}", "passage", "docs/a.md", "markdown", 1, 1 + text.count("\n"), 0, (), "", 1.0, lexical, nan,
         text, f"docs/a.md:1-{1 + text.count(chr(10))}", frozenset(),
     )  # fmt: skip
@@ -134,7 +134,7 @@ def test_a_better_match_never_lowers_confidence(one: float, other: float) -> Non
 
 def test_the_signs_are_shares_of_the_words_by_rarity() -> None:
     asked = _question("?", pipe=1, kubernetes=0)  # of rarity 5 and 6
-    assert signs(asked, [_found("x", 2.2), _found("y", 5.5)]) == Signs(6 / 11, 5.5 / 11)
+    assert confidence_features(asked, [_found("x", 2.2), _found("y", 5.5)]) == ConfidenceFeatures(6 / 11, 5.5 / 11)
 
 
 def test_nothing_found_and_nothing_asked_give_no_confidence() -> None:
@@ -154,26 +154,31 @@ def test_below_the_threshold_is_a_refusal_and_at_it_an_answer() -> None:
 # the threshold
 
 
-SET = [Judged(0.9, False)] * 9 + [Judged(0.3, False)] + [Judged(0.2, True)] * 9 + [Judged(0.7, True)]
+SET = (
+    [JudgedQuestion(0.9, False)] * 9
+    + [JudgedQuestion(0.3, False)]
+    + [JudgedQuestion(0.2, True)] * 9
+    + [JudgedQuestion(0.7, True)]
+)
 
 
 def test_a_threshold_answers_what_is_as_sure_and_refuses_the_rest() -> None:
-    point = at(0.5, SET)
+    point = evaluate_threshold(0.5, SET)
     assert (point.answered, point.refused, point.balanced) == (0.9, 0.9, pytest.approx(0.9))
     assert point.low < 0.9 < point.high
-    assert at(0.3, SET).answered == 1.0
-    assert (at(0.0, SET).answered, at(0.0, SET).refused) == (1.0, 0.0)
+    assert evaluate_threshold(0.3, SET).answered == 1.0
+    assert (evaluate_threshold(0.0, SET).answered, evaluate_threshold(0.0, SET).refused) == (1.0, 0.0)
 
 
 def test_the_curve_goes_from_answering_all_to_refusing_all() -> None:
-    points = curve(SET)
+    points = threshold_curve(SET)
     assert (points[0].refused, points[-1].answered) == (0.0, 0.0)
     assert [p.answered for p in points] == sorted((p.answered for p in points), reverse=True)
     assert [p.refused for p in points] == sorted(p.refused for p in points)
 
 
 def test_a_threshold_that_is_surely_better_is_recommended() -> None:
-    clear = [Judged(0.9, False)] * 40 + [Judged(0.6, True)] * 40
+    clear = [JudgedQuestion(0.9, False)] * 40 + [JudgedQuestion(0.6, True)] * 40
     advice = advise(clear, 0.5)
     assert advice.change
     assert 0.6 < advice.point.threshold <= 0.9
@@ -191,15 +196,15 @@ def test_no_change_is_advised_without_a_gain_or_for_a_gain_that_may_be_chance() 
 
 
 def test_a_small_set_tells_nothing() -> None:
-    assert advise([Judged(0.9, False)] * 30 + [Judged(0.6, True)] * 8, 0.5).change
-    advice = advise([Judged(0.9, False)] * 30 + [Judged(0.95, True)] * 7, 0.5)
+    assert advise([JudgedQuestion(0.9, False)] * 30 + [JudgedQuestion(0.6, True)] * 8, 0.5).change
+    advice = advise([JudgedQuestion(0.9, False)] * 30 + [JudgedQuestion(0.95, True)] * 7, 0.5)
     assert not advice.change
     assert advice.why == "the set has only 7 questions to refuse; at least 8 are needed"
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=60), st.floats(0, 1))
 def test_advice_is_never_worse_than_what_is_in_use(rows: list[tuple[float, bool]], used: float) -> None:
-    judged = [Judged(*row) for row in rows] + [Judged(0.5, True)] * 8 + [Judged(0.5, False)] * 8
+    judged = [JudgedQuestion(*row) for row in rows] + [JudgedQuestion(0.5, True)] * 8 + [JudgedQuestion(0.5, False)] * 8
     advice = advise(judged, used)
     assert advice.point.balanced >= advice.used.balanced
     assert 0 <= advice.point.low <= advice.point.balanced <= advice.point.high <= 1

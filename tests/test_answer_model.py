@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from assay.answer.model import messages
 from assay.search.embed import server as model_client
-from assay.search.search import Found
+from assay.search.search import SearchHit
 from command import COMMAND, ENVIRONMENT, assay
 from conftest import Repository
 from model_server import DROP, ModelServer, Reply, Stream, serving
@@ -53,8 +53,8 @@ def _ask(station: Repository, model: ModelServer, *options: str, question: str =
     return assay(station.root, "ask", question, "--model", f"{model.url}#small", *options)
 
 
-def _found(text: str, **facts: Any) -> Found:
-    plain = Found(
+def _found(text: str, **facts: Any) -> SearchHit:
+    plain = SearchHit(
         "docs/a.md#a:1", "passage", "docs/a.md", "markdown", 1, 1 + text.count("\n"), 0, ("A",), "", 1.0, 1.0, nan, text,
         "docs/a.md:1-2", frozenset(),
     )  # fmt: skip

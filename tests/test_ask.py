@@ -15,7 +15,7 @@ import pytest
 import assay as package
 import documents
 from assay.answer.answering import resolves
-from assay.answer.extractive import understood
+from assay.answer.extractive import analyze_question
 from assay.api import Repository as Opened
 from command import COMMAND, ENVIRONMENT, assay
 from conftest import Repository
@@ -140,8 +140,8 @@ def test_parts_of_a_word_must_stand_together(opened: Opened, station: Repository
     station.index()
     with package.open(station.root) as repo:
         search = repo.searcher().search
-        assert understood("WebSocket time-ordered openapi", search).unseen == ("WebSocket", "time-ordered")
-        assert understood("x " * 1_500 + "pipe", search).words[-1].written == "x"  # the rest is not looked at
+        assert analyze_question("WebSocket time-ordered openapi", search).unseen == ("WebSocket", "time-ordered")
+        assert analyze_question("x " * 1_500 + "pipe", search).words[-1].written == "x"  # the rest is not looked at
 
 
 # confined and settled

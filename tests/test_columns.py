@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from assay.core.items import KINDS
 from assay.store.catalogue import SymbolRow
-from assay.store.columns import KIND_NAMES, Columns, described
+from assay.store.columns import KIND_NAMES, Columns, describe_symbols
 from conftest import Repository
 
 symbols = st.builds(
@@ -35,7 +35,7 @@ def test_replacing_items_is_the_same_as_describing_all(
     before: dict[int, SymbolRow], gone: set[int], after: dict[int, SymbolRow]
 ) -> None:
     gone &= before.keys()
-    columns = Columns.of([described(_rows(before))]).replaced(gone, [described(_rows(after))])
+    columns = Columns.of([describe_symbols(_rows(before))]).replaced(gone, [describe_symbols(_rows(after))])
     expected = {number: row for number, row in before.items() if number not in gone} | after
     assert _said(columns) == {n: (row.file, row.kind, bool(row.test)) for n, row in expected.items()}
 

@@ -15,10 +15,19 @@ from hypothesis import strategies as st
 import assay as package
 from assay.config.configuration import ContextSettings
 from assay.core.packs import NOTHING
-from assay.rank.confidence import VERSION, WEIGHTS, Signs, confidence, shipped_threshold, signs, unseen_words, weights
+from assay.rank.confidence import (
+    VERSION,
+    WEIGHTS,
+    ConfidenceFeatures,
+    confidence,
+    confidence_features,
+    shipped_threshold,
+    unseen_words,
+    weights,
+)
 from assay.rank.engine import Engine
 from assay.rank.profile import PROFILES, Profile
-from assay.rank.query import like
+from assay.rank.query import suggest_names
 from assay.store.index import Index
 from command import Done, assay
 from conftest import Repository
@@ -89,20 +98,20 @@ def test_what_is_called_by_name_is_surer_than_what_is_described_and_that_than_wh
 
 def test_the_signs_say_what_they_are_named_for(index: Index) -> None:
     engine = Engine(index, DEFAULT)
-    named = signs(engine.rank("apply_discounts"))
+    named = confidence_features(engine.rank("apply_discounts"))
     assert (named.called, named.pointed, named.covered, named.unseen) == (1.0, 1.0, 1.0, 0.0)
-    described = signs(engine.rank("what people buy zzyzx"))
+    described = confidence_features(engine.rank("what people buy zzyzx"))
     assert (described.called, described.pointed) == (0.0, 0.0)
     assert described.unseen > 0
-    assert signs(engine.rank("deliver")).tenth == 0.0, "fewer than ten have a word of it"
+    assert confidence_features(engine.rank("deliver")).tenth == 0.0, "fewer than ten have a word of it"
 
 
 def test_the_tenth_is_near_the_best_when_many_would_do_as_well(repository: Repository) -> None:
     alike = "".join(f"def handle_{letter}(request):\n    pass\n\n\n" for letter in "abcdefghijklmnop")
     opened = _indexed(repository, handlers=alike).open()
     engine = Engine(opened, DEFAULT)
-    assert signs(engine.rank("handle a request")).tenth > 0.7
-    assert signs(engine.rank("handle_c")).tenth < 0.7
+    assert confidence_features(engine.rank("handle a request")).tenth > 0.7
+    assert confidence_features(engine.rank("handle_c")).tenth < 0.7
     opened.close()
 
 
@@ -110,7 +119,11 @@ def test_words_that_nothing_has_lower_it_and_are_told_as_they_are_written(index:
     engine = Engine(index, DEFAULT)
     ranking = engine.rank("Kubernetes clusters for baskets, or kubernetes without")
     assert unseen_words(ranking) == ("Kubernetes", "clusters")
-    assert signs(ranking).unseen > signs(engine.rank("clusters for basket invoices")).unseen > 0
+    assert (
+        confidence_features(ranking).unseen
+        > confidence_features(engine.rank("clusters for basket invoices")).unseen
+        > 0
+    )
 
 
 def test_equal_rankings_are_equally_sure_whatever_the_scale_of_scores(index: Index) -> None:
@@ -151,17 +164,17 @@ def test_one_symbol_and_an_empty_index_have_an_answer(repository: Repository, tm
 NAMES = st.sampled_from(["default", "change"])
 SHARES = st.floats(0, 1)
 SIGNS = st.builds(
-    Signs, SHARES, st.sampled_from([0.0, 1.0]), st.sampled_from([0.0, 1.0]), SHARES, SHARES, SHARES, st.floats(0, 9), st.floats(0, 14)
+    ConfidenceFeatures, SHARES, st.sampled_from([0.0, 1.0]), st.sampled_from([0.0, 1.0]), SHARES, SHARES, SHARES, st.floats(0, 9), st.floats(0, 14)
 )  # fmt: skip
 
 
 @given(NAMES, SIGNS)
-def test_it_is_never_certain(name: str, seen: Signs) -> None:
+def test_it_is_never_certain(name: str, seen: ConfidenceFeatures) -> None:
     assert 0 < weights(name).chance(seen) < 1
 
 
 @given(NAMES, SIGNS, SHARES, SHARES)
-def test_more_words_unseen_never_make_it_surer(name: str, seen: Signs, one: float, other: float) -> None:
+def test_more_words_unseen_never_make_it_surer(name: str, seen: ConfidenceFeatures, one: float, other: float) -> None:
     less, more = sorted((one, other))
     chances = [weights(name).chance(replace(seen, unseen=unseen)) for unseen in (less, more)]
     assert chances[0] >= chances[1]
@@ -173,7 +186,7 @@ def test_the_weights_are_for_these_signs_and_turn_the_way_sense_demands() -> Non
     ways = {"tenth": -1, "called": 1, "pointed": 1, "agreement": 1, "covered": 1, "unseen": -1, "names": 1, "size": -1}
     assert list(table["profiles"]) == ["default", "change"]
     for fitted in table["profiles"].values():
-        assert list(fitted["signs"]) == [field.name for field in fields(Signs)]
+        assert list(fitted["signs"]) == [field.name for field in fields(ConfidenceFeatures)]
         assert all(fitted["signs"][name] * way >= 0 for name, way in ways.items())
     assert ContextSettings().threshold == shipped_threshold()
 
@@ -245,10 +258,13 @@ def test_feedback_changes_the_order_and_leaves_a_chance(index: Index) -> None:
 
 
 def test_names_with_a_word_like_a_misspelt_one_are_offered_the_likest_first_and_then_the_shortest(index: Index) -> None:
-    assert like(index, ["invoyce"]) == ["send_invoice"]
-    assert like(index, ["discuonts", "Addres"], 2) == ["apply_discounts"]
-    assert like(index, []) == like(index, ["zzz", "=="]) == []
+    assert suggest_names(index, ["invoyce"]) == ["send_invoice"]
+    assert suggest_names(index, ["discuonts", "Addres"], 2) == ["apply_discounts"]
+    assert suggest_names(index, []) == suggest_names(index, ["zzz", "=="]) == []
 
 
 def test_signs_are_plain_numbers(index: Index) -> None:
-    assert all(type(value) is float for value in asdict(signs(Engine(index, DEFAULT).rank("total price"))).values())
+    assert all(
+        type(value) is float
+        for value in asdict(confidence_features(Engine(index, DEFAULT).rank("total price"))).values()
+    )

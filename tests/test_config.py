@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from assay.config.configuration import BadConfiguration, Configuration, ContextSettings, load
 from assay.errors import AssayError
 from assay.rank import profile as profile_settings
-from assay.rank.profile import PROFILES, Profile, flat, from_table, numbers
+from assay.rank.profile import PROFILES, Profile, flatten, from_table, settings_of
 from command import COMMAND, ENVIRONMENT, Done, assay
 from conftest import Repository
 
@@ -114,24 +114,26 @@ def test_in_a_table_of_weights_only_those_named_change() -> None:
 
 @given(
     st.dictionaries(
-        st.sampled_from([n for n, v in numbers(Profile()).items() if type(v) in (int, float)]), st.integers(0, 1)
+        st.sampled_from([n for n, v in settings_of(Profile()).items() if type(v) in (int, float)]), st.integers(0, 1)
     )
 )
 def test_every_number_of_a_profile_can_be_set(table: dict[str, int]) -> None:
-    made = numbers(from_table("mine", table, "here"))
-    assert made == {**numbers(Profile()), **table}
-    assert {name: type(value) for name, value in made.items()} == {n: type(v) for n, v in numbers(Profile()).items()}
+    made = settings_of(from_table("mine", table, "here"))
+    assert made == {**settings_of(Profile()), **table}
+    assert {name: type(value) for name, value in made.items()} == {
+        n: type(v) for n, v in settings_of(Profile()).items()
+    }
 
 
 def test_settings_that_are_special_are_settings() -> None:
     """The tables of bounds and names speak of numbers that exist."""
-    assert set(numbers(Profile())) >= profile_settings._SHARES
-    assert set(profile_settings._WEIGHT_KEYS) <= set(numbers(Profile()))
+    assert set(settings_of(Profile())) >= profile_settings._SHARES
+    assert set(profile_settings._WEIGHT_KEYS) <= set(settings_of(Profile()))
 
 
 @pytest.mark.parametrize("base", PROFILES)
 def test_a_profile_that_repeats_its_base_is_its_base(base: str) -> None:
-    as_toml = json.loads(json.dumps(numbers(PROFILES[base])))  # lists instead of tuples
+    as_toml = json.loads(json.dumps(settings_of(PROFILES[base])))  # lists instead of tuples
     assert from_table("mine", {"base": base, **as_toml}, "here") == dataclasses.replace(PROFILES[base], name="mine")
 
 
@@ -233,7 +235,7 @@ def test_config_says_where_every_setting_comes_from(shop: Repository) -> None:
     assert rows["classes.rebate.targets"] == (["take_off"], "assay.toml")
     assert rows["classes.rebate.weight"] == (1.0, "default")
     assert {name for name in rows if name.startswith("profile.")} == {
-        f"profile.mine.{name}" for name in ("base", *flat(numbers(PROFILES["lexical"])))
+        f"profile.mine.{name}" for name in ("base", *flatten(settings_of(PROFILES["lexical"])))
     }
 
 

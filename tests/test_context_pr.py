@@ -15,7 +15,18 @@ from hypothesis import strategies as st
 
 from assay.errors import AssayError
 from assay.git import Git
-from assay.git.diff import ADDED, CHANGED, DELETED, MOVED, Change, Hunk, choose_base, read, read_changes, read_hunk
+from assay.git.diff import (
+    ADDED,
+    CHANGED,
+    DELETED,
+    MOVED,
+    Change,
+    Hunk,
+    choose_base,
+    parse_diff,
+    read_changes,
+    read_hunk,
+)
 from assay.text.tokens import count
 from command import COMMAND, ENVIRONMENT, Done, assay
 from conftest import Repository
@@ -456,7 +467,7 @@ def test_hunks_come_back_as_they_were_written(hunks: list[tuple[int, list[bytes]
         patch.append(b"@@ -%d,%d +%d,%d @@\n" % (start, len(removed), new_start, len(added)))
         patch += [b"-%s\n" % line for line in removed] + [b"+%s\n" % line for line in added]
     expected = [Hunk(start, tuple(old), tuple(new), new_start) for start, old, new_start, new in hunks]
-    assert list(read(iter(patch))) == [Change("f.py", CHANGED, "", "1" * 40, expected)]
+    assert list(parse_diff(iter(patch))) == [Change("f.py", CHANGED, "", "1" * 40, expected)]
 
 
 def test_a_repository_that_is_none_is_refused(tmp_path: Path) -> None:

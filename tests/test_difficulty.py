@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from assay.evaluate.diagnose import LEVELS, Answer, agreement, classify, correlation, gap, places, spread
+from assay.evaluate.diagnose import LEVELS, Answer, agreement, classify, correlation, gap, percentile_ranks, spread
 
 SCORES = st.lists(st.floats(0.01, 100.0), max_size=12).map(lambda values: sorted(values, reverse=True))
 NAMES = st.lists(st.sampled_from("abcdefghijklmnop"), unique=True, max_size=12)
@@ -150,7 +150,7 @@ def test_queries_that_were_not_judged_are_left_out_of_the_correlation() -> None:
 def test_a_place_is_the_share_of_lower_values_and_half_of_the_equal_ones(values: list[float]) -> None:
     given_values = np.array(values, dtype=float)
     known = [value for value in values if not math.isnan(value)]
-    for value, place in zip(values, places(given_values).tolist(), strict=True):
+    for value, place in zip(values, percentile_ranks(given_values).tolist(), strict=True):
         if math.isnan(value):
             assert math.isnan(place)
         else:

@@ -14,7 +14,7 @@ from assay.core.items import EDGE_TYPES
 from assay.rank.engine import Engine
 from assay.rank.graph import Graph
 from assay.rank.profile import PROFILES, Profile
-from assay.rank.signals.lexical import query_terms, rarity_of
+from assay.rank.signals.lexical import inverse_document_frequency, query_terms
 from assay.store.edges import DTYPE, Edges
 from assay.text.terms import terms
 from assay.text.tokens import count
@@ -110,7 +110,7 @@ def test_a_word_counts_as_where_it_is_first_said_and_bodies_have_no_clauses() ->
 def test_a_rarer_word_weighs_more_and_none_less_than_nothing(items: int, data: st.DataObject) -> None:
     few = data.draw(st.integers(0, items - 1))
     many = data.draw(st.integers(few + 1, items))
-    assert rarity_of(items, few) > rarity_of(items, many) > 0
+    assert inverse_document_frequency(items, few) > inverse_document_frequency(items, many) > 0
 
 
 # -- ranking -----------------------------------------------------------------------------------------------------------

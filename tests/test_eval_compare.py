@@ -13,7 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.errors import AssayError
-from assay.evaluate.compare import KINDS, NotComparable, causes, compare_scores, comparison_json, kinds_of
+from assay.evaluate.compare import (
+    KINDS,
+    NotComparable,
+    classify_changes,
+    compare_scores,
+    comparison_json,
+    config_differences,
+)
 from assay.evaluate.metrics.measures import parse
 from assay.evaluate.scores import Scores, read_baseline, write_baseline
 from laws import examples
@@ -61,7 +68,7 @@ RR = [parse("RR@10")]
 def test_a_query_is_won_lost_drawn_or_regressed_by_the_rank_of_its_first_relevant_result(
     a: int, b: int, kind: str
 ) -> None:
-    assert KINDS[kinds_of(np.array([float(a)]), np.array([float(b)]))[0]] == kind
+    assert KINDS[classify_changes(np.array([float(a)]), np.array([float(b)]))[0]] == kind
 
 
 _RANKS = st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=1, max_size=40)
@@ -357,7 +364,7 @@ def test_an_expected_chunk_stands_where_the_first_run_has_it_else_the_second(ben
     ],
 )  # fmt: skip
 def test_causes_are_what_the_systems_say_differs(a: dict[str, Any], b: dict[str, Any], told: list[str]) -> None:
-    assert causes(a, b) == told
+    assert config_differences(a, b) == told
 
 
 # --- several repositories

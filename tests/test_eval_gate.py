@@ -14,7 +14,7 @@ import pytest
 
 from assay.errors import AssayError
 from assay.evaluate.compare import Comparison, compare_scores
-from assay.evaluate.gate import Check, Rules, floors_from, gate, github_annotations, junit, markdown
+from assay.evaluate.gate import Check, Rules, gate, github_annotations, junit, markdown, parse_floors
 from assay.evaluate.metrics.measures import parse
 from assay.evaluate.scores import Scores
 from command import ENVIRONMENT
@@ -171,16 +171,16 @@ def test_a_critical_query_may_never_break() -> None:
 )
 def test_a_floor_is_the_least_and_where_lower_is_better_the_most(floor: str, passes: bool) -> None:
     half = scores([1, 0] * 10)
-    assert gate(half, Rules(floors_from([floor])))[-1].passed == passes
+    assert gate(half, Rules(parse_floors([floor])))[-1].passed == passes
 
 
 def test_a_floor_of_something_not_measured_fails() -> None:
-    checks = gate(scores(TOP, means={"DocR@10": None}), Rules(floors_from(["DocR@10=0.1"])))
+    checks = gate(scores(TOP, means={"DocR@10": None}), Rules(parse_floors(["DocR@10=0.1"])))
     assert (checks[-1].passed, checks[-1].message) == (False, "DocR@10 could not be measured on this run")
 
 
 def test_an_incomplete_run_never_passes() -> None:
-    checks = gate(scores(TOP, status="incomplete"), Rules(floors_from(["R@10=0.1"])))
+    checks = gate(scores(TOP, status="incomplete"), Rules(parse_floors(["R@10=0.1"])))
     assert [check.name for check in checks if not check.passed] == ["run is complete"]
 
 
@@ -197,7 +197,7 @@ def test_an_incomplete_run_never_passes() -> None:
 )
 def test_a_floor_written_wrongly_is_refused(text: str, says: str) -> None:
     with pytest.raises(AssayError) as refused:
-        floors_from([text])
+        parse_floors([text])
     assert says in str(refused.value)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from assay.core.packs import Learned
-from assay.feedback import CannotWrite, Unusable, forget_everything, learned, learning, returned
+from assay.feedback import CannotWrite, Unusable, forget_everything, learned_signals, learning, record_returned
 from assay.feedback import store as database
 from assay.pack.source import WorkingTree
 from command import COMMAND, ENVIRONMENT, Done, assay
@@ -65,7 +65,7 @@ def _returned(shop: Repository, *names: str, task: str = TASK) -> None:
     """What `assay context --session s` does after an answer."""
     index = shop.open()
     items = [item for name in names for item in index.items("s.symbol = ?", (name,))]
-    returned(index, shop.home, WorkingTree(index), items, task, "s")
+    record_returned(index, shop.home, WorkingTree(index), items, task, "s")
     index.close()
 
 
@@ -79,7 +79,7 @@ def _used(shop: Repository, text: str) -> None:
 def _learned(shop: Repository) -> Learned:
     index = shop.open()
     try:
-        return learned(index, shop.home, WorkingTree(index), TASK, "s")
+        return learned_signals(index, shop.home, WorkingTree(index), TASK, "s")
     finally:
         index.close()
 
@@ -316,8 +316,8 @@ def test_a_writer_that_does_not_let_go_is_waited_for_and_then_named(
         told.judge(index.items("s.symbol = 'checkout'"), True)
         with pytest.raises(CannotWrite, match="locked"), learning(index, shop.home, tree):
             pass
-        assert learned(index, shop.home, tree, TASK) == Learned()
-    assert len(learned(index, shop.home, tree, TASK).feedback) == 1
+        assert learned_signals(index, shop.home, tree, TASK) == Learned()
+    assert len(learned_signals(index, shop.home, tree, TASK).feedback) == 1
 
 
 def test_two_at_once_lose_nothing(shop: Repository) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import documents
 from assay.index.documents.formats import FORMATS, Format
-from assay.index.documents.opened import Opened, Unreadable, as_text, split
+from assay.index.documents.opened import OpenedDocument, Unreadable, as_text, split
 from assay.text.chunk import DEFAULT, Chunk
 from command import assay
 from conftest import Repository
@@ -18,7 +18,7 @@ from conftest import Repository
 SAID = "Pumps are started before the valves open, and they are stopped after those have closed again. " * 2
 
 
-def _sections(document: Opened) -> list[tuple[str, str]]:
+def _sections(document: OpenedDocument) -> list[tuple[str, str]]:
     return [
         (" > ".join(span.headings), " ".join(" ".join(document.lines[span.first - 1 : span.last]).split()))
         for span in split(document)
@@ -116,7 +116,7 @@ def test_a_page_without_a_heading_is_called_by_its_title() -> None:
 )
 def test_broken_html_is_read_as_far_as_it_goes(data: bytes) -> None:
     started = time.process_time()
-    assert isinstance(FORMATS["html"].open(data), Opened)
+    assert isinstance(FORMATS["html"].open(data), OpenedDocument)
     assert time.process_time() - started < 10
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from assay.git import Listing
 from assay.index import freshness as module
-from assay.index.freshness import Look, Watch, freshness
+from assay.index.freshness import TreeCheck, Watch, freshness
 from assay.index.scan import scan
 from conftest import Repository
 
@@ -129,7 +129,7 @@ def test_a_listing_that_was_begun_before_is_used_for_the_first_look_alone(old: R
 
 def test_the_state_of_a_tree_differs_whenever_a_file_does(old: Repository) -> None:
     index = old.open()
-    states = [Look(old.root, index).state]
+    states = [TreeCheck(old.root, index).state]
     for path, text, changed in (
         ("pkg/a.py", "def b():\n    pass\n", 1),
         ("pkg/a.py", "def b():\n    pass\n", 2),
@@ -138,10 +138,10 @@ def test_the_state_of_a_tree_differs_whenever_a_file_does(old: Repository) -> No
         ("pkg/new.py", "", 0),
     ):
         (old.root / path).write_text(text)
-        assert Look(old.root, index).state == "", "too young to tell"
+        assert TreeCheck(old.root, index).state == "", "too young to tell"
         os.utime(old.root / path, (LONG_AGO + changed, LONG_AGO + changed))
-        states.append(Look(old.root, index).state)
+        states.append(TreeCheck(old.root, index).state)
     (old.root / "pkg/new.py").rename(old.root / "pkg/newer.py")
-    states.append(Look(old.root, index).state)
+    states.append(TreeCheck(old.root, index).state)
     assert len(set(states)) == len(states)
-    assert states[-1] == Look(old.root, index).state
+    assert states[-1] == TreeCheck(old.root, index).state

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.errors import AssayError
-from assay.serve.mcp.clients import CLIENTS, parsed, with_member
+from assay.serve.mcp.clients import CLIENTS, insert_member, parse_jsonc
 from command import ENVIRONMENT, Done, assay
 from conftest import Repository
 
@@ -82,7 +82,7 @@ def test_comments_and_everything_else_stay_as_they_are(init: Callable[..., Done]
     assert text.startswith(
         '// mine\n{\n    "theme": "One", // dark\n    /* servers */\n    "vim_mode": true,\n    "context_servers": {'
     )
-    assert parsed(text)["vim_mode"] is True
+    assert parse_jsonc(text)["vim_mode"] is True
     assert stat.S_IMODE(settings.stat().st_mode) == 0o600
 
 
@@ -150,14 +150,14 @@ def test_adding_a_member_changes_nothing_else(
 ) -> None:
     text = _with_comments(json.dumps(value, indent=indent), data)
     text = text.replace("\n", "\r\n") if crlf else text
-    assert parsed(text) == value
+    assert parse_jsonc(text) == value
     servers = value.get("mcpServers", {})
     if not isinstance(servers, dict):
         with pytest.raises(AssayError):
-            with_member(text, PLACE, ENTRY)
+            insert_member(text, PLACE, ENTRY)
         return
-    new = with_member(text, PLACE, ENTRY)
-    assert parsed(new) == {**value, "mcpServers": {**servers, "assay": servers.get("assay", ENTRY)}}
-    assert with_member(new, PLACE, ENTRY) == new
+    new = insert_member(text, PLACE, ENTRY)
+    assert parse_jsonc(new) == {**value, "mcpServers": {**servers, "assay": servers.get("assay", ENTRY)}}
+    assert insert_member(new, PLACE, ENTRY) == new
     kept = iter(new)
     assert all(sign in kept for sign in text.rstrip()), "every sign of the old text is still there, in its order"

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.rank.pieces import PIECES, Piece
-from assay.rank.query import KEPT, LONGEST, Keywords, code_patterns, extract
+from assay.rank.query import LONGEST, MAX_KEYWORDS, Keywords, code_patterns, extract
 from assay.rank.vocabulary import ABBREVIATIONS, FILLERS, NAMING_VERBS, STOP_WORDS, TASK_VERBS
 
 
@@ -271,7 +271,7 @@ def test_any_text_gives_the_same_bounded_answer_twice(text: str) -> None:
 
 
 def assert_bounded(found: Keywords) -> None:
-    assert all(len(tier) <= KEPT for tier in (found.exact, found.compounds, found.components))
+    assert all(len(tier) <= MAX_KEYWORDS for tier in (found.exact, found.compounds, found.components))
     assert len(found.pieces) <= 6 * PIECES
     assert all(keyword and len(keyword) <= 2 * LONGEST + 1 for keyword in found.all)
 

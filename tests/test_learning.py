@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from assay.core.items import Item
 from assay.core.packs import Learned, weighted
-from assay.feedback import Learning, forget_everything, learned, learning, returned
+from assay.feedback import Learning, forget_everything, learned_signals, learning, record_returned
 from assay.feedback import store as database
 from assay.feedback.learning import KEPT_WORDS, confidence, keywords, score, signal
 from assay.feedback.marks import mentioned
@@ -227,14 +227,14 @@ class Shop:
 
     def returned(self, *names: str, task: str = TASK, session: str = "s", now: float = NOW) -> None:
         tree = WorkingTree(self.opened)
-        returned(self.opened, self.repository.home, tree, self.items(*names), task, session, now)
+        record_returned(self.opened, self.repository.home, tree, self.items(*names), task, session, now)
 
     def used(self, text: str, session: str = "s", path: str = "", lines: range = range(0)) -> list[str]:
         with self.learning() as told:
             return [item.symbol for item in told.used(text, session, path, lines)]
 
     def learned(self, task: str = "", session: str = "", now: float = NOW) -> Learned:
-        return learned(self.opened, self.repository.home, WorkingTree(self.opened), task, session, now)
+        return learned_signals(self.opened, self.repository.home, WorkingTree(self.opened), task, session, now)
 
     def feedback(self) -> dict[str, float]:
         return self.named(self.learned().feedback)

@@ -17,7 +17,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from agents import Agent, http_server, over_stdio, talk
-from assay.serve.mcp.arguments import LEAST, SENT, Conversation, Notes, fitted
+from assay.serve.mcp.arguments import MIN_BUDGET, SENT, Conversation, UsageLog, fit_to_budget
 from assay.serve.mcp.offered import TOOLS
 from assay.serve.mcp.tools import Call
 from assay.serve.watch import Resident
@@ -336,7 +336,7 @@ def call(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Call]:
     made.index()
     with Resident(made.root, watch=False) as resident:
         assert resident.wait_to_search(60)
-        yield Call(resident, FirstLook(made.root), Conversation(), Notes(resident, on=False), threading.Event())
+        yield Call(resident, FirstLook(made.root), Conversation(), UsageLog(resident, on=False), threading.Event())
 
 
 QUESTIONS = st.sampled_from(
@@ -359,7 +359,7 @@ QUESTIONS = st.sampled_from(
 
 
 @settings(max_examples=examples(150))
-@given(QUESTIONS, st.integers(LEAST, 1_500), st.sampled_from(["outline", "full"]))
+@given(QUESTIONS, st.integers(MIN_BUDGET, 1_500), st.sampled_from(["outline", "full"]))
 def test_no_answer_ever_has_more_tokens_than_its_budget(
     call: Call, question: tuple[str, dict[str, Any]], budget: int, detail: str
 ) -> None:
@@ -374,14 +374,14 @@ LINES = st.lists(st.text(max_size=40).map(lambda text: f"{text}\n"), max_size=8)
 
 @given(LINES, LINES, st.integers(0, 200))
 def test_whatever_is_fitted_fits(head: list[str], pieces: list[str], budget: int) -> None:
-    text = fitted("".join(head), pieces, budget)
+    text = fit_to_budget("".join(head), pieces, budget)
     assert count(text) <= budget
     if count(printable("".join(head + pieces))) <= budget:
         assert text == printable("".join(head + pieces))
 
 
 @settings(max_examples=examples(50))
-@given(st.text(max_size=60), st.integers(LEAST, 600))
+@given(st.text(max_size=60), st.integers(MIN_BUDGET, 600))
 def test_a_first_look_keeps_to_the_budget_whatever_is_asked(call: Call, task: str, budget: int) -> None:
     from assay.serve.mcp.tools import _search_without_index
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assay.core.items import Item
-from assay.rank.signals.items import is_about_tests, reason
+from assay.rank.signals.items import is_about_tests, noise_reason
 
 
 def item(path: str = "src/store.py", symbol: str = "Store.put_edge", kind: str = "method") -> Item:
@@ -17,7 +17,7 @@ def item(path: str = "src/store.py", symbol: str = "Store.put_edge", kind: str =
     "path", ["web/dist/app.js", "build/lib/x.py", "go/vendor/a/b.go", "node_modules/x/i.js", "a/Dist/x.js"]
 )
 def test_build_output_is_noise(path: str) -> None:
-    assert reason(item(path)) == "build output"
+    assert noise_reason(item(path)) == "build output"
 
 
 @pytest.mark.parametrize(
@@ -33,12 +33,12 @@ def test_build_output_is_noise(path: str) -> None:
     ],
 )
 def test_similar_paths_are_not_noise(path: str) -> None:
-    assert reason(item(path)) == ""
+    assert noise_reason(item(path)) == ""
 
 
 @pytest.mark.parametrize("path", ["static/jquery.min.js", "static/app.bundle.js"])
 def test_minified_code_is_noise(path: str) -> None:
-    assert reason(item(path)) == "minified code"
+    assert noise_reason(item(path)) == "minified code"
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_minified_code_is_noise(path: str) -> None:
     ],
 )
 def test_helpers_of_tests_are_noise_unless_the_task_is_about_tests(path: str) -> None:
-    assert reason(item(path)) == "test helper"
-    assert reason(item(path), about_tests=True) == ""
+    assert noise_reason(item(path)) == "test helper"
+    assert noise_reason(item(path), about_tests=True) == ""
 
 
 @pytest.mark.parametrize(
@@ -62,25 +62,25 @@ def test_helpers_of_tests_are_noise_unless_the_task_is_about_tests(path: str) ->
     ["mockStore.PutEdge", "fakeClient.Do", "WalkMockStore.edges_from", "StubServer.serve", "outer.FakeStore.put"],
 )
 def test_members_of_stand_ins_are_noise_unless_the_task_is_about_tests(symbol: str) -> None:
-    assert reason(item(symbol=symbol)) == "test double"
-    assert reason(item(symbol=symbol), about_tests=True) == ""
+    assert noise_reason(item(symbol=symbol)) == "test double"
+    assert noise_reason(item(symbol=symbol), about_tests=True) == ""
 
 
 def test_a_stand_in_type_is_noise_but_a_function_about_mocks_is_not() -> None:
-    assert reason(item(symbol="FakeStore", kind="class")) == "test double"
-    assert reason(item(symbol="mock_store", kind="function")) == ""
-    assert reason(item(symbol="Store.mock", kind="method")) == ""
+    assert noise_reason(item(symbol="FakeStore", kind="class")) == "test double"
+    assert noise_reason(item(symbol="mock_store", kind="function")) == ""
+    assert noise_reason(item(symbol="Store.mock", kind="method")) == ""
 
 
 @pytest.mark.parametrize("symbol", ["nR", "v4", "a", "Box.q"])
 def test_names_that_look_minified_are_noise(symbol: str) -> None:
-    assert reason(item(symbol=symbol)) == "minified name"
-    assert reason(item(symbol=symbol), about_tests=True) == "minified name"
+    assert noise_reason(item(symbol=symbol)) == "minified name"
+    assert noise_reason(item(symbol=symbol), about_tests=True) == "minified name"
 
 
 @pytest.mark.parametrize("symbol", ["ID", "OK", "DB", "IP", "IO", "Go", "Do", "User.id", "run", "<<", "==", "登录"])
 def test_common_short_names_operators_and_other_scripts_are_not(symbol: str) -> None:
-    assert reason(item(symbol=symbol)) == ""
+    assert noise_reason(item(symbol=symbol)) == ""
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from assay.rank import ranking as scoring
 from assay.rank.candidates import Channels
 from assay.rank.engine import Engine
 from assay.rank.profile import PROFILES, Profile
-from assay.rank.query import read
-from assay.rank.ranking import Walked, highest, share_of_best
+from assay.rank.query import parse_task
+from assay.rank.ranking import WalkResult, highest, share_of_best
 from assay.rank.signals.classes import EquivalenceClass
 from assay.rank.signals.places import path_context, path_terms
 from assay.text.tokens import LONGEST_TASK
@@ -103,7 +103,7 @@ def test_a_larger_graph_has_more_seeds(items: int, count: int) -> None:
 
 
 def test_the_composite_score_has_the_weights_of_the_specification() -> None:
-    walked = Walked(np.array([0.5, 0.25, 0.001]), np.array([1.0, 0, 0]), np.array([0.1, 0, 0]))
+    walked = WalkResult(np.array([0.5, 0.25, 0.001]), np.array([1.0, 0, 0]), np.array([0.1, 0, 0]))
     confidence = np.array([0.9, 0.7, 1.0])
     with_hits = scoring.composite(walked, confidence, 1.0)
     assert sum(values[0] for values in with_hits.values()) == pytest.approx(
@@ -112,17 +112,17 @@ def test_the_composite_score_has_the_weights_of_the_specification() -> None:
     assert sum(values[1] for values in with_hits.values()) == pytest.approx(
         0.35 * 0.5 + 0.20 * 0.7 + 0.15 * 0.3 + 0.15 / 2
     )
-    without = scoring.composite(Walked(walked.found, walked.seeds, np.zeros(3)), confidence, 0.0)
+    without = scoring.composite(WalkResult(walked.found, walked.seeds, np.zeros(3)), confidence, 0.0)
     assert sum(values[0] for values in without.values()) == pytest.approx(0.40 + 0.25 * 0.9 + 0.20 * 0.3 + 0.15)
 
 
 def test_what_the_walk_hardly_reached_has_no_composite_score() -> None:
-    walked = Walked(np.array([1.0, 0.019]), np.array([1.0, 0]), np.zeros(2))
+    walked = WalkResult(np.array([1.0, 0.019]), np.array([1.0, 0]), np.zeros(2))
     assert sum(values[1] for values in scoring.composite(walked, np.ones(2), 0.0).values()) == 0
 
 
 def test_the_shares_add_up() -> None:
-    walked = Walked(np.array([0.1, 0.2]), np.array([1.0, 0]), np.array([0.1, -0.1]))
+    walked = WalkResult(np.array([0.1, 0.2]), np.array([1.0, 0]), np.array([0.1, -0.1]))
     parts = scoring.shares(np.array([4.0, 1.0]), walked, 0.5, 1.0)
     assert sum(parts.values()).tolist() == pytest.approx([1.0 + 0.25 + 0.1, 0.25 + 0.5 - 0.1])
     assert "hits" not in scoring.shares(np.array([4.0, 1.0]), walked, 0.5, 0.0)
@@ -189,7 +189,7 @@ def test_types_under_a_path_that_the_task_speaks_of_are_found_those_with_named_m
 ) -> None:
     index = tables.open()
     task = "fix the migration that should apply twice"
-    found = path_context(index, task, read(task, Profile()).keywords)
+    found = path_context(index, task, parse_task(task, Profile()).keywords)
     index.close()
     names = _symbols(tables, found)
     assert names[:2] == ["Rename", "Operation"]  # both have `apply`; shorter qualified names first
@@ -199,7 +199,7 @@ def test_types_under_a_path_that_the_task_speaks_of_are_found_those_with_named_m
 
 def test_a_task_that_names_no_path_has_no_context(tables: Repository) -> None:
     index = tables.open()
-    assert path_context(index, "encode numbers", read("encode numbers", Profile()).keywords) == []
+    assert path_context(index, "encode numbers", parse_task("encode numbers", Profile()).keywords) == []
     index.close()
 
 
@@ -211,7 +211,7 @@ def _lists(tables: Repository, task: str, weights: dict[str, float], **parts: ob
     engine = Engine(index, Profile())
     classes = parts.get("classes", ())
     channels = Channels(index, lambda: engine.graph, classes, parts.get("vectors"))  # type: ignore[arg-type]
-    lists = channels.lists(read(task, Profile()), np.zeros(len(index.postings.lengths)), weights)
+    lists = channels.lists(parse_task(task, Profile()), np.zeros(len(index.postings.lengths)), weights)
     found = {name: list(channel.items) for name, channel in lists.items() if channel.weight}
     index.close()
     return {name: _symbols(tables, numbers) for name, numbers in found.items()}
@@ -292,11 +292,11 @@ def test_a_name_that_few_have_and_the_task_writes_out_comes_first(tables: Reposi
 
 
 def test_the_title_of_a_task_says_whether_it_is_about_tests_and_counts_twice() -> None:
-    reading = read("Encode rows\n\nTests were added for the table.", Profile())
+    reading = parse_task("Encode rows\n\nTests were added for the table.", Profile())
     assert not reading.about_tests
     assert reading.terms["encod"] == 2
     assert reading.terms["tabl"] == 1
-    assert read("Fix the tests of rows\n\nMore.", Profile()).about_tests
+    assert parse_task("Fix the tests of rows\n\nMore.", Profile()).about_tests
 
 
 # -- what use has taught -----------------------------------------------------------------------------------------------
@@ -363,14 +363,14 @@ def test_a_session_remembers_what_it_was_given(tables: Repository) -> None:
 
 
 def test_a_task_is_read_with_its_relatives_only_where_they_count() -> None:
-    assert read("a consumer of messages", Profile()).related == {}
-    related = read("a consumer of messages", dataclasses.replace(Profile(), thesaurus=0.5)).related
+    assert parse_task("a consumer of messages", Profile()).related == {}
+    related = parse_task("a consumer of messages", dataclasses.replace(Profile(), thesaurus=0.5)).related
     assert related["subscrib"] == 0.5
     assert "consum" not in related
 
 
 def test_only_the_beginning_of_a_pasted_log_is_read() -> None:
-    reading = read("encode " + "x" * LONGEST_TASK + " describe", Profile())
+    reading = parse_task("encode " + "x" * LONGEST_TASK + " describe", Profile())
     assert "encod" in reading.terms
     assert "describ" not in reading.terms
 

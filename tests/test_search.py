@@ -21,7 +21,7 @@ from assay.errors import AssayError
 from assay.rank.ranking import Floats, Ints
 from assay.search.embed import Role, Vectors
 from assay.search.embed.lsa import Lsa
-from assay.search.search import Filters, Found, _matches, question_terms
+from assay.search.search import Filters, SearchHit, _matches, question_terms
 from assay.store import passages
 from assay.store.index import NoIndex
 from assay.store.passages import Passages
@@ -75,7 +75,7 @@ def opened(station: Repository) -> Iterator[Opened]:
         yield repo
 
 
-def _places(found: list[Found]) -> list[str]:
+def _places(found: list[SearchHit]) -> list[str]:
     return [one.place for one in found]
 
 
@@ -306,7 +306,7 @@ def test_the_embedder_of_the_configuration_finds_what_is_said_in_other_words(sta
 
 
 def test_a_reranker_has_the_last_word(opened: Opened) -> None:
-    def backwards(query: str, found: Sequence[Found]) -> list[Found]:
+    def backwards(query: str, found: Sequence[SearchHit]) -> list[SearchHit]:
         return sorted(found, key=lambda one: one.id)
 
     search = opened.searcher().search
@@ -477,7 +477,7 @@ def test_the_command_prints_places_and_lines_and_plain_text_when_piped(station: 
 
 
 def test_words_stand_out_in_a_terminal() -> None:
-    found = Found(
+    found = SearchHit(
         "i",
         "passage",
         "a.md",

@@ -15,7 +15,7 @@ from assay.html.elements import element
 from assay.rank.explain import COMPONENTS, contributions
 from assay.rank.impact import neighbourhood
 from assay.serve.web.pages.answer import blocks
-from assay.serve.web.pages.details import drawn
+from assay.serve.web.pages.details import render_neighbourhood
 from assay.serve.web.pages.runs import Line, Reading, trend
 from assay.serve.web.static import static
 from assay.store.layout import Home
@@ -318,7 +318,7 @@ def test_the_neighbourhood_has_each_neighbour_once_by_its_most_telling_edge(tmp_
         few = neighbourhood(repo.index, item, most=1)
         assert len(few.sources) == 1
         assert few.source_total == around.source_total
-        assert drawn(around, {}, "x") == drawn(neighbourhood(repo.index, item), {}, "x")
+        assert render_neighbourhood(around, {}, "x") == render_neighbourhood(neighbourhood(repo.index, item), {}, "x")
 
 
 def test_a_trend_has_labelled_axes_and_a_dot_for_each_run() -> None:

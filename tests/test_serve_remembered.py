@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from assay.serve.watch import Resident
 from assay.serve.web import api
-from assay.serve.web.bench import Bench, Remembered
+from assay.serve.web.bench import AnswerCache, Bench
 from assay.serve.web.pages import search
 from command import assay
 from serving import written
@@ -143,7 +143,7 @@ def test_a_change_that_is_taken_back_is_still_a_change(root: Path) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 400)), max_size=60), st.integers(800, 4_000))
 def test_what_is_remembered_is_right_and_never_more_than_fits(puts: list[tuple[int, int]], most: int) -> None:
-    remembered, last = Remembered(most), {}
+    remembered, last = AnswerCache(most), {}
     for number, size in puts:
         key = b"%d" % number
         answer = ("x" * size, str(number))
@@ -158,7 +158,7 @@ def test_what_is_remembered_is_right_and_never_more_than_fits(puts: list[tuple[i
 
 def test_what_was_not_asked_for_the_longest_goes_first() -> None:
     one = ("x" * 100,)
-    remembered = Remembered(sys.getsizeof(one[0]) * 10)
+    remembered = AnswerCache(sys.getsizeof(one[0]) * 10)
     for number in range(10):
         remembered.put(b"%d" % number, one)
     remembered.get(b"0")

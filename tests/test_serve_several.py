@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, quote, urlencode, urlsplit
 import pytest
 
 from assay.config.roots import roots
-from assay.serve.watch import Residents
+from assay.serve.watch import WorkspaceResident
 from assay.serve.web import api
 from assay.serve.web.api import description
 from assay.serve.web.bench import Bench
@@ -361,7 +361,7 @@ def test_an_answer_is_remembered_until_any_of_them_changes(tmp_path: Path, ranki
     own = written(tmp_path / "all", {"assay.toml": "[context]\nk = 9\n"})
     assert assay(tmp_path, "index", shop, office).code == 0
 
-    with Residents(roots([shop, office]), own, watch, partly=True) as resident:
+    with WorkspaceResident(roots([shop, office]), own, watch, partly=True) as resident:
         bench = Bench(resident, own / ".assay" / "runs.db")
         until(lambda: resident.state.name == "fresh" and _remembers(bench, rankings))
 

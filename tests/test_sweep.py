@@ -25,8 +25,8 @@ from hypothesis import strategies as st
 from assay.errors import AssayError
 from assay.evaluate.runs import RunStore
 from assay.evaluate.sweep import grid as grid_file
-from assay.evaluate.sweep.grid import MOST, Configuration, Grid, names
-from assay.evaluate.sweep.verdict import Measured, band, best_shares, figures, front, judge
+from assay.evaluate.sweep.grid import MAX_CONFIGURATIONS, Configuration, Grid, names
+from assay.evaluate.sweep.verdict import Measured, band, best_shares, figures, judge, pareto_front
 from command import COMMAND, ENVIRONMENT, assay
 from laws import examples
 from model_server import serving
@@ -99,7 +99,7 @@ def test_a_setting_stands_at_its_place_in_the_system_or_behind_it() -> None:
         (Grid("assay", {"walk": ["1"]}, [{"walk": "2"}]), "exclusion walk=2 matches no configuration"),
         (Grid("assay", {"walk": ["1"]}, [{"walk": "1"}]), "every configuration is excluded"),
         (Grid("cmd:x {query}", {"query": ["1"]}), "query is not a setting"),
-        (Grid("assay", {"a": [str(n) for n in range(MOST + 1)]}), "1,001 configurations"),
+        (Grid("assay", {"a": [str(n) for n in range(MAX_CONFIGURATIONS + 1)]}), "1,001 configurations"),
     ],
 )
 def test_a_grid_that_cannot_be_meant_is_refused(grid: Grid, says: str) -> None:
@@ -163,7 +163,7 @@ CONFIGURATIONS = st.lists(st.tuples(st.integers(0, 4), st.integers(1, 5)), min_s
 @given(CONFIGURATIONS)
 def test_the_front_is_what_nothing_beats_in_quality_and_latency(figures: list[tuple[int, int]]) -> None:
     every = [measured(str(n), [quality / 4], float(latency)) for n, (quality, latency) in enumerate(figures)]
-    on = front(every)
+    on = pareto_front(every)
 
     def beats(a: Measured, b: Measured) -> bool:
         return a.score >= b.score and a.latency <= b.latency and (a.score, -a.latency) != (b.score, -b.latency)

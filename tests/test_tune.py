@@ -29,11 +29,11 @@ from assay.evaluate.systems.assay import open as open_assay
 from assay.evaluate.tune.search import (
     FOLDS,
     GAIN,
+    HISTORY_PARAMETERS,
     LARGEST,
     LEAST,
     MOST_CHANGES,
     NO_GAIN,
-    OF_HISTORY,
     TOO_FEW,
     TUNED,
     Changes,
@@ -41,14 +41,14 @@ from assay.evaluate.tune.search import (
     Folds,
     Tuned,
     changed,
-    cross,
+    cross_validate,
+    format_changes,
     judge,
     search,
     singles,
     split,
-    written,
 )
-from assay.evaluate.tune.tuning import Memory
+from assay.evaluate.tune.tuning import FigureCache
 from assay.rank.profile import PROFILES, Profile
 from command import COMMAND, ENVIRONMENT, Done, assay
 from conftest import Repository
@@ -195,7 +195,7 @@ def test_every_value_that_is_tried_differs_from_the_base_and_a_profile_may_have_
     tried = singles(TUNED, BASE)
     assert len(set(tried)) == len(tried)
     assert all(BASE[name] != value >= 0 for ((name, value),) in tried)
-    assert set(OF_HISTORY) <= set(TUNED)
+    assert set(HISTORY_PARAMETERS) <= set(TUNED)
 
 
 @given(st.dictionaries(st.sampled_from(sorted(TUNED)), st.sampled_from([0.0, 0.15, 1.0, 2.5]), max_size=4))
@@ -206,7 +206,7 @@ def test_changes_have_one_order_and_one_spelling(given: dict[str, float]) -> Non
     assert dict(forwards) == given
     assert list(forwards) == sorted(forwards)
     assert {
-        pair.partition("=")[0]: float(pair.partition("=")[2]) for pair in written(forwards).split(",") if pair
+        pair.partition("=")[0]: float(pair.partition("=")[2]) for pair in format_changes(forwards).split(",") if pair
     } == given
     for name in given:
         assert name not in dict(changed(forwards, name, None))
@@ -216,7 +216,7 @@ def test_changes_have_one_order_and_one_spelling(given: dict[str, float]) -> Non
 
 
 def crossed(figures: Figures, count: int = 100) -> Tuned:
-    return cross(figures, TUNED, BASE, split(queries(count)))
+    return cross_validate(figures, TUNED, BASE, split(queries(count)))
 
 
 def test_a_gain_that_is_real_holds_on_queries_it_was_not_tuned_on() -> None:
@@ -237,7 +237,7 @@ def test_a_query_is_never_measured_by_what_it_helped_to_choose() -> None:
         ]
 
     folds = Folds("text", tuple(n % 5 for n in range(50)))
-    tuned = cross(figures, TUNED, BASE, folds)
+    tuned = cross_validate(figures, TUNED, BASE, folds)
     assert tuned.folds[0].changes == ()  # only its own queries gain
     assert not (tuned.held_out[folds.held_out(0)] > 0.5).any()
     assert dict(tuned.changes) == {"walk": 0.5}
@@ -276,24 +276,24 @@ def test_repositories_are_the_units_when_they_are_enough_to_tell() -> None:
 
 
 def test_a_line_that_a_kill_tore_is_asked_again_and_the_others_are_not(tmp_path: Path) -> None:
-    memory = Memory(tmp_path, "state")
+    memory = FigureCache(tmp_path, "state")
     memory.add("walk=1", {"a": 1 / 3, "b": float("nan")})
     path = tmp_path / "state.jsonl"
     path.write_bytes(path.read_bytes() + b'\n["walk=2", {"a": 0.')
-    again = Memory(tmp_path, "state")
+    again = FigureCache(tmp_path, "state")
     assert list(again.known) == ["walk=1"]
     assert again.known["walk=1"]["a"] == 1 / 3
     assert np.isnan(again.known["walk=1"]["b"])
     again.add("walk=2", {"a": 0.5})
-    assert Memory(tmp_path, "state").known["walk=2"] == {"a": 0.5}
+    assert FigureCache(tmp_path, "state").known["walk=2"] == {"a": 0.5}
 
 
 def test_figures_of_states_that_are_gone_do_not_pile_up(tmp_path: Path) -> None:
     for number in range(9):
-        Memory(tmp_path, f"state{number}").add("", {"a": 0.5})
+        FigureCache(tmp_path, f"state{number}").add("", {"a": 0.5})
         os.utime(tmp_path / f"state{number}.jsonl", (number, number))
     assert len(list(tmp_path.iterdir())) == 3
-    assert Memory(tmp_path, "state8").before == 1
+    assert FigureCache(tmp_path, "state8").before == 1
 
 
 # --- the configuration
@@ -397,7 +397,7 @@ def test_variations_answer_as_systems_of_their_own_do(repository: Repository) ->
     text = "the amber birch of a cedar in `delta_heron_3`"
     together = system.retrieve_each(text, 10, [{}, *(dict(one) for one in tried)])
     for one, response in zip([(), *tried], together, strict=True):
-        alone = opened(repository, f"default,{written(one)}" if one else "default")
+        alone = opened(repository, f"default,{format_changes(one)}" if one else "default")
         assert [hit.id for hit in response.hits] == [hit.id for hit in alone.retrieve(text, 10).hits], one
     assert len({tuple(hit.id for hit in response.hits) for response in together}) > 1
 
@@ -473,11 +473,11 @@ def test_history_is_left_out_where_it_would_know_the_answers(repository: Reposit
     golden.write_text("".join(json.dumps(line | {"commit": commit}) + "\n" for line in lines))
     done = tune(repository, "--format", "json", "--jobs", "1")
     told = done.json
-    assert told["left_out"] == list(OF_HISTORY)
+    assert told["left_out"] == list(HISTORY_PARAMETERS)
     assert "mined from commits in the indexed history" in done.err
-    assert not {one["name"] for one in told["changes"]} & set(OF_HISTORY)
-    assert not {name for fold in told["folds"]["each"] for name in fold["changes"]} & set(OF_HISTORY)
-    assert not set(told["profile"]) & set(OF_HISTORY)
+    assert not {one["name"] for one in told["changes"]} & set(HISTORY_PARAMETERS)
+    assert not {name for fold in told["folds"]["each"] for name in fold["changes"]} & set(HISTORY_PARAMETERS)
+    assert not set(told["profile"]) & set(HISTORY_PARAMETERS)
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])

@@ -19,7 +19,7 @@ import pytest
 
 from assay.index.pipeline import index
 from assay.serve.watch import Resident
-from assay.serve.watch.first_look import Watching
+from assay.serve.watch.first_look import TreeWatcher
 from assay.store.index import Index, NoIndex
 from assay.store.layout import Home
 from command import COMMAND, ENVIRONMENT, assay
@@ -388,9 +388,9 @@ def test_too_few_watches_are_no_reason_to_stop(repository: Repository, monkeypat
         raise OSError("OS file watch limit reached")
 
     monkeypatch.setattr("assay.serve.watch.first_look.watcher", lambda: none_left)
-    monkeypatch.setattr("assay.serve.watch.first_look.INSTEAD", 0.1)
+    monkeypatch.setattr("assay.serve.watch.first_look.POLL_SECONDS", 0.1)
     said: list[str] = []
-    watching = Watching(repository.root, repository.home.folder, complain=said.append)
+    watching = TreeWatcher(repository.root, repository.home.folder, complain=said.append)
     hints = watching.hints()
     assert [next(hints), next(hints)]
     assert "polling every 0.1 s instead" in said[0]

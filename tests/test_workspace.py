@@ -22,7 +22,7 @@ from assay.api import Workspace, open_all
 from assay.config.roots import roots
 from assay.errors import AssayError
 from assay.pack.render import FORMS
-from assay.serve.watch import Residents
+from assay.serve.watch import WorkspaceResident
 from assay.serve.watch.first_look import FirstLook
 from assay.text.tokens import count
 from command import COMMAND, ENVIRONMENT, assay
@@ -548,7 +548,7 @@ def test_before_there_is_an_index_a_server_looks_at_the_files_of_all(tmp_path: P
 
 def test_threads_that_ask_at_once_are_answered_alike(team: Path) -> None:
     found = roots([team / "api", team / "web"])
-    with Residents(found, watch=False) as residents:
+    with WorkspaceResident(found, watch=False) as residents:
         assert residents.wait(READY)
 
         def asked(_: int) -> list[str]:

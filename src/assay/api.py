@@ -20,7 +20,7 @@ from assay.rank import symbols as names
 from assay.store.catalogue import FileRow
 from assay.store.index import Index
 from assay.store.layout import LEARNED, Home
-from assay.text.tokens import LONGEST_QUERY, LONGEST_TASK, beyond
+from assay.text.tokens import LONGEST_QUERY, LONGEST_TASK, truncation_message
 
 if TYPE_CHECKING:
     from assay.answer.reply import Reply
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from assay.core.packs import Ranked, Source
     from assay.core.progress import Progress, Report
     from assay.git import Listing
-    from assay.index.freshness import Freshness, Look, Watch
+    from assay.index.freshness import Freshness, TreeCheck, Watch
     from assay.pack.context import Context
     from assay.rank.engine import Engine
     from assay.rank.explain import Explanation
     from assay.rank.impact import Affected
     from assay.rank.ranking import Ranking
     from assay.rank.status import Status
-    from assay.search.search import Found
+    from assay.search.search import SearchHit
     from assay.search.service import Searcher
-    from assay.store.multi_repo import Several
+    from assay.store.multi_repo import MultiIndex
     from assay.store.passages import Passages
 
 
@@ -200,7 +200,7 @@ class Repository:
         from assay import feedback as learn
 
         try:
-            return learn.learned(self.index, self.home, self.source, task, session)
+            return learn.learned_signals(self.index, self.home, self.source, task, session)
         except learn.Unusable as error:
             warnings.warn(str(error), stacklevel=2)
             return NOTHING
@@ -209,7 +209,7 @@ class Repository:
         """Record the items returned in a session."""
         from assay import feedback as learn
 
-        learn.returned(self.index, self.home, self.source, items, task, session)
+        learn.record_returned(self.index, self.home, self.source, items, task, session)
 
     def why(
         self, task: str, symbol: str, k: int = 10, *, profile: str | None = None, session: str = ""
@@ -255,7 +255,7 @@ class Repository:
         embedder: str | None = None,
         reranker: str | None = None,
         progress: Progress | None = None,
-    ) -> list[Found]:
+    ) -> list[SearchHit]:
         """Return the best `k` document passages and code definitions for a query, best first.
 
         Empty filters do not restrict.
@@ -296,7 +296,7 @@ class Repository:
         The answer consists of excerpts unless a `model` (URL#NAME) writes it; `show` is then called with each chunk of
         text.
         """
-        from assay.answer.answering import PASSAGES, answered
+        from assay.answer.answering import PASSAGES, answer_question
 
         if not question.strip():
             raise AssayError("the question is empty: ask in words")
@@ -305,7 +305,7 @@ class Repository:
             code=code, progress=progress,
         )  # fmt: skip
         settings = self.configuration.ask.but(threshold=threshold, model=model)
-        return answered(question, hits, self.searcher().search, settings, show)
+        return answer_question(question, hits, self.searcher().search, settings, show)
 
     def searcher(
         self,
@@ -343,10 +343,10 @@ class Repository:
         return changed_since(self.root, when, paths)
 
     def _known_languages(self, languages: Sequence[str], passages: Passages) -> tuple[str, ...]:
-        from assay.rank.profile import known
+        from assay.rank.profile import require_name
 
         available = {*passages.languages, *(row.language for row in self.files.values())}
-        return tuple(known("language", language.lower(), available, "this index") for language in languages)
+        return tuple(require_name("language", language.lower(), available, "this index") for language in languages)
 
     # symbols and impact
 
@@ -420,7 +420,7 @@ class Repository:
 
         self._listing = Listing(self.root)
 
-    def look(self) -> Look:
+    def look(self) -> TreeCheck:
         """Return the current state of the files; cached while nothing changes."""
         from assay.index.freshness import Watch
 
@@ -430,7 +430,7 @@ class Repository:
 
 
 def _warn_if_truncated(noun: str, text: str, longest: int) -> None:
-    if line := beyond(noun, text, longest):
+    if line := truncation_message(noun, text, longest):
         warnings.warn(line, stacklevel=3)
 
 
@@ -464,7 +464,7 @@ class Workspace(Repository):
         self.folder = folder
         self._roots = sorted(found, key=lambda root: root.label)
         self._members = dict(members) if members else {root.label: Repository(root.path) for root in self._roots}
-        self._joint_index: Several | None = None
+        self._joint_index: MultiIndex | None = None
         self._engines, self._searchers = {}, {}
 
     @classmethod
@@ -496,12 +496,12 @@ class Workspace(Repository):
         self._joint_index, self._engines, self._searchers = None, {}, {}
 
     @property
-    def index(self) -> Several:
+    def index(self) -> MultiIndex:
         """The joint index. Raises NoIndex if one of them is missing."""
         if self._joint_index is None:
-            from assay.store.multi_repo import Several
+            from assay.store.multi_repo import MultiIndex
 
-            self._joint_index = Several({label: member.index for label, member in self._members.items()})
+            self._joint_index = MultiIndex({label: member.index for label, member in self._members.items()})
         return self._joint_index
 
     @cached_property
@@ -623,9 +623,9 @@ class Workspace(Repository):
         for member in self._members.values():
             member.look_ahead()
 
-    def look(self) -> Look:
-        from assay.index.freshness import MultiLook
+    def look(self) -> TreeCheck:
+        from assay.index.freshness import MultiTreeCheck
 
-        return MultiLook(
+        return MultiTreeCheck(
             {label: member.look() for label, member in self._members.items()}, repr(self.configuration.given)
         )

@@ -142,7 +142,7 @@ def test_a_first_index_that_fails_leaves_no_parses_behind(tmp_path: Path, monkey
     def failing(*_: object) -> None:
         raise KeyError(11)
 
-    monkeypatch.setattr(pipeline, "remember", failing)
+    monkeypatch.setattr(pipeline, "update_history", failing)
     monkeypatch.setattr(Home, "_publish", failing)
     with pytest.raises(KeyError):
         index(root, Home.of(root))

@@ -421,10 +421,10 @@ def test_a_sweep_report_of_a_stranger_is_left_out(tmp_path: Path) -> None:
 
 
 def test_figures_of_a_tuning_that_cannot_be_read_are_said(tmp_path: Path) -> None:
-    from assay.evaluate.tune.tuning import Memory
+    from assay.evaluate.tune.tuning import FigureCache
 
     (tmp_path / "state.jsonl").write_bytes(b"[" * 200_000 + b'\n["a", {"q": 1}]\n')
-    assert Memory(tmp_path, "state").known == {"a": {"q": 1.0}}
+    assert FigureCache(tmp_path, "state").known == {"a": {"q": 1.0}}
     os.mkfifo(tmp_path / "pipe.jsonl")
     with pytest.raises(AssayError, match="delete the file"):
-        Memory(tmp_path, "pipe")
+        FigureCache(tmp_path, "pipe")

@@ -9,11 +9,11 @@ import numpy as np
 
 from assay.answer import extractive
 from assay.answer.citations import Citations
-from assay.answer.extractive import Question, choose, confidence, understood
+from assay.answer.extractive import Question, analyze_question, choose, confidence
 from assay.answer.model import REFUSED, Chat, chat, messages
-from assay.answer.reply import Reply, Searched, Source, refusal, source
+from assay.answer.reply import Reply, SearchScope, Source, refusal, source
 from assay.config.configuration import AskSettings
-from assay.search.search import Found, Search
+from assay.search.search import Search, SearchHit
 from assay.store.layout import decode, read_bytes
 from assay.store.passages import Passages
 from assay.text.display import printable
@@ -24,35 +24,35 @@ _UNGROUNDED = "The model's answer cites none of the passages it was given, so it
 _DECLINED = "The model finds no answer in the passages it was given."
 
 
-def answered(
+def answer_question(
     text: str,
-    found: Sequence[Found],
+    found: Sequence[SearchHit],
     search: Search,
     settings: AskSettings,
     show: Callable[[str], None] | None = None,
 ) -> Reply:
     """Answer a question from search hits, with the configured model or with excerpts."""
-    question = understood(text, search)
+    question = analyze_question(text, search)
     if not settings.model:
         return extract(question, found, search.extent, settings.threshold)
     model = chat(settings.model, settings.model_key_variable)
     return write(question, found, search.extent, settings.threshold, model, show)
 
 
-def extract(question: Question, found: Sequence[Found], corpus: str, threshold: float) -> Reply:
+def extract(question: Question, found: Sequence[SearchHit], corpus: str, threshold: float) -> Reply:
     """Return an answer made of excerpts, or a refusal if its confidence is below the threshold."""
-    searched = Searched(corpus, tuple(dict.fromkeys(hit.place for hit in found)), question.unseen)
+    searched = SearchScope(corpus, tuple(dict.fromkeys(hit.place for hit in found)), question.unseen)
     chosen = choose(question, found)
     certainty = confidence(question, found)
     if certainty < threshold or not chosen:
         return Reply(question.text, refusal(searched), False, certainty, threshold, (), searched)
-    text, sources = extractive.said(chosen)
+    text, sources = extractive.render_excerpts(chosen)
     return Reply(question.text, text, True, certainty, threshold, sources, searched)
 
 
 def write(
     question: Question,
-    found: Sequence[Found],
+    found: Sequence[SearchHit],
     corpus: str,
     threshold: float,
     model: Chat,

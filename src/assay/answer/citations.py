@@ -140,7 +140,7 @@ class Citations:
         return piece
 
 
-def cited(text: str, known: frozenset[int]) -> tuple[str, Citations]:
+def strip_unknown_citations(text: str, known: frozenset[int]) -> tuple[str, Citations]:
     """Remove the citations of unknown numbers from a whole text; return it and the reader."""
     citations = Citations(known)
     shown = citations.feed(text)

@@ -14,11 +14,11 @@ from itertools import groupby, pairwise
 
 import numpy as np
 
-from assay.answer.citations import cited
+from assay.answer.citations import strip_unknown_citations
 from assay.answer.reply import Source, source
 from assay.answer.units import CODE, SENTENCE, Unit, units
-from assay.rank.signals.lexical import rarity_of
-from assay.search.search import PASSAGE, Found, Search
+from assay.rank.signals.lexical import inverse_document_frequency
+from assay.search.search import PASSAGE, Search, SearchHit
 from assay.text.terms import COMMON, base_of, terms
 from assay.text.tokens import LONGEST_QUERY
 
@@ -61,7 +61,7 @@ class Question:
         return tuple(word.written for word in self.words if not word.frequency)
 
 
-def understood(text: str, search: Search) -> Question:
+def analyze_question(text: str, search: Search) -> Question:
     """Analyze a question: its words with their frequency in the searched corpus."""
     text = text[:LONGEST_QUERY]
     total = len(search.passages) + len(search.index.postings.numbers)
@@ -72,7 +72,7 @@ def understood(text: str, search: Search) -> Question:
             continue
         base = base_of(written)
         frequency = _frequency(written, search) + (_frequency(base, search) if base else 0)
-        words[stems] = Word(written, (*stems, *terms(base)), frequency, rarity_of(total, frequency))
+        words[stems] = Word(written, (*stems, *terms(base)), frequency, inverse_document_frequency(total, frequency))
     return Question(text, tuple(words.values()))
 
 
@@ -123,7 +123,7 @@ _DUPLICATE_OVERLAP = 0.8  # share of common terms
 class Excerpt:
     """Neighbouring units of one passage, quoted verbatim."""
 
-    found: Found
+    found: SearchHit
     units: tuple[Unit, ...]
     worth: float  # about the idf-weighted share of the question that it, its label and its headings cover
 
@@ -143,13 +143,13 @@ class Excerpt:
 class _Candidate:
     """A passage's units, the unit an excerpt would start at, and the score of that start."""
 
-    found: Found
+    found: SearchHit
     pieces: Sequence[Unit]
     start: int
     worth: float
 
 
-def choose(question: Question, found: Sequence[Found]) -> list[Excerpt]:
+def choose(question: Question, found: Sequence[SearchHit]) -> list[Excerpt]:
     """Select the excerpts that answer best: the best first, then the others in document order.
 
     Near-duplicates and much weaker excerpts are left out.
@@ -167,7 +167,7 @@ def choose(question: Question, found: Sequence[Found]) -> list[Excerpt]:
     return [*chosen[:1], *further]
 
 
-def _candidates(question: Question, hits: Sequence[Found]) -> Iterator[_Candidate]:
+def _candidates(question: Question, hits: Sequence[SearchHit]) -> Iterator[_Candidate]:
     """Yield the best start in each passage; a lower rank costs a little."""
     for rank, hit in enumerate(hits):
         pieces = units(hit.text, hit.headings, code=hit.kind != PASSAGE)
@@ -177,7 +177,7 @@ def _candidates(question: Question, hits: Sequence[Found]) -> Iterator[_Candidat
             yield _Candidate(hit, pieces, start, score * kind_weight * (1 - _RANK_COST * rank))
 
 
-def _best_start(question: Question, hit: Found, pieces: Sequence[Unit]) -> tuple[int, float]:
+def _best_start(question: Question, hit: SearchHit, pieces: Sequence[Unit]) -> tuple[int, float]:
     """Return the unit to start at and the score of the units from there."""
     heading_terms = frozenset(terms(" ".join(hit.headings)))
     unit_terms = [terms(unit.text) for unit in pieces]
@@ -254,7 +254,7 @@ _TICKS = re.compile("`+")
 _MAX_PASSES = 5  # removing a citation may form another: `[#[#1]1]`
 
 
-def said(chosen: Sequence[Excerpt]) -> tuple[str, tuple[Source, ...]]:
+def render_excerpts(chosen: Sequence[Excerpt]) -> tuple[str, tuple[Source, ...]]:
     """Return the text of an answer in Markdown, and its sources numbered from 1."""
     paragraphs: list[str] = []
     sources: list[Source] = []
@@ -301,7 +301,7 @@ def _join_units(kind: str, units: Sequence[Unit]) -> str:
 
 def _without_citations(text: str) -> str:
     for _ in range(_MAX_PASSES):
-        text, citations = cited(text, frozenset())
+        text, citations = strip_unknown_citations(text, frozenset())
         if not citations.dropped:
             return text
     return text.replace("[#", "[")
@@ -311,7 +311,7 @@ def _without_citations(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Signs:
+class ConfidenceFeatures:
     """Features of the confidence model."""
 
     unseen: float  # idf-weighted share of the question's words that occur nowhere in the corpus
@@ -321,19 +321,19 @@ class Signs:
 UNSEEN, MATCH, BASE = -5.0, 1.4, -0.3  # logistic regression coefficients
 
 
-def signs(question: Question, found: Sequence[Found]) -> Signs:
+def confidence_features(question: Question, found: Sequence[SearchHit]) -> ConfidenceFeatures:
     """Compute the confidence features of a question and its search hits."""
     total = sum(word.rarity for word in question.words)
     if not total or not found:
-        return Signs(1.0, 0.0)
+        return ConfidenceFeatures(1.0, 0.0)
     unseen = sum(word.rarity for word in question.words if not word.frequency)
-    return Signs(unseen / total, max(hit.lexical for hit in found) / total)
+    return ConfidenceFeatures(unseen / total, max(hit.lexical for hit in found) / total)
 
 
-def confidence(question: Question, found: Sequence[Found]) -> float:
+def confidence(question: Question, found: Sequence[SearchHit]) -> float:
     """Return the probability that the search hits answer the question (logistic model)."""
     if not found:
         return 0.0
-    features = signs(question, found)
+    features = confidence_features(question, found)
     log_odds = BASE + UNSEEN * features.unseen + MATCH * features.match
     return round(1 / (1 + math.exp(-log_odds)), 4)

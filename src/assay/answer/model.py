@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.search.embed.server import Server, ServerFailed, server
-from assay.search.search import Found
+from assay.search.search import SearchHit
 
 Message = dict[str, str]
 
@@ -23,7 +23,7 @@ REFUSED = "NO ANSWER"  # the reply the rules ask for
 _MARK_BYTES = 8  # not guessable
 
 
-def messages(question: str, found: Sequence[Found], mark: str | None = None) -> list[Message]:
+def messages(question: str, found: Sequence[SearchHit], mark: str | None = None) -> list[Message]:
     """Build the chat messages. `mark` delimits passages; it is random by default and removed from all texts."""
     mark = mark or secrets.token_hex(_MARK_BYTES)
     passages = "\n\n".join(_passage(number, hit, mark) for number, hit in enumerate(found, 1))
@@ -33,7 +33,7 @@ def messages(question: str, found: Sequence[Found], mark: str | None = None) -> 
     ]
 
 
-def _passage(number: int, hit: Found, mark: str) -> str:
+def _passage(number: int, hit: SearchHit, mark: str) -> str:
     location = _without(" ".join(f"{hit.place} {hit.title}".split()).replace("<", "‹").replace(">", "›"), mark)
     return f"<passage-{mark} number={number} from: {location}>\n{_without(hit.text, mark)}\n</passage-{mark}>"
 

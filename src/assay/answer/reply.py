@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from assay.search.search import Found
+from assay.search.search import SearchHit
 from assay.text.display import printable
 
 
@@ -31,7 +31,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Searched:
+class SearchScope:
     """The corpus and the places searched for a question."""
 
     corpus: str  # human-readable: `211 passages and 1,024 definitions`
@@ -49,13 +49,13 @@ class Reply:
     confidence: float
     threshold: float
     sources: tuple[Source, ...]
-    searched: Searched
+    searched: SearchScope
     dropped: tuple[int, ...] = ()  # cited numbers that no passage has
     model: str = ""  # its name; empty for excerpts
     problem: str = ""  # why it is incomplete
 
 
-def source(number: int, found: Found, first: int, last: int, text: str) -> Source:
+def source(number: int, found: SearchHit, first: int, last: int, text: str) -> Source:
     """Build the source for lines `first` to `last` of a search hit, counted from 0 within it."""
     start, end, place = found.start, found.end, found.place
     if found.language not in _LINES_OF_PASSAGE:
@@ -73,10 +73,10 @@ _LINES_OF_PASSAGE = frozenset({"html"})  # extracted lines differ from the file'
 # Refusals
 
 _MAX_PLACES = 3
-NOTHING_SAYS = "No answer found."
+NO_ANSWER = "No answer found."
 
 
-def refusal(searched: Searched, why: str = NOTHING_SAYS) -> str:
+def refusal(searched: SearchScope, why: str = NO_ANSWER) -> str:
     """Return the text of a refusal: the reason, the corpus searched, and what to try next."""
     lines = [f"{why} Searched: {searched.corpus}."]
     if searched.unseen:
@@ -102,7 +102,7 @@ def _listed(words: tuple[str, ...]) -> str:
 FORMS = ("text", "markdown", "json")
 
 
-def rendered(reply: Reply, form: str) -> str:
+def render_reply(reply: Reply, form: str) -> str:
     """Render the answer and its list of sources, safe for a terminal."""
     return printable("\n\n".join(filter(None, (reply.text, sources(reply, form)))))
 

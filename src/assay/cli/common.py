@@ -73,7 +73,7 @@ def find_root(path: Path | None) -> Path:
     return root_around(Path.cwd())
 
 
-def find_one(path: Path | None) -> Path:
+def find_single_root(path: Path | None) -> Path:
     """Like `find_root`, but raises AssayError for a workspace."""
     folder = workspace_around((path or Path.cwd()).resolve())
     if folder is not None and (path is None or folder == path.resolve()):

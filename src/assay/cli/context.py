@@ -7,14 +7,14 @@ import click
 from assay.api import Repository
 from assay.cli.common import echo_pack
 from assay.cli.opening import repository_options
-from assay.cli.options import SeveralValues, profile_option, session_option
+from assay.cli.options import MultiValueCommand, profile_option, session_option
 from assay.errors import AssayError
 from assay.pack.questions import COMMENT_BUDGET, REVIEW_BUDGET, Files, Question, Review, Task
 from assay.pack.render import FORMS
 from assay.store.caches import Answer, PackCache, key_of
 
 
-@click.command("context", cls=SeveralValues, several=("--files",))
+@click.command("context", cls=MultiValueCommand, several=("--files",))
 @click.argument("task", required=False, default="")
 @click.option(
     "--files",

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import F, echo, find_one, format_option, home_of, print_json, root_options
+from assay.cli.common import F, echo, find_single_root, format_option, home_of, print_json, root_options
 from assay.core.items import Item
 from assay.core.packs import weighted
 from assay.errors import AssayError
-from assay.feedback import Known, forget_everything, learning
+from assay.feedback import ItemFeedback, forget_everything, learning
 from assay.feedback.learning import score, signal
 from assay.pack.source import WorkingTree
 from assay.rank.symbols import require_one
@@ -113,7 +113,7 @@ def forget(symbols: tuple[str, ...], everything: bool, root: Path | None, index_
     if everything == bool(symbols):
         raise click.UsageError("name the symbols to forget, or pass --all")
     if everything:
-        forgotten = forget_everything(home_of(find_one(root), index_dir))
+        forgotten = forget_everything(home_of(find_single_root(root), index_dir))
     else:
         index, home = _open_index(root, index_dir)
         items = _resolve_symbols(index, symbols)
@@ -128,7 +128,7 @@ def forget(symbols: tuple[str, ...], everything: bool, root: Path | None, index_
 
 
 def _open_index(root: Path | None, index_dir: Path | None) -> tuple[Index, Home]:
-    where = find_one(root)
+    where = find_single_root(root)
     home = home_of(where, index_dir)
     return Index.open(where, home), home
 
@@ -182,7 +182,7 @@ def _read_stdin() -> str:
     return sys.stdin.buffer.read(_MAX_BYTES).decode("utf-8", "replace")
 
 
-def _feedback_json(row: Known) -> dict[str, object]:
+def _feedback_json(row: ItemFeedback) -> dict[str, object]:
     return {
         "id": row.item.id, "useful": row.useful, "not_useful": row.not_useful,
         "score": round(score(row.useful, row.not_useful), 4),
@@ -190,7 +190,7 @@ def _feedback_json(row: Known) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _print_feedback(row: Known) -> None:
+def _print_feedback(row: ItemFeedback) -> None:
     adjustment = weighted(signal(row.useful, row.not_useful))
     words = ", ".join(f"{word} {count}" for word, count in list(row.words.items())[:_MAX_WORDS])
     counts = f"{row.useful} useful, {row.not_useful} not" if row.useful or row.not_useful else "words only"

@@ -15,23 +15,23 @@ from assay.api import Repository
 from assay.cli.common import (
     Bar,
     echo,
-    find_one,
     find_repository,
+    find_single_root,
     format_option,
     home_of,
     print_json,
     root_options,
     roots_options,
 )
-from assay.cli.opening import check_servable, may_index, repository_at, repository_options
+from assay.cli.opening import check_servable, may_index, open_repository, repository_options
 from assay.core.progress import Report
 from assay.errors import AssayError
 from assay.index.enrich.scip import merge
 from assay.index.pipeline import index
 from assay.rank.status import Status
 from assay.serve import json_answers
-from assay.serve.watch.first_look import ANYWAY, Watching, watcher
-from assay.serve.watch.keeper import Ended, Event, Keeper, Went
+from assay.serve.watch.first_look import RESCAN_SECONDS, TreeWatcher, watcher
+from assay.serve.watch.keeper import Event, Keeper, RefreshFinished, RefreshProgress
 from assay.text.display import counted
 
 _MAX_PROBLEMS = 10  # printed without --verbose
@@ -60,7 +60,7 @@ def index_command(
     Only changed files are parsed and resolved again.
     Exit code 1 when some files could not be read; the others are indexed.
     """
-    repo = repository_at(paths or roots, index_dir)
+    repo = open_repository(paths or roots, index_dir)
     multi_repo = "" not in repo.members
     results, exit_code = [], 0
     for label, member in repo.members.items():
@@ -152,7 +152,7 @@ def status_command(repo: Repository, form: str) -> None:
     """
     stale = {label: member.freshness().stale for label, member in repo.members.items()}
     if form == "json":
-        print_json(json_answers.each(repo, json_answers.status))
+        print_json(json_answers.per_repository(repo, json_answers.status))
     else:
         for number, (label, member) in enumerate(repo.members.items()):
             if label:
@@ -212,7 +212,7 @@ def watch_command(roots: tuple[str, ...], index_dir: Path | None, poll: float | 
     A burst of changes, such as a save or a branch switch, triggers one update. Files the index ignores are ignored.
     `assay mcp` and `assay serve` watch by themselves.
     """
-    members = repository_at(roots, index_dir, find_repository).members
+    members = open_repository(roots, index_dir, find_repository).members
     for member in members.values():
         check_servable(member)
     if poll is None:
@@ -233,7 +233,7 @@ def watch_command(roots: tuple[str, ...], index_dir: Path | None, poll: float | 
 
 def _make_keeper(label: str, repo: Repository, poll: float | None) -> Keeper:
     printer = _EventPrinter(f"[{label}] " if label else "")
-    watching = Watching(repo.root, repo.home.folder, poll is None, poll or ANYWAY, complain=printer.say)
+    watching = TreeWatcher(repo.root, repo.home.folder, poll is None, poll or RESCAN_SECONDS, complain=printer.say)
     return Keeper(repo.root, repo.home.folder, watching, printer.tell)
 
 
@@ -246,11 +246,11 @@ class _EventPrinter:
         self._first = True
 
     def tell(self, event: Event) -> None:
-        if isinstance(event, Went) and event.step.waiting:
+        if isinstance(event, RefreshProgress) and event.step.waiting:
             self._say_once("another assay process is indexing this repository; waiting for it")
-        elif isinstance(event, Ended) and event.why:
+        elif isinstance(event, RefreshFinished) and event.why:
             self._say_once(f"failed: {event.why}")
-        elif isinstance(event, Ended) and event.report:
+        elif isinstance(event, RefreshFinished) and event.report:
             self._last = ""
             if event.report.mode != "fresh" or self._first:
                 self.say(_describe_report(event.report))
@@ -293,7 +293,7 @@ def ingest_scip_command(file: Path, root: Path | None, index_dir: Path | None, f
     Its edges have confidence 1 and are kept until their source file changes.
     Exit code 1 when some of its documents are not in the index.
     """
-    where = find_one(root)
+    where = find_single_root(root)
     merged = merge(where, home_of(where, index_dir), file)
     if form == "json":
         print_json(dataclasses.asdict(merged))

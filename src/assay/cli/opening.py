@@ -26,7 +26,7 @@ def repository_options(function: Callable[..., None]) -> Callable[..., None]:
     @click.option("--index", "build", is_flag=True, help="Build or update the index first, without asking.")
     @functools.wraps(function)
     def opened(*arguments: Any, roots: tuple[str, ...], index_dir: Path | None, build: bool, **options: Any) -> None:
-        with repository_at(roots, index_dir) as repo:
+        with open_repository(roots, index_dir) as repo:
             for label, member in repo.members.items():
                 if build or (member.home.named() is None and _confirm_build(member.root)):
                     _build(member, f"{label}: " if label else "", may_index(member))
@@ -35,7 +35,7 @@ def repository_options(function: Callable[..., None]) -> Callable[..., None]:
     return opened
 
 
-def repository_at(
+def open_repository(
     paths: Sequence[str], index_dir: Path | None, find: Callable[[Path | None], Path] = find_root
 ) -> Repository:
     """Open the named repository, several as a workspace, or the workspace or repository around the current folder."""

@@ -14,7 +14,7 @@ from assay.errors import AssayError
 from assay.rank.profile import DEFAULT, PROFILES
 
 
-class SeveralValues(click.Command):
+class MultiValueCommand(click.Command):
     """Command whose `several` options (each with `multiple`) accept many values after one flag."""
 
     def __init__(self, *arguments: Any, several: Sequence[str] = (), **options: Any) -> None:

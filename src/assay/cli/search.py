@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from assay.answer.reply import FORMS, Reply, rendered, sources
+from assay.answer.reply import FORMS, Reply, render_reply, sources
 from assay.api import Repository
 from assay.cli.common import Bar, Part, echo, echo_styled, format_option, print_json
 from assay.cli.opening import repository_options
 from assay.cli.options import FilterOptions, filter_options
-from assay.search.search import Found
+from assay.search.search import SearchHit
 from assay.serve import json_answers
 from assay.text.display import printable
 
@@ -71,7 +71,7 @@ def search_command(
     raise click.exceptions.Exit(0 if results else 1)
 
 
-def _print_results(results: list[Found], repo: Repository, chunker: str | None) -> None:
+def _print_results(results: list[SearchHit], repo: Repository, chunker: str | None) -> None:
     """Print the results; query words are highlighted in a terminal."""
     if not results:
         echo(f"nothing found among {repo.searched(chunker)}")
@@ -156,7 +156,7 @@ class _StreamPrinter:
 def _print_answer(reply: Reply, form: str, streamed: bool) -> None:
     """Print the answer and its sources; after streaming, only what was not printed yet."""
     if not streamed:
-        echo(rendered(reply, form))
+        echo(render_reply(reply, form))
         return
     remainder = sources(reply, form) if reply.grounded or reply.problem else reply.text
     echo("\n" + ("\n" + remainder if remainder else ""))

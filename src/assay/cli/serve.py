@@ -13,11 +13,11 @@ import click
 
 from assay.api import Repository, Workspace
 from assay.cli.common import echo, find_repository, find_root, roots_options
-from assay.cli.opening import check_servable, repository_at
+from assay.cli.opening import check_servable, open_repository
 from assay.config.roots import workspace_around
 from assay.errors import AssayError, install
 from assay.index.scan import check_root
-from assay.serve.mcp.arguments import Notes
+from assay.serve.mcp.arguments import UsageLog
 from assay.serve.mcp.clients import CLIENTS, Change, Client, plan, write
 from assay.serve.watch import resident_of
 from assay.serve.watch.access import Access, listen
@@ -80,7 +80,7 @@ def serve_command(
     from assay.serve.web.bench import Bench
 
     access = Access(host, token, frozenset(name.lower() for name in names))
-    repo = repository_at(roots, index_dir)
+    repo = open_repository(roots, index_dir)
     for member in repo.members.values():
         check_servable(member)
     repo.ignored_settings  # noqa: B018 (warns now, not with the first request)
@@ -135,25 +135,25 @@ def mcp_command(
 
     Without an index it answers by text search while the index is built. `assay init` configures agents to use it.
     """
-    repo = repository_at(roots, index_dir, find_repository)
+    repo = open_repository(roots, index_dir, find_repository)
     for member in repo.members.values():
         check_servable(member)
     if find_spec("mcp") is None:
         raise AssayError(f"serving agents needs the package mcp: {install('mcp')}")
     access = Access(host, token)
     listening = listen(host, port) if port is not None else None
-    with resident_of(repo, index_dir, not no_watch) as resident, Notes(resident, not no_learning) as notes:
+    with resident_of(repo, index_dir, not no_watch) as resident, UsageLog(resident, not no_learning) as notes:
         first = FirstLook({label: member.root for label, member in repo.members.items()})
         if not resident.wait(0):
             first.begin()
-        from assay.serve.mcp.running import over_http, over_stdio  # takes a second, during which indexing starts
-        from assay.serve.mcp.server import Serving
+        from assay.serve.mcp.running import serve_http, serve_stdio  # takes a second, during which indexing starts
+        from assay.serve.mcp.server import McpServer
 
-        serving = Serving(resident, first, notes)
+        serving = McpServer(resident, first, notes)
         if listening is None:
-            over_stdio(serving)
+            serve_stdio(serving)
         else:
-            over_http(serving, access, listening)
+            serve_http(serving, access, listening)
 
 
 # assay init

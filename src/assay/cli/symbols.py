@@ -12,7 +12,7 @@ from assay.cli.opening import repository_options
 from assay.cli.options import profile_option, session_option
 from assay.errors import AssayError
 from assay.git import Git
-from assay.rank.explain import told
+from assay.rank.explain import render_explanation
 from assay.rank.symbols import NoSuchSymbol
 from assay.serve import json_answers
 from assay.text.terms import nearest
@@ -72,7 +72,7 @@ def why_command(
     for number, explanation in enumerate(explanations):
         if number:
             echo()
-        for line in told(explanation):
+        for line in render_explanation(explanation):
             echo(line)
 
 

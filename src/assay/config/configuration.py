@@ -28,7 +28,7 @@ from assay.config.trust import Risk
 from assay.config.user import BadConfiguration, read_table
 from assay.errors import AssayError
 from assay.pack.render import FORMS
-from assay.rank.profile import BASE, DEFAULT, PROFILES, Profile, flat, from_table, known, numbers
+from assay.rank.profile import BASE, DEFAULT, PROFILES, Profile, flatten, from_table, require_name, settings_of
 from assay.rank.signals.classes import EquivalenceClass, user_classes
 from assay.text.chunk import DEFAULT as CHUNKER
 
@@ -138,7 +138,7 @@ class Configuration:
 
     def profile(self, name: str | None = None) -> Profile:
         """Return a profile by name, or the configured one; an unknown name raises an error with suggestions."""
-        return self.profiles[known("profile", name or self.context.profile, self.profiles)]
+        return self.profiles[require_name("profile", name or self.context.profile, self.profiles)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +252,7 @@ def _parse_rows(rows: Mapping[str, Any], read: Callable[[str, Any], Any], proble
 
 
 def _section(path: Path, name: str, rows: Any, allowed: Collection[str]) -> dict[str, Any]:
-    known("section", name, allowed, str(path))
+    require_name("section", name, allowed, str(path))
     if not isinstance(rows, dict):
         raise AssayError(f"{path}: [{name}] must be a table, not {rows!r}")
     return rows
@@ -262,14 +262,14 @@ def _setting(path: Path, key: str, value: Any, profiles: Collection[str]) -> Any
     """Validate a setting of [context]."""
     location = f"{path}: [context]"
     settings = dataclasses.asdict(ContextSettings())
-    if isinstance(settings[known("setting", key, settings, location)], str):
-        return known(key, value, {"profile": profiles, "format": FORMS}[key], location)
+    if isinstance(settings[require_name("setting", key, settings, location)], str):
+        return require_name(key, value, {"profile": profiles, "format": FORMS}[key], location)
     return _checked(location, settings, key, value)
 
 
 def _roots(path: Path, key: str, value: Any) -> tuple[str, ...]:
     location = f"{path}: [workspace]"
-    known("setting", key, ("roots",), location)
+    require_name("setting", key, ("roots",), location)
     if not isinstance(value, list) or not all(isinstance(root, str) and root.strip() for root in value):
         raise AssayError(
             f'{location} roots must be a list of folders, for example ["../api", "docs=../handbook"], not {value!r}'
@@ -293,7 +293,7 @@ def ask_settings(said: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any
 def _read_text(location: str, defaults: Mapping[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
     parsed: dict[str, Any] = {}
     for name, text in texts.items():
-        default = defaults[known("setting", name, defaults, location)]
+        default = defaults[require_name("setting", name, defaults, location)]
         try:
             parsed[name] = _checked(location, defaults, name, type(default)(text))
         except ValueError:
@@ -303,7 +303,7 @@ def _read_text(location: str, defaults: Mapping[str, Any], texts: Mapping[str, s
 
 def _checked(location: str, defaults: Mapping[str, Any], key: str, value: Any) -> Any:
     """Validate a setting of [search] or [ask]; specs are validated where they are used."""
-    default = defaults[known("setting", key, defaults, location)]
+    default = defaults[require_name("setting", key, defaults, location)]
     if isinstance(default, int):
         return _checked_integer(location, key, value)
     if isinstance(default, float):
@@ -336,7 +336,7 @@ def settings(configuration: Configuration) -> list[Setting]:
         section, origin = ("profile", name), f"profile {base}" if name in own else BUILT_IN
         if name in own:
             rows += _settings(section, {BASE: base}, table, "default")
-        rows += _settings(section, flat(numbers(configuration.profiles[name])), flat(table), origin)
+        rows += _settings(section, flatten(settings_of(configuration.profiles[name])), flatten(table), origin)
     for row in configuration.classes:
         values = {key: value for key, value in dataclasses.asdict(row).items() if key != "concept"}
         rows += _settings(("classes", row.concept), values, given["classes"][row.concept], "default")

@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from assay.errors import AssayError
 from assay.evaluate.matching import MATCHERS, matcher
 from assay.evaluate.metrics.measures import Measure, defaults, parse
-from assay.evaluate.runs import BySpan, RunInfo, RunStore, answered, by_span
-from assay.evaluate.scores import Scores, of_run
+from assay.evaluate.runs import RunInfo, RunStore, SpanRun, convert_to_spans, queries_with_responses
+from assay.evaluate.scores import Scores, score_run
 from assay.evaluate.statistics import Paired, holm, paired
-from assay.evaluate.summary import found_ranks, main_measures
+from assay.evaluate.summary import main_measures, matched_ranks
 
 _HASH_SHOWN = 12  # characters of a hash in messages
 
 
-def causes(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
+def config_differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
     """Return the configuration differences of two systems, such as `chunker_version 1 → 2`.
 
     For two different systems, return only their specs.
@@ -52,19 +52,19 @@ def _shorten_hash(value: object) -> str:
 
 
 # query positions and k → per query, the matched expectations within the first k with their rank
-Found = Callable[[Sequence[int], int], list[dict[str, int]]]
+RankLookup = Callable[[Sequence[int], int], list[dict[str, int]]]
 
 
-def lookup(store: RunStore, run: RunInfo, side: BySpan | None) -> Found:
+def rank_lookup(store: RunStore, run: RunInfo, side: SpanRun | None) -> RankLookup:
     """Return a function that gives the ranks of a run's matched expectations."""
 
     def ranks_at(positions: Sequence[int], k: int) -> list[dict[str, int]]:
         if side:
-            pairs, match_by, level = answered(side, positions), MATCHERS["span"], "span"
+            pairs, match_by, level = queries_with_responses(side, positions), MATCHERS["span"], "span"
         else:
             pairs = list(zip(store.queries(run, positions), store.responses_at(run.run_id, positions), strict=True))
             match_by, level = matcher(run.matching), run.level
-        return [found_ranks(query, response.hits[:k], match_by, level) for query, response in pairs]
+        return [matched_ranks(query, response.hits[:k], match_by, level) for query, response in pairs]
 
     return ranks_at
 
@@ -101,7 +101,7 @@ class Comparison:
         return {kind: int(by_kind[number]) for number, kind in enumerate(KINDS)}
 
 
-def kinds_of(a_rank: NDArray[np.float64], b_rank: NDArray[np.float64]) -> NDArray[np.int8]:
+def classify_changes(a_rank: NDArray[np.float64], b_rank: NDArray[np.float64]) -> NDArray[np.int8]:
     """Classify each query by the ranks of its first relevant result; rank 0 = none."""
     a = np.where(a_rank > 0, a_rank, np.inf)
     b = np.where(b_rank > 0, b_rank, np.inf)
@@ -130,7 +130,7 @@ def compare_scores(
     if not queries:
         raise NotComparable(f"runs {a.run_id} and {b.run_id} have no query in common")
     a_rows, b_rows = a.rows(queries), b.rows(queries)
-    names = [str(m) for m in measures or shown_by_default(a, b)]
+    names = [str(m) for m in measures or default_measures(a, b)]
     shared = [name for name in names if name in a.values and name in b.values]
     if measures and len(shared) < len(names):
         missing = [name for name in names if name not in shared]
@@ -143,12 +143,12 @@ def compare_scores(
     k = min(a.k, b.k)
     a_rank, b_rank = (np.where(ranks <= k, ranks, 0) for ranks in (a.first_rank[a_rows], b.first_rank[b_rows]))
     return Comparison(
-        a=a, b=b, queries=queries, kinds=kinds_of(a_rank, b_rank), a_rank=a_rank, b_rank=b_rank, statistics=statistics,
+        a=a, b=b, queries=queries, kinds=classify_changes(a_rank, b_rank), a_rank=a_rank, b_rank=b_rank, statistics=statistics,
         adjusted=holm({name: pair.p for name, pair in statistics.items()}), notes={}, chunker_version_match="exact", warnings=tuple(warnings),
     )  # fmt: skip
 
 
-def shown_by_default(a: Scores, b: Scores) -> list[Measure]:
+def default_measures(a: Scores, b: Scores) -> list[Measure]:
     """Return the four main measures, then DocR@k and the measures without cut-off that are positive in either run.
 
     Holm corrects over all measures shown, so further cut-offs are left out.
@@ -182,14 +182,14 @@ def compare_runs(
                 f"run {a.run_id} was chunked by '{a.chunker_version}', run {b.run_id} by '{b.chunker_version}', so chunk ids differ. "
                 "Without --strict-chunker-version they are matched by document and span."
             )
-        sides = by_span(store, a, b)
+        sides = convert_to_spans(store, a, b)
     side_a, side_b = sides or (None, None)
-    scores_a = of_run(store, a, measures, side_a.judged() if side_a else None)
-    scores_b = of_run(store, b, measures, side_b.judged() if side_b else None)
+    scores_a = score_run(store, a, measures, side_a.judged() if side_a else None)
+    scores_b = score_run(store, b, measures, side_b.judged() if side_b else None)
     comparison = compare_scores(scores_a, scores_b, measures, _clusters_by_query(store, a, scores_a), force)
     return replace(
         comparison,
-        notes=_notes(comparison, *(lookup(store, run, side) for run, side in ((a, side_a), (b, side_b)))),
+        notes=_notes(comparison, *(rank_lookup(store, run, side) for run, side in ((a, side_a), (b, side_b)))),
         chunker_version_match="fallback_doc_span" if sides else "exact",
         warnings=(*comparison.warnings, *(_chunker_warnings(a, b, sides) if sides else ())),
     )
@@ -215,7 +215,7 @@ def compare_with_baseline(
         raise NotComparable(
             f"not comparable: {reasons[0]}, so chunk ids differ. Compare two stored runs instead, or set a new baseline."
         )
-    scores = of_run(store, run, measures)
+    scores = score_run(store, run, measures)
     comparison = compare_scores(baseline, scores, measures, _clusters_by_query(store, run, scores), force)
     return replace(comparison, warnings=(*comparison.warnings, *(f"forced: {reason}" for reason in reasons)))
 
@@ -226,7 +226,7 @@ def _clusters_by_query(store: RunStore, run: RunInfo, scores: Scores) -> dict[st
     return dict(zip(scores.queries, repositories, strict=True)) if len(set(repositories)) > 1 else None
 
 
-def _chunker_warnings(a: RunInfo, b: RunInfo, sides: tuple[BySpan, BySpan]) -> list[str]:
+def _chunker_warnings(a: RunInfo, b: RunInfo, sides: tuple[SpanRun, SpanRun]) -> list[str]:
     versions = f"{a.chunker_version or '?'} → {b.chunker_version or '?'}"
     warnings = [f"chunker versions differ ({versions}): chunks matched by document and ≥ 50 % span overlap"]
     without_span = max(side.unknown for side in sides)
@@ -265,13 +265,17 @@ def _common_queries(a: Sequence[str], b: Sequence[str]) -> tuple[str, ...]:
 # notes
 
 
-def _notes(comparison: Comparison, ranks_in_a: Found, ranks_in_b: Found) -> dict[str, str]:
+def _notes(comparison: Comparison, ranks_in_a: RankLookup, ranks_in_b: RankLookup) -> dict[str, str]:
     """Return a note per changed query: lost and gained expectations, and configuration differences."""
     changed = np.flatnonzero(comparison.kinds != KINDS.index("Draw"))[:_MAX_NOTES]
     if not len(changed):
         return {}
     k = min(comparison.a.k, comparison.b.k)
-    differences = causes(comparison.a.config, comparison.b.config) if comparison.a.system == comparison.b.system else []
+    differences = (
+        config_differences(comparison.a.config, comparison.b.config)
+        if comparison.a.system == comparison.b.system
+        else []
+    )
     ranks_before = ranks_in_a(comparison.a.rows(comparison.queries)[changed].tolist(), k)
     ranks_after = ranks_in_b(comparison.b.rows(comparison.queries)[changed].tolist(), k)
     queries = [comparison.queries[number] for number in changed.tolist()]
@@ -303,7 +307,7 @@ def comparison_json(comparison: Comparison, texts: dict[str, str] | None = None)
             name: statistics_json(pair, comparison.adjusted[name]) for name, pair in comparison.statistics.items()
         },
         "counts": comparison.counts,
-        "causes": causes(a.config, b.config),
+        "causes": config_differences(a.config, b.config),
         "per_query": _query_rows(comparison, main or list(comparison.statistics), texts),
         "warnings": list(comparison.warnings),
     }
@@ -360,7 +364,7 @@ def finite(value: float) -> float | None:
     return round(float(value), 4) + 0.0 if math.isfinite(value) else None
 
 
-def better(name: str, delta: float) -> bool | None:
+def is_improvement(name: str, delta: float) -> bool | None:
     """Return True when a change improves this metric, False when it worsens it, None for no change."""
     if abs(delta) < 1e-12:
         return None

@@ -149,7 +149,7 @@ def classify(answers: Sequence[Sequence[Answer]]) -> list[Difficulty]:
     spreads = np.array([[spread(answer.scores) for answer in row] for row in answers]).reshape(len(answers), queries)
     agreements = np.array([agreement([row[query].names for row in answers]) for query in range(queries)])
     ease = _nan_mean(
-        [_nan_mean(_percentiles_by_row(gaps)), _nan_mean(_percentiles_by_row(spreads)), places(agreements)]
+        [_nan_mean(_percentiles_by_row(gaps)), _nan_mean(_percentiles_by_row(spreads)), percentile_ranks(agreements)]
     )
     levels = _classify_by_ease(ease)
     rows = zip(levels, ease, _nan_mean(gaps), _nan_mean(spreads), agreements, strict=True)
@@ -197,7 +197,7 @@ def agreement(rankings: Sequence[Sequence[str]]) -> float:
     return total / deepest / pairs if deepest else 0.0
 
 
-def places(values: Floats) -> Floats:
+def percentile_ranks(values: Floats) -> Floats:
     """Return percentile ranks: the share of values below each, ties counting half; NaN is ignored."""
     measured = values[~np.isnan(values)]
     if not len(measured):
@@ -210,7 +210,7 @@ def places(values: Floats) -> Floats:
 def correlation(a: Floats, b: Floats) -> Correlation:
     """Return Spearman's correlation of two figures per query, over the queries that have both."""
     both = ~(np.isnan(a) | np.isnan(b))
-    first, second = places(a[both]), places(b[both])
+    first, second = percentile_ranks(a[both]), percentile_ranks(b[both])
     n = int(both.sum())
     if n < 3 or not first.std() or not second.std():
         return Correlation(math.nan, math.nan, n)
@@ -223,7 +223,7 @@ def _classify_by_ease(ease: Floats) -> list[str]:
     """Split the queries into thirds by ease; equal values share a class, unknown ones are medium."""
     return [
         LEVELS[1] if math.isnan(percentile) else LEVELS[min(int(percentile * 3), 2)]
-        for percentile in places(np.round(ease, 9))
+        for percentile in percentile_ranks(np.round(ease, 9))
     ]
 
 
@@ -235,7 +235,7 @@ def _finite_scores(scores: Sequence[float | None]) -> Floats | None:
 
 
 def _percentiles_by_row(rows: Floats) -> Floats:
-    return np.array([places(row) for row in rows]).reshape(rows.shape)
+    return np.array([percentile_ranks(row) for row in rows]).reshape(rows.shape)
 
 
 def _nan_mean(rows: Floats | Sequence[Floats]) -> Floats:

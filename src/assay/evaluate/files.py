@@ -24,7 +24,7 @@ def write_text(path: Path, text: str) -> None:
         raise AssayError(f"{path}: cannot be written ({error.strerror or error}); give another path") from None
 
 
-def file_of(root: Path, name: str) -> Path:
+def repository_file(root: Path, name: str) -> Path:
     """Return the path of a repository's own file; raise AssayError when a symlink leaves the repository."""
     path = root / name
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):

@@ -51,7 +51,7 @@ class Check:
     message: str
 
 
-def floors_from(texts: Sequence[str]) -> dict[str, float]:
+def parse_floors(texts: Sequence[str]) -> dict[str, float]:
     """Parse `RR@10=0.7` → {RR@10: 0.7}."""
     floors = {}
     for text in texts:
@@ -190,14 +190,14 @@ def _escape_annotation(text: str, in_property: bool = False) -> str:
 
 # refusal threshold: answered and refused shares of a golden set per threshold, and the best one
 
-FEWEST = 8  # questions of either kind; with fewer, one question moves the figure more than any threshold
+MIN_QUESTIONS = 8  # questions of either kind; with fewer, one question moves the figure more than any threshold
 _EXPECTED_BEHAVIOURS = ((False, "answer"), (True, "refuse"))
 _STEPS = 20  # thresholds on the curve
 _Z_95 = 1.96  # normal quantile of a two-sided 95 % interval
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedQuestion:
     """A system's confidence on a question, and the expected behaviour."""
 
     confidence: float
@@ -229,7 +229,7 @@ class Advice:
     why: str
 
 
-def at(threshold: float, judged: Sequence[Judged]) -> Point:
+def evaluate_threshold(threshold: float, judged: Sequence[JudgedQuestion]) -> Point:
     """Evaluate a threshold, with the Agresti–Caffo interval, which holds for small sets and shares of 0 and 1."""
     answered_flags = [question.confidence >= threshold for question in judged if not question.refuse]
     refused_flags = [question.confidence < threshold for question in judged if question.refuse]
@@ -244,24 +244,24 @@ def at(threshold: float, judged: Sequence[Judged]) -> Point:
     )  # fmt: skip
 
 
-def curve(judged: Sequence[Judged]) -> list[Point]:
+def threshold_curve(judged: Sequence[JudgedQuestion]) -> list[Point]:
     """Evaluate thresholds from 0 to 1 in even steps."""
-    return [at(step / _STEPS, judged) for step in range(_STEPS + 1)]
+    return [evaluate_threshold(step / _STEPS, judged) for step in range(_STEPS + 1)]
 
 
-def advise(judged: Sequence[Judged], used: float) -> Advice:
+def advise(judged: Sequence[JudgedQuestion], used: float) -> Advice:
     """Return the best threshold, in the middle of its equivalent range.
 
     Keep the one in use unless another is significantly better.
     """
-    current = at(used, judged)
+    current = evaluate_threshold(used, judged)
     fewest, behaviour = min(
         (sum(question.refuse == refuse for question in judged), name) for refuse, name in _EXPECTED_BEHAVIOURS
     )
-    if fewest < FEWEST:
-        why = f"the set has only {counted(fewest, 'question')} to {behaviour}; at least {FEWEST} are needed"
+    if fewest < MIN_QUESTIONS:
+        why = f"the set has only {counted(fewest, 'question')} to {behaviour}; at least {MIN_QUESTIONS} are needed"
         return Advice(current, current, False, why)
-    points = [at(threshold, judged) for threshold in _candidate_thresholds(judged)]
+    points = [evaluate_threshold(threshold, judged) for threshold in _candidate_thresholds(judged)]
     best = max(points, key=lambda point: (point.balanced, -abs(point.threshold - used)))
     if best.balanced <= current.balanced:
         return Advice(current, current, False, "no threshold does better on this set")
@@ -270,7 +270,7 @@ def advise(judged: Sequence[Judged], used: float) -> Advice:
     return Advice(best, current, True, "significantly better on this set")
 
 
-def _candidate_thresholds(judged: Sequence[Judged]) -> list[float]:
+def _candidate_thresholds(judged: Sequence[JudgedQuestion]) -> list[float]:
     """Return a threshold between each two neighbouring confidences, rounded to two decimals where possible."""
     confidences = sorted({0.0, *(question.confidence for question in judged), 1.0})
     thresholds = []

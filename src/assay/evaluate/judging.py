@@ -14,7 +14,7 @@ from assay.evaluate.metrics.judged import Judged, Level, Marks
 from assay.text.prose import sentences
 from assay.text.terms import telling_terms, terms
 
-ENOUGH = 0.8  # share of a sentence's words in its citations; the others may link it to the question
+SUPPORT_THRESHOLD = 0.8  # share of a sentence's words in its citations; the others may link it to the question
 _CITATION = re.compile(r"\[#(\d+)\]")
 _TRAILING_CITATIONS = re.compile(r"([.!?])((?:\s*\[#\d+\])+)")  # citations after the end of their sentence
 _FENCE = re.compile(r"^\s*(```|~~~)")
@@ -38,7 +38,7 @@ def support(answer: Answer) -> float | None:
         sentence_terms = telling_terms(sentence)
         if sentence_terms:
             cited_terms = frozenset().union(*(terms_by_number.get(number, frozenset()) for number in numbers))
-            supported.append(len(sentence_terms & cited_terms) >= ENOUGH * len(sentence_terms))
+            supported.append(len(sentence_terms & cited_terms) >= SUPPORT_THRESHOLD * len(sentence_terms))
     return sum(supported) / len(supported) if supported else None
 
 

@@ -11,8 +11,8 @@ import msgspec
 from assay.core.golden import Expected, GoldenQuery, Hit, Response
 
 # columns of `eval_query_results` written by `response_row` and read by `response`
-ANSWER = ("hits", "answer", "trace", "config", "tokens", "latency_ms", "error")
-NOT_ASKED = Response(error="not asked: the run was interrupted")
+RESPONSE_COLUMNS = ("hits", "answer", "trace", "config", "tokens", "latency_ms", "error")
+NOT_RUN = Response(error="not asked: the run was interrupted")
 
 _DEFAULTS = {kind: {field.name: field.default for field in fields(kind)} for kind in (Hit, Expected, GoldenQuery)}
 
@@ -30,13 +30,13 @@ class OnlyTags(msgspec.Struct):
     tags: tuple[str, ...] = ()
 
 
-def golden_queries(queries: Sequence[GoldenQuery]) -> bytes:
+def encode_queries(queries: Sequence[GoldenQuery]) -> bytes:
     return msgspec.json.encode(
         [_compact(query) | {"expected": [_compact(expected) for expected in query.expected]} for query in queries]
     )
 
 
-def response_row(response: Response) -> tuple[Any, ...]:
+def encode_response(response: Response) -> tuple[Any, ...]:
     """Return a response as the columns in ANSWER."""
     return (
         msgspec.json.encode([_compact(hit) for hit in response.hits]),
@@ -61,7 +61,7 @@ def decode(data: Any, kind: Any = Any) -> Any:
         raise Damaged(str(error)) from None
 
 
-def response(row: Sequence[Any]) -> Response:
+def decode_response(row: Sequence[Any]) -> Response:
     """Decode a response from the columns in ANSWER."""
     hits, answer, trace, config, tokens, latency, error = row
     parts = {"hits": hits, "answer": answer, "stages": trace, "config": config or b"{}"}

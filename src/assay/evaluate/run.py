@@ -80,7 +80,7 @@ def execute(
 ) -> Outcome:
     """Start a run and send every query to the system."""
     system.index()
-    config = described(system) | ({"ties": plan.ties} if plan.ties != "order" else {})
+    config = describe_system(system) | ({"ties": plan.ties} if plan.ties != "order" else {})
     now = datetime.now(UTC)
     identity = hashlib.sha256(repr((golden.digest, sorted(config.items()), plan.matching.name, plan.k)).encode())
     info = RunInfo(
@@ -114,7 +114,7 @@ def resume(info: RunInfo, system: System, store: RunStore, jobs: int, advance: C
     """
     golden = store.golden(info)
     system.index()
-    changed = sorted(fact for fact, value in described(system).items() if info.config.get(fact) != value)
+    changed = sorted(fact for fact, value in describe_system(system).items() if info.config.get(fact) != value)
     if changed:
         raise SystemDied(
             f"run {info.run_id} was made with another state of {info.system}: {', '.join(changed)} changed since. Start a new run."
@@ -230,7 +230,7 @@ def _sort_like_trec(hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
     return tuple(sorted(hits, key=lambda hit: (-math.inf if hit.score is None else hit.score, hit.id), reverse=True))
 
 
-def described(system: System) -> dict[str, Any]:
+def describe_system(system: System) -> dict[str, Any]:
     """Return a system's self-description as it will be read back from the run file."""
     description: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(system.describe(), enc_hook=str))
     return description

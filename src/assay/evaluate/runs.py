@@ -25,22 +25,22 @@ from assay.evaluate.judging import JUDGING_VERSION, judge
 from assay.evaluate.matching import MATCHERS, matcher
 from assay.evaluate.metrics.judged import Judged
 from assay.evaluate.rows import (
-    ANSWER,
-    NOT_ASKED,
+    NOT_RUN,
+    RESPONSE_COLUMNS,
     Damaged,
     OnlyRepository,
     OnlyTags,
     decode,
-    golden_queries,
-    response,
-    response_row,
+    decode_response,
+    encode_queries,
+    encode_response,
 )
 from assay.system.database import check_schema, connect, statements, was_interrupted
 from assay.system.files import FOLDER, UnsafeFolder, check_folder, make_folder, owners
 from assay.text.terms import nearest
 
 SCHEMA_VERSION = 1
-WAIT = 10.0  # seconds to wait for another writer
+LOCK_TIMEOUT = 10.0  # seconds to wait for another writer
 
 _SCHEMA = """
 CREATE TABLE eval_golden (golden TEXT PRIMARY KEY, digest TEXT, path TEXT, format TEXT, queries BLOB);
@@ -101,7 +101,7 @@ class RunInfo:
 
 _JSON_COLUMNS = ("config", "versions", "environment", "warnings", "aggregate_json")
 _COLUMNS = tuple(column.name for column in fields(RunInfo))
-_SELECT_ANSWER = f"{', '.join(ANSWER)} FROM eval_query_results"
+_SELECT_ANSWER = f"{', '.join(RESPONSE_COLUMNS)} FROM eval_query_results"
 
 
 class RunStore:
@@ -112,7 +112,7 @@ class RunStore:
 
     @classmethod
     @contextlib.contextmanager
-    def open(cls, path: Path, write: bool = False, wait: float = WAIT) -> Iterator[RunStore]:
+    def open(cls, path: Path, write: bool = False, wait: float = LOCK_TIMEOUT) -> Iterator[RunStore]:
         """Open the store, creating it if `write`; wait up to `wait` seconds for another writer."""
         try:
             if path.parent.name == FOLDER:
@@ -184,7 +184,7 @@ class RunStore:
 
     def start(self, info: RunInfo, golden: GoldenSet) -> RunInfo:
         """Insert a new run and its golden set; return it with a unique id (a number is appended if needed)."""
-        queries = golden_queries(golden.queries)
+        queries = encode_queries(golden.queries)
         key = _golden_key(golden, queries)
         with self._transaction():
             self._db.execute(
@@ -206,7 +206,7 @@ class RunStore:
     def record(self, run_id: str, answers: Sequence[tuple[int, str, Response, bool]]) -> None:
         """Store responses: (position, query id, response, True if repeats differed)."""
         rows = [
-            (run_id, position, query_id, *response_row(reply), int(unstable))
+            (run_id, position, query_id, *encode_response(reply), int(unstable))
             for position, query_id, reply, unstable in answers
         ]
         with self._transaction():
@@ -248,7 +248,7 @@ class RunStore:
 
     def like(self, golden: GoldenSet, **columns: Any) -> list[RunInfo]:
         """Return the runs of exactly this golden set with these column values, newest first."""
-        conditions = {"golden": _golden_key(golden, golden_queries(golden.queries)), **columns}
+        conditions = {"golden": _golden_key(golden, encode_queries(golden.queries)), **columns}
         where = " AND ".join(f"{name} IS ?" for name in conditions)
         rows = self._db.execute(
             f"SELECT {', '.join(_COLUMNS)} FROM eval_runs WHERE {where} ORDER BY created DESC, rowid DESC",
@@ -322,16 +322,16 @@ class RunStore:
 
     def responses(self, run_id: str, queries: int) -> list[Response]:
         """Return all responses by position; a query that was not run has an error response."""
-        results = [NOT_ASKED] * queries
+        results = [NOT_RUN] * queries
         for position, *row in self._db.execute(f"SELECT position, {_SELECT_ANSWER} WHERE run_id = ?", (run_id,)):
-            results[position] = response(row)
+            results[position] = decode_response(row)
         return results
 
     def responses_at(self, run_id: str, positions: Sequence[int]) -> list[Response]:
         """Return the responses at these positions, in their order."""
         select = f"SELECT {_SELECT_ANSWER} WHERE run_id = ? AND position = ?"
         rows = (self._db.execute(select, (run_id, position)).fetchone() for position in positions)
-        return [NOT_ASKED if row is None else response(row) for row in rows]
+        return [NOT_RUN if row is None else decode_response(row) for row in rows]
 
     def unstable(self, run_id: str) -> list[str]:
         """Return the ids of queries whose repeats differed."""
@@ -374,7 +374,10 @@ def _no_runs_error(path: Path) -> NoSuchRun:
 def _roll_back_journal(path: Path) -> None:
     """Roll back what a killed writer left: a read-only connection cannot, and would refuse the file."""
     if path.with_name(f"{path.name}-journal").exists():
-        with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path, timeout=WAIT)) as connection:
+        with (
+            contextlib.suppress(sqlite3.Error),
+            contextlib.closing(sqlite3.connect(path, timeout=LOCK_TIMEOUT)) as connection,
+        ):
             connection.execute("SELECT count(*) FROM sqlite_master")
 
 
@@ -401,7 +404,7 @@ Span = tuple[str, int, int]  # document, first and last line (or character)
 
 
 @dataclass(frozen=True, slots=True)
-class BySpan:
+class SpanRun:
     """A run with its expected chunks converted to spans."""
 
     queries: tuple[GoldenQuery, ...]
@@ -416,7 +419,7 @@ class BySpan:
         return sum(not (expected.end or expected.page) for query in self.queries for expected in query.at("span"))
 
 
-def by_span(store: RunStore, a: RunInfo, b: RunInfo) -> tuple[BySpan, BySpan]:
+def convert_to_spans(store: RunStore, a: RunInfo, b: RunInfo) -> tuple[SpanRun, SpanRun]:
     """Convert two runs to spans.
 
     The span of an expected chunk is the golden set's, else that of a hit with its id in run a, else in run b.
@@ -425,7 +428,7 @@ def by_span(store: RunStore, a: RunInfo, b: RunInfo) -> tuple[BySpan, BySpan]:
     answers = [store.responses(run.run_id, len(queries)) for run, queries in zip((a, b), sets, strict=True)]
     spans = _spans(answers[1]) | _spans(answers[0])  # the golden set was written for the ids of a
     first, second = (
-        BySpan(tuple(_with_spans(query, spans) for query in queries), responses)
+        SpanRun(tuple(_with_spans(query, spans) for query in queries), responses)
         for queries, responses in zip(sets, answers, strict=True)
     )
     return first, second
@@ -449,6 +452,6 @@ def _as_span(expected: Expected, spans: dict[str, Span]) -> Expected:
     return replace(expected, level="span", doc=doc, start=start, end=end)
 
 
-def answered(side: BySpan, positions: Sequence[int]) -> list[tuple[GoldenQuery, Response]]:
+def queries_with_responses(side: SpanRun, positions: Sequence[int]) -> list[tuple[GoldenQuery, Response]]:
     """Return some queries of a side with their responses."""
     return [(side.queries[position], side.responses[position]) for position in positions]

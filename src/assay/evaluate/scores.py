@@ -54,7 +54,7 @@ class Scores:
         return np.array([position_by_id[query] for query in query_ids], dtype=np.intp)
 
 
-def of_run(
+def score_run(
     store: RunStore, info: RunInfo, measures: Sequence[Measure] | None = None, judged: Judged | None = None
 ) -> Scores:
     """Compute the scores of a stored run from its judged arrays."""
@@ -191,7 +191,7 @@ SLICES: dict[str, Callable[[GoldenQuery], Iterable[str]]] = {
 _TIER_ORDER = ("easy", "medium", "hard", "exact", "concept", "multi_hop")
 
 
-def members(queries: Sequence[GoldenQuery], slice_name: str) -> dict[str, list[int]]:
+def slice_members(queries: Sequence[GoldenQuery], slice_name: str) -> dict[str, list[int]]:
     """Return the query positions in each group of a slice: tiers in difficulty order, other groups by name."""
     groups: dict[str, list[int]] = {}
     for position, query in enumerate(queries):

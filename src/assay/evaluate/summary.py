@@ -15,7 +15,7 @@ from assay.evaluate.matching import Matcher, matcher, matcher_for
 from assay.evaluate.metrics.judged import Floats, Judged
 from assay.evaluate.metrics.measures import Measure, defaults, first_rank, mean
 from assay.evaluate.runs import RunInfo, RunStore
-from assay.evaluate.scores import SLICES, members
+from assay.evaluate.scores import SLICES, slice_members
 from assay.evaluate.statistics import detectable_before, latency, mean_interval, summary
 
 _MAIN = ("P", "R", "RR", "nDCG")  # shown in tables by default
@@ -62,7 +62,7 @@ def summarise(
         },
     }
     for name in SLICES:
-        groups = members(golden.queries, name)
+        groups = slice_members(golden.queries, name)
         aggregate[name] = {
             group: {"count": len(rows), "metrics": {m: mean(figures[rows]) for m, figures in shown.items()}}
             for group, rows in groups.items()
@@ -137,7 +137,7 @@ def describe_queries(
             "metrics": {name: _finite(values[number]) for name, values in figures.items()},
             "first_rank": int(first[number]) or None,
             "expected": [e.name for e in query.at(info.level)],
-            "found": found_ranks(query, response.hits, match_by, info.level),
+            "found": matched_ranks(query, response.hits, match_by, info.level),
             "retrieved": [hit.symbol or hit.id for hit in response.hits[: max(SHOWN, info.k)]],
             "error": response.error,
             "latency_ms": response.latency_ms,
@@ -146,7 +146,7 @@ def describe_queries(
     ]
 
 
-def found_ranks(query: GoldenQuery, hits: Sequence[Hit], match_by: Matcher, level: str) -> dict[str, int]:
+def matched_ranks(query: GoldenQuery, hits: Sequence[Hit], match_by: Matcher, level: str) -> dict[str, int]:
     """Return the matched expectations with their ranks."""
     expected = query.at(level)
     rank_by_position = mark(hits, expected, match_by).places
@@ -160,7 +160,7 @@ def _finite(value: float) -> float | None:
 # stored runs as JSON
 
 
-def listed(store: RunStore) -> list[dict[str, Any]]:
+def list_runs(store: RunStore) -> list[dict[str, Any]]:
     """Return every run with its main figures, oldest first."""
     return [_run_row(run, store.golden_path(run)) for run in store.runs()]
 
@@ -173,7 +173,7 @@ def _run_row(run: RunInfo, golden: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def told(
+def run_json(
     store: RunStore,
     info: RunInfo,
     measures: Sequence[Measure] | None,

@@ -12,12 +12,21 @@ from collections.abc import Iterator, Sequence
 
 from assay.core.items import Item
 from assay.core.packs import Learned, Source
-from assay.feedback.learning import Known, Learning
+from assay.feedback.learning import ItemFeedback, Learning
 from assay.feedback.store import CannotWrite, Store, Unusable, path_in, remove
 from assay.store.index import Index
 from assay.store.layout import Home
 
-__all__ = ["CannotWrite", "Known", "Learning", "Unusable", "forget_everything", "learned", "learning", "returned"]
+__all__ = [
+    "CannotWrite",
+    "ItemFeedback",
+    "Learning",
+    "Unusable",
+    "forget_everything",
+    "learned",
+    "learning",
+    "returned",
+]
 
 
 @contextlib.contextmanager
@@ -29,7 +38,7 @@ def learning(
         yield Learning(index, source, store, time.time() if now is None else now)
 
 
-def learned(
+def learned_signals(
     index: Index, home: Home, source: Source, task: str, session: str = "", now: float | None = None
 ) -> Learned:
     """Return the feedback, session and vocabulary signals for a task; empty where the store cannot be read.
@@ -41,7 +50,7 @@ def learned(
     return Learned()
 
 
-def returned(
+def record_returned(
     index: Index, home: Home, source: Source, items: Sequence[Item], task: str, session: str, now: float | None = None
 ) -> None:
     """Record which items a session received; does nothing without a session or where nothing can be written."""

@@ -97,7 +97,7 @@ EXPIRED_RETENTION = 7 * 86_400.0  # seconds: deleted code may return with its br
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ItemFeedback:
     """Feedback on an unchanged item: votes, and counts of the task words it was used for."""
 
     item: Item
@@ -157,14 +157,14 @@ class Learning:
             _associations(self._store.associations(keywords(task), MIN_COUNT), numbers),
         )
 
-    def known(self) -> tuple[list[Known], int]:
+    def known(self) -> tuple[list[ItemFeedback], int]:
         """Return the current feedback by id, and the number of symbols with expired votes."""
         records = self._store.records()
         status = self._mark_status(records)
         totals = _vote_totals(records, status.numbers)
         words = _word_counts(self._store.associations(None, 1), status.numbers)
         rows = [
-            Known(self._index.item(number), *totals.get(number, (0, 0)), dict(words.get(number, {})))
+            ItemFeedback(self._index.item(number), *totals.get(number, (0, 0)), dict(words.get(number, {})))
             for number in totals.keys() | words.keys()
         ]
         expired = {

@@ -152,7 +152,7 @@ def _unknown_revision(git: Git, name: str) -> str:
 def read_changes(git: Git, commit: str) -> list[Change]:
     """Return the files that differ from a commit, sorted by path."""
     with git.lines(*_DIFF, "--end-of-options", commit, "--", ".", settings=_SETTINGS) as output:
-        changes = {change.path: change for change in read(iter(output))}
+        changes = {change.path: change for change in parse_diff(iter(output))}
     with git.lines("ls-files", "-z", "--others", "--exclude-standard") as output:
         for raw in output.read().split(b"\0")[:-1]:
             path = raw.decode("utf-8", "replace")
@@ -160,7 +160,7 @@ def read_changes(git: Git, commit: str) -> list[Change]:
     return [changes[path] for path in sorted(changes)]
 
 
-def read(lines: Iterator[bytes]) -> Iterator[Change]:
+def parse_diff(lines: Iterator[bytes]) -> Iterator[Change]:
     """Parse a diff in the format of `_DIFF`: raw rows for all files, then their patches."""
     changes: dict[str, Change] = {}
     hunks: list[Hunk] = []

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from assay.errors import AssayError
-from assay.git.place import Place, harmless
+from assay.git.place import Place, safe_config
 
 _STREAM_SECONDS = 1800.0  # total time spent waiting for one stream
 
@@ -122,7 +122,7 @@ def finish(place: Place, process: subprocess.Popen[bytes], arguments: Sequence[s
     except BaseException:
         _kill(process)
         raise
-    return checked(place, process.returncode, output, complaint)
+    return check_trust(place, process.returncode, output, complaint)
 
 
 def wait(place: Place, process: subprocess.Popen[bytes], arguments: Sequence[str]) -> int:
@@ -134,7 +134,7 @@ def wait(place: Place, process: subprocess.Popen[bytes], arguments: Sequence[str
         raise _timeout_error(place, arguments, limit) from None
 
 
-def checked(place: Place, code: int, output: bytes, complaint: bytes) -> Finished:
+def check_trust(place: Place, code: int, output: bytes, complaint: bytes) -> Finished:
     """Return a result; raise NotTrusted if git refused the repository."""
     stderr = complaint.decode("utf-8", "replace").strip()
     if code and any(marker in stderr for marker in _DISTRUST_MARKERS):
@@ -253,7 +253,7 @@ _views: dict[tuple[Path, str, int], Path] = {}  # by git directory, configuratio
 
 def _view(place: Place) -> Path:
     """Return the folder that git uses in place of the repository's common git directory."""
-    configuration = harmless(place.settings)
+    configuration = safe_config(place.settings)
     key = (place.common_dir, configuration, os.getpid())
     if key not in _views or not (_views[key] / "config").exists():  # some machines clean up temporary folders
         folder = Path(tempfile.mkdtemp(prefix="assay-git-"))

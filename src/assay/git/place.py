@@ -44,7 +44,7 @@ def read_settings(path: Path) -> dict[tuple[str, str, str], str]:
     return dict(_parse(text))
 
 
-def harmless(settings: Settings) -> str:
+def safe_config(settings: Settings) -> str:
     """Return the settings that are passed to git, as the text of a configuration file."""
     core = {key: value for (section, sub, key), value in settings.items() if (section, sub) == ("core", "")}
     extensions = {key: value for (section, sub, key), value in settings.items() if (section, sub) == ("extensions", "")}

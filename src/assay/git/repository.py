@@ -100,7 +100,7 @@ class Git:
                 code = launcher.wait(self.place, process, arguments)
             if code:
                 stderr_file.seek(0)
-                result = launcher.checked(self.place, code, b"", stderr_file.read())
+                result = launcher.check_trust(self.place, code, b"", stderr_file.read())
                 raise self._failed(arguments, result.complaint)
 
     @contextmanager

@@ -12,7 +12,7 @@ from assay.html.elements import Markup, element, join
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class PageContent:
     """Page content without the document around it."""
 
     title: str
@@ -21,7 +21,7 @@ class Drawn:
     main: Markup
 
 
-def page(drawn: Drawn) -> str:
+def page(drawn: PageContent) -> str:
     """Render page content as a complete document."""
     return document(
         drawn.title,

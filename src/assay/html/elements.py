@@ -64,14 +64,14 @@ NOTHING = "–"  # shown for null
 _MINUS = "−"
 
 
-def known(value: float | int | None) -> float | None:
+def finite_or_none(value: float | int | None) -> float | None:
     """Return the value as a float if it is finite, else None."""
     return float(value) if value is not None and math.isfinite(value) else None
 
 
 def decimal(value: float | None, places: int = 3) -> str:
     """Format a number: `0.412`, `1,204`, a dash for null. No decimals from 100 on."""
-    number = known(value)
+    number = finite_or_none(value)
     if number is None:
         return NOTHING
     places = 0 if abs(number) >= 100 else places
@@ -85,14 +85,14 @@ def whole(value: float | None) -> str:
 
 def signed(value: float | None, places: int = 3) -> str:
     """Format a difference with its sign: `+0.030`, `−0.010`, `0.000`."""
-    number = known(value)
+    number = finite_or_none(value)
     formatted = decimal(number, places)
     return f"+{formatted}" if number is not None and number > 0 and formatted.strip("0.,") else formatted
 
 
 def probability(value: float | None) -> str:
     """Format a p value; below 0.001 as `< 0.001`, as a test cannot yield zero."""
-    number = known(value)
+    number = finite_or_none(value)
     if number is None:
         return NOTHING
     return "< 0.001" if number < 0.001 else decimal(number)
@@ -100,7 +100,7 @@ def probability(value: float | None) -> str:
 
 def milliseconds(value: float | None) -> str:
     """Format a duration in ms: `3.1 ms`, `240 ms`, `1.20 s`."""
-    number = known(value)
+    number = finite_or_none(value)
     if number is None:
         return NOTHING
     if number >= 1000:
@@ -110,11 +110,11 @@ def milliseconds(value: float | None) -> str:
 
 def exact(value: float | int | None, shown: str) -> Markup:
     """Render text with its exact value as an attribute, for scripts and sorting."""
-    number = known(value)
+    number = finite_or_none(value)
     return element("data", shown, value="" if number is None else repr(value))
 
 
-def moment(created: str) -> Markup:
+def time_element(created: str) -> Markup:
     """Render an ISO 8601 time stamp in UTC; other text unchanged."""
     try:
         time = datetime.fromisoformat(created)
@@ -214,15 +214,15 @@ def bounded_rows(
 
 def meter(value: float | None, top: float = 1.0) -> Markup:
     """Render a number over a small bar; no bar if it is outside 0…top."""
-    number = known(value)
+    number = finite_or_none(value)
     has_bar = number is not None and 0 <= number <= top
     bar = element("span", class_="meter", style=f"--share:{(number or 0) / top:.1%}") if has_bar else None
     return join([exact(value, decimal(value)), bar])
 
 
-def within(values: Iterable[float | None]) -> float:
+def scale_end(values: Iterable[float | None]) -> float:
     """Return the end of a shared scale: 1, or the largest value if greater."""
-    return max([1.0, *(abs(number) for value in values if (number := known(value)) is not None)])
+    return max([1.0, *(abs(number) for value in values if (number := finite_or_none(value)) is not None)])
 
 
 def filters(choices: dict[str, list[str]], only: dict[str, str], total: int) -> Markup:

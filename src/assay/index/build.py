@@ -31,7 +31,7 @@ _PROVENANCE = {name: code for code, name in enumerate(PROVENANCES)}
 ImportedRow = tuple[str, str, str, str, float, int, str, bytes]
 
 
-def known_imports(previous: Index | None) -> list[ImportedRow]:
+def previous_imports(previous: Index | None) -> list[ImportedRow]:
     """Return the edges merged into the last index. They survive a rebuild, but not a damaged catalogue."""
     try:
         return imported_rows(previous.catalogue) if previous is not None else []
@@ -99,7 +99,7 @@ def build(
             rows[parsed.path] = file_row(len(rows) + 1, parsed, file, found)
             symbols = symbol_rows(file, rows[parsed.path].number, numbers, len(numbers) + 1)
             words += add_items(catalogue, symbols, parsed.path, parsed.extracted)
-            columns.append(column_store.described(symbols))
+            columns.append(column_store.describe_symbols(symbols))
         digests: dict[str, str] = {}
 
         def write_what_needs_no_edges() -> None:

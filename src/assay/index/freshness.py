@@ -21,7 +21,7 @@ from assay.store.index import Index
 from assay.store.layout import RACY_SECONDS, SECTIONS, content_hash, surely_same
 
 if TYPE_CHECKING:
-    from assay.store.sections import Known
+    from assay.store.sections import IndexedDocuments
 
 
 @dataclass(slots=True)
@@ -70,14 +70,16 @@ def compare(root: Path, found: Scan, previous: Index | None) -> Changes:
     return changes
 
 
-def known_documents(folder: Path) -> Known:
+def stored_documents(folder: Path) -> IndexedDocuments:
     """Return the documents whose sections are stored in an index's folder by this version."""
     from assay.store import sections  # imports numpy, which a cached answer does not need
 
-    return sections.known(folder / sections.NAME, extractor_version()) or sections.Known({}, 0)
+    return sections.read_indexed_documents(folder / sections.NAME, extractor_version()) or sections.IndexedDocuments(
+        {}, 0
+    )
 
 
-def changed_documents(root: Path, found: Scan, known: Known) -> set[str]:
+def changed_documents(root: Path, found: Scan, known: IndexedDocuments) -> set[str]:
     """Return new, removed and changed documents: by stat first, by content if the stat is inconclusive."""
     changed = known.documents.keys() - found.documents.keys()
     for path, file in found.documents.items():
@@ -116,7 +118,7 @@ class Freshness:
         return not self.stale
 
 
-class Look:
+class TreeCheck:
     """A scan of a tree, and its comparison with an index."""
 
     def __init__(self, root: Path, index: Index, listing: Listing | None = None) -> None:
@@ -145,10 +147,10 @@ class Look:
         return digest.hexdigest()
 
 
-class MultiLook(Look):
+class MultiTreeCheck(TreeCheck):
     """Scans of several repositories; changed files are named `label/path`."""
 
-    def __init__(self, looks: Mapping[str, Look], settings: str) -> None:
+    def __init__(self, looks: Mapping[str, TreeCheck], settings: str) -> None:
         self._looks, self._settings = looks, settings
         self.at = min(look.at for look in looks.values())
 
@@ -165,7 +167,7 @@ class MultiLook(Look):
 
 def freshness(root: Path, index: Index) -> Freshness:
     """Return the files that changed since they were indexed."""
-    return Look(root, index).freshness
+    return TreeCheck(root, index).freshness
 
 
 class Watch:
@@ -177,7 +179,7 @@ class Watch:
 
     def __init__(self, root: Path, index: Index, listing: Listing | None = None) -> None:
         self._root, self._index, self._listing = root, index, listing
-        self._last: Look | None = None
+        self._last: TreeCheck | None = None
         self._scanned_paths: list[str] = []
         self._stats: list[Stat] = []
         self._since = 0  # time of the cached scan; 0 if it is not valid
@@ -185,12 +187,12 @@ class Watch:
     def freshness(self) -> Freshness:
         return self.look().freshness
 
-    def look(self) -> Look:
+    def look(self) -> TreeCheck:
         now = time.time_ns()
         valid = self._since <= now < self._since + _SCAN_VALID and _stats(self._scanned_paths) == self._stats
         if self._last is None or not valid:
             repeated = self._last is not None
-            self._last, self._listing = Look(self._root, self._index, self._listing), None
+            self._last, self._listing = TreeCheck(self._root, self._index, self._listing), None
             if repeated:  # a command checks only once
                 self._remember(self._last.found, now)
         return self._last
@@ -208,7 +210,7 @@ class Watch:
 
 def _compare_all(root: Path, index: Index, scanned: Scan) -> Freshness:
     changes = compare(root, scanned, index)
-    documents = changed_documents(root, scanned, known_documents(index.folder.parent.parent))
+    documents = changed_documents(root, scanned, stored_documents(index.folder.parent.parent))
     stale = sorted([*changes.changed, *changes.removed, *documents])
     if changes.configs:
         stale.append("(project manifests)")

@@ -180,7 +180,7 @@ def history_place(git: Git) -> Place | None:
     return Place(head, git.prefix) if head else None
 
 
-def newest(git: Git, place: Place) -> list[str]:
+def newest_commits(git: Git, place: Place) -> list[str]:
     """Return the newest ancestors of HEAD.
 
     Without merges, which have no changes of their own, and root commits, in which all files look new.
@@ -353,7 +353,7 @@ def _key(commit: str) -> bytes:
 MOST_PATCHES = 2_000  # newest commits whose patches are read; a patch costs ten times as much as the list of files
 
 
-def remember(root: Path, home: Home, progress: Progress) -> list[str]:
+def update_history(root: Path, home: Home, progress: Progress) -> list[str]:
     """Update the history to HEAD and return warnings. A folder without history is not a failure."""
     path = home.folder / history.NAME
     try:
@@ -373,7 +373,7 @@ def remember(root: Path, home: Home, progress: Progress) -> list[str]:
 
 
 def _read_history(git: Git, place: Place, home: Home, progress: Progress) -> list[Commit]:
-    ids = newest(git, place)
+    ids = newest_commits(git, place)
     cache = CommitCache(cache_path(git.root, home.folder, "commits.db"))
     try:
         facts_by_id = cache.commits(ids)

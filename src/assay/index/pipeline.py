@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from assay.core.progress import Progress, Report
-from assay.index.build import build, known_imports
+from assay.index.build import build, previous_imports
 from assay.index.freshness import compare
-from assay.index.history import remember
+from assay.index.history import update_history
 from assay.index.parse import ParseCache, Parsed, cache_path
 from assay.index.scan import Scan, check_root, scan
-from assay.index.sections import collect
-from assay.index.stored import StartAfresh
-from assay.index.update import REBUILD_SHARE, keep_passed, update
+from assay.index.sections import update_sections
+from assay.index.stored import FullIndexNeeded
+from assay.index.update import REBUILD_SHARE, carry_over_skips, update
 from assay.index.version import index_version
 from assay.store.index import Index, NoIndex, UnusableIndex
 from assay.store.layout import Home
@@ -49,17 +49,17 @@ def index(
             if previous is not None and not reason and not rebuild:
                 try:
                     report = _try_update(root, home, scanned, previous, cache, progress)
-                except StartAfresh as why:
+                except FullIndexNeeded as why:
                     reason = str(why)
                 except sqlite3.DatabaseError as error:
                     reason = f"{previous.folder}: the index is damaged ({error})"
             if report is None:
-                report, documents = build(root, home, scanned, cache, progress, known_imports(previous))
+                report, documents = build(root, home, scanned, cache, progress, previous_imports(previous))
                 report.reason = "rebuild requested" if rebuild else reason
             elif report.mode == "fresh" and previous is not None and not previous.sealed:
                 seal(previous.folder)  # an index from elsewhere that was verified completely
-            report.skipped |= collect(root, home, scanned, cache, progress, documents, since)
-            report.warnings = list(dict.fromkeys([*scanned.warnings, *remember(root, home, progress)]))
+            report.skipped |= update_sections(root, home, scanned, cache, progress, documents, since)
+            report.warnings = list(dict.fromkeys([*scanned.warnings, *update_history(root, home, progress)]))
         except Exception:
             if first and not cache_existed and home.named() is None:
                 _discard(cache, parses)
@@ -118,7 +118,7 @@ def _try_update(
         report = Report(
             "fresh", files=len(previous.files), skipped=dict(scanned.skipped), problems=dict(scanned.problems)
         )
-        keep_passed(previous, scanned, {}, report)
+        carry_over_skips(previous, scanned, {}, report)
         return report
     if changes.configs or len(changes.changed) > REBUILD_SHARE * len(scanned.files) + 5:
         return None

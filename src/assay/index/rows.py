@@ -11,7 +11,7 @@ from assay.index.facts import Extracted, decode_texts
 from assay.index.file import File
 from assay.index.parse import Parsed
 from assay.index.resolve import CallCounts
-from assay.index.scan import Found, Scan, read_config
+from assay.index.scan import Scan, ScannedFile, read_config
 from assay.index.version import index_version
 from assay.store import edges as edge_store
 from assay.store import postings
@@ -141,6 +141,6 @@ def seal(path: Path) -> None:
     sealed.finish()
 
 
-def _stat(files: dict[str, Found], path: str) -> tuple[int, int]:
+def _stat(files: dict[str, ScannedFile], path: str) -> tuple[int, int]:
     file = files.get(path)
     return (file.size, file.mtime) if file is not None else (-1, -1)

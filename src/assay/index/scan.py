@@ -149,7 +149,7 @@ _TEST_PATH = (
 )
 
 
-class Found(NamedTuple):
+class ScannedFile(NamedTuple):
     """A source file with the stat values that tell whether it changed."""
 
     path: str
@@ -161,9 +161,9 @@ class Found(NamedTuple):
 class Scan:
     """Result of a scan: source files, manifests, documents, and skipped files."""
 
-    files: dict[str, Found] = field(default_factory=dict)
-    configs: dict[str, Found] = field(default_factory=dict)
-    documents: dict[str, Found] = field(default_factory=dict)
+    files: dict[str, ScannedFile] = field(default_factory=dict)
+    configs: dict[str, ScannedFile] = field(default_factory=dict)
+    documents: dict[str, ScannedFile] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)  # path → reason
     problems: dict[str, str] = field(default_factory=dict)  # path → what went wrong
     warnings: list[str] = field(default_factory=list)  # such as why git did not list the files
@@ -348,7 +348,7 @@ def _consider(base: str, path: str, out: Scan, is_real: Callable[[str], bool]) -
     elif info.st_size > (form.most_bytes if form else MAX_BYTES):
         out.skipped[path] = f"large ({info.st_size / 1e6:.1f} MB)"
     else:
-        entry = Found(path, info.st_size, info.st_mtime_ns)
+        entry = ScannedFile(path, info.st_size, info.st_mtime_ns)
         (out.configs if config else out.documents if form else out.files)[path] = entry
 
 

@@ -8,18 +8,18 @@ from pathlib import Path
 from assay.core.progress import Progress
 from assay.index.documents.facts import DocumentFacts, decode_document
 from assay.index.documents.formats import format_of
-from assay.index.freshness import changed_documents, known_documents
+from assay.index.freshness import changed_documents, stored_documents
 from assay.index.parse import ParseCache, Parsed, cache_path, parse_files
-from assay.index.scan import Found, Scan, scan
+from assay.index.scan import Scan, ScannedFile, scan
 from assay.index.version import extractor_version
 from assay.store import passages, sections
 from assay.store.layout import Home
-from assay.store.passages import Divided, Passages
+from assay.store.passages import ChunkedDocument, Passages
 from assay.store.sections import Document
 from assay.text.chunk import DEFAULT, Chunker
 
 
-def collect(
+def update_sections(
     root: Path, home: Home, found: Scan, cache: ParseCache, progress: Progress, just_read: Iterable[Parsed], since: int
 ) -> dict[str, str]:
     """Update the stored sections to the current documents, if any changed; return unreadable documents with reasons.
@@ -27,10 +27,10 @@ def collect(
     Documents in `just_read`, which were read after the time `since`, are not read again.
     """
     path = home.folder / sections.NAME
-    stored = known_documents(home.folder)
+    stored = stored_documents(home.folder)
     changed = changed_documents(root, found, stored)
     if not changed and path.exists() == bool(found.documents):
-        return unread(stored.documents.values())
+        return unreadable_documents(stored.documents.values())
     if not found.documents:
         path.unlink(missing_ok=True)
         return {}
@@ -44,15 +44,15 @@ def collect(
     for parsed in parse_files(root, to_parse, cache, progress.advance):
         by_path[parsed.path] = _from_parse(found.documents[parsed.path], parsed)
     sections.write(path, extractor_version(), [by_path[name] for name in sorted(by_path)], since)
-    return unread(by_path.values())
+    return unreadable_documents(by_path.values())
 
 
-def unread(documents: Iterable[Document]) -> dict[str, str]:
+def unreadable_documents(documents: Iterable[Document]) -> dict[str, str]:
     """Return the documents that could not be read, with reasons."""
     return {document.path: document.problem for document in documents if document.problem}
 
 
-def _from_cache(document: Document, file: Found, cache: ParseCache) -> Document | None:
+def _from_cache(document: Document, file: ScannedFile, cache: ParseCache) -> Document | None:
     """Return an unchanged document with its sections or its problem; None if it must be read again."""
     if document.problem and not document.hash:
         return document  # it hung or crashed the parser; do not retry
@@ -63,20 +63,20 @@ def _from_cache(document: Document, file: Found, cache: ParseCache) -> Document 
     return _document(file, document.hash, decode_document(extracted))
 
 
-def _from_parse(file: Found, parsed: Parsed) -> Document:
+def _from_parse(file: ScannedFile, parsed: Parsed) -> Document:
     if parsed.extracted:
         return _document(file, parsed.digest, decode_document(parsed.extracted))
     return _document(file, b"", DocumentFacts(problem=parsed.skip or f"unreadable ({parsed.problem})"))
 
 
-def _document(file: Found, digest: bytes, facts: DocumentFacts) -> Document:
+def _document(file: ScannedFile, digest: bytes, facts: DocumentFacts) -> Document:
     return Document(file.path, file.size, file.mtime, digest, facts.sections, facts.problem)
 
 
 # Passages: created on the first use of a chunker, and again if a document changed
 
 
-def prepare(root: Path, home: Home, chunker: Chunker = DEFAULT, progress: Progress | None = None) -> Passages:
+def prepare_passages(root: Path, home: Home, chunker: Chunker = DEFAULT, progress: Progress | None = None) -> Passages:
     """Return the passages of an index's documents for a chunker, updated if necessary."""
     path = passages.path_of(home.folder, str(chunker))
     if not is_ready(home, chunker):
@@ -103,7 +103,7 @@ def _key(home: Home, chunker: Chunker) -> str:
     return f"{extractor_version()} {chunker.identity} {state}"
 
 
-def _split_documents(root: Path, home: Home, chunker: Chunker, progress: Progress) -> list[Divided]:
+def _split_documents(root: Path, home: Home, chunker: Chunker, progress: Progress) -> list[ChunkedDocument]:
     documents = scan(root).documents
     largest_first = sorted(documents, key=lambda path: (-documents[path].size, path))
     progress.start("dividing documents", len(documents))
@@ -119,5 +119,5 @@ def _split_documents(root: Path, home: Home, chunker: Chunker, progress: Progres
     for path in sorted(documents):
         form, extracted = format_of(path), parsed[path]
         if form and extracted:
-            out.append(Divided(path, form.name, decode_document(extracted).passages))
+            out.append(ChunkedDocument(path, form.name, decode_document(extracted).passages))
     return out

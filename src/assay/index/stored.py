@@ -17,7 +17,7 @@ _SYM = (
 _ORDER = " AND s.ordinal >= 0 ORDER BY f.path, s.ordinal"
 
 
-class StartAfresh(Exception):
+class FullIndexNeeded(Exception):
     """An incremental update is not possible; the message is the reason."""
 
 

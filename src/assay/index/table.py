@@ -30,15 +30,15 @@ _CHECK = 0x3FF  # bit mask: the deadline is checked every 1024 steps
 _NEVER = 1 << 30
 
 
-class Unanswerable(Exception):
+class BudgetExceeded(Exception):
     """A query exceeds its depth or step budget, which code written by people does not."""
 
 
-class Endless(Unanswerable):
+class StepBudgetExceeded(BudgetExceeded):
     """A query exceeds its step budget regardless of the depth it starts at."""
 
 
-class TookTooLong(Exception):
+class TimeBudgetExceeded(Exception):
     """Resolving one file exceeds its time budget (MAX_SECONDS)."""
 
 
@@ -66,7 +66,7 @@ class Frame:
 _FAILED = object()  # value of a query that failed; its `cut` is the depth at which it ran
 
 
-class Kept:
+class MemoEntry:
     """A memoized answer with its height (nesting depth it needs).
 
     `cut` is the depth of the running query that this answer reached again, if any: until that query ends, the height is
@@ -90,11 +90,11 @@ class Table:
         self.reads: set[str] = set()
         self.frame = Frame()
         self.behind: dict[str, set[str]] = {}  # token of a memoized answer → keys of the lookups it made
-        self._memo: dict[str, Kept] = {}
+        self._memo: dict[str, MemoEntry] = {}
         self.depth = 0  # number of running queries
         self._outermost_depth = 0  # depth of the outermost query outside the file's own frame
         # cache and key of each answer whose height is provisional
-        self._provisional: list[tuple[MutableMapping[Any, Kept], Any]] = []
+        self._provisional: list[tuple[MutableMapping[Any, MemoEntry], Any]] = []
         self._deadline = float("inf")
         self._computed = 0  # answers computed so far
         self.places: dict[tuple[str, str, str], tuple[Any, frozenset[str]]] = {}  # import targets, see modules.locate
@@ -157,7 +157,7 @@ class Table:
         return value
 
     def recalled(
-        self, cache: MutableMapping[Any, Kept], key: Any, answer: Callable[[], T], provisional: bool = True
+        self, cache: MutableMapping[Any, MemoEntry], key: Any, answer: Callable[[], T], provisional: bool = True
     ) -> T:
         """Return an answer from a cache of the caller's own, computing it on first use.
 
@@ -177,7 +177,7 @@ class Table:
         value: T = cached.value
         return value
 
-    def _reuse(self, cached: Kept) -> bool:
+    def _reuse(self, cached: MemoEntry) -> bool:
         """Charge a cached answer to the current budget as if it were computed here.
 
         Return False for a failed answer that had less depth available than there is now. As it may be part of a cycle
@@ -190,7 +190,7 @@ class Table:
                 return False
             self._fail(cached)
         if self.depth + cached.height > MAX_DEPTH:
-            raise Unanswerable
+            raise BudgetExceeded
         if cached.height > frame.height:
             frame.height = cached.height
         if cached.cut < frame.cut:
@@ -198,10 +198,10 @@ class Table:
         return True
 
     @staticmethod
-    def _fail(cached: Kept) -> NoReturn:
-        raise Endless if cached.height >= _NEVER else Unanswerable
+    def _fail(cached: MemoEntry) -> NoReturn:
+        raise StepBudgetExceeded if cached.height >= _NEVER else BudgetExceeded
 
-    def _compute(self, cache: MutableMapping[Any, Kept], key: Any, answer: Callable[[], Any]) -> Kept:
+    def _compute(self, cache: MutableMapping[Any, MemoEntry], key: Any, answer: Callable[[], Any]) -> MemoEntry:
         """Run a query in a frame of its own and cache the answer, or its failure."""
         outer, reads, first = self.frame, self.reads, len(self._provisional)
         if not outer.base:
@@ -211,36 +211,36 @@ class Table:
         self.reads = set()
         try:
             if base > MAX_DEPTH:
-                raise Unanswerable
+                raise BudgetExceeded
             self._computed += 1
             if not self._computed & _CHECK and time.thread_time() > self._deadline:
-                raise TookTooLong
+                raise TimeBudgetExceeded
             value = answer()
             used = 1 + frame.reach + frame.shared
             if base - 1 + used + frame.height > MAX_DEPTH:
-                raise Unanswerable
+                raise BudgetExceeded
         except BaseException as error:
             self._drop_provisional(first)
             if (
-                not isinstance(error, Unanswerable) or frame.cut < _NEVER
+                not isinstance(error, BudgetExceeded) or frame.cut < _NEVER
             ):  # in a cycle, the failure depends on the entry point
                 reads |= self.reads
                 outer.cut = min(outer.cut, frame.cut)
                 raise
-            height = _NEVER if isinstance(error, Endless) else 0
-            cached = cache[key] = Kept(_FAILED, height, base - 1, self.reads)
+            height = _NEVER if isinstance(error, StepBudgetExceeded) else 0
+            cached = cache[key] = MemoEntry(_FAILED, height, base - 1, self.reads)
             return cached
         finally:
             answer_reads = self.reads
             self.frame, self.reads, self.depth = outer, reads, base - 1
         if frame.cut < base:  # part of a cycle that starts further out: all members share its height
-            cached = Kept(value, 0, frame.cut, answer_reads)
+            cached = MemoEntry(value, 0, frame.cut, answer_reads)
             self._provisional.append((cache, key))
             outer.shared += used
             outer.height = max(outer.height, frame.height)
             outer.cut = min(outer.cut, frame.cut)
         else:
-            cached = Kept(value, used + frame.height, _NEVER, answer_reads)
+            cached = MemoEntry(value, used + frame.height, _NEVER, answer_reads)
             for member_cache, member_key in self._provisional[first:]:
                 if (member := member_cache.get(member_key)) is not None:
                     member.height, member.cut = cached.height, _NEVER
@@ -262,13 +262,13 @@ class Table:
         frame.steps = steps = frame.steps + 1
         if depth - frame.base > frame.reach:
             if depth > MAX_DEPTH:
-                raise Unanswerable
+                raise BudgetExceeded
             frame.reach = depth - frame.base
         if not steps & _CHECK:
             if steps >= MAX_STEPS:
-                raise Endless
+                raise StepBudgetExceeded
             if time.thread_time() > self._deadline:
-                raise TookTooLong
+                raise TimeBudgetExceeded
 
     def leave(self) -> None:
         self.depth -= 1

@@ -22,7 +22,7 @@ from assay.index.resolve import Resolved, Resolver
 from assay.index.resolve.parallel import EdgeRows
 from assay.index.rows import accept, add_items, file_row, finish, note_problem, read_configs, symbol_rows, with_counts
 from assay.index.scan import Scan, is_test_path
-from assay.index.stored import StartAfresh, StoredTable
+from assay.index.stored import FullIndexNeeded, StoredTable
 from assay.index.table import Dependencies, file_token
 from assay.store import columns as column_store
 from assay.store import edges as edge_store
@@ -134,7 +134,7 @@ def update(
         for p in parsed.values()
         if accept(p, report) and p.extracted is not None
     }
-    keep_passed(previous, found, parsed, report)
+    carry_over_skips(previous, found, parsed, report)
     rows = previous.files.copy()
     removed = [path for path in [*changes.removed, *(p for p in parsed if p not in fresh)] if path in rows]
     keys: set[str] = set()
@@ -149,7 +149,7 @@ def update(
         affected = sorted(set(fresh) | dependencies.affected(keys, rows))
         if len(affected) > REBUILD_SHARE * len(rows) + 20:
             catalogue.close()
-            raise StartAfresh("")
+            raise FullIndexNeeded("")
         table = StoredTable(catalogue.connection, rows, _loader(root, rows, fresh, cache), configs)
         progress.start("resolving", len(affected))
         resolver, resolved = Resolver(table), {}
@@ -177,10 +177,10 @@ def _dependencies(previous: Index) -> Dependencies:
     try:
         return Dependencies.load(previous.folder)
     except DAMAGE as error:
-        raise StartAfresh(f"{previous.folder}: the index is damaged ({error})") from None
+        raise FullIndexNeeded(f"{previous.folder}: the index is damaged ({error})") from None
 
 
-def keep_passed(previous: Index, found: Scan, parsed: dict[str, Parsed], report: Report) -> None:
+def carry_over_skips(previous: Index, found: Scan, parsed: dict[str, Parsed], report: Report) -> None:
     """Carry over skip reasons and notes of files that were read before and whose stat is unchanged."""
     for path, reason, problem in previous.catalogue.connection.execute(
         "SELECT path, reason, problem FROM skipped WHERE size >= 0"
@@ -200,7 +200,7 @@ def _indexed_file(row: FileRow | None, cache: ParseCache) -> File | None:
         return None
     cached = cache.get(row.hash, row.language)
     if cached is None:
-        raise StartAfresh("the parse cache is missing")
+        raise FullIndexNeeded("the parse cache is missing")
     return File(row.path, decode_facts(cached.facts), bool(row.test))
 
 
@@ -252,7 +252,7 @@ def _write_changed_files(
         assert extracted is not None
         catalogue.add_files([rows[path]])
         new_words += add_items(catalogue, symbols, path, extracted)
-        new_columns.append(column_store.described(symbols))
+        new_columns.append(column_store.describe_symbols(symbols))
     removed_numbers = removed.values()
     words = previous.postings.replaced(removed_numbers, postings.joined(new_words))
     return words, previous.columns.replaced(removed_numbers, new_columns)

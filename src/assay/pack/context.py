@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from assay.core.packs import Heading, Pack, PackedItem, Ranked, Source
 from assay.pack.packing import pack
 from assay.pack.render import FORMS, render
-from assay.rank.profile import known
+from assay.rank.profile import require_name
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -23,7 +23,7 @@ class Context:
     @classmethod
     def of(cls, ranked: Sequence[Ranked], budget: int, source: Source, heading: Heading, format: str) -> Context:
         """Pack a ranking; raise AssayError for an unknown format."""
-        packed = pack(ranked, budget, source, heading, known("format", format, FORMS))
+        packed = pack(ranked, budget, source, heading, require_name("format", format, FORMS))
         return cls(ranked, source, heading, packed)
 
     @property

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from assay.core.packs import Heading, Ranked
     from assay.git import Git
     from assay.git.diff import Base, Change
-    from assay.index.freshness import Look
+    from assay.index.freshness import TreeCheck
     from assay.pack.context import Context
 
 _SUGGESTIONS = 5  # names suggested for an unsure or empty answer
@@ -70,7 +70,7 @@ class Question(ABC):
         return self.repo.configuration.context.budget if self.budget is None else self.budget
 
     @cached_property
-    def look(self) -> Look:
+    def look(self) -> TreeCheck:
         """State of the files at query time."""
         return self.repo.look()
 
@@ -119,13 +119,13 @@ class Task(Question):
 
     def _unsure(self, heading: Heading, unseen: tuple[str, ...]) -> Heading:
         """Add what was searched, the unmatched words and similar names to the heading of an unsure answer."""
-        from assay.rank.query import like
+        from assay.rank.query import suggest_names
         from assay.text.terms import nearest
 
         index = self.repo.index
         symbols = len(index.postings.numbers) - len(index.files)
         searched = f"{counted(symbols, 'symbol')} of {counted(len(index.files), 'file')}"
-        near = like(index, unseen, _SUGGESTIONS)
+        near = suggest_names(index, unseen, _SUGGESTIONS)
         if not near and not heading.confidence and len(unseen) == 1:  # perhaps a whole name: compare it with all names
             near = nearest(unseen[0], index.names(), _SUGGESTIONS)
         return replace(heading, searched=searched, unseen=unseen, nearest=tuple(near))

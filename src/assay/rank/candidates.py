@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from assay.rank.graph import Graph
 from assay.rank.name_table import NameTable, table_of
 from assay.rank.profile import Profile
-from assay.rank.query import Reading
+from assay.rank.query import ParsedTask
 from assay.rank.ranking import Floats, highest
 from assay.rank.signals import classes as equivalence
 from assay.rank.signals.classes import EquivalenceClass
@@ -111,7 +111,7 @@ class Channels:
     def _languages(self) -> set[str]:
         return {row.language for row in self._index.files.values()}
 
-    def lists(self, reading: Reading, lexical: Floats, weights: Mapping[str, float]) -> dict[str, Channel]:
+    def lists(self, reading: ParsedTask, lexical: Floats, weights: Mapping[str, float]) -> dict[str, Channel]:
         """Return the channels with a weight, each with its hits."""
         hits: dict[str, Sequence[int]] = {}
         if weights.get("names"):
@@ -127,11 +127,11 @@ class Channels:
             channels["vectors"] = Channel(weight, self._vectors(reading.task) if weight else ())
         return channels
 
-    def places(self, reading: Reading) -> list[int]:
+    def places(self, reading: ParsedTask) -> list[int]:
         """Return the items at the file locations the task names."""
         return [hit.number for hit in places(self._index, reading.keywords.pieces)]
 
-    def certain(self, reading: Reading) -> list[int]:
+    def certain(self, reading: ParsedTask) -> list[int]:
         """Return items the task calls by a rare name, and targets of surely matching project classes."""
         matched = (
             equivalence.matches(reading.task, self._project_classes, self._languages) if self._project_classes else []
@@ -143,18 +143,18 @@ class Channels:
             numbers += bearers if len(bearers) <= _MAX_BEARERS else []
         return list(dict.fromkeys(numbers))
 
-    def paths(self, reading: Reading) -> list[int]:
+    def paths(self, reading: ParsedTask) -> list[int]:
         """Return types under the paths the task mentions."""
         return path_context(self._index, reading.task, reading.keywords)
 
-    def called(self, reading: Reading) -> list[int]:
+    def called(self, reading: ParsedTask) -> list[int]:
         """Return items the task calls by their whole name, quoted or as an identifier."""
         return [row.number for keyword in reading.keywords.primary for row in self._table.exact(keyword)]
 
-    def _names(self, reading: Reading) -> list[int]:
+    def _names(self, reading: ParsedTask) -> list[int]:
         return [hit.number for hit in names(self._table, reading.keywords)]
 
-    def _classes(self, reading: Reading, primary: Mapping[str, Sequence[int]]) -> list[int]:
+    def _classes(self, reading: ParsedTask, primary: Mapping[str, Sequence[int]]) -> list[int]:
         """Return targets of matching classes: the project's, the curated ones, and aliases from the graph."""
         classes = (*self._project_classes, *equivalence.curated(), *self._aliases(primary.get("names", ())))
         matched = equivalence.matches(reading.task, classes, self._languages)
@@ -188,7 +188,7 @@ READING = ("field_weights", "field_lengths", "saturation", "repeats", "later", "
 class Evidence:
     """A parsed task with its lexical matches and channels; values only some profiles need are made on first use."""
 
-    reading: Reading
+    reading: ParsedTask
     lexical: Lexical
     channels: Mapping[str, Channel]
     _cache: dict[str, Any] = field(default_factory=dict)

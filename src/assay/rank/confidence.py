@@ -29,7 +29,7 @@ _REPORTED_WORDS = 5  # unmatched words that are reported
 
 
 @dataclass(frozen=True, slots=True)
-class Signs:
+class ConfidenceFeatures:
     """Features of the confidence model. None depends on the score scale, so they compare across repositories."""
 
     tenth: float  # tenth direct score relative to the best: near 1 when many fit equally well
@@ -49,7 +49,7 @@ class Weights:
     base: float
     signs: Mapping[str, float]
 
-    def chance(self, seen: Signs) -> float:
+    def chance(self, seen: ConfidenceFeatures) -> float:
         odds = self.base + sum(self.signs[name] * value for name, value in asdict(seen).items())
         return 1 / (1 + math.exp(-odds))
 
@@ -84,16 +84,16 @@ def confidence(ranking: Ranking, profile: Profile) -> float | None:
     name = fitted_for(profile)
     if name is None:
         return None
-    return weights(name).chance(signs(ranking)) if ranking.scores.any() else 0.0
+    return weights(name).chance(confidence_features(ranking)) if ranking.scores.any() else 0.0
 
 
-def signs(ranking: Ranking) -> Signs:
+def confidence_features(ranking: Ranking) -> ConfidenceFeatures:
     """Compute the features of a ranking with results."""
     first = highest(ranking.scores, FIRST)
     best = ranking.direct[highest(ranking.direct, _TENTH)]
     by_words, by_walk = (highest(values, FIRST) for values in (ranking.factors["lexical"], ranking.walked))
     seen, unseen = sum(ranking.terms.values()), sum(ranking.unseen.values())
-    return Signs(
+    return ConfidenceFeatures(
         tenth=float(best[-1] / best[0]) if len(best) == _TENTH else 0.0,
         called=float(len(ranking.called) > 0),
         pointed=float((ranking.pointed[first] > 0).any()),

@@ -19,20 +19,20 @@ from assay.rank import ranking as scoring
 from assay.rank.candidates import Channel, Channels, Evidence, K, Vectors, can_share_evidence, fuse, totals
 from assay.rank.graph import Graph
 from assay.rank.profile import Profile
-from assay.rank.query import Reading, read
-from assay.rank.ranking import Floats, Ranking, Walked, highest, line, multiplied, sum_arrays
+from assay.rank.query import ParsedTask, parse_task
+from assay.rank.ranking import Floats, Ranking, WalkResult, highest, line, multiplied, sum_arrays
 from assay.rank.signals import items as item_signals
 from assay.rank.signals.classes import EquivalenceClass
 from assay.rank.signals.documents import symbol_shares
 from assay.rank.signals.history import Commits
 from assay.rank.signals.items import ItemArrays
-from assay.rank.signals.lexical import Lexical, TermWeights, rarity_of, saturated
+from assay.rank.signals.lexical import Lexical, TermWeights, inverse_document_frequency, saturated
 from assay.store.index import Index
 
 if TYPE_CHECKING:
     from assay.rank.ranker.features import Candidates
     from assay.store.history import History
-    from assay.store.multi_repo import Histories, SectionsOfAll
+    from assay.store.multi_repo import MultiHistory, MultiSections
     from assay.store.sections import Sections
 
 _NEIGHBOURHOOD = 200  # top items of the walk on which HITS runs
@@ -56,11 +56,11 @@ class Engine:
         return Graph(self.index.edges, self._items.size, self.profile, [part.first for part in self.index.parts])
 
     @cached_property
-    def _history(self) -> History | Histories:
+    def _history(self) -> History | MultiHistory:
         return self.index.history()
 
     @cached_property
-    def _sections(self) -> Sections | SectionsOfAll:
+    def _sections(self) -> Sections | MultiSections:
         return self.index.sections()
 
     def varied(self, profile: Profile) -> Engine:
@@ -83,7 +83,7 @@ class Engine:
     def evidence(self, task: str, learned: Learned = NOTHING) -> Evidence:
         """Collect the matches of a task, valid for this profile and all that read tasks alike."""
         profile = self.profile
-        reading = read(task, profile)
+        reading = parse_task(task, profile)
         lexical = Lexical(self._term_weights, reading.terms)
         lexical.add_related(reading.related)
         channels = self._channels.lists(reading, lexical.score, profile.channels)
@@ -198,12 +198,12 @@ class Engine:
     # -- seeds, walk and score -----------------------------------------------------------------------------------------
 
     def _seeds_by_score(
-        self, reading: Reading, direct: Floats, channels: Mapping[str, Channel], dropped: dict[int, str]
+        self, reading: ParsedTask, direct: Floats, channels: Mapping[str, Channel], dropped: dict[int, str]
     ) -> Floats:
         return seeding.from_scores(direct, self.profile.seeds(self._items.size))
 
     def _seeds_by_fusion(
-        self, reading: Reading, direct: Floats, channels: Mapping[str, Channel], dropped: dict[int, str]
+        self, reading: ParsedTask, direct: Floats, channels: Mapping[str, Channel], dropped: dict[int, str]
     ) -> Floats:
         """Seed as in seed 003: fused candidates, implementors, no noise, types and the largest folder first."""
         profile = self.profile
@@ -224,20 +224,20 @@ class Engine:
             chosen[under_paths] = np.maximum(chosen[under_paths], profile.path_seeds)
         return chosen
 
-    def _walk(self, chosen: Floats) -> Walked:
+    def _walk(self, chosen: Floats) -> WalkResult:
         profile = self.profile
         if not profile.walk:
-            return Walked(np.zeros(self._items.size), chosen, np.zeros(self._items.size))
+            return WalkResult(np.zeros(self._items.size), chosen, np.zeros(self._items.size))
         mass = self.graph.walk(chosen, profile.restart, profile.steps)
         mass[self._items.not_retrieved] = 0
         adjustment = self.graph.adjustment(mass, chosen, _NEIGHBOURHOOD) if profile.hits else np.zeros(self._items.size)
-        return Walked(mass, chosen, adjustment)
+        return WalkResult(mass, chosen, adjustment)
 
-    def _shares(self, direct: Floats, walked: Walked, lowered_by: Floats) -> dict[str, Floats]:
-        lowered = Walked(walked.found * lowered_by, walked.seeds, walked.adjustment)
+    def _shares(self, direct: Floats, walked: WalkResult, lowered_by: Floats) -> dict[str, Floats]:
+        lowered = WalkResult(walked.found * lowered_by, walked.seeds, walked.adjustment)
         return scoring.shares(direct, lowered, self.profile.walk, self.profile.hits)
 
-    def _composite(self, direct: Floats, walked: Walked, lowered_by: Floats) -> dict[str, Floats]:
+    def _composite(self, direct: Floats, walked: WalkResult, lowered_by: Floats) -> dict[str, Floats]:
         parts = scoring.composite(walked, self.graph.confidence, self.profile.hits)
         return {name: values * lowered_by for name, values in parts.items()}
 
@@ -268,17 +268,17 @@ class Engine:
 
         return Candidates(FeatureInputs(self.index, self._items, self.graph, self._history, ranking), DEPTH)
 
-    def _drop_noise(self, scores: Floats, reading: Reading, dropped: dict[int, str]) -> None:
+    def _drop_noise(self, scores: Floats, reading: ParsedTask, dropped: dict[int, str]) -> None:
         if self.profile.noise:
             dropped |= self._noise_reasons(highest(scores, _CHECKED).tolist(), reading)
             scores[list(dropped)] = 0
 
-    def _noise_reasons(self, numbers: Sequence[int], reading: Reading) -> dict[int, str]:
+    def _noise_reasons(self, numbers: Sequence[int], reading: ParsedTask) -> dict[int, str]:
         """Return the noise reason of each item that is noise, by number."""
         if not self.profile.noise:
             return {}
         items = self.index.numbered(numbers)
-        reasons = {number: item_signals.reason(item, reading.about_tests) for number, item in items.items()}
+        reasons = {number: item_signals.noise_reason(item, reading.about_tests) for number, item in items.items()}
         return {number: reason for number, reason in reasons.items() if reason}
 
     # -- access for explanations and packing ---------------------------------------------------------------------------
@@ -289,7 +289,7 @@ class Engine:
         here = counts[items == number]
         if not len(here):
             return 0.0, 0.0, []
-        rarity = rarity_of(len(self._postings.numbers), len(items))
+        rarity = inverse_document_frequency(len(self._postings.numbers), len(items))
         score = rarity * float(saturated(here, self._term_weights.norms[np.array([number])], self.profile)[0])
         return rarity, score, here[0].tolist()
 

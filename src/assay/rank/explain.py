@@ -12,7 +12,7 @@ import numpy as np
 
 from assay.core.items import Item
 from assay.rank.engine import Engine
-from assay.rank.query import Reading, read
+from assay.rank.query import ParsedTask, parse_task
 from assay.rank.ranking import Ranking
 from assay.store.postings import FIELDS
 
@@ -20,7 +20,7 @@ _SHOWN_EDGES = 5  # incoming edges of the graph walk that are shown
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class TermMatch:
     """A query term that an item contains: its rarity (IDF), its score and its count in each field."""
 
     term: str
@@ -30,7 +30,7 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class WalkEdge:
     """An edge over which the graph walk reached an item, and its share of the incoming probability."""
 
     source: str
@@ -50,7 +50,7 @@ class Explanation:
     rank: int | None
     score: float
     best: float
-    words: list[Word]
+    words: list[TermMatch]
     channels: dict[str, int]  # rank in each channel that returned it, from 1
     factors: dict[str, float]
     pointed: float
@@ -58,18 +58,18 @@ class Explanation:
     parts: dict[str, float]
     times: dict[str, float]
     ranker: dict[str, float]  # log-scale contribution of each feature of the learned ranker, largest first
-    ways: list[Way]
+    ways: list[WalkEdge]
     lost: str
 
 
 def explain(engine: Engine, ranking: Ranking, items: Iterable[Item], k: int) -> list[Explanation]:
     """Explain the ranks of items; items outside the first `k` get the step that lost them."""
-    reading, learned = read(ranking.task, engine.profile), _ranker_contributions(engine, ranking)
+    reading, learned = parse_task(ranking.task, engine.profile), _ranker_contributions(engine, ranking)
     return [_explain_item(engine, ranking, reading, learned.get(item.number, {}), item, k) for item in items]
 
 
 def _explain_item(
-    engine: Engine, ranking: Ranking, reading: Reading, learned: dict[str, float], item: Item, k: int
+    engine: Engine, ranking: Ranking, reading: ParsedTask, learned: dict[str, float], item: Item, k: int
 ) -> Explanation:
     number = item.number
     score = float(ranking.scores[number])
@@ -96,23 +96,23 @@ def _explain_item(
     )
 
 
-def _matched_terms(engine: Engine, reading: Reading, number: int) -> list[Word]:
+def _matched_terms(engine: Engine, reading: ParsedTask, number: int) -> list[TermMatch]:
     """Return the query terms and expansion terms that the item contains, highest score first."""
     matches = []
     for term, weight in {**reading.terms, **reading.related}.items():
         rarity, score, counts = engine.word(term, number)
         if score:
             fields = {FIELDS[field]: int(count) for field, count in enumerate(counts) if count}
-            matches.append(Word(term, rarity, weight * score, fields))
+            matches.append(TermMatch(term, rarity, weight * score, fields))
     return sorted(matches, key=lambda word: (-word.score, word.term))
 
 
-def _walk_edges(engine: Engine, ranking: Ranking, number: int) -> list[Way]:
+def _walk_edges(engine: Engine, ranking: Ranking, number: int) -> list[WalkEdge]:
     if not ranking.walked.any():
         return []
     brought = engine.graph.brought(ranking.walked, number)
     ids = engine.index.ids({source for source, _, _ in brought})
-    return [Way(ids[source], edge, share) for source, edge, share in brought[:_SHOWN_EDGES]]
+    return [WalkEdge(ids[source], edge, share) for source, edge, share in brought[:_SHOWN_EDGES]]
 
 
 def _ranker_contributions(engine: Engine, ranking: Ranking) -> dict[int, dict[str, float]]:
@@ -175,7 +175,7 @@ PARTS = {
     "recency": "constant: the index has no runtime traces",
     "distance": "seed of the walk, or one step away",
 }
-TIMES = {
+MULTIPLIERS = {
     "folder": "many of the top results are in the same folder",
     "ranker": "learned reranker, replaces the score so far; log-scale contributions",
     "repeated": "a higher-ranked symbol has the same name",
@@ -185,7 +185,7 @@ _SHOWN_FEATURES = 10  # features of the learned ranker that are shown: the other
 _NEUTRAL = 0.005  # factors closer to 1 than this are not shown: two digits would print 1.00
 
 
-def told(explanation: Explanation) -> Iterator[str]:
+def render_explanation(explanation: Explanation) -> Iterator[str]:
     """Yield the explanation as lines: rank, terms, factors, score parts and the edges of the graph walk."""
     item = explanation.item
     rank = (
@@ -234,13 +234,15 @@ def _score_lines(explanation: Explanation) -> Iterator[str]:
             yield _line("+", value, f"{name}: {PARTS.get(name, '')}", 3)
     for name, value in explanation.times.items():
         if abs(value - 1) >= _NEUTRAL:
-            yield _line("×", value, f"{name}: {TIMES.get(name, '')}", 3)
+            yield _line("×", value, f"{name}: {MULTIPLIERS.get(name, '')}", 3)
         if name == "ranker":
-            yield from (f"        {contribution:+6.2f}  {feature}" for feature, contribution in learned(explanation))
+            yield from (
+                f"        {contribution:+6.2f}  {feature}" for feature, contribution in top_features(explanation)
+            )
     yield _line("=", explanation.score, "", 3)
 
 
-def learned(explanation: Explanation) -> Iterator[tuple[str, float]]:
+def top_features(explanation: Explanation) -> Iterator[tuple[str, float]]:
     """Yield the meaning and log-scale contribution of the learned ranker's strongest features."""
     from assay.rank.ranker.features import FEATURES
 

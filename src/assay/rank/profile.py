@@ -135,28 +135,28 @@ def from_table(name: str, table: object, origin: str) -> Profile:
         raise AssayError(f"{where}: '{name}' is built in; give yours another name and write base = \"{name}\"")
     if not isinstance(table, Mapping):
         raise AssayError(f"{where} must be a table of settings")
-    base = PROFILES[known("base", table.get(BASE, DEFAULT), PROFILES, where)]
-    return changed(base, name, {key: value for key, value in table.items() if key != BASE}, where)
+    base = PROFILES[require_name("base", table.get(BASE, DEFAULT), PROFILES, where)]
+    return with_settings(base, name, {key: value for key, value in table.items() if key != BASE}, where)
 
 
-def changed(base: Profile, name: str, table: Mapping[str, Any], where: str) -> Profile:
+def with_settings(base: Profile, name: str, table: Mapping[str, Any], where: str) -> Profile:
     """Return a copy of a profile with some settings changed, under another name."""
     # the default profile has the type of each setting: a base may have an int where a float is allowed
-    settings = numbers(Profile())
+    settings = settings_of(Profile())
     values = {
-        key: _check_setting(f"{where} {key}", value, settings[known("setting", key, settings, where)], key)
+        key: _check_setting(f"{where} {key}", value, settings[require_name("setting", key, settings, where)], key)
         for key, value in table.items()
     }
     weights = {key: {**getattr(base, key), **value} for key, value in values.items() if isinstance(value, dict)}
     return dataclasses.replace(base, name=name, **{**values, **weights})
 
 
-def numbers(profile: Profile) -> dict[str, Any]:
+def settings_of(profile: Profile) -> dict[str, Any]:
     """Return all settings of a profile, by name."""
     return {field.name: getattr(profile, field.name) for field in dataclasses.fields(profile) if field.name != "name"}
 
 
-def flat(table: Mapping[str, Any]) -> dict[str, Any]:
+def flatten(table: Mapping[str, Any]) -> dict[str, Any]:
     """Flatten nested weights: `edge_weights.calls`."""
     flattened: dict[str, Any] = {}
     for name, value in table.items():
@@ -166,7 +166,7 @@ def flat(table: Mapping[str, Any]) -> dict[str, Any]:
     return flattened
 
 
-def known(what: str, name: object, names: Collection[str], where: str = "") -> str:
+def require_name(what: str, name: object, names: Collection[str], where: str = "") -> str:
     """Return the name if it is one of `names`; else raise AssayError with the nearest, and all when they are few."""
     if isinstance(name, str) and name in names:
         return name
@@ -181,7 +181,7 @@ def _check_setting(where: str, value: Any, expected: Any, key: str) -> Any:
     if isinstance(expected, Mapping):
         return _check_weights(where, value, expected, _WEIGHT_KEYS.get(key))
     if key in _CHOICES:
-        return known(key, value, _CHOICES[key], where)
+        return require_name(key, value, _CHOICES[key], where)
     if key == "seed_counts":
         return _check_seed_counts(where, value)
     if isinstance(expected, tuple):
@@ -204,7 +204,7 @@ def _check_weights(
     if not isinstance(value, Mapping):
         raise AssayError(f"{where} must be a table of numbers, not {value!r}")
     return {
-        known("weight", name, names or expected, where): _check_number(f"{where}.{name}", weight, 1.0, "")
+        require_name("weight", name, names or expected, where): _check_number(f"{where}.{name}", weight, 1.0, "")
         for name, weight in value.items()
     }
 

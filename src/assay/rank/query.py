@@ -19,7 +19,7 @@ from assay.text.terms import terms, words
 from assay.text.tokens import LONGEST_TASK
 
 LONGEST = 100  # characters of an identifier; a longer one is pasted data
-KEPT = 200  # keywords of each tier: a pasted log must not become thousands of lookups
+MAX_KEYWORDS = 200  # keywords of each tier: a pasted log must not become thousands of lookups
 _SHORTEST = 2
 _SHORTEST_CODE = 3
 _SHORTEST_JOINED, _LONGER_JOINED = 3, 4  # characters of two words joined to one name: of each, and of the longer one
@@ -90,7 +90,11 @@ def extract(task: str) -> Keywords:
     other_words = _unseen(_components(text_words), seen)
     components = priority_words + sorted(other_words, key=len, reverse=True)
     return Keywords(
-        tuple(exact[:KEPT]), tuple(compounds[:KEPT]), tuple(components[:KEPT]), pieces, tuple(literal[:KEPT])
+        tuple(exact[:MAX_KEYWORDS]),
+        tuple(compounds[:MAX_KEYWORDS]),
+        tuple(components[:MAX_KEYWORDS]),
+        pieces,
+        tuple(literal[:MAX_KEYWORDS]),
     )
 
 
@@ -217,7 +221,7 @@ def _components(text_words: Sequence[_Word]) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ParsedTask:
     """A parsed task: weighted terms, expansion terms, phrases and keywords."""
 
     task: str
@@ -228,14 +232,14 @@ class Reading:
     about_tests: bool
 
 
-def read(task: str, profile: Profile) -> Reading:
+def parse_task(task: str, profile: Profile) -> ParsedTask:
     """Parse a task, at most LONGEST_TASK characters of it."""
     text = task[:LONGEST_TASK]
     title = text.strip().partition("\n")[0]  # a body that says "tests added" is not about tests
     keywords = extract(text)
     query = query_terms(text, profile.repeats, profile.later)
     related = _expansions(keywords, profile.thesaurus) if profile.thesaurus else {}
-    return Reading(
+    return ParsedTask(
         task,
         query,
         {term: weight for term, weight in related.items() if term not in query},
@@ -264,7 +268,7 @@ _COMPARED_STEMS = 30  # stems of a task that are compared with the vocabulary; e
 _SYMBOLS_PER_WORD = 100  # symbols per similar word: the shortest names among them suffice
 
 
-def like(index: Index, unknown: Sequence[str], limit: int = 5) -> list[str]:
+def suggest_names(index: Index, unknown: Sequence[str], limit: int = 5) -> list[str]:
     """Return the names that contain a word similar to one of `unknown`: most similar first, then shortest."""
     postings = index.postings
     similarity: dict[str, float] = {}

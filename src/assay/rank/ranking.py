@@ -120,7 +120,7 @@ NEXT = 0.5  # distance score of items that are not seeds: one step away, 1 / (1 
 
 
 @dataclass(frozen=True, slots=True)
-class Walked:
+class WalkResult:
     """Graph-walk probabilities, seed weights and HITS adjustment of every item."""
 
     found: Floats
@@ -128,13 +128,13 @@ class Walked:
     adjustment: Floats  # zeros when HITS is off
 
 
-def shares(direct: Floats, walked: Walked, walk: float, hits: float) -> dict[str, Floats]:
+def shares(direct: Floats, walked: WalkResult, walk: float, hits: float) -> dict[str, Floats]:
     """Return the parts: direct score and walk relative to their best, and the HITS adjustment."""
     parts = {"direct": share_of_best(direct), "walk": walk * share_of_best(walked.found)}
     return parts | ({"hits": hits * walked.adjustment} if hits else {})
 
 
-def composite(walked: Walked, confidence: Floats, hits: float) -> dict[str, Floats]:
+def composite(walked: WalkResult, confidence: Floats, hits: float) -> dict[str, Floats]:
     """Return weighted blast radius, confidence, recency and distance of the items the walk reached."""
     blast_weight, confidence_weight, recency_weight, distance_weight = WITH_HITS if hits else BASE
     radius = share_of_best(walked.found)

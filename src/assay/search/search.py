@@ -24,7 +24,7 @@ from assay.core.items import Item, Passage
 from assay.pack.source import source_of
 from assay.rank.profile import Profile
 from assay.rank.ranking import Floats, Ints, highest, share_of_best
-from assay.rank.signals.lexical import COMMON, Norms, rarity_of, saturated
+from assay.rank.signals.lexical import COMMON, Norms, inverse_document_frequency, saturated
 from assay.rank.vocabulary import word_set
 from assay.store.columns import KIND_NAMES
 from assay.store.index import Index
@@ -50,7 +50,7 @@ class Filters:
     code: bool = True
 
 
-def admitted(index: Index, passages: Passages, filters: Filters) -> NDArray[np.bool_]:
+def filter_mask(index: Index, passages: Passages, filters: Filters) -> NDArray[np.bool_]:
     """Return a mask of the candidates that pass the filters: passages first, then items by number."""
     size = len(index.postings.lengths)
     if filters == Filters():
@@ -110,7 +110,7 @@ class Scored(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchHit:
     """A search hit: a passage or a definition. Of a long definition, the best matching part."""
 
     id: str
@@ -161,7 +161,7 @@ class Reader:
         self._index, self._passages, self._words = index, passages, words
         self._tree = source_of(index)
 
-    def read(self, ranking: Sequence[Scored]) -> list[Found]:
+    def read(self, ranking: Sequence[Scored]) -> list[SearchHit]:
         first = len(self._passages)
         items = self._index.numbered(scored.number - first for scored in ranking if scored.number >= first)
         return [
@@ -171,13 +171,13 @@ class Reader:
             for scored in ranking
         ]
 
-    def _passage(self, passage: Passage, scored: Scored) -> Found:
-        return Found(
+    def _passage(self, passage: Passage, scored: Scored) -> SearchHit:
+        return SearchHit(
             passage.id, PASSAGE, passage.path, passage.language, passage.first, passage.last, passage.page, passage.headings,
             "", *scored[1:], passage.text, passage.place, self._words, passage.repository,
         )  # fmt: skip
 
-    def _definition(self, item: Item, scored: Scored) -> Found:
+    def _definition(self, item: Item, scored: Scored) -> SearchHit:
         text, start, end = self._tree.text(item), item.start, item.end
         if text:
             chunk = self._best_part(item, text)
@@ -185,7 +185,7 @@ class Reader:
         else:  # changed since it was indexed
             text = "\n".join(filter(None, (item.signature, item.doc)))
         language = self._index.files[item.path].language
-        return Found(
+        return SearchHit(
             item.id, item.kind, item.path, language, start, end, 0, (), item.symbol, *scored[1:], text,
             f"{item.path}:{start}-{end}", self._words, item.repository,
         )  # fmt: skip
@@ -233,7 +233,7 @@ def question_terms(question: str) -> dict[str, int]:
 Bools = NDArray[np.bool_]
 
 
-class Meaning(Protocol):
+class PassageVectors(Protocol):
     """Vector index of the passages."""
 
     def near(self, query: str, count: int, besides: Ints, among: Ints | None) -> tuple[Ints, Floats]:
@@ -243,7 +243,7 @@ class Meaning(Protocol):
         """Return the matrix of cosines between some passages."""
 
 
-Rerank = Callable[[str, Sequence[Found]], Sequence[Found]]
+Rerank = Callable[[str, Sequence[SearchHit]], Sequence[SearchHit]]
 
 _CANDIDATES_PER_RANKING = 200  # lexical and vector
 _RERANK_DEPTH = 50  # candidates that a reranker reads, or k if larger
@@ -276,13 +276,13 @@ class Search:
         query: str,
         k: int = 10,
         filters: Filters = Filters(),  # noqa: B008 (frozen)
-        meaning: Meaning | None = None,
+        meaning: PassageVectors | None = None,
         rerank: Rerank | None = None,
-    ) -> list[Found]:
+    ) -> list[SearchHit]:
         """Return the best `k` hits for a query, best first."""
         query = query[:LONGEST_QUERY]
         words = question_terms(query)
-        allowed = admitted(self.index, self.passages, filters)
+        allowed = filter_mask(self.index, self.passages, filters)
         scores = np.where(allowed, self.scores(words), 0.0)
         best = highest(scores, max(k, _CANDIDATES_PER_RANKING))
         if meaning and words:
@@ -295,7 +295,7 @@ class Search:
             return list(rerank(query, reader.read(ranking[: max(k, _RERANK_DEPTH)])))[:k]
         return reader.read(ranking[:k])
 
-    def _nearest(self, query: str, best: Ints, allowed: Bools, meaning: Meaning) -> tuple[Ints, Floats]:
+    def _nearest(self, query: str, best: Ints, allowed: Bools, meaning: PassageVectors) -> tuple[Ints, Floats]:
         """Return the nearest passages and the lexical candidates, with their cosines."""
         passages = allowed[: len(self.passages)]
         among = None if passages.all() else np.flatnonzero(passages)
@@ -339,7 +339,7 @@ class Search:
         definitions = len(self.index.postings.numbers) - len(self.index.files)  # files are items, too
         return f"{counted(len(self.passages), 'passage')} and {counted(definitions, 'definition')}"
 
-    def _demote_duplicates(self, ranking: list[Scored], meaning: Meaning) -> list[Scored]:
+    def _demote_duplicates(self, ranking: list[Scored], meaning: PassageVectors) -> list[Scored]:
         """Down-weight near-duplicates of better passages to leave room for others."""
         best = [scored for scored in ranking[:_DUPLICATE_DEPTH] if scored.number < len(self.passages)]
         alike = meaning.alike(np.array([scored.number for scored in best], np.int64))
@@ -355,7 +355,9 @@ class Search:
     def rarity(self, word: str) -> float:
         """Return the inverse document frequency of a word over all candidates."""
         with_word, items_with_word = self.passages.having(word)[0], self.index.postings.get(word)[0]
-        return rarity_of(len(self.passages) + len(self.index.postings.numbers), len(with_word) + len(items_with_word))
+        return inverse_document_frequency(
+            len(self.passages) + len(self.index.postings.numbers), len(with_word) + len(items_with_word)
+        )
 
     def scores(self, words: Mapping[str, int]) -> Floats:
         """Return the BM25F score of every candidate."""
@@ -365,7 +367,7 @@ class Search:
         for word, query_count in words.items():
             with_word, counts = passages.having(word)
             items_with_word, item_counts = items.get(word)
-            idf = rarity_of(first + len(items.numbers), len(with_word) + len(items_with_word))
+            idf = inverse_document_frequency(first + len(items.numbers), len(with_word) + len(items_with_word))
             if len(with_word):
                 frequency = (counts * np.array(weights.fields) / self._norms[with_word]).sum(axis=1)
                 saturation = frequency * (weights.saturation + 1) / (weights.saturation + frequency)

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 from assay.config.configuration import NONE, SearchSettings
 from assay.index import sections as passages
-from assay.search.search import Filters, Found, Rerank, Search, Weights
+from assay.search.search import Filters, Rerank, Search, SearchHit, Weights
 from assay.store.index import Index, UnusableIndex
 from assay.store.layout import Home
-from assay.store.multi_repo import PassagesOfAll, Several
+from assay.store.multi_repo import MultiIndex, MultiPassages
 from assay.text import chunk
 
 if TYPE_CHECKING:
     from assay.core.progress import Progress
     from assay.search.embed import Reranker
-    from assay.search.embed.passages import Meaning
+    from assay.search.embed.passages import VectorIndex
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,10 @@ class Searcher:
     """A search over an index and its passages, with its vector index and reranker; reusable."""
 
     search: Search
-    meaning: Meaning | None
+    meaning: VectorIndex | None
     reranker: Reranker | None
 
-    def ranked(self, query: str, k: int = 10, filters: Filters = Filters()) -> list[Found]:  # noqa: B008 (frozen)
+    def ranked(self, query: str, k: int = 10, filters: Filters = Filters()) -> list[SearchHit]:  # noqa: B008 (frozen)
         """Return the best `k` hits for a query, best first. Raises UnusableIndex if the stored passages are damaged."""
         rerank: Rerank | None = self._rerank if self.reranker else None
         try:
@@ -39,7 +39,7 @@ class Searcher:
             text = f"{self.search.index.folder}: the index of passages is damaged ({error}). Rebuild it with: assay index --rebuild"
             raise UnusableIndex(text) from None
 
-    def _rerank(self, query: str, hits: Sequence[Found]) -> list[Found]:
+    def _rerank(self, query: str, hits: Sequence[SearchHit]) -> list[SearchHit]:
         from assay.search.embed import Candidate
 
         assert self.reranker is not None
@@ -61,7 +61,7 @@ def is_ready(home: Home, settings: SearchSettings) -> bool:
 
 
 def prepare_all(
-    index: Several,
+    index: MultiIndex,
     places: Mapping[str, tuple[Path, Home]],
     settings: SearchSettings,
     progress: Progress | None = None,
@@ -70,19 +70,19 @@ def prepare_all(
     """Prepare a searcher over several repositories, with shared document frequencies and one reranker."""
     without_reranker = dataclasses.replace(settings, reranker=NONE)
     parts = [(part.label, prepare(*places[part.label], part.index, without_reranker, progress)) for part in index.parts]
-    divided = PassagesOfAll([(label, part.search.passages) for label, part in parts])
+    divided = MultiPassages([(label, part.search.passages) for label, part in parts])
     search = Search(index, divided, Weights(vectors=settings.vectors))
     vector_indexes = [(part.meaning, len(part.search.passages)) for _, part in parts if part.meaning]
     base = folder or next(iter(places.values()))[0]
     return Searcher(search, _join_meanings(vector_indexes), _make_reranker(settings, search, base))
 
 
-def _join_meanings(parts: Sequence[tuple[Meaning, int]]) -> Meaning | None:
+def _join_meanings(parts: Sequence[tuple[VectorIndex, int]]) -> VectorIndex | None:
     if not parts:
         return None
-    from assay.search.embed.passages import MeaningOfAll
+    from assay.search.embed.passages import MultiVectorIndex
 
-    return MeaningOfAll(parts)
+    return MultiVectorIndex(parts)
 
 
 def _make_reranker(settings: SearchSettings, search: Search, root: Path) -> Reranker | None:
@@ -98,7 +98,7 @@ def prepare(
 ) -> Searcher:
     """Prepare a searcher for an index, building missing passages, vectors and trained tables."""
     chosen = chunk.parse(settings.chunker)
-    divided = passages.prepare(root, home, chosen, progress)
+    divided = passages.prepare_passages(root, home, chosen, progress)
     meaning = None
     search = Search(index, divided, Weights(vectors=settings.vectors))
     if settings.embedder != NONE and settings.vectors > 0:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from assay.answer.reply import Reply
     from assay.config.configuration import SearchSettings
     from assay.rank.explain import Explanation
-    from assay.search.search import Found
+    from assay.search.search import SearchHit
 
 Json = dict[str, Any]
 
@@ -63,7 +63,7 @@ def why(task: str, profile: str, explanations: Sequence[Explanation]) -> Json:
     return {"task": task, "profile": profile, "explanations": [explanation(explained) for explained in explanations]}
 
 
-def search(query: str, settings: SearchSettings, fresh: bool, results: Sequence[Found]) -> Json:
+def search(query: str, settings: SearchSettings, fresh: bool, results: Sequence[SearchHit]) -> Json:
     components = {"chunker": settings.chunker, "embedder": settings.embedder, "reranker": settings.reranker}
     return {
         "query": query,
@@ -73,7 +73,7 @@ def search(query: str, settings: SearchSettings, fresh: bool, results: Sequence[
     }
 
 
-def _search_result(rank: int, result: Found) -> Json:
+def _search_result(rank: int, result: SearchHit) -> Json:
     """Return the stable JSON form of a search result; empty optional keys are left out."""
     fields = {
         "rank": rank, "id": result.id, "kind": result.kind, "path": result.path, "language": result.language,
@@ -91,7 +91,7 @@ def ask(reply: Reply, fresh: bool) -> Json:
     return as_json(reply) | {"fresh": fresh}
 
 
-def each(repo: Repository, describe: Callable[[Repository], Json]) -> Json:
+def per_repository(repo: Repository, describe: Callable[[Repository], Json]) -> Json:
     """Apply a function to a repository, or to each member of a workspace as a list under `repositories`."""
     if "" in repo.members:
         return describe(repo)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from assay.core.items import KINDS
 from assay.store.catalogue import SymbolRow
-from assay.store.index import Held, array_of
+from assay.store.index import MappedFiles, array_of
 
 NAME = "columns.npy"
 
@@ -26,7 +26,7 @@ _NUMBERED = np.dtype([("number", "<i4"), *((name, DTYPE[name]) for name in DTYPE
 Array = npt.NDArray[Any]
 
 
-def described(symbols: Iterable[SymbolRow]) -> Array:
+def describe_symbols(symbols: Iterable[SymbolRow]) -> Array:
     """Return the column rows of symbols, each with its item number."""
     return np.array([(row.number, row.file, _CODES[row.kind], row.test) for row in symbols], _NUMBERED)
 
@@ -38,7 +38,7 @@ class Columns:
         self._rows = rows
 
     @classmethod
-    def open(cls, held: Held) -> Columns:
+    def open(cls, held: MappedFiles) -> Columns:
         return cls(array_of(held, NAME, DTYPE))
 
     @classmethod

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.core.items import EDGE_NAMES, PROVENANCES
-from assay.store.index import Held, array_of
+from assay.store.index import MappedFiles, array_of
 
 NAME, ORDER_NAME = "edges.npy", "edges_by_target.npy"
 
@@ -98,7 +98,7 @@ class Edges:
         return np.ascontiguousarray(self.all["target"][self._order])
 
     @classmethod
-    def open(cls, held: Held) -> Edges:
+    def open(cls, held: MappedFiles) -> Edges:
         return cls(array_of(held, NAME, DTYPE), array_of(held, ORDER_NAME, "<i4"))
 
     @property

@@ -25,7 +25,7 @@ from assay.system.files import UnsafeFolder, files_in
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-Held = Mapping[str, mmap.mmap]
+MappedFiles = Mapping[str, mmap.mmap]
 
 _SUFFIX = ".npy"
 _MAX_EMPTY_SIZE = 1 << 16  # largest dimension of an array without rows
@@ -35,7 +35,7 @@ _MAX_HEADER = 4096  # bytes; ours have about two hundred
 HEADERS = threading.Lock()
 
 
-def hold(folder: Path, names: Iterable[str]) -> Held:
+def hold(folder: Path, names: Iterable[str]) -> MappedFiles:
     """Memory-map the array files among `names`, by name."""
     base = os.path.join(folder, "")
     return {name: _map(base + name) for name in names if name.endswith(_SUFFIX)}
@@ -49,7 +49,7 @@ def _map(path: str) -> mmap.mmap:
         os.close(descriptor)
 
 
-def array_of(held: Held, name: str, kind: npt.DTypeLike, columns: int = 0) -> npt.NDArray[Any]:
+def array_of(held: MappedFiles, name: str, kind: npt.DTypeLike, columns: int = 0) -> npt.NDArray[Any]:
     """Return an array of an expected dtype and number of columns (0: one-dimensional).
 
     Raises FileNotFoundError if it is missing; damage may raise nearly anything.
@@ -125,7 +125,7 @@ class Part:
 class Index:
     """One generation of an index, open for reading. Array files are mapped on opening and parsed on first use."""
 
-    def __init__(self, root: Path, folder: Path, opened: Catalogue, held: Held, hint: str, sealed: bool) -> None:
+    def __init__(self, root: Path, folder: Path, opened: Catalogue, held: MappedFiles, hint: str, sealed: bool) -> None:
         self.root, self.folder, self.catalogue = root, folder, opened
         self.sealed = sealed  # written by this user on this machine, and unchanged since
         self._maps, self._hint = held, hint
@@ -227,7 +227,7 @@ class Index:
         """The indexes it consists of: itself."""
         return (Part("", self, 0, 0),)
 
-    def _read_arrays(self, read: Callable[[Held], Arrays]) -> Arrays:
+    def _read_arrays(self, read: Callable[[MappedFiles], Arrays]) -> Arrays:
         try:
             return read(self._maps)
         except FileNotFoundError:
@@ -377,7 +377,7 @@ def _meta(opened: Catalogue, path: Path, size: int, hint: str) -> dict[str, str]
     return meta
 
 
-def _maps(folder: Path, files: Iterable[str], hint: str) -> Held:
+def _maps(folder: Path, files: Iterable[str], hint: str) -> MappedFiles:
     try:
         return hold(folder, files)
     except ValueError as error:  # an empty file

@@ -23,12 +23,12 @@ from assay.store.columns import Columns
 from assay.store.edges import Edges
 from assay.store.history import History
 from assay.store.index import Index, Part
-from assay.store.multi_repo_words import PostingsOfAll
+from assay.store.multi_repo_words import MultiPostings
 from assay.store.passages import FIELDS, Passages
 from assay.store.sections import MOST_NAMESAKES, Sections, shares
 
 
-class Histories:
+class MultiHistory:
     """The concatenated commits of several histories, with joint file and symbol numbers."""
 
     def __init__(self, parts: Sequence[tuple[Part, History]]) -> None:
@@ -60,20 +60,20 @@ class Histories:
         return out
 
     def commits(self, term: str) -> tuple[Array, Array]:
-        return joined([history.commits(term) for _, history in self._parts], self._firsts)
+        return concatenate_postings([history.commits(term) for _, history in self._parts], self._firsts)
 
     def touched(self, commit: int) -> Array:
-        place, own = within(self._firsts, commit)
+        place, own = locate(self._firsts, commit)
         part, history = self._parts[place]
         return history.touched(own) + np.int64(part.first_file)
 
     def symbols(self, commit: int) -> Array:
-        place, own = within(self._firsts, commit)
+        place, own = locate(self._firsts, commit)
         part, history = self._parts[place]
         return history.symbols(own) + np.int64(part.first)
 
 
-class SectionsOfAll:
+class MultiSections:
     """The concatenated sections of several repositories.
 
     Mentioned names are resolved in the section's own repository first, then in the others: a manual may be in a
@@ -89,10 +89,10 @@ class SectionsOfAll:
         return np.concatenate([sections.lengths for _, sections in self._parts])
 
     def having(self, term: str) -> tuple[Array, Array]:
-        return joined([sections.having(term) for _, sections in self._parts], self._firsts)
+        return concatenate_postings([sections.having(term) for _, sections in self._parts], self._firsts)
 
     def symbols(self, section: int) -> dict[int, float]:
-        place, own = within(self._firsts, section)
+        place, own = locate(self._firsts, section)
         return shares(self._named(name, place) for name in self._parts[place][1].names(own))
 
     def _named(self, name: str, place: int) -> list[int]:
@@ -106,13 +106,13 @@ def firsts(sizes: Sequence[int]) -> list[int]:
     return [0, *accumulate(sizes)][: len(sizes)]
 
 
-def within(starts: Sequence[int], number: int) -> tuple[int, int]:
+def locate(starts: Sequence[int], number: int) -> tuple[int, int]:
     """Return the part that a joint number belongs to, and the local number."""
     place = bisect_right(starts, number) - 1
     return place, number - starts[place]
 
 
-def joined(found: Sequence[tuple[Array, Array]], starts: Sequence[int]) -> tuple[Array, Array]:
+def concatenate_postings(found: Sequence[tuple[Array, Array]], starts: Sequence[int]) -> tuple[Array, Array]:
     """Concatenate rows and counts, shifting rows by the offset of their part."""
     rows = [rows + np.int64(first) for (rows, _), first in zip(found, starts, strict=True)]
     return np.concatenate(rows), np.concatenate([counts for _, counts in found])
@@ -121,7 +121,7 @@ def joined(found: Sequence[tuple[Array, Array]], starts: Sequence[int]) -> tuple
 # The joint index
 
 
-class Several(Index):
+class MultiIndex(Index):
     """Indexes by label, in the order of labels, so that numbers do not depend on the order of arguments."""
 
     def __init__(self, indexes: Mapping[str, Index]) -> None:
@@ -143,8 +143,8 @@ class Several(Index):
     # arrays
 
     @cached_property
-    def postings(self) -> PostingsOfAll:
-        return PostingsOfAll([(part.index.postings, part.first) for part in self._parts], self._size)
+    def postings(self) -> MultiPostings:
+        return MultiPostings([(part.index.postings, part.first) for part in self._parts], self._size)
 
     @cached_property
     def columns(self) -> Columns:
@@ -173,11 +173,11 @@ class Several(Index):
             offset += len(part_edges)
         return Edges(np.concatenate(edges), np.concatenate([*external, *internal]))
 
-    def history(self) -> Histories:  # type: ignore[override]
-        return Histories([(part, part.index.history()) for part in self._parts])
+    def history(self) -> MultiHistory:  # type: ignore[override]
+        return MultiHistory([(part, part.index.history()) for part in self._parts])
 
-    def sections(self) -> SectionsOfAll:  # type: ignore[override]
-        return SectionsOfAll([(part, part.index.sections()) for part in self._parts])
+    def sections(self) -> MultiSections:  # type: ignore[override]
+        return MultiSections([(part, part.index.sections()) for part in self._parts])
 
     # files and items
 
@@ -280,7 +280,7 @@ def _labelled(part: Part, items: Iterable[Item]) -> Iterator[Item]:
 # Joint passages
 
 
-class PassagesOfAll(Passages):
+class MultiPassages(Passages):
     """The concatenated passages of several repositories, by the same chunker."""
 
     def __init__(self, parts: Sequence[tuple[str, Passages]]) -> None:
@@ -296,7 +296,7 @@ class PassagesOfAll(Passages):
         return self._firsts
 
     def __getitem__(self, number: int) -> Passage:
-        place, own = within(self._firsts, number)
+        place, own = locate(self._firsts, number)
         label, passages = self._parts[place]
         passage = passages[own]
         return replace(
@@ -323,4 +323,4 @@ class PassagesOfAll(Passages):
         return [language for _, passages in self._parts for language in passages.languages]
 
     def having(self, term: str) -> tuple[Array, Array]:
-        return joined([passages.having(term) for _, passages in self._parts], self._firsts)
+        return concatenate_postings([passages.having(term) for _, passages in self._parts], self._firsts)

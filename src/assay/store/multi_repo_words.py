@@ -11,7 +11,7 @@ import numpy as np
 from assay.store.postings import FIELDS, Array, Postings
 
 
-class PostingsOfAll(Postings):
+class MultiPostings(Postings):
     """Concatenated postings, each with its item offset. Term positions are concatenated, too."""
 
     def __init__(self, parts: Sequence[tuple[Postings, int]], size: int) -> None:

@@ -39,7 +39,7 @@ class PassageFacts(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Divided:
+class ChunkedDocument:
     """A document and its passages."""
 
     path: str
@@ -52,12 +52,12 @@ def path_of(folder: Path, chunker: str) -> Path:
     return folder / f"passages-{chunker.replace(':', '-')}.npz"
 
 
-def write(path: Path, key: str, chunker: str, documents: Sequence[Divided]) -> None:
+def write(path: Path, key: str, chunker: str, documents: Sequence[ChunkedDocument]) -> None:
     """Write passages atomically; `chunker` is its identity, `key` identifies the input."""
     arrays.write(path, _arrays(key, chunker, documents))
 
 
-def _arrays(key: str, chunker: str, documents: Sequence[Divided]) -> dict[str, Array]:
+def _arrays(key: str, chunker: str, documents: Sequence[ChunkedDocument]) -> dict[str, Array]:
     passages = [passage for document in documents for passage in document.passages]
     sizes = [len(document.passages) for document in documents]
     vocabulary, starts, rows, counts, lengths = _postings(documents, passages)
@@ -92,7 +92,7 @@ def key_at(path: Path) -> str | None:
         return None
 
 
-def _ids(documents: Sequence[Divided], chunker: str) -> list[str]:
+def _ids(documents: Sequence[ChunkedDocument], chunker: str) -> list[str]:
     out = []
     for document in documents:
         seen: Counter[tuple[tuple[str, ...], str]] = Counter()
@@ -104,7 +104,7 @@ def _ids(documents: Sequence[Divided], chunker: str) -> list[str]:
 
 
 def _postings(
-    documents: Sequence[Divided], passages: Sequence[PassageFacts]
+    documents: Sequence[ChunkedDocument], passages: Sequence[PassageFacts]
 ) -> tuple[list[str], Array, Array, Array, Array]:
     """Return vocabulary, row offset per term, rows (passage), counts by field, and field lengths per passage."""
     fields: list[list[Mapping[str, int]]] = [

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from assay.store.index import Held, array_of
+from assay.store.index import MappedFiles, array_of
 
 FIELDS = ("name", "qualifier", "path", "signature", "doc", "identifiers", "literals")
 NAME, QUALIFIER, PATH, SIGNATURE, DOC, IDENTIFIERS, LITERALS = range(len(FIELDS))
@@ -102,7 +102,7 @@ class Postings:
         self.lengths = lengths  # by item number; zero for unused numbers
 
     @classmethod
-    def open(cls, held: Held) -> Postings:
+    def open(cls, held: MappedFiles) -> Postings:
         return cls(*(array_of(held, name, *kind) for name, kind in zip(FILES, _TYPES, strict=True)))
 
     def write(self, folder: Path) -> str:

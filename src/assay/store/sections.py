@@ -65,7 +65,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class IndexedDocuments:
     """Indexed documents by path, without their sections, and the time of indexing."""
 
     documents: Mapping[str, Document]
@@ -77,7 +77,7 @@ def write(path: Path, key: str, documents: Sequence[Document], indexed_at: int) 
     arrays.write(path, _arrays(key, documents, indexed_at))
 
 
-def known(path: Path, key: str) -> Known | None:
+def read_indexed_documents(path: Path, key: str) -> IndexedDocuments | None:
     """Return the indexed documents; None if the file is missing, damaged or of another key."""
     try:
         contents = _load(path)
@@ -91,7 +91,7 @@ def known(path: Path, key: str) -> Known | None:
         Document(paths[n], sizes[n], mtimes[n], hashes[n] if hashes[n] != _UNREAD else b"", (), problems[n])
         for n in range(len(paths))
     ]
-    return Known({row.path: row for row in rows}, int(contents["indexed_at"][0]))
+    return IndexedDocuments({row.path: row for row in rows}, int(contents["indexed_at"][0]))
 
 
 def _load(path: Path) -> dict[str, Array]:

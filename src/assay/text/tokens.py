@@ -65,7 +65,7 @@ LONGEST_NAME = 1_000  # characters of a symbol, path or pattern
 MOST_TERMS = 500  # distinct words of a task or query: more than an issue has, far fewer than a pasted dump
 
 
-def beyond(what: str, text: str, longest: int) -> str:
+def truncation_message(what: str, text: str, longest: int) -> str:
     """Return a message that a text is truncated; empty if it is not."""
     if len(text) <= longest:
         return ""

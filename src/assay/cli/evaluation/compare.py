@@ -24,11 +24,11 @@ from assay.errors import AssayError
 from assay.evaluate.compare import (
     KINDS,
     Comparison,
-    better,
-    causes,
     compare_runs,
     compare_with_baseline,
     comparison_json,
+    config_differences,
+    is_improvement,
     statistics_json,
 )
 from assay.evaluate.diagnose import Exists, diagnose, diagnosis_json
@@ -126,13 +126,13 @@ def print_comparison(comparison: Comparison, verbose: bool) -> None:
     """Print metrics with tests, and the changed queries."""
     echo_warnings(comparison.warnings)
     echo(f"{comparison.a.run_id} → {comparison.b.run_id}, {len(comparison.queries):,} queries")
-    for cause in causes(comparison.a.config, comparison.b.config):
+    for cause in config_differences(comparison.a.config, comparison.b.config):
         echo(f"  known difference: {cause}")
     echo("")
     rows = []
     for name, pair in comparison.statistics.items():
         row = statistics_json(pair, comparison.adjusted[name])
-        mark = {True: "better", False: "worse", None: ""}[better(name, pair.delta)]
+        mark = {True: "better", False: "worse", None: ""}[is_improvement(name, pair.delta)]
         verdict = mark if mark and row["p_holm"] < 0.05 else (f"{mark}?" if mark else "same")
         rows.append([
             name, figure(row["a"]), figure(row["b"]), figure(row["delta"], True), f"{figure(row['low'], True)} … {figure(row['high'], True)}",

@@ -22,28 +22,28 @@ from assay.config.configuration import load as configuration
 from assay.errors import AssayError
 from assay.evaluate import golden as golden_sets
 from assay.evaluate.compare import Comparison, compare_runs, compare_with_baseline
-from assay.evaluate.files import file_of
+from assay.evaluate.files import repository_file
 from assay.evaluate.gate import (
     CRITICAL,
     Advice,
-    Judged,
+    JudgedQuestion,
     Point,
     Rules,
     advise,
     as_json,
-    curve,
-    floors_from,
     gate,
     github_annotations,
     junit,
     markdown,
+    parse_floors,
+    threshold_curve,
 )
 from assay.evaluate.golden import load
 from assay.evaluate.matching import matcher_for
 from assay.evaluate.metrics.measures import defaults, parse
 from assay.evaluate.run import Plan
 from assay.evaluate.runs import RunInfo, RunStore
-from assay.evaluate.scores import Scores, of_run, read_baseline, write_baseline
+from assay.evaluate.scores import Scores, read_baseline, score_run, write_baseline
 from assay.evaluate.summary import main_measures
 from assay.evaluate.systems import System, SystemFailed, open_system
 from assay.text.display import counted
@@ -80,8 +80,8 @@ def set_(run: str, path: Path | None, root: Path | None, runs_file: Path | None,
             raise AssayError(
                 f"run {info.run_id} is {info.status}; a baseline must be complete. Resume with: assay eval run --resume {info.run_id}"
             )
-        scores = of_run(store, info)
-    baseline_path = path or file_of(find_root(root), DEFAULT_FILE)
+        scores = score_run(store, info)
+    baseline_path = path or repository_file(find_root(root), DEFAULT_FILE)
     write_baseline(scores, baseline_path)
     if form == "json":
         print_json({"run_id": scores.run_id, "file": str(baseline_path)})
@@ -95,7 +95,7 @@ def set_(run: str, path: Path | None, root: Path | None, runs_file: Path | None,
 @format_option
 def show(path: Path | None, root: Path | None, form: str) -> None:
     """Show the baseline."""
-    baseline_path = path or file_of(find_root(root), DEFAULT_FILE)
+    baseline_path = path or repository_file(find_root(root), DEFAULT_FILE)
     scores = read_baseline(baseline_path)
     if form == "json":
         print_json({
@@ -197,7 +197,7 @@ def gate_command(
     Against a baseline, it fails on a significant loss above the tolerance, or if too many queries that had a hit in
     the top 3 lost it. Queries tagged `critical` may never break.
     """
-    minimums = floors_from(floors)
+    minimums = parse_floors(floors)
     if run and golden_path:
         raise AssayError("RUN has its own golden set: leave out --golden, or leave out RUN to run it anew")
     if baseline is None and not minimums and _baseline_file(None, find_root(root)) is None:
@@ -211,7 +211,7 @@ def gate_command(
             else store.find(run or "latest")
         )
         measures = [parse(name) for name in dict.fromkeys([*map(str, defaults(info.k)), *minimums, *guarded])]
-        scores = of_run(store, info, measures)
+        scores = score_run(store, info, measures)
         names = [str(parse(name)) for name in guarded] or _default_measures(scores)
         comparison = _compare(store, info, baseline, find_root(root), names, force)
         critical = store.tagged(info, CRITICAL)
@@ -342,7 +342,7 @@ def threshold_command(golden_path: Path, spec: str, timeout: float, root: Path |
         raise AssayError(
             f"{golden_path}: {counted(counts[0], 'question')} to answer and {counts[1]} to refuse got a confidence; both kinds are needed"
         )
-    points, advice = curve(judged), advise(judged, current)
+    points, advice = threshold_curve(judged), advise(judged, current)
     if form == "json":
         print_json(_json(str(golden_path), spec, counts, points, advice, failed))
     else:
@@ -351,7 +351,7 @@ def threshold_command(golden_path: Path, spec: str, timeout: float, root: Path |
     echo_warnings([f"{counted(failed, 'question')} got no confidence and are left out"] if failed else [])
 
 
-def _confidences(system: System, questions: list[tuple[str, bool, str]]) -> tuple[list[Judged], int]:
+def _confidences(system: System, questions: list[tuple[str, bool, str]]) -> tuple[list[JudgedQuestion], int]:
     """Return the confidence of each question, and the number without one."""
     bar = Bar()
     bar.start("asking", len(questions))
@@ -366,7 +366,7 @@ def _confidences(system: System, questions: list[tuple[str, bool, str]]) -> tupl
             if answer is None or answer.confidence is None:
                 failed += 1
             else:
-                judged.append(Judged(answer.confidence, refuse))
+                judged.append(JudgedQuestion(answer.confidence, refuse))
             bar.advance()
     finally:
         bar.close()

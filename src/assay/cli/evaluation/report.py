@@ -14,9 +14,9 @@ from assay.cli.evaluation.run import print_run
 from assay.errors import AssayError
 from assay.evaluate.compare import compare_runs, comparison_json
 from assay.evaluate.experiment import begin, conclude, open_entry
-from assay.evaluate.files import file_of
+from assay.evaluate.files import repository_file
 from assay.evaluate.report import render
-from assay.evaluate.summary import main_measures, told
+from assay.evaluate.summary import main_measures, run_json
 from assay.text.terms import nearest
 
 
@@ -49,7 +49,7 @@ def report_command(
     """
     with run_store(root, runs_file) as store:
         info = store.find(run)
-        summary = told(store, info, None)
+        summary = run_json(store, info, None)
         comparison = None
         if against:
             texts = {query.id: query.text for query in store.golden(info).queries}
@@ -94,7 +94,7 @@ def show_command(
     """
     chosen = parsed(measures)
     with run_store(root, runs_file) as store:
-        summary = told(store, store.find(run), chosen, matching or "")
+        summary = run_json(store, store.find(run), chosen, matching or "")
     if query_id is not None:
         query = _find_query(summary["queries"], query_id)
         print_json(query) if form == "json" else _print_query(query)
@@ -168,7 +168,7 @@ def new(
     form: str,
 ) -> None:
     """Open an experiment called TITLE."""
-    log_path = log or file_of(find_root(root), _LOG)
+    log_path = log or repository_file(find_root(root), _LOG)
     with run_store(root, runs_file) as store:
         run_id = store.find(before).run_id
     number = begin(log_path, title, hypothesis, what, run_id, date.today())
@@ -200,12 +200,12 @@ def conclude_(
     form: str,
 ) -> None:
     """Fill in result and conclusion of the open experiment from the runs before and after."""
-    log_path = log or file_of(find_root(root), _LOG)
+    log_path = log or repository_file(find_root(root), _LOG)
     entry = open_entry(log_path, number)
     with run_store(root, runs_file) as store:
         a, b = store.find(entry.before), store.find(after)
         comparison = comparison_json(compare_runs(store, a, b, force=force))
-        before_run, after_run = told(store, a, None), told(store, b, None)
+        before_run, after_run = run_json(store, a, None), run_json(store, b, None)
     entry_text = conclude(log_path, entry, before_run, after_run, comparison, conclusion)
     if form == "json":
         print_json({"number": entry.number, "before": a.run_id, "after": b.run_id, "log": str(log_path)})

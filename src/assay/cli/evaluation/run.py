@@ -36,8 +36,8 @@ from assay.evaluate.matching import matcher_for
 from assay.evaluate.metrics.measures import Measure, parse
 from assay.evaluate.run import Outcome, Plan, execute, resume
 from assay.evaluate.runs import RunInfo, RunStore
-from assay.evaluate.summary import listed, main_measures, told
-from assay.evaluate.systems import System, open_system, reaches_out
+from assay.evaluate.summary import list_runs, main_measures, run_json
+from assay.evaluate.systems import System, is_external, open_system
 from assay.evaluate.verify import cross_repo_findings, findings
 from assay.text.display import printable
 
@@ -158,7 +158,7 @@ def run_command(
             outcome = begin(
                 store, golden, plan, open_system(spec, timeout=timeout, root=root_path, corpus=corpus), root_path
             )
-        run = told(store, outcome.info, chosen_measures, summary=None if chosen_measures else outcome.summary)
+        run = run_json(store, outcome.info, chosen_measures, summary=None if chosen_measures else outcome.summary)
         unstable = store.unstable(outcome.info.run_id)
     if unstable:
         run["warnings"].append(
@@ -195,7 +195,7 @@ def _resume(
     store: RunStore, info: RunInfo, spec: str | None, root: Path, corpus: Path | None, timeout: float, jobs: int
 ) -> Outcome:
     """Resume a run. The store may be a stranger's: what it names is started only if the user names it, too."""
-    if spec is None and reaches_out(info.system):
+    if spec is None and is_external(info.system):
         raise AssayError(
             printable(f"run {info.run_id} used {info.system}; to use it again, name it: {_resume_command(info)}")
         )
@@ -216,7 +216,7 @@ def _resume(
 
 def _resume_command(info: RunInfo) -> str:
     """Return the command that resumes a run."""
-    system_option = f" --system {shlex.quote(info.system)}" if reaches_out(info.system) else ""
+    system_option = f" --system {shlex.quote(info.system)}" if is_external(info.system) else ""
     return f"assay eval run --resume {info.run_id}{system_option}"
 
 
@@ -336,7 +336,7 @@ def list_command(
 ) -> None:
     """List the stored runs, oldest first."""
     with run_store(root, runs_file) as store:
-        runs = listed(store)
+        runs = list_runs(store)
     selected = [run for run in runs if (system or "") in run["system"] and (golden or "") in run["golden"]][-limit:]
     if form == "json":
         print_json({"runs": selected})

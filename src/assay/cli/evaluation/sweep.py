@@ -29,10 +29,10 @@ from assay.evaluate.matching import matcher_for
 from assay.evaluate.run import Plan
 from assay.evaluate.sweep import grid as grid_file
 from assay.evaluate.sweep.asking import configured
-from assay.evaluate.sweep.grid import ENGINE, SEARCH, Grid, of_chunker, of_size
+from assay.evaluate.sweep.grid import ENGINE, SEARCH, Grid, canonical_chunker, chunker_of_size
 from assay.evaluate.sweep.sweep import Sweep, run, save
 from assay.evaluate.sweep.verdict import ALPHA, Measured, band
-from assay.evaluate.systems import reaches_out
+from assay.evaluate.systems import is_external
 from assay.html.elements import probability
 from assay.text.display import counted, printable
 
@@ -346,8 +346,8 @@ def _axes(
 ) -> dict[str, list[str]]:
     """Return the axes of the options."""
     chunker_specs = [
-        *map(of_size, _values("--chunk-sizes", chunk_sizes)),
-        *map(of_chunker, _values("--chunkers", chunkers)),
+        *map(chunker_of_size, _values("--chunk-sizes", chunk_sizes)),
+        *map(canonical_chunker, _values("--chunkers", chunkers)),
     ]
     axes = {
         "chunker": chunker_specs,
@@ -381,7 +381,7 @@ def _grid(path: Path | None, system: str | None, axes: dict[str, list[str]], tru
     grid = grid_file.read(path) if path else Grid()
     spec = system or grid.system
     if path and not trusted:
-        if system is None and reaches_out(spec):
+        if system is None and is_external(spec):
             raise AssayError(
                 printable(f"{path}: names the system {spec}; pass it as --system, or allow it with --trust-grid")
             )
@@ -395,7 +395,7 @@ def _grid(path: Path | None, system: str | None, axes: dict[str, list[str]], tru
 def _is_harmless(system: str, name: str, value: str) -> bool:
     """Return True if a file may set this: ranking parameters and local models, not command lines or addresses."""
     kind = system.partition(":")[0]
-    return kind == ENGINE or (kind == SEARCH and not reaches_out(f"{SEARCH}:{name}={value}"))
+    return kind == ENGINE or (kind == SEARCH and not is_external(f"{SEARCH}:{name}={value}"))
 
 
 def _code(sweep: Sweep, floors: dict[str, float | None], report: dict[str, Any]) -> int:

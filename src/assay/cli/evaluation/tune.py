@@ -17,7 +17,7 @@ from assay.evaluate.files import write_text
 from assay.evaluate.matching import matcher_for
 from assay.evaluate.metrics.measures import Measure, parse
 from assay.evaluate.tune.search import GAIN, NO_GAIN, TOO_FEW
-from assay.evaluate.tune.tuning import Asking, report, tune
+from assay.evaluate.tune.tuning import TuningTask, report, tune
 from assay.html.elements import probability
 from assay.rank.profile import BASE, DEFAULT, PROFILES
 from assay.system.inputs import read_bytes
@@ -144,7 +144,7 @@ def tune_command(
     configuration.profile(base)  # raises if there is none
     if write:
         _profile_text(configuration, root_path, write, {})
-    asking = Asking(golden, matcher_for(golden, matching), chosen_measure, root_path, base, corpus)
+    asking = TuningTask(golden, matcher_for(golden, matching), chosen_measure, root_path, base, corpus)
     bar = Bar()
     try:
         tuning = tune(asking, kept_at(root_path, None, "tuning"), jobs, bar)

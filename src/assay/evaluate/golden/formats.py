@@ -28,7 +28,7 @@ from assay.text.terms import nearest
 FORMATS: dict[str, Format] = {fmt.name: fmt for fmt in (FIXTURES, GOLDEN, QUERIES, BEIR, PAIRS, TREC)}
 
 
-def named(name: str) -> Format:
+def get_format(name: str) -> Format:
     """Return the format of that name; raise AssayError with the nearest name when there is none."""
     if name not in FORMATS:
         near = nearest(name, FORMATS, 1)
@@ -39,14 +39,14 @@ def named(name: str) -> Format:
     return FORMATS[name]
 
 
-def described() -> str:
+def describe_formats() -> str:
     """Return all formats as text, one line each, for messages."""
     return "\n".join(f"  {fmt.name:9} {fmt.description}" for fmt in FORMATS.values())
 
 
 # reading
 
-FEW = 10  # queries; fewer cannot show a realistic difference
+MIN_QUERIES = 10  # queries; fewer cannot show a realistic difference
 
 
 def load(path: Path, format: str | None = None) -> GoldenSet:
@@ -54,7 +54,7 @@ def load(path: Path, format: str | None = None) -> GoldenSet:
 
     Raise InvalidGolden with every problem at once.
     """
-    chosen = detect(path) if format is None else named(format)
+    chosen = detect(path) if format is None else get_format(format)
     problems = Problems()
     queries = read(chosen, path, problems)
     problems.raise_if_any(path)
@@ -68,14 +68,14 @@ def detect(path: Path) -> Format:
         path.stat()
         detected = next((fmt for fmt in FORMATS.values() if fmt.detect(path)), None)
     except FileNotFoundError:
-        raise AssayError(f"{path}: no such file or folder. A golden set is one of:\n{described()}") from None
+        raise AssayError(f"{path}: no such file or folder. A golden set is one of:\n{describe_formats()}") from None
     except OSError as error:
         raise AssayError(f"{path}: cannot be read ({error.strerror or error})") from None
     except Unreadable as reason:
         raise AssayError(f"{path}:{reason.line}: {reason}" if reason.line else f"{path}: {reason}") from None
     if detected is None:
         hint = "nothing in this folder is a golden set" if path.is_dir() else "not recognised as a golden set"
-        raise AssayError(f"{path}: {hint}. Name its format, or give one of:\n{described()}")
+        raise AssayError(f"{path}: {hint}. Name its format, or give one of:\n{describe_formats()}")
     return detected
 
 
@@ -100,9 +100,9 @@ def read(format: Format, path: Path, problems: Problems) -> list[GoldenQuery]:
 
 def _warnings(queries: Sequence[GoldenQuery]) -> list[str]:
     warnings = []
-    if len(queries) < FEW:
+    if len(queries) < MIN_QUERIES:
         warnings.append(
-            f"only {len(queries)} {'query' if len(queries) == 1 else 'queries'}: fewer than {FEW} can hardly detect a difference"
+            f"only {len(queries)} {'query' if len(queries) == 1 else 'queries'}: fewer than {MIN_QUERIES} can hardly detect a difference"
         )
     first_by_text: dict[tuple[str, str], GoldenQuery] = {}
     for query in queries:
@@ -145,7 +145,7 @@ _FILE_SUFFIXES = (".yaml", ".yml", ".jsonl", ".ndjson", ".json", ".tsv", ".txt",
 
 def save(queries: Sequence[GoldenQuery], path: Path, format: str) -> list[str]:
     """Write a set, replacing what is there; return a message per thing the format cannot hold."""
-    chosen = named(format)
+    chosen = get_format(format)
     repeated = [name for name, count in Counter(query.id for query in queries).items() if count > 1]
     if repeated:
         raise InvalidGolden(path, [f"{path}: id `{name}` is used by more than one query" for name in repeated])
@@ -167,7 +167,7 @@ def append(query: GoldenQuery, path: Path, format: str | None = None) -> list[st
     Return a message per thing the format cannot hold.
     """
     is_new = _is_new(path)
-    chosen = named(format or _format_for(query, path)) if is_new or format else detect(path)
+    chosen = get_format(format or _format_for(query, path)) if is_new or format else detect(path)
     if is_new and not path.is_file():
         return save([query], path, chosen.name)
     if chosen.extend is None:

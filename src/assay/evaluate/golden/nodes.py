@@ -53,7 +53,7 @@ class Fields:
 Node = Scalar | Items | Fields
 
 
-def spoken(node: Node) -> str:
+def describe_node(node: Node) -> str:
     """Return a description of a node for error messages."""
     if isinstance(node, Scalar):
         shown = node.text if len(node.text) <= 30 else node.text[:29] + "…"
@@ -64,7 +64,7 @@ def spoken(node: Node) -> str:
 # problems of a golden set, collected while reading and reported together
 
 SHOWN = 20  # problems printed per set
-MOST = 1_000  # problems after which reading stops
+MAX_PROBLEMS = 1_000  # problems after which reading stops
 
 
 class InvalidGolden(AssayError):
@@ -94,7 +94,7 @@ class Problems:
 
     def error(self, path: Path | str, line: int, message: str) -> None:
         self.errors.append(f"{path}:{line}: {message}" if line else f"{path}: {message}")
-        if len(self.errors) == MOST:
+        if len(self.errors) == MAX_PROBLEMS:
             raise InvalidGolden(Path(path), self.errors)
 
     def unreadable(self, path: Path, reason: Unreadable) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.core.golden import LEVELS, Expected, GoldenQuery
-from assay.evaluate.golden.nodes import Fields, Items, Node, Problems, Scalar, Unreadable, spoken
+from assay.evaluate.golden.nodes import Fields, Items, Node, Problems, Scalar, Unreadable, describe_node
 from assay.text.terms import nearest
 
 MOST_QUERIES = 200_000  # in a JSON-lines set: parsed in 10 s with 200 MB; running that many queries takes hours
@@ -63,7 +63,7 @@ def read_query(schema: Schema, node: Node, path: Path, problems: Problems, defau
     """Parse a record into a query; return None and record the problems when it is invalid."""
     reporter = _Reporter(path, problems)
     if not isinstance(node, Fields):
-        reporter.error(node.line, f"a query must be a mapping of fields, not {spoken(node)}")
+        reporter.error(node.line, f"a query must be a mapping of fields, not {describe_node(node)}")
         return None
     errors_before = len(problems.errors)
     values = _read_fields(schema, node, reporter)
@@ -140,7 +140,7 @@ def _text(node: Node, reporter: _Reporter) -> str:
     """Return text as written; numbers are accepted as text."""
     if isinstance(node, Scalar) and node.is_text:
         return node.text
-    reporter.error(node.line, f"must be text, not {spoken(node)}")
+    reporter.error(node.line, f"must be text, not {describe_node(node)}")
     return ""
 
 
@@ -163,7 +163,7 @@ def _identifier(node: Node, reporter: _Reporter) -> str:
 def _list_items(node: Node, reporter: _Reporter) -> tuple[Node, ...]:
     if isinstance(node, Items):
         return node.items
-    reporter.error(node.line, f"must be a list, not {spoken(node)}")
+    reporter.error(node.line, f"must be a list, not {describe_node(node)}")
     return ()
 
 
@@ -174,14 +174,14 @@ def _texts(node: Node, reporter: _Reporter) -> tuple[str, ...]:
 def _flag(node: Node, reporter: _Reporter) -> bool:
     if isinstance(node, Scalar) and node.kind == "flag":
         return node.text.lower() == "true"
-    reporter.error(node.line, f"must be true or false, not {spoken(node)}")
+    reporter.error(node.line, f"must be true or false, not {describe_node(node)}")
     return False
 
 
 def _integer(node: Node, reporter: _Reporter) -> int:
     if isinstance(node, Scalar) and node.kind == "integer" and _INTEGER.fullmatch(node.text):
         return int(node.text)
-    reporter.error(node.line, f"must be a whole number, not {spoken(node)}")
+    reporter.error(node.line, f"must be a whole number, not {describe_node(node)}")
     return 0
 
 
@@ -218,7 +218,9 @@ def _expectations(level: str, node: Node, reporter: _Reporter) -> tuple[Expected
 
 def _expectation_from_text(level: str, node: Node, reporter: _Reporter) -> Expected | None:
     if level == "span":
-        reporter.error(node.line, f"must hold mappings {{path, start, end}} or {{path, page}}, not {spoken(node)}")
+        reporter.error(
+            node.line, f"must hold mappings {{path, start, end}} or {{path, page}}, not {describe_node(node)}"
+        )
         return None
     name = _identifier(node, reporter)
     return Expected(name, level) if name else None

@@ -12,7 +12,16 @@ from pathlib import Path
 from assay.core.golden import GoldenQuery
 from assay.evaluate.golden import nodes
 from assay.evaluate.golden.format import Format, Rendered, fit
-from assay.evaluate.golden.nodes import Fields, Items, Problems, Scalar, Unreadable, read_text, spoken, without_gz
+from assay.evaluate.golden.nodes import (
+    Fields,
+    Items,
+    Problems,
+    Scalar,
+    Unreadable,
+    describe_node,
+    read_text,
+    without_gz,
+)
 from assay.evaluate.golden.records import Schema, read_query, record, unknown_field
 
 # Both formats share these fields; they differ in purpose and in how they mark a query to refuse.
@@ -77,7 +86,7 @@ def _parse_queries(schema: Schema, text: str, path: Path, problems: Problems) ->
     if isinstance(listed, Scalar) and listed.kind == "nothing":
         return []
     if not isinstance(listed, Items):
-        raise Unreadable(listed.line, f"`queries` must be a list, not {spoken(listed)}")
+        raise Unreadable(listed.line, f"`queries` must be a list, not {describe_node(listed)}")
     return [query for item in listed.items if (query := read_query(schema, item, path, problems))]
 
 

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from assay.evaluate.report.data import Comparison, Metrics, Pair, Statistic, lower_is_better, measured, primary_metric
+from assay.evaluate.report.data import (
+    Comparison,
+    Metrics,
+    Pair,
+    Statistic,
+    lower_is_better,
+    metric_names,
+    primary_metric,
+)
 from assay.evaluate.report.overview import definitions, figure, warning_list
 from assay.evaluate.report.plots import Change, Effect, difference_bars, forest, slopes, verdict
 from assay.html.elements import (
@@ -16,9 +24,9 @@ from assay.html.elements import (
     element,
     exact,
     filters,
+    finite_or_none,
     framed_table,
     join,
-    known,
     number_column,
     probability,
     shortened,
@@ -38,7 +46,7 @@ Link = Callable[[Pair], str | None]  # returns the URL of a query's page, or Non
 
 def comparison_section(comparison: Comparison, k: int | None, link: Link = lambda pair: None) -> Markup:
     """Render the comparison of two runs; k is the preferred cut-off."""
-    primary = primary_metric(measured(side for pair in comparison.per_query for side in (pair.a, pair.b)), k)
+    primary = primary_metric(metric_names(side for pair in comparison.per_query for side in (pair.a, pair.b)), k)
     return element(
         "section",
         element("h2", "Comparison"),
@@ -60,7 +68,7 @@ def _verdict(comparison: Comparison, metric: str | None) -> Markup | None:
     if metric is None:
         return None
     statistic = comparison.statistics[metric]
-    delta, p = known(statistic.delta), _p_value(statistic)
+    delta, p = finite_or_none(statistic.delta), _p_value(statistic)
     if delta is None:
         return None
     moved = f"rose by {decimal(delta)}" if delta > 0 else f"fell by {decimal(-delta)}" if delta < 0 else "did not move"
@@ -69,7 +77,7 @@ def _verdict(comparison: Comparison, metric: str | None) -> Markup | None:
         element("strong", f"{metric} {moved}"),
         f" over {counted(statistic.n, 'query', 'queries')}" if statistic.n else None,
         f" (95\u00a0% interval {signed(statistic.low)} to {signed(statistic.high)})"
-        if known(statistic.low) is not None
+        if finite_or_none(statistic.low) is not None
         else None,
         f": {_significance(p, statistic)}" if p is not None and delta else ".",
         class_="verdict",
@@ -77,18 +85,18 @@ def _verdict(comparison: Comparison, metric: str | None) -> Markup | None:
 
 
 def _significance(p: float, statistic: Statistic) -> str:
-    p_text = f"p {probability(p)}{' after Holm' if known(statistic.p_holm) is not None else ''}"
+    p_text = f"p {probability(p)}{' after Holm' if finite_or_none(statistic.p_holm) is not None else ''}"
     if p < _SIGNIFICANT:
         return f"statistically significant ({p_text})."
-    detectable = known(statistic.detectable)
+    detectable = finite_or_none(statistic.detectable)
     limit = f"; the smallest detectable change is {decimal(detectable)}" if detectable is not None else ""
     return f"not statistically significant ({p_text}){limit}."
 
 
 def _p_value(statistic: Statistic) -> float | None:
     """Return the Holm-corrected p value, else the uncorrected one."""
-    corrected = known(statistic.p_holm)
-    return corrected if corrected is not None else known(statistic.p)
+    corrected = finite_or_none(statistic.p_holm)
+    return corrected if corrected is not None else finite_or_none(statistic.p)
 
 
 def _counts(comparison: Comparison) -> Markup | None:
@@ -106,9 +114,9 @@ def _forest(comparison: Comparison) -> Iterator[Markup]:
     effects = [
         Effect(metric, delta, low, high, _direction(metric, low, high))
         for metric, statistic in comparison.statistics.items()
-        if (delta := known(statistic.delta)) is not None
-        and (low := known(statistic.low)) is not None
-        and (high := known(statistic.high)) is not None
+        if (delta := finite_or_none(statistic.delta)) is not None
+        and (low := finite_or_none(statistic.low)) is not None
+        and (high := finite_or_none(statistic.high)) is not None
         and max(abs(delta), abs(low), abs(high)) <= 1  # metrics in other units would squeeze the scale
     ]
     if effects:
@@ -130,8 +138,8 @@ def _query_figures(comparison: Comparison, primary: str | None) -> Iterator[Mark
         Change(pair.query_id or pair.text, before, after)
         for pair in comparison.per_query
         if primary
-        and (before := known(pair.a.get(primary))) is not None
-        and (after := known(pair.b.get(primary))) is not None
+        and (before := finite_or_none(pair.a.get(primary))) is not None
+        and (after := finite_or_none(pair.b.get(primary))) is not None
     ]
     if primary and changes:
         up, down = sum(change.delta > 0 for change in changes), sum(change.delta < 0 for change in changes)
@@ -190,7 +198,7 @@ def _test_column(title: str, field: str, about: str, tests: dict[str, Statistic]
 
 
 def _difference(value: float | None, metric: str) -> Markup:
-    number = known(value) or 0.0
+    number = finite_or_none(value) or 0.0
     return element("span", exact(value, signed(value)), class_=verdict(-number if lower_is_better(metric) else number))
 
 
@@ -222,7 +230,7 @@ def _kind_order(kind: str) -> int:
 
 
 def _delta(pair: Pair, primary: str | None) -> float | None:
-    before, after = (known(side.get(primary)) if primary else None for side in (pair.a, pair.b))
+    before, after = (finite_or_none(side.get(primary)) if primary else None for side in (pair.a, pair.b))
     return None if before is None or after is None else round(after - before, 9)
 
 

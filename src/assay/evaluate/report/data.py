@@ -172,7 +172,7 @@ def cut_off(metric: str) -> int:
     return int(digits) if digits.isdecimal() else 0
 
 
-def measured(values: Iterable[Metrics]) -> list[str]:
+def metric_names(values: Iterable[Metrics]) -> list[str]:
     """Return the distinct metrics in order of first occurrence."""
     return list(dict.fromkeys(metric for metrics in values for metric in metrics))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from assay.evaluate.report.data import Group, Spread, Summary, cut_off, family, main_metrics, measured
+from assay.evaluate.report.data import Group, Spread, Summary, cut_off, family, main_metrics, metric_names
 from assay.evaluate.report.plots import Mark, categories, histogram, interval, latency_bins, rank_bins, unit_bins
 from assay.html.elements import (
     Child,
@@ -13,15 +13,15 @@ from assay.html.elements import (
     decimal,
     element,
     exact,
-    known,
+    finite_or_none,
     meter,
     milliseconds,
-    moment,
     number_column,
+    scale_end,
     shortened,
     table,
+    time_element,
     whole,
-    within,
 )
 from assay.text.display import counted
 
@@ -56,7 +56,7 @@ def header(summary: Summary) -> Markup:
         "Queries": exact(queries, whole(queries)) if queries else None,
         "Matching": summary.matching,
         "Depth": f"first {summary.k}" if summary.k else None,
-        "Measured": moment(summary.created) if summary.created else None,
+        "Measured": time_element(summary.created) if summary.created else None,
         "Run": element("code", summary.run_id) if summary.run_id else None,
         "Digest": element("code", golden.digest[:16], title=golden.digest) if golden.digest else None,
     }
@@ -112,13 +112,13 @@ def summary_section(summary: Summary) -> Markup | None:
 
 def _tile(metric: str, summary: Summary) -> Markup:
     value, spread = summary.metrics[metric], summary.spread.get(metric, Spread())
-    number, low, high = known(value), known(spread.low), known(spread.high)
-    detectable = known(summary.detectable.get(metric))
+    number, low, high = finite_or_none(value), finite_or_none(spread.low), finite_or_none(spread.high)
+    detectable = finite_or_none(summary.detectable.get(metric))
     notes = [
-        f"sd {decimal(spread.sd)}" if known(spread.sd) is not None else "",
+        f"sd {decimal(spread.sd)}" if finite_or_none(spread.sd) is not None else "",
         f"detects a change of {decimal(detectable)}" if detectable is not None else "",
     ]
-    top = within([number, high])
+    top = scale_end([number, high])
     return element(
         "li",
         element("h3", metric),
@@ -187,8 +187,8 @@ def breakdown_section(summary: Summary) -> Markup | None:
 
 
 def _breakdown(title: str, groups: dict[str, Group], summary: Summary) -> Markup:
-    main = main_metrics(measured(group.metrics for group in groups.values()), summary.k)
-    top = within(group.metrics.get(metric) for group in groups.values() for metric in main)
+    main = main_metrics(metric_names(group.metrics for group in groups.values()), summary.k)
+    top = scale_end(group.metrics.get(metric) for group in groups.values() for metric in main)
     columns = [
         Column[str](title, lambda name: element("bdi", name or "(none)")),
         number_column("Queries", lambda name: groups[name].count, "", whole),
@@ -219,10 +219,12 @@ def figure(title: str, sentence: str, plot: Markup) -> Markup:
 
 
 def _metric_figures(summary: Summary) -> Iterator[Markup]:
-    for metric in main_metrics(measured(query.metrics for query in summary.queries), summary.k):
-        values = [value for query in summary.queries if (value := known(query.metrics.get(metric))) is not None]
+    for metric in main_metrics(metric_names(query.metrics for query in summary.queries), summary.k):
+        values = [
+            value for query in summary.queries if (value := finite_or_none(query.metrics.get(metric))) is not None
+        ]
         if values:
-            reported_mean = known(summary.metrics.get(metric))
+            reported_mean = finite_or_none(summary.metrics.get(metric))
             mean = reported_mean if reported_mean is not None else sum(values) / len(values)
             zeros = sum(value == 0 for value in values)
             sentence = f"{zeros:,} of {counted(len(values), 'query', 'queries')} at 0."
@@ -245,13 +247,13 @@ def _rank_figure(summary: Summary) -> Iterator[Markup]:
 
 
 def _latency_figure(summary: Summary) -> Iterator[Markup]:
-    values = [value for query in summary.queries if (value := known(query.latency_ms)) is not None]
+    values = [value for query in summary.queries if (value := finite_or_none(query.latency_ms)) is not None]
     if any(values):
         bins, logarithmic = latency_bins(values)
         marks = [
             Mark(value, f"{name} {milliseconds(value)}")
             for name in ("p50", "p95")
-            if (value := known(summary.latency.get(name))) is not None
+            if (value := finite_or_none(summary.latency.get(name))) is not None
         ]
         label = "latency, ms (logarithmic)" if logarithmic else "latency, ms"
         sentence = f"Slowest {milliseconds(max(values))}."

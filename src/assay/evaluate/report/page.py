@@ -8,7 +8,7 @@ from assay.evaluate.report.comparison import comparison_section
 from assay.evaluate.report.data import Comparison, Summary, read
 from assay.evaluate.report.overview import breakdown_section, distribution_section, header, notices, summary_section
 from assay.evaluate.report.queries import failure_section, judged_queries, query_section
-from assay.html.document import Drawn, contents, page
+from assay.html.document import PageContent, contents, page
 from assay.html.elements import Markup, element, join
 
 _TITLES = {
@@ -23,10 +23,10 @@ _TITLES = {
 
 def render(summary: dict[str, Any], comparison: dict[str, Any] | None = None) -> str:
     """Render the JSON of a run, and optionally of a comparison, as one HTML page."""
-    return page(drawn(summary, comparison))
+    return page(build_content(summary, comparison))
 
 
-def drawn(summary: dict[str, Any], comparison: dict[str, Any] | None = None) -> Drawn:
+def build_content(summary: dict[str, Any], comparison: dict[str, Any] | None = None) -> PageContent:
     """Build the page content without the document around it."""
     run = read(Summary, summary)
     judged = judged_queries(run)
@@ -40,7 +40,7 @@ def drawn(summary: dict[str, Any], comparison: dict[str, Any] | None = None) -> 
     }
     present = {name: section for name, section in sections.items() if section}
     empty_note = element("p", "This run has no results to show.", class_="note") if not present else None
-    return Drawn(
+    return PageContent(
         f"{run.system} – retrieval report" if run.system else "Retrieval report",
         header(run),
         contents({name: _TITLES[name] for name in present}),

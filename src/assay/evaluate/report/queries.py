@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assay.evaluate.report.data import Query, Summary, main_metrics, measured, primary_metric
+from assay.evaluate.report.data import Query, Summary, main_metrics, metric_names, primary_metric
 from assay.html.elements import (
     Child,
     Column,
@@ -15,9 +15,9 @@ from assay.html.elements import (
     element,
     exact,
     filters,
+    finite_or_none,
     framed_table,
     join,
-    known,
     milliseconds,
     number_column,
     shortened,
@@ -68,11 +68,11 @@ class Judged:
 
 def judged_queries(summary: Summary) -> list[Judged]:
     """Return all queries with errors and misses first, then by ascending score."""
-    primary = primary_metric(measured(query.metrics for query in summary.queries), summary.k)
+    primary = primary_metric(metric_names(query.metrics for query in summary.queries), summary.k)
     judged = [Judged(query, outcome(query, summary.k), f"query-{i}") for i, query in enumerate(summary.queries, 1)]
 
     def sort_key(entry: Judged) -> tuple[int, float]:
-        score = known(entry.query.metrics.get(primary)) if primary else None
+        score = finite_or_none(entry.query.metrics.get(primary)) if primary else None
         return OUTCOMES.index(entry.outcome), -1.0 if score is None else score
 
     return sorted(judged, key=sort_key)
@@ -209,7 +209,7 @@ def _attributes(entry: Judged) -> dict[str, str | None]:
 def _columns(judged: Sequence[Judged], summary: Summary) -> list[Column[Judged]]:
     """Return the columns that have values. Only the primary metric is shown on a phone."""
     queries = [entry.query for entry in judged]
-    metrics = measured(query.metrics for query in queries)
+    metrics = metric_names(query.metrics for query in queries)
     primary = primary_metric(metrics, summary.k)
     columns = [
         Column[Judged]("Query", lambda entry: _details(entry.query), "wide"),

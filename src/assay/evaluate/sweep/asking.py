@@ -14,7 +14,7 @@ from typing import Any
 from assay.core.golden import GoldenSet
 from assay.core.progress import Progress
 from assay.errors import AssayError
-from assay.evaluate.run import Plan, described, execute, resume
+from assay.evaluate.run import Plan, describe_system, execute, resume
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.sweep.grid import NONE, SEARCH, SETTABLE, SHARED, Configuration
 from assay.evaluate.systems import System, SystemFailed, open_system
@@ -39,7 +39,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TaskResult:
     """The run of a configuration; `asked` counts the queries this command sent."""
 
     name: str
@@ -48,23 +48,25 @@ class Asked:
     resumed: bool = False
 
 
-def ask_all(tasks: Sequence[Task], jobs: int, advance: Advance) -> list[Asked]:
+def run_tasks(tasks: Sequence[Task], jobs: int, advance: Advance) -> list[TaskResult]:
     """Run every task and return the results in order.
 
     Tasks run sequentially, so that latencies are undisturbed, or up to `jobs` at once.
     """
     by_name = {
         result.name: result
-        for result in (_run_in_processes(tasks, jobs, advance) if jobs > 1 else (ask(task, advance) for task in tasks))
+        for result in (
+            _run_in_processes(tasks, jobs, advance) if jobs > 1 else (run_task(task, advance) for task in tasks)
+        )
     }
     return [by_name[task.name] for task in tasks]
 
 
-def _run_in_processes(tasks: Sequence[Task], jobs: int, advance: Advance) -> Iterator[Asked]:
+def _run_in_processes(tasks: Sequence[Task], jobs: int, advance: Advance) -> Iterator[TaskResult]:
     # not fork: the threads of a loaded model would be lost
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=context, initializer=begin_worker) as pool:
-        futures = [pool.submit(ask, replace(task, plan=replace(task.plan, at_once=jobs))) for task in tasks]
+        futures = [pool.submit(run_task, replace(task, plan=replace(task.plan, at_once=jobs))) for task in tasks]
         try:
             for completed in as_completed(futures):
                 yield completed.result()
@@ -82,7 +84,7 @@ def _run_in_processes(tasks: Sequence[Task], jobs: int, advance: Advance) -> Ite
                 future.cancel()
 
 
-def ask(task: Task, advance: Advance = lambda count: None) -> Asked:
+def run_task(task: Task, advance: Advance = lambda count: None) -> TaskResult:
     """Send a configuration the queries it has not answered yet. Raises AssayError if the system dies."""
     queries = len(task.golden.queries)
     plan = replace(task.plan, label=task.name)
@@ -100,7 +102,7 @@ def ask(task: Task, advance: Advance = lambda count: None) -> Asked:
             remaining = queries - sum(store.answered(earlier.run_id).values())
             advance(queries - remaining)
             if not remaining:
-                return Asked(task.name, earlier.run_id, 0)
+                return TaskResult(task.name, earlier.run_id, 0)
             _warm_up(system, task)
             outcome = resume(earlier, system, store, plan.jobs, lambda: advance(1))
             store.update(earlier.run_id, label=task.name, environment=earlier.environment | _load(plan))
@@ -108,7 +110,7 @@ def ask(task: Task, advance: Advance = lambda count: None) -> Asked:
             raise AssayError(
                 f"{task.name}: the system stopped responding ({outcome.died}). Answers so far are stored; repeat the command to resume"
             )
-        return Asked(task.name, outcome.info.run_id, remaining, resumed=earlier is not None)
+        return TaskResult(task.name, outcome.info.run_id, remaining, resumed=earlier is not None)
 
 
 def earlier_run(store: RunStore, golden: GoldenSet, system: System, plan: Plan) -> RunInfo | None:
@@ -117,7 +119,7 @@ def earlier_run(store: RunStore, golden: GoldenSet, system: System, plan: Plan) 
         golden, system=system.name, matching=plan.matching.name, k=plan.k, depth=plan.depth, budget=plan.budget,
         repeat=plan.repeat, answers=plan.answers, corpus=plan.corpus,
     )  # fmt: skip
-    description = described(system)
+    description = describe_system(system)
     same = [
         run
         for run in runs
@@ -161,7 +163,7 @@ def configured(system: str, root: Path, corpus: Path | None = None) -> Configura
     return Configuration(system, {name: str(getattr(settings, name)) for name in SHARED} if settings else {})
 
 
-def make(
+def build_stages(
     configurations: Sequence[Configuration], golden: GoldenSet, root: Path, corpus: Path | None, progress: Progress
 ) -> list[Stage]:
     """Build each shared stage once and return the work done.
@@ -239,7 +241,7 @@ class _CountingProgress(Progress):
         self._shown.waiting()
 
 
-def told(stages: Sequence[Stage]) -> dict[str, Any]:
+def stages_json(stages: Sequence[Stage]) -> dict[str, Any]:
     """Return the work of the shared stages as JSON."""
     embedded = [stage for stage in stages if stage.model]
     return {

@@ -9,7 +9,7 @@ from itertools import product
 from pathlib import Path
 
 from assay.errors import AssayError
-from assay.evaluate.golden.nodes import Fields, Items, Node, Scalar, Unreadable, parse, read_text, spoken
+from assay.evaluate.golden.nodes import Fields, Items, Node, Scalar, Unreadable, describe_node, parse, read_text
 from assay.evaluate.systems.protocol import PLACEHOLDER
 from assay.text.chunk import parse as chunker
 from assay.text.display import counted
@@ -18,13 +18,13 @@ from assay.text.terms import nearest
 SEARCH = "search"  # system with chunkers, embedders and rerankers
 ENGINE = "assay"  # system with ranking parameters
 SETTABLE = (SEARCH, ENGINE)  # systems whose SPEC takes settings
-MOST = 1000  # configurations; more is probably a mistake in the grid
+MAX_CONFIGURATIONS = 1000  # configurations; more is probably a mistake in the grid
 NONE = "none"
 
 SHARED = ("chunker", "embedder", "reranker")  # search settings listed in every report
 
 # default axes of a search sweep: the sizes and the two rerankers of seed 004
-USUAL: Mapping[str, tuple[str, ...]] = {
+DEFAULT_AXES: Mapping[str, tuple[str, ...]] = {
     "chunker": tuple(f"structure:{size}" for size in (512, 1024, 2048, 4096)),
     "embedder": ("lsa",),
     "reranker": (NONE, "features"),
@@ -62,7 +62,7 @@ class Grid:
 
     def configurations(self) -> list[Configuration]:
         """Return every combination, the last axis varying fastest. Raises AssayError for an invalid grid."""
-        axes = dict(USUAL) | dict(self.axes) if self.system == SEARCH else dict(self.axes)
+        axes = dict(DEFAULT_AXES) | dict(self.axes) if self.system == SEARCH else dict(self.axes)
         self._check(axes)
         combinations = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
         for exclusion in self.excluded:
@@ -95,9 +95,9 @@ class Grid:
         size = 1
         for values in axes.values():
             size *= len(values)
-        if size > MOST:
+        if size > MAX_CONFIGURATIONS:
             raise AssayError(
-                f"the grid has {counted(size, 'configuration')}; the limit of a sweep is {MOST:,}. Give fewer values"
+                f"the grid has {counted(size, 'configuration')}; the limit of a sweep is {MAX_CONFIGURATIONS:,}. Give fewer values"
             )
         for name in {name for exclusion in self.excluded for name in exclusion} - set(axes):
             suggestions = nearest(name, axes, 1)
@@ -115,12 +115,12 @@ def _settings_text(settings: Mapping[str, str]) -> str:
     return ", ".join(f"{name}={value}" for name, value in settings.items())
 
 
-def of_size(size: str) -> str:
+def chunker_of_size(size: str) -> str:
     """Return the structure chunker of a size: `512` → `structure:512`."""
     return str(chunker(f"structure:{size}"))
 
 
-def of_chunker(spec: str) -> str:
+def canonical_chunker(spec: str) -> str:
     """Return the canonical SPEC of a chunker."""
     return str(chunker(spec))
 
@@ -129,13 +129,13 @@ def of_chunker(spec: str) -> str:
 
 # field → its setting, and the converter of its values
 _AXES: dict[str, tuple[str, Callable[[str], str]]] = {
-    "chunk_sizes": ("chunker", of_size),
-    "chunkers": ("chunker", of_chunker),
+    "chunk_sizes": ("chunker", chunker_of_size),
+    "chunkers": ("chunker", canonical_chunker),
     "embedders": ("embedder", str),
     "rerankers": ("reranker", str),
 }
 _FIELDS = ("system", *_AXES, "set", "exclude")
-_SINGULAR = {"chunk_size": ("chunker", of_size), "chunker": ("chunker", of_chunker)}
+_SINGULAR = {"chunk_size": ("chunker", chunker_of_size), "chunker": ("chunker", canonical_chunker)}
 
 
 def read(path: Path) -> Grid:
@@ -168,7 +168,9 @@ def read(path: Path) -> Grid:
 
 def _settings(path: Path, node: Node) -> Iterator[tuple[str, list[str]]]:
     if not isinstance(node, Fields):
-        raise _error(path, node.line, f"`set` must be a mapping of settings to lists of values, not {spoken(node)}")
+        raise _error(
+            path, node.line, f"`set` must be a mapping of settings to lists of values, not {describe_node(node)}"
+        )
     for name, values in node.values.items():
         yield name, [item.text for item in _texts(path, name, values)]
 
@@ -178,7 +180,7 @@ def _excluded(path: Path, node: Node) -> dict[str, str]:
         raise _error(
             path,
             node.line,
-            f"`exclude` must list mappings such as {{embedder: none, reranker: features}}, not {spoken(node)}",
+            f"`exclude` must list mappings such as {{embedder: none, reranker: features}}, not {describe_node(node)}",
         )
     settings = {}
     for name, value in node.values.items():
@@ -200,12 +202,12 @@ def _items(path: Path, name: str, node: Node) -> tuple[Node, ...]:
         return node.items
     if isinstance(node, Scalar) and node.kind != "nothing":
         return (node,)
-    raise _error(path, node.line, f"`{name}` must be a list, not {spoken(node)}")
+    raise _error(path, node.line, f"`{name}` must be a list, not {describe_node(node)}")
 
 
 def _text(path: Path, name: str, node: Node) -> Scalar:
     if not isinstance(node, Scalar) or node.kind == "nothing" or not node.text.strip():
-        raise _error(path, node.line, f"`{name}` must hold plain values, not {spoken(node)}")
+        raise _error(path, node.line, f"`{name}` must hold plain values, not {describe_node(node)}")
     return node
 
 

@@ -23,11 +23,11 @@ from assay.evaluate.metrics.measures import mean
 from assay.evaluate.report.sweep import render
 from assay.evaluate.run import Plan
 from assay.evaluate.runs import RunStore
-from assay.evaluate.scores import members
+from assay.evaluate.scores import slice_members
 from assay.evaluate.statistics import latency, mean_interval
 from assay.evaluate.summary import clusters_of, describe_queries
 from assay.evaluate.sweep import asking as stages
-from assay.evaluate.sweep.asking import Stage, Task, ask_all
+from assay.evaluate.sweep.asking import Stage, Task, run_tasks
 from assay.evaluate.sweep.grid import NONE, SHARED, Configuration, names
 from assay.evaluate.sweep.verdict import Figure, Measured, Verdict, band, difficulties, judge, read
 from assay.text.chunk import parse as chunker
@@ -38,10 +38,10 @@ _STATE = ("index_fingerprint", "sha256")  # facts that change with a system's st
 _FEATURES = ("ease", "gap", "spread", "agreement")
 
 
-def single(measured: Measured, golden: GoldenSet, difficulties: Sequence[Difficulty]) -> dict[str, Any]:
+def configuration_report(measured: Measured, golden: GoldenSet, difficulties: Sequence[Difficulty]) -> dict[str, Any]:
     """Return the JSON report of a configuration."""
     clusters = clusters_of(golden.queries)
-    groups = {name: members(golden.queries, slice_name) for slice_name, name in _SLICES.items()}
+    groups = {name: slice_members(golden.queries, slice_name) for slice_name, name in _SLICES.items()}
     groups["predicted_difficulty_metrics"] = _by_level(difficulties)
     return {
         "config": config(measured),
@@ -91,7 +91,7 @@ def comparison(
         "difficulty": difficulty(measured, golden.queries, difficulties),
         "work": dict(work),
         "warnings": warnings(measured, golden),
-        "reports": [single(entry, golden, difficulties) for entry in measured],
+        "reports": [configuration_report(entry, golden, difficulties) for entry in measured],
     }
 
 
@@ -273,7 +273,7 @@ class Sweep:
             "resumed": sum(entry.resumed for entry in self.measured),
             "queries_asked": sent,
             "queries_answered_before": queries - sent,
-            **stages.told(self.shared),
+            **stages.stages_json(self.shared),
         }
 
 
@@ -293,13 +293,13 @@ def run(
 ) -> Sweep:
     """Build shared stages once, run each configuration, and judge the results."""
     named = dict(zip(names(configurations), configurations, strict=True))
-    shared = stages.make(configurations, golden, root, corpus, progress)
+    shared = stages.build_stages(configurations, golden, root, corpus, progress)
     tasks = [
         Task(name, configuration.spec, golden, plan, root, runs, corpus, timeout, fresh)
         for name, configuration in named.items()
     ]
     progress.start("asking", len(tasks) * len(golden.queries))
-    results = ask_all(tasks, jobs, progress.advance)
+    results = run_tasks(tasks, jobs, progress.advance)
     with RunStore.open(runs) as store:
         measured = read(store, golden, named, results)
     verdict = judge(measured, limit, clusters_of(golden.queries))

@@ -16,7 +16,7 @@ from assay.evaluate.metrics.measures import Measure, mean, parse
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.statistics import Paired, holm, paired
 from assay.evaluate.statistics.intervals import BLOCK
-from assay.evaluate.sweep.asking import Asked
+from assay.evaluate.sweep.asking import TaskResult
 from assay.evaluate.sweep.grid import Configuration
 
 _SHORT = 5  # the smaller cut-off of seed 004
@@ -100,7 +100,7 @@ class Measured:
 
 
 def read(
-    store: RunStore, golden: GoldenSet, named: Mapping[str, Configuration], results: Sequence[Asked]
+    store: RunStore, golden: GoldenSet, named: Mapping[str, Configuration], results: Sequence[TaskResult]
 ) -> list[Measured]:
     """Load the measured configurations from the run store."""
     measured = []
@@ -190,7 +190,7 @@ def judge(measured: Sequence[Measured], limit: float, clusters: Sequence[str] | 
         in_time=in_time[0].name if in_time else "",
         against=against,
         adjusted=adjusted,
-        front=[entry.name for entry in front(ranked)],
+        front=[entry.name for entry in pareto_front(ranked)],
         thrifty=min(indistinguishable, key=lambda entry: entry.latency).name,
         chosen=dict(
             zip(
@@ -231,7 +231,7 @@ def _resampled_shares(totals: Floats, generator: np.random.Generator) -> list[fl
     return [float(share) for share in shares / _RESAMPLES]
 
 
-def front(measured: Sequence[Measured]) -> list[Measured]:
+def pareto_front(measured: Sequence[Measured]) -> list[Measured]:
     """Return the Pareto front of quality and latency."""
 
     def is_dominated(entry: Measured) -> bool:

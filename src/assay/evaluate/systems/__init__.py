@@ -62,7 +62,7 @@ def open_system(spec: str, *, timeout: float = 60.0, root: Path, corpus: Path | 
     return system
 
 
-def reaches_out(spec: str) -> bool:
+def is_external(spec: str) -> bool:
     """Return True if a SPEC starts a program, imports a module, contacts a server or opens a file.
 
     Only the user may name such a system: grids and run stores may come from a stranger.
@@ -70,9 +70,9 @@ def reaches_out(spec: str) -> bool:
     name, _, argument = spec.strip().partition(":")
     if name not in ("search", "ask"):
         return name != "assay"
-    from assay.evaluate.systems.search import said
+    from assay.evaluate.systems.search import parse_settings
 
     table: dict[str, dict[str, str]] = {"search": {}, "ask": {}}
-    for setting, value in said(argument).items():
+    for setting, value in parse_settings(argument).items():
         table["ask" if setting in _ASK_SETTINGS else "search"][setting] = value
     return bool(trust.risks(table, Path.cwd()))

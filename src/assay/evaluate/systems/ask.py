@@ -10,13 +10,13 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from assay.answer.answering import PASSAGES, answered, resolves
+from assay.answer.answering import PASSAGES, answer_question, resolves
 from assay.config.configuration import AskSettings, SearchSettings, ask_settings, load
 from assay.core.golden import Answer, Citation, Response
 from assay.errors import AssayError
-from assay.evaluate.systems.assay import reading
+from assay.evaluate.systems.assay import index_errors
 from assay.evaluate.systems.protocol import SystemFailed, finished, folder_of
-from assay.evaluate.systems.search import SearchSystem, hit, said
+from assay.evaluate.systems.search import SearchSystem, hit, parse_settings
 
 
 class AskSystem(SearchSystem):
@@ -32,11 +32,11 @@ class AskSystem(SearchSystem):
         self, text: str, k: int, budget: int | None = None, repository: str = "", query_id: str = ""
     ) -> Response:
         searcher = self.opened(repository).searcher
-        with reading():
+        with index_errors():
             started = time.perf_counter()
             try:
                 passages = searcher.ranked(text, max(k, PASSAGES))
-                reply = answered(text, passages[:PASSAGES], searcher.search, self._asking)
+                reply = answer_question(text, passages[:PASSAGES], searcher.search, self._asking)
             except AssayError as error:
                 raise SystemFailed(str(error)) from None
             if reply.problem:
@@ -53,6 +53,6 @@ class AskSystem(SearchSystem):
 
 def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> AskSystem:
     """Open a system with the root's assay.toml and the settings of the SPEC."""
-    searching, asking = ask_settings(said(argument))
+    searching, asking = ask_settings(parse_settings(argument))
     configuration = load(root)
     return AskSystem(root, corpus, configuration.search.but(**searching), configuration.ask.but(**asking))

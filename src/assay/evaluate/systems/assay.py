@@ -25,7 +25,7 @@ from assay.errors import AssayError
 from assay.evaluate.systems.protocol import Base, SystemDied, finished, folder_of
 from assay.evaluate.verify import Inventory
 from assay.rank.engine import Engine
-from assay.rank.profile import DEFAULT, PROFILES, Profile, changed, flat, numbers
+from assay.rank.profile import DEFAULT, PROFILES, Profile, flatten, settings_of, with_settings
 from assay.rank.ranking import Ranking, highest
 from assay.rank.signals.classes import EquivalenceClass
 from assay.store.caches import key_of
@@ -51,7 +51,7 @@ class _Opened:
 
     def varied(self, changes: Mapping[str, float]) -> Engine:
         """Return the engine with changed profile parameters."""
-        return self.engine.varied(changed(self.profile, self.profile.name, changes, "variation"))
+        return self.engine.varied(with_settings(self.profile, self.profile.name, changes, "variation"))
 
 
 class Assay(Base):
@@ -85,7 +85,7 @@ class Assay(Base):
 
     def _custom_settings(self) -> dict[str, Any]:
         """Return what only assay.toml defines: the parameters of a custom profile, and the classes."""
-        settings = flat(numbers(self._profile)) if self._profile.name not in PROFILES else {}
+        settings = flatten(settings_of(self._profile)) if self._profile.name not in PROFILES else {}
         if self._configuration.classes:
             settings["classes"] = [dataclasses.asdict(class_) for class_ in self._configuration.classes]
         return {"config": settings} if settings else {}
@@ -102,7 +102,7 @@ class Assay(Base):
         key = repository if self._corpus is not None else ""
         if key not in self._open:
             folder = folder_of(self._root, self._corpus, repository)
-            with reading():
+            with index_errors():
                 index = Index.open(folder, Home.of(folder, self._index_dir))
                 self._open[key] = _Opened(index, fingerprint(index), self._profile, self._configuration.classes)
         return self._open[key]
@@ -111,7 +111,7 @@ class Assay(Base):
         self, text: str, k: int, budget: int | None = None, repository: str = "", query_id: str = ""
     ) -> Response:
         opened = self.opened(repository)
-        with reading():
+        with index_errors():
             engine = opened.engine
             started = time.perf_counter()
             ranking = engine.rank(text)
@@ -131,7 +131,7 @@ class Assay(Base):
     ) -> list[Response]:
         """Return the best `k` for each set of profile changes; shared evidence is computed once."""
         opened = self.opened(repository)
-        with reading():
+        with index_errors():
             evidence = opened.engine.evidence(text)
             bests = [opened.varied(changes).weighed(evidence).best(k) for changes in variations]
             items = opened.index.numbered({number for best in bests for number in best})
@@ -169,7 +169,7 @@ class Assay(Base):
     def inventory(self, repository: str = "") -> Inventory:
         """Return everything retrievable, for `eval verify` and `eval diagnose`."""
         index = self.opened(repository).index
-        with reading():
+        with index_errors():
             rows = index.catalogue.connection.execute(
                 "SELECT s.id, s.symbol, f.path FROM symbols s JOIN files f ON f.number = s.file"
             )
@@ -183,7 +183,7 @@ class Assay(Base):
 
 
 @contextlib.contextmanager
-def reading() -> Iterator[None]:
+def index_errors() -> Iterator[None]:
     """Raise SystemDied for a missing or damaged index; names the index, as the run file is a database, too."""
     try:
         yield
@@ -220,7 +220,7 @@ def _profile(configuration: Configuration, argument: str) -> Profile:
         entry = table.setdefault(setting, {} if weight else _value(value))
         if isinstance(entry, dict) and weight:
             entry[weight] = _value(value)
-    return changed(base, ",".join([base.name, *assignments]), table, source)
+    return with_settings(base, ",".join([base.name, *assignments]), table, source)
 
 
 def _value(text: str) -> Any:

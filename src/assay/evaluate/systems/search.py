@@ -18,9 +18,9 @@ from assay.config.configuration import AskSettings, SearchSettings, load, search
 from assay.core.golden import Hit, Response
 from assay.core.progress import Progress
 from assay.errors import AssayError
-from assay.evaluate.systems.assay import digest, fingerprint, reading
+from assay.evaluate.systems.assay import digest, fingerprint, index_errors
 from assay.evaluate.systems.protocol import Base, SystemDied, SystemFailed, finished, folder_of
-from assay.search.search import Found
+from assay.search.search import SearchHit
 from assay.search.service import Searcher, prepare
 from assay.store.index import Index
 from assay.store.layout import Home
@@ -44,7 +44,7 @@ class _Opened:
         return f"{fingerprint(self.index)}-{ids}"
 
 
-class Made(NamedTuple):
+class StageFacts(NamedTuple):
     """Facts of the shared stages of a search: chunker, number of passages, embedder and model."""
 
     chunker: str
@@ -84,7 +84,7 @@ class SearchSystem(Base):
         if key not in self._open:
             folder = folder_of(self._root, self._corpus, repository)
             home = Home.of(folder)
-            with reading():
+            with index_errors():
                 index = Index.open(folder, home)
                 try:
                     searcher = prepare(folder, home, index, self.settings, self.progress)
@@ -96,11 +96,11 @@ class SearchSystem(Base):
                 self._open[key] = _Opened(index, dataclasses.replace(searcher, meaning=cold))
         return self._open[key]
 
-    def made(self, repository: str) -> Made:
+    def made(self, repository: str) -> StageFacts:
         """Return the facts of a repository's search stages, building them if needed."""
         searcher = self.opened(repository).searcher
         model = searcher.meaning.embedder.name if searcher.meaning else ""
-        return Made(self.settings.chunker, len(searcher.search.passages), self.settings.embedder, model)
+        return StageFacts(self.settings.chunker, len(searcher.search.passages), self.settings.embedder, model)
 
     def describe(self) -> dict[str, Any]:
         facts = {
@@ -121,7 +121,7 @@ class SearchSystem(Base):
         self, text: str, k: int, budget: int | None = None, repository: str = "", query_id: str = ""
     ) -> Response:
         opened = self.opened(repository)
-        with reading():
+        with index_errors():
             started = time.perf_counter()
             try:
                 passages = opened.searcher.ranked(text, k)
@@ -135,7 +135,7 @@ class SearchSystem(Base):
             opened.index.close()
 
 
-def hit(passage: Found) -> Hit:
+def hit(passage: SearchHit) -> Hit:
     """Convert a found passage or definition to a hit."""
     return Hit(
         passage.id,
@@ -151,9 +151,9 @@ def hit(passage: Found) -> Hit:
 
 def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> SearchSystem:
     """Open a search with the root's assay.toml and the settings of the SPEC."""
-    return SearchSystem(root, corpus, load(root).search.but(**search_settings(said(argument))))
+    return SearchSystem(root, corpus, load(root).search.but(**search_settings(parse_settings(argument))))
 
 
-def said(argument: str) -> dict[str, str]:
+def parse_settings(argument: str) -> dict[str, str]:
     """Parse the settings of a SPEC."""
     return dict(part.partition("=")[::2] for part in _SEPARATOR.split(argument)) if argument else {}

@@ -138,11 +138,11 @@ def hit(value: object) -> Hit:
         raise SystemFailed(f"no identifier: expected an id, a path or a symbol; got {keys}")
     score = _score(_field(fields, "score"))
     tokens, page = (_integer(_field(fields, fact), fact) or 0 for fact in ("tokens", "page"))
-    base = Hit(identifier, symbol, path) if path or symbol else named(identifier)
+    base = Hit(identifier, symbol, path) if path or symbol else hit_from_id(identifier)
     return replace(base, doc=doc, start=start, end=end, score=score, tokens=tokens, page=page)
 
 
-def named(identifier: str, score: float | None = None) -> Hit:
+def hit_from_id(identifier: str, score: float | None = None) -> Hit:
     """Return a hit from its id; `src/app.py::Flask.run` also gives path and symbol."""
     path, mark, symbol = identifier.partition("::")
     if mark and symbol and ("/" in path or "." in path):  # not a path: `std::vector`
@@ -157,7 +157,7 @@ def _line(line: str) -> Hit:
     line = line.removeprefix("./")
     match = _PLACE.fullmatch(line)
     if match is None:
-        by_id = named(line)
+        by_id = hit_from_id(line)
         return by_id if by_id.path else Hit(line, path=line)
     start = int(match["start"])
     return Hit(match["id"], path=match["path"], start=start, end=int(match["end"] or start))

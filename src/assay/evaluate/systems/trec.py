@@ -12,7 +12,7 @@ from typing import Any
 from assay.core.golden import Response
 from assay.errors import AssayError
 from assay.evaluate.systems.protocol import Base
-from assay.evaluate.systems.shape import named
+from assay.evaluate.systems.shape import hit_from_id
 from assay.system.inputs import read_lines
 
 _COLUMNS = "qid Q0 docid rank score tag"
@@ -48,7 +48,7 @@ class RunFile(Base):
     ) -> Response:
         documents, scores = self._answers.get(query_id, ([], array("d")))
         best = sorted(range(len(documents)), key=lambda position: -scores[position])[:k]
-        return Response(tuple(named(documents[position], scores[position]) for position in best))
+        return Response(tuple(hit_from_id(documents[position], scores[position]) for position in best))
 
 
 def _rows(path: str, seen: Callable[[bytes], object]) -> Iterator[tuple[str, str, float, str]]:

@@ -42,7 +42,7 @@ TUNED: Values = {
     "own": (0.0, 1.0, 4.0),
 }
 
-OF_HISTORY = ("history", "touched")  # leak the answers of a set mined from the searched history
+HISTORY_PARAMETERS = ("history", "touched")  # leak the answers of a set mined from the searched history
 
 
 def without(names: Collection[str], values: Values = TUNED) -> Values:
@@ -56,7 +56,7 @@ def changed(changes: Changes, name: str, value: float | None) -> Changes:
     return tuple(sorted((others if value is None else others | {name: value}).items()))
 
 
-def written(changes: Changes) -> str:
+def format_changes(changes: Changes) -> str:
     """Format changes as in a SPEC: `hits=0.25,walk=1`."""
     return ",".join(f"{name}={value:g}" for name, value in changes)
 
@@ -176,7 +176,7 @@ def search(
         if len(current) == MOST_CHANGES:
             break
         promising = rank_candidates(
-            current, beside(current, [figures_after for _, figures_after in alone], values, base)
+            current, next_candidates(current, [figures_after for _, figures_after in alone], values, base)
         )
     return _prune(current, rank_candidates)
 
@@ -186,7 +186,9 @@ def singles(values: Values, base: Mapping[str, float]) -> list[Changes]:
     return [((name, value),) for name, candidates in values.items() for value in candidates if value != base[name]]
 
 
-def beside(present: Changes, alone: Sequence[Changes], values: Values, base: Mapping[str, float]) -> list[Changes]:
+def next_candidates(
+    present: Changes, alone: Sequence[Changes], values: Values, base: Mapping[str, float]
+) -> list[Changes]:
     """Return the next candidates: promising parameters at their best value, and neighbours of changed values."""
     chosen = dict(present)
     best: dict[str, float] = {}
@@ -239,7 +241,7 @@ class Verdict:
 
 def judge(base: Floats, tuned: Floats, clusters: Sequence[str] | None = None) -> Verdict:
     """Judge tuned against base figures; each query's tuned figure comes from a search without its fold."""
-    pair = paired(base, tuned, clusters=clusters if enough(clusters) else None)
+    pair = paired(base, tuned, clusters=clusters if enough_clusters(clusters) else None)
     if pair.delta > 0 and pair.p < ALPHA:
         return Verdict(GAIN, pair)
     spread = summary(tuned - base).sd
@@ -248,7 +250,7 @@ def judge(base: Floats, tuned: Floats, clusters: Sequence[str] | None = None) ->
     return Verdict(NO_GAIN, pair)
 
 
-def enough(clusters: Sequence[str] | None) -> bool:
+def enough_clusters(clusters: Sequence[str] | None) -> bool:
     """Return True if a sign test over the clusters could be significant; five clusters never are."""
     return clusters is not None and 2.0 ** (1 - len(set(clusters))) <= ALPHA
 
@@ -279,7 +281,7 @@ class Tuned:
     verdict: Verdict
 
 
-def cross(
+def cross_validate(
     figures: Figures,
     values: Values,
     base: Mapping[str, float],

@@ -31,19 +31,19 @@ from assay.evaluate.systems.assay import Assay
 from assay.evaluate.tune.search import (
     ALPHA,
     GAIN,
+    HISTORY_PARAMETERS,
     LARGEST,
     LEAST,
-    OF_HISTORY,
     TOO_FEW,
     TUNED,
     Changes,
     Fold,
     Folds,
     Tuned,
-    cross,
+    cross_validate,
+    format_changes,
     split,
     without,
-    written,
 )
 from assay.system.inputs import read_lines
 from assay.system.pool import begin_worker
@@ -55,7 +55,7 @@ _STATES = 3  # newest cache files kept; older ones belong to replaced indexes
 Known = dict[str, dict[str, float]]  # setting → query → figure
 
 
-class Memory:
+class FigureCache:
     """On-disk cache of the figures of one state."""
 
     def __init__(self, folder: Path, state: str) -> None:
@@ -106,7 +106,7 @@ _DEEP = 100  # results for a measure without a cut-off
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class TuningTask:
     """Everything a worker process needs to run queries."""
 
     golden: GoldenSet
@@ -127,7 +127,7 @@ class Asking:
 Answers = dict[str, dict[str, float]]  # setting → query → figure
 
 
-def ask(asking: Asking, system: Assay, settings: Sequence[Changes], positions: Sequence[int]) -> Answers:
+def ask(asking: TuningTask, system: Assay, settings: Sequence[Changes], positions: Sequence[int]) -> Answers:
     """Return the figures of the queries at some positions, for each setting."""
     queries = [asking.golden.queries[position] for position in positions]
     depth = asking.measure.cut or _DEEP
@@ -137,14 +137,16 @@ def ask(asking: Asking, system: Assay, settings: Sequence[Changes], positions: S
     figures: Answers = {}
     for setting, responses in zip(settings, zip(*answers, strict=True), strict=True):
         values = asking.measure.values(judge(queries, responses, asking.matching, level))
-        figures[written(setting)] = {query.id: float(value) for query, value in zip(queries, values, strict=True)}
+        figures[format_changes(setting)] = {
+            query.id: float(value) for query, value in zip(queries, values, strict=True)
+        }
     return figures
 
 
-class Asked:
+class CachedFigures:
     """Figures by setting: from the cache, else computed in `jobs` processes and cached."""
 
-    def __init__(self, asking: Asking, system: Assay, memory: Memory, jobs: int, progress: Progress) -> None:
+    def __init__(self, asking: TuningTask, system: Assay, memory: FigureCache, jobs: int, progress: Progress) -> None:
         self._asking, self._system, self._memory, self._progress = asking, system, memory, progress
         self._jobs = jobs
         self._pool: ProcessPoolExecutor | None = None
@@ -155,7 +157,7 @@ class Asked:
         """Return the figures of all queries, for each setting."""
         self._ask(list(dict.fromkeys(settings)))
         ids = [query.id for query in self._asking.golden.queries]
-        cached = [self._memory.known[written(setting)] for setting in settings]
+        cached = [self._memory.known[format_changes(setting)] for setting in settings]
         return [np.array([figures[query_id] for query_id in ids]) for figures in cached]
 
     def begin(self, stage: str) -> None:
@@ -197,7 +199,7 @@ class Asked:
                 future.cancel()
 
     @contextmanager
-    def working(self) -> Iterator[Asked]:
+    def working(self) -> Iterator[CachedFigures]:
         """Context in which figures can be computed; shuts the worker processes down at the end."""
         try:
             yield self
@@ -213,13 +215,13 @@ class Asked:
 _Work = tuple[Sequence[Changes], Sequence[int]]
 
 
-def _group_work(asking: Asking, memory: Memory, settings: Sequence[Changes]) -> list[_Work]:
+def _group_work(asking: TuningTask, memory: FigureCache, settings: Sequence[Changes]) -> list[_Work]:
     """Group settings that lack the same queries into small work items, ordered by repository."""
     queries = asking.golden.queries
     settings_by_missing: dict[tuple[int, ...], list[Changes]] = {}
     order = sorted(range(len(queries)), key=lambda position: (queries[position].repository, position))
     for setting in settings:
-        cached = memory.known.get(written(setting), {})
+        cached = memory.known.get(format_changes(setting), {})
         if missing := tuple(position for position in order if queries[position].id not in cached):
             settings_by_missing.setdefault(missing, []).append(setting)
     return [
@@ -229,10 +231,10 @@ def _group_work(asking: Asking, memory: Memory, settings: Sequence[Changes]) -> 
     ]
 
 
-_worker: tuple[Asking, Assay] | None = None  # state of a worker process
+_worker: tuple[TuningTask, Assay] | None = None  # state of a worker process
 
 
-def _start_worker(asking: Asking) -> None:
+def _start_worker(asking: TuningTask) -> None:
     global _worker
     begin_worker()
     _worker = asking, asking.open()
@@ -254,7 +256,7 @@ class TooFew(AssayError):
 class Tuning:
     """A finished tuning with its inputs."""
 
-    asking: Asking
+    asking: TuningTask
     base: dict[str, float]  # base values of the tuned parameters
     folds: Folds
     tuned: Tuned
@@ -263,7 +265,7 @@ class Tuning:
     before: int  # the same of earlier commands
 
 
-def tune(asking: Asking, folder: Path, jobs: int, progress: Progress) -> Tuning:
+def tune(asking: TuningTask, folder: Path, jobs: int, progress: Progress) -> Tuning:
     """Tune the parameters on a golden set and judge the gain.
 
     Figures are cached in `folder`, so that a killed tuning resumes. Raises TooFew for a small set.
@@ -274,20 +276,20 @@ def tune(asking: Asking, folder: Path, jobs: int, progress: Progress) -> Tuning:
     try:
         leaked = _leaked(asking.golden.queries, system)
         if leaked:
-            asking = replace(asking, fixed=tuple((name, 0.0) for name in OF_HISTORY))
+            asking = replace(asking, fixed=tuple((name, 0.0) for name in HISTORY_PARAMETERS))
         values = without([name for name, _ in asking.fixed], TUNED)
         base = {name: float(getattr(system.profile, name)) for name in values}
-        memory = Memory(folder, _state(asking, system))
+        memory = FigureCache(folder, _state(asking, system))
         folds = split(asking.golden.queries)
-        with Asked(asking, system, memory, jobs, progress).working() as figures:
+        with CachedFigures(asking, system, memory, jobs, progress).working() as figures:
             _require(asking, int(np.count_nonzero(~np.isnan(figures([()])[0]))))
-            tuned = cross(figures, values, base, folds, clusters_of(asking.golden.queries), figures.begin)
+            tuned = cross_validate(figures, values, base, folds, clusters_of(asking.golden.queries), figures.begin)
         return Tuning(asking, base, folds, tuned, leaked, figures.count, memory.before)
     finally:
         system.close()
 
 
-def _require(asking: Asking, judged: int) -> None:
+def _require(asking: TuningTask, judged: int) -> None:
     """Raise TooFew if too few queries can be judged."""
     if judged < LEAST:
         raise TooFew(
@@ -306,7 +308,7 @@ def _leaked(queries: tuple[GoldenQuery, ...], system: Assay) -> int:
     return sum(commit in indexed[repository] for repository, commits in mined.items() for commit in commits)
 
 
-def _state(asking: Asking, system: Assay) -> str:
+def _state(asking: TuningTask, system: Assay) -> str:
     """Return a digest of everything a figure depends on."""
     facts = (asking.golden.digest, asking.matching.name, str(asking.measure), asking.fixed, system.state())
     return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
@@ -329,7 +331,7 @@ def report(tuning: Tuning) -> dict[str, Any]:
         "matching": asking.matching.name,
         "base": asking.base,
         "outcome": verdict.outcome,
-        "said": said(tuning),
+        "said": verdict_sentence(tuning),
         "held_out": comparison(verdict.held_out),
         "in_sample": {"base": _mean(tuned.base), "tuned": _mean(tuned.tuned)},
         "changes": [_change(tuning, name, value) for name, value in tuned.changes],
@@ -340,7 +342,7 @@ def report(tuning: Tuning) -> dict[str, Any]:
     }
 
 
-def said(tuning: Tuning) -> str:
+def verdict_sentence(tuning: Tuning) -> str:
     """Return the verdict as a sentence."""
     verdict = tuning.tuned.verdict
     pair = verdict.held_out

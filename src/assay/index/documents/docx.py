@@ -13,7 +13,7 @@ import zlib
 from typing import NoReturn
 from xml.parsers import expat
 
-from assay.index.documents.opened import Opened, Unreadable
+from assay.index.documents.opened import OpenedDocument, Unreadable
 from assay.index.documents.outline import Heading, Outline
 
 # limits of the unpacked content, against decompression bombs
@@ -33,7 +33,7 @@ _TEXT_OF = {_TAB: "\t", _BREAK: "\n", _PARAGRAPH: " "}
 _HEADING = re.compile(r"heading ?([1-9])")
 
 
-def open_document(data: bytes) -> Opened:
+def open_document(data: bytes) -> OpenedDocument:
     """Return the lines and headings of a DOCX file; raise Unreadable if it is damaged, encrypted or too large."""
     if data.count(b"PK\x01\x02") > _MAX_PARTS:
         raise Unreadable(f"large DOCX (more than {_MAX_PARTS:,} parts)")
@@ -62,7 +62,7 @@ def open_document(data: bytes) -> Opened:
         if text.strip() and (level := styles.levels.get(style, _level(style))):
             headings.append(Heading(len(lines), level, " ".join(text.split())))
         lines += [*text.split("\n"), ""]
-    return Opened(lines, Outline(headings))
+    return OpenedDocument(lines, Outline(headings))
 
 
 class _Elements:

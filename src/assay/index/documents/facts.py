@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from assay.index.documents.formats import Format
-from assay.index.documents.opened import Opened, Span, Unreadable, as_text, split
+from assay.index.documents.opened import OpenedDocument, Span, Unreadable, as_text, split
 from assay.index.facts import Extracted
 from assay.store.passages import PassageFacts
 from assay.store.sections import SectionFacts
@@ -173,7 +173,7 @@ def _encode(facts: DocumentFacts, lines: int = 0) -> Extracted:
     return Extracted(msgspec.msgpack.encode(facts), b"", lines)
 
 
-def _section(span: Span, document: Opened) -> SectionFacts:
+def _section(span: Span, document: OpenedDocument) -> SectionFacts:
     counted, names = read("\n".join(document.lines[span.first - 1 : span.last]), span.headings)
     first, last = document.number(span.first - 1), document.number(span.last - 1)
     return SectionFacts(span.headings, first, last, counted, tuple(names))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from assay.errors import install
 
 if TYPE_CHECKING:
-    from assay.index.documents.opened import Opened
+    from assay.index.documents.opened import OpenedDocument
 
 _TEXT_BYTES = 2_000_000  # longer texts are data
 _PACKED_BYTES = 50_000_000  # for formats that may contain images
@@ -24,7 +24,7 @@ class Format:
 
     name: str
     endings: tuple[str, ...]
-    open: Callable[[bytes], Opened]
+    open: Callable[[bytes], OpenedDocument]
     most_bytes: int = _TEXT_BYTES
     binary: bool = False
     needs: str = ""  # required module, installed by the extra `docs`
@@ -35,7 +35,7 @@ class Format:
         return "" if not self.needs or _installed(self.needs) else f"{self.name} ({install('docs')} to read it)"
 
 
-def _open_text(data: bytes, outline: str) -> Opened:
+def _open_text(data: bytes, outline: str) -> OpenedDocument:
     """Open a text with an outline. Modules are imported on first use: classifying files by name needs neither."""
     from assay.index.documents import opened
     from assay.index.documents import outline as outlines
@@ -43,9 +43,9 @@ def _open_text(data: bytes, outline: str) -> Opened:
     return opened.open_text(data, getattr(outlines, outline))
 
 
-def _open_with(data: bytes, module: str) -> Opened:
+def _open_with(data: bytes, module: str) -> OpenedDocument:
     """Open a file with a module's `open_document`, imported on first use, as most repositories have no such files."""
-    opened: Opened = importlib.import_module(f"assay.index.documents.{module}").open_document(data)
+    opened: OpenedDocument = importlib.import_module(f"assay.index.documents.{module}").open_document(data)
     return opened
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from html import unescape
 from html.parser import HTMLParser
 
-from assay.index.documents.opened import Opened
+from assay.index.documents.opened import OpenedDocument
 from assay.index.documents.outline import Heading, Outline
 
 _SKIPPED_TAGS = frozenset(["script", "style", "noscript", "template", "svg", "nav", "iframe", "object", "select"])
@@ -24,7 +24,7 @@ _MIN_MENU_LINES = 3  # consecutive lines of only links that count as navigation 
 _PERMALINK_SIGNS = "¶#§ \t"  # permalink signs that generators append to headings
 
 
-def open_document(data: bytes) -> Opened:
+def open_document(data: bytes) -> OpenedDocument:
     """Return the text of a page with the file lines it comes from."""
     reader = _Reader()
     # the parser takes quadratic time for comments and unclosed tags: blank the former, treat the latter as text
@@ -38,7 +38,7 @@ def open_document(data: bytes) -> Opened:
     text_lines = [n for n in range(len(reader.lines)) if n not in menus]
     new_lines = {line: position for position, line in enumerate(text_lines)}
     headings = [Heading(new_lines[heading.line], heading.level, heading.title) for heading in reader.headings]
-    return Opened(
+    return OpenedDocument(
         [reader.lines[n] for n in text_lines],
         Outline(headings, {new_lines[n] for n in reader.code if n in new_lines}),  # a link list may be preformatted
         "" if any(heading.level == 1 for heading in headings) else reader.title,

@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from assay.index.documents.opened import Opened, Unreadable, lines_of
+from assay.index.documents.opened import OpenedDocument, Unreadable, lines_of
 from assay.index.documents.outline import Heading, Outline, markdown
 
 
-def open_document(data: bytes) -> Opened:
+def open_document(data: bytes) -> OpenedDocument:
     """Return the lines of all cells; cells are treated as pages."""
     lines: list[str] = []
     cells: list[int] = []
@@ -26,7 +26,7 @@ def open_document(data: bytes) -> Opened:
         else:
             outline.code.update(range(offset, offset + len(source)))
         lines += [*source, ""]
-    return Opened(lines, outline, pages=tuple(cells))
+    return OpenedDocument(lines, outline, pages=tuple(cells))
 
 
 def _cells(data: bytes) -> list[dict[str, Any]]:

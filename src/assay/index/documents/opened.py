@@ -19,7 +19,7 @@ class Unreadable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedDocument:
     """A document's lines and outline. `numbers` are file line numbers from 1, if they differ from those of the text."""
 
     lines: list[str]
@@ -40,11 +40,11 @@ def lines_of(text: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
-def open_text(data: bytes, outline: Callable[[Sequence[str], int], Outline]) -> Opened:
+def open_text(data: bytes, outline: Callable[[Sequence[str], int], Outline]) -> OpenedDocument:
     """Open a text as is; front matter may set its title."""
     lines = lines_of(data.decode())
     title, start = _front_matter(lines)
-    return Opened(lines, outline(lines, start), title, start)
+    return OpenedDocument(lines, outline(lines, start), title, start)
 
 
 def _front_matter(lines: Sequence[str]) -> tuple[str, int]:
@@ -78,7 +78,7 @@ class Span:
     last: int
 
 
-def split(document: Opened) -> list[Span]:
+def split(document: OpenedDocument) -> list[Span]:
     """Return the sections of a document in order, long ones split."""
     lines, parts = document.lines, parts_of(document)
     ends = [*(part.line for part in parts[1:]), len(lines)]
@@ -93,7 +93,7 @@ def split(document: Opened) -> list[Span]:
     )
 
 
-def parts_of(document: Opened) -> list[Part]:
+def parts_of(document: OpenedDocument) -> list[Part]:
     """Return the starts of sections. Text before the first heading is a section of its own, unless it is blank."""
     if not document.lines:
         return []
@@ -113,7 +113,7 @@ def parts_of(document: Opened) -> list[Part]:
     return parts
 
 
-def as_text(document: Opened) -> Text:
+def as_text(document: OpenedDocument) -> Text:
     """Convert a document to the input of chunkers."""
     return Text(
         document.lines,

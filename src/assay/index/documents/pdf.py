@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from assay.index.documents.opened import Opened, Unreadable
+from assay.index.documents.opened import OpenedDocument, Unreadable
 from assay.index.documents.outline import Heading, Outline
 
 _MAX_PAGES = 5_000
@@ -26,7 +26,7 @@ _NUMBERED = re.compile(
 )  # `2.1 Node shapes`; not `1. First`, which may be a list item
 
 
-def open_document(data: bytes) -> Opened:
+def open_document(data: bytes) -> OpenedDocument:
     """Return the lines of all pages and the first line of each; raise Unreadable if there is no text."""
     import pypdfium2  # type: ignore[import-untyped]
 
@@ -48,7 +48,7 @@ def open_document(data: bytes) -> Opened:
         pages.append(len(lines))
         lines += [*page, ""]
     headings = _headings(bookmarks, lines, pages) if bookmarks else _numbered(lines)
-    return Opened(lines, Outline(sorted(headings, key=lambda heading: heading.line)), pages=tuple(pages))
+    return OpenedDocument(lines, Outline(sorted(headings, key=lambda heading: heading.line)), pages=tuple(pages))
 
 
 def _page_texts(document: Any) -> list[list[str]]:

@@ -10,7 +10,7 @@ import msgspec
 from assay.core.items import TYPE_KINDS
 from assay.index.facts import FILE, Binding, Import
 from assay.index.file import File, Sym
-from assay.index.table import Kept, T, Table
+from assay.index.table import MemoEntry, T, Table
 
 DATA = frozenset({"variable", "constant", "field", "property"})
 TYPE_LIKE = TYPE_KINDS | {"module"}
@@ -80,8 +80,8 @@ class EvaluatorBase:
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        self._declared_types: dict[tuple[str, str, int, bool], Kept] = {}
-        self._import_values: dict[tuple[str, str, str, str, int, bool], Kept] = {}
+        self._declared_types: dict[tuple[str, str, int, bool], MemoEntry] = {}
+        self._import_values: dict[tuple[str, str, str, str, int, bool], MemoEntry] = {}
         self._primaries: dict[tuple[str, str | None, bool], Sym] = {}
         self._parts_by_name: dict[tuple[str, str], list[Sym]] = {}
         self._top_level: dict[str, list[Sym]] = {}

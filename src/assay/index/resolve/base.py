@@ -14,7 +14,7 @@ from assay.index.chains import bare
 from assay.index.expressions import Evaluator, Value
 from assay.index.facts import Reference, SymbolFact
 from assay.index.file import File, Sym
-from assay.index.table import Table, Unanswerable
+from assay.index.table import BudgetExceeded, Table
 from assay.text.terms import words
 
 P = ParamSpec("P")
@@ -73,7 +73,7 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
 NOTHING = Outcome()
 
 
-def one(sym: Sym, confidence: float, provenance: str = "resolved") -> Outcome:
+def single_target(sym: Sym, confidence: float, provenance: str = "resolved") -> Outcome:
     return Outcome(items=((sym, confidence, provenance),))
 
 
@@ -82,7 +82,7 @@ def with_receiver(row: Reference) -> Reference:
     return msgspec.structs.replace(row, arity=row.arity + 1) if row.arity >= 0 else row
 
 
-def takes(fact: SymbolFact, count: int) -> bool:
+def accepts_arguments(fact: SymbolFact, count: int) -> bool:
     """Return whether a function accepts `count` arguments."""
     maximum = max(fact.arity, 0)
     return maximum - fact.optional - fact.variadic <= count and (fact.variadic or count <= maximum)
@@ -134,7 +134,7 @@ class ResolverBase:
         self.table.begin_question()
         try:
             resolve(*arguments, **named)
-        except Unanswerable:  # not a context manager: runs for every reference
+        except BudgetExceeded:  # not a context manager: runs for every reference
             return
 
     def _add(self, source: Sym, target: Sym | str, kind: str, confidence: float, provenance: str, line: int) -> None:

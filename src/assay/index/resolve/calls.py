@@ -18,12 +18,12 @@ from assay.index.resolve.base import (
     TYPE_LIKE,
     Outcome,
     ResolverBase,
-    one,
+    accepts_arguments,
     outside_name,
-    takes,
+    single_target,
     with_receiver,
 )
-from assay.index.table import Unanswerable
+from assay.index.table import BudgetExceeded
 
 
 class Calls(ResolverBase):
@@ -70,7 +70,7 @@ class Calls(ResolverBase):
         """Return the target of a call; unresolved if it exceeds the query budget."""
         try:
             return self._call_target(row, source)
-        except Unanswerable:
+        except BudgetExceeded:
             self.table.begin_question()
             return Outcome(unresolved=True)
 
@@ -110,7 +110,7 @@ class Calls(ResolverBase):
                 if inner and inner.kind == "item" and inner.sym:
                     return self._resolve_definition(inner.sym, row)
                 if name in ("new", "New") or name in self.file.language.constructors:
-                    return one(sym, RESOLVED)
+                    return single_target(sym, RESOLVED)
             if value.kind == "instance" and (delegate := self.values.delegate(sym)):
                 return self._member_call(delegate, name, receiver, row, source)
             ancestry = self.values.ancestry(sym)
@@ -140,7 +140,7 @@ class Calls(ResolverBase):
         if attribute and attribute.kind == "file":
             default = self.values.export(attribute.name, "default")
             if default and default.sym:
-                return one(default.sym, RESOLVED)
+                return single_target(default.sym, RESOLVED)
         if attribute and attribute.kind == "outside":
             return Outcome(external=attribute.name)
         return self._unknown(name)
@@ -155,10 +155,10 @@ class Calls(ResolverBase):
             constructors = self.values.own_member(owner, owner.name) if owner else []
             if constructors:
                 return self._choose_overload(constructors, row)
-            return one(owner, RESOLVED) if owner and (name == "cls" or row.role == NEW) else NOTHING
+            return single_target(owner, RESOLVED) if owner and (name == "cls" or row.role == NEW) else NOTHING
         if name == language.construct:
             owner = self.values.enclosing_type(self.file, row.source)
-            return one(self.values.primary(owner), RESOLVED) if owner else Outcome(external=name)
+            return single_target(self.values.primary(owner), RESOLVED) if owner else Outcome(external=name)
         value = self.values.lookup(name, self.file, row.source, row.line, local=not language.uniform_access)
         value = self.values.meant(value, True) if value else value
         if value is None and language.uniform_access and row.role == CALL:
@@ -175,7 +175,9 @@ class Calls(ResolverBase):
         if value is None and name not in language.common:
             macros = [s for s in self.table.named(name, language.kin) if s.kind == "macro"]
             if macros:  # visible without an import; prefer the nearest one
-                return one(min(macros, key=lambda s: (-_shared_folders(s.path, self.file.path), s.id)), RESOLVED)
+                return single_target(
+                    min(macros, key=lambda s: (-_shared_folders(s.path, self.file.path), s.id)), RESOLVED
+                )
         if value is None:
             if language.visible == "global":
                 return self._global(name)
@@ -237,7 +239,9 @@ class Calls(ResolverBase):
 
     def _accepts(self, sym: Sym, count: int) -> bool:
         file = self.table.file(sym.path)
-        return file is not None and sym.kind in CALLABLE_KINDS and takes(file.facts.symbols[sym.index], count)
+        return (
+            file is not None and sym.kind in CALLABLE_KINDS and accepts_arguments(file.facts.symbols[sym.index], count)
+        )
 
     def _resolve_definition(self, sym: Sym, row: Reference) -> Outcome:
         """Resolve to an item, or to the overload of it that the call selects."""
@@ -248,7 +252,7 @@ class Calls(ResolverBase):
             ]
             sym = next((s for s in namesakes if self._type_parameter_count(s) == row.generics), sym)
         if sym.kind not in CALLABLE_KINDS or other is None or sym.index == FILE:
-            return one(sym, RESOLVED)
+            return single_target(sym, RESOLVED)
         parent = other.facts.symbols[sym.index].parent
         overloads = [other.sym(i) for i in other.children[parent].get(sym.name, ())[:MAX_OVERLOADS]]
         overloads = [s for s in overloads if s.symbol == sym.symbol] or [sym]
@@ -287,19 +291,19 @@ class Calls(ResolverBase):
         if self.file.language.overloads:
             syms = [s for s in syms if s.kind in CALLABLE_KINDS] or syms
         if len(syms) == 1 or syms[0].kind in FIELD_LIKE:
-            return one(syms[0], RESOLVED)
+            return single_target(syms[0], RESOLVED)
         facts = {s: f.facts.symbols[s.index] for s in syms if (f := self.table.file(s.path)) is not None}
         fits = syms if self.file.language.overloads else [s for s in syms if not facts[s].stub] or syms
         if row.generics:
             fits = [s for s in fits if self._type_parameter_count(s) == row.generics] or fits
         if row.arity >= 0:
             exact = [s for s in fits if max(facts[s].arity, 0) == row.arity and not facts[s].variadic]
-            loose = [s for s in fits if takes(facts[s], row.arity)]
+            loose = [s for s in fits if accepts_arguments(facts[s], row.arity)]
             fits = (loose if any(facts[s].optional for s in loose) else exact or loose) or fits
         if self.file.language.prototypes:
             fits = [s for s in fits if not facts[s].stub] or fits
         if len(fits) == 1 or (len({s.path for s in fits}) > 1 and not self.file.language.overloads):
-            return one(fits[0], RESOLVED)
+            return single_target(fits[0], RESOLVED)
         share = RESOLVED / len(fits[:MAX_CANDIDATES])
         return Outcome(items=tuple((s, share, "inferred") for s in fits[:MAX_CANDIDATES]))
 

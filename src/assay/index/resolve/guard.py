@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from assay.index.resolve.base import CERTAIN, CallCounts, Edges, Resolved
-from assay.index.stored import StartAfresh
-from assay.index.table import MAX_DEPTH, MAX_SECONDS, Table, TookTooLong
+from assay.index.stored import FullIndexNeeded
+from assay.index.table import MAX_DEPTH, MAX_SECONDS, Table, TimeBudgetExceeded
 
 RAISE = "ASSAY_RAISE"  # environment variable set by the test suite: raise errors instead of reporting them
 # Python frames; a query takes at most 12, so exceeding this is a bug. Python-to-Python calls use no C stack
@@ -41,9 +41,9 @@ def deep_recursion() -> Iterator[None]:
 
 def reason(error: Exception) -> str:
     """Return why a file could not be resolved. Errors that concern the whole index are raised again."""
-    if isinstance(error, TookTooLong):
+    if isinstance(error, TimeBudgetExceeded):
         return f"takes more than {MAX_SECONDS:.0f} s"
-    if isinstance(error, StartAfresh | sqlite3.Error | OSError) or os.environ.get(RAISE):
+    if isinstance(error, FullIndexNeeded | sqlite3.Error | OSError) or os.environ.get(RAISE):
         raise error
     return f"{type(error).__name__} (please report this)"
 

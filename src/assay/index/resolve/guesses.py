@@ -16,7 +16,7 @@ from assay.index.resolve.base import (
     Outcome,
     ResolverBase,
     named_like,
-    one,
+    single_target,
 )
 
 
@@ -42,10 +42,12 @@ class Guesses(ResolverBase):
         )
         hinted = [s for s in roots if named_like(receiver, s)]
         if len(hinted) == 1:
-            return one(hinted[0], BY_NAME_AND_HINT if hinted[0].kind != "field" else BY_NAME_OF_FIELD, "inferred")
+            return single_target(
+                hinted[0], BY_NAME_AND_HINT if hinted[0].kind != "field" else BY_NAME_OF_FIELD, "inferred"
+            )
         roots = hinted or roots
         if len(roots) == 1 and roots[0].kind == "field":
-            return one(roots[0], BY_NAME_OF_FIELD, "inferred")
+            return single_target(roots[0], BY_NAME_OF_FIELD, "inferred")
         if len(roots) > MAX_CANDIDATES:
             return Outcome(unresolved=True)
         share = BY_NAME / len(roots)

@@ -147,7 +147,7 @@ RULES = (
 )
 
 
-def reason(item: Item, about_tests: bool = False) -> str:
+def noise_reason(item: Item, about_tests: bool = False) -> str:
     """Return the noise rule that applies to an item; empty if none does."""
     return next((rule.reason for rule in RULES if not (about_tests and rule.of_tests) and rule.applies(item)), "")
 

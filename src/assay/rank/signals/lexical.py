@@ -102,7 +102,7 @@ class Lexical:
         self.unseen: dict[str, float] = {}
         for term, weight in query.items():
             items, frequency, in_name = term_weights[term]
-            rarity = rarity_of(len(term_weights.words.numbers), len(items))
+            rarity = inverse_document_frequency(len(term_weights.words.numbers), len(items))
             if not len(items):
                 self.unseen[term] = rarity
                 continue
@@ -116,7 +116,7 @@ class Lexical:
         """Add the scores of expansion terms; they do not count as coverage."""
         for term, weight in related.items():
             items, frequency, _ = self._term_weights[term]
-            rarity = rarity_of(len(self._term_weights.words.numbers), len(items))
+            rarity = inverse_document_frequency(len(self._term_weights.words.numbers), len(items))
             self.score[items] += weight * rarity * frequency
 
     def name_precision(self, name_rarity: Floats) -> Floats:
@@ -181,11 +181,17 @@ def bm25(
         if len(texts):
             norm = saturation * (1 - length + length * lengths[texts] / average)
             frequency = counts.astype(np.float64)
-            scores[texts] += weight * rarity_of(total, len(texts)) * frequency * (saturation + 1) / (frequency + norm)
+            scores[texts] += (
+                weight
+                * inverse_document_frequency(total, len(texts))
+                * frequency
+                * (saturation + 1)
+                / (frequency + norm)
+            )
     return scores
 
 
-def rarity_of(items: int, having: int) -> float:
+def inverse_document_frequency(items: int, having: int) -> float:
     """Return the inverse document frequency, never negative."""
     return math.log(1 + (items - having + 0.5) / (having + 0.5))
 
@@ -208,7 +214,7 @@ def name_rarity_of(words: Postings) -> Floats:
     frequencies = words.frequencies
     rarities = np.zeros(int(frequencies.max(initial=0)) + 1)  # by document frequency: few distinct values
     for having in set(frequencies.tolist()):
-        rarities[having] = rarity_of(len(words.numbers), having)
+        rarities[having] = inverse_document_frequency(len(words.numbers), having)
     rarity = rarities[frequencies]
     terms, items = words.having(NAME)
     added = np.bincount(items, weights=rarity[terms], minlength=len(words.lengths))

@@ -41,17 +41,17 @@ def unit(rows: Vectors) -> Vectors:
 
 # Factories by spec
 
-__all__ = ["DEFAULT", "WAYS", "Embedder", "Role", "Vectors", "embedder"]
+__all__ = ["DEFAULT", "EMBEDDER_HELP", "Embedder", "Role", "Vectors", "embedder"]
 
 DEFAULT = "lsa"
-WAYS = (
+EMBEDDER_HELP = (
     "Three ways to get an embedder: lsa (built in, trained on your own texts, nothing to install); "
     f"wordllama ({install('dense')}) or a local model, folder:PATH ({install('onnx')}); "
     "a server, openai:URL#MODEL (any OpenAI-compatible /v1/embeddings)"
 )
 
 
-class Known(NamedTuple):
+class EmbedderInfo(NamedTuple):
     """Identity of the embedder that made stored vectors."""
 
     name: str
@@ -59,7 +59,7 @@ class Known(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class EmbedderRequest:
     """Arguments of an embedder factory: the part of the spec after the colon, and its context."""
 
     argument: str
@@ -67,7 +67,7 @@ class Wanted:
     store: VectorStore | None
     root: Path
     key_variable: str
-    known: Known | None
+    known: EmbedderInfo | None
     before: str | None
 
 
@@ -77,7 +77,7 @@ def embedder(
     store: VectorStore | None = None,
     root: Path | None = None,
     key_variable: str = "",
-    known: Known | None = None,
+    known: EmbedderInfo | None = None,
     before: str | None = None,
 ) -> Embedder:
     """Create the embedder that a spec names. Raises AssayError for an unknown spec.
@@ -89,11 +89,11 @@ def embedder(
     kind, _, argument = spec.strip().partition(":")
     make = _FACTORIES.get(kind)
     if make is None:
-        raise AssayError(f"unknown embedder '{spec}'. {WAYS}")
-    return make(Wanted(argument, corpus, store, root or Path.cwd(), key_variable, known, before))
+        raise AssayError(f"unknown embedder '{spec}'. {EMBEDDER_HELP}")
+    return make(EmbedderRequest(argument, corpus, store, root or Path.cwd(), key_variable, known, before))
 
 
-def _lsa(request: Wanted) -> Embedder:
+def _lsa(request: EmbedderRequest) -> Embedder:
     """Return the stored table if it fits the corpus; otherwise train and store a new one."""
     from assay.search.embed import lsa
 
@@ -102,7 +102,7 @@ def _lsa(request: Wanted) -> Embedder:
     outdated = []
     for state in store.states(request.known.name if request.known else "lsa:"):
         try:
-            trained = lsa.restored(state)
+            trained = lsa.deserialize(state)
         except DAMAGE:
             continue
         if request.known or (request.before in (None, trained.name) and trained.fits(request.corpus)):
@@ -117,31 +117,31 @@ def _lsa(request: Wanted) -> Embedder:
 KEPT_TABLES = 8  # lsa tables kept: a sweep over chunk sizes has one for each
 
 
-def _wordllama(request: Wanted) -> Embedder:
+def _wordllama(request: EmbedderRequest) -> Embedder:
     from assay.search.embed.folder import WordLlama
 
     _require_no_argument("wordllama", request)
     return WordLlama.installed()
 
 
-def _folder(request: Wanted) -> Embedder:
+def _folder(request: EmbedderRequest) -> Embedder:
     from assay.search.embed.folder import FolderEmbedder
 
     return FolderEmbedder(request.root / Path(request.argument).expanduser())
 
 
-def _openai(request: Wanted) -> Embedder:
+def _openai(request: EmbedderRequest) -> Embedder:
     from assay.search.embed.server import ServerEmbedder
 
     return ServerEmbedder(request.argument, request.key_variable, request.known.dimensions if request.known else None)
 
 
-def _require_no_argument(kind: str, request: Wanted) -> None:
+def _require_no_argument(kind: str, request: EmbedderRequest) -> None:
     if request.argument:
         raise AssayError(f"embedder '{kind}:{request.argument}': '{kind}' takes no argument")
 
 
-_FACTORIES: dict[str, Callable[[Wanted], Embedder]] = {
+_FACTORIES: dict[str, Callable[[EmbedderRequest], Embedder]] = {
     "lsa": _lsa,
     "wordllama": _wordllama,
     "folder": _folder,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from assay.errors import AssayError, install
 from assay.search.embed.bert import Bert, Floats, Ints
-from assay.search.embed.embedders import WAYS, Role, Vectors, unit
+from assay.search.embed.embedders import EMBEDDER_HELP, Role, Vectors, unit
 from assay.search.embed.rerankers import Candidate, Scores
 
 _TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U8": "u1"}
@@ -55,7 +55,7 @@ def tokenizer(path: Path, extra: str) -> Any:
     except ImportError:
         missing("the package 'tokenizers' is not installed", extra)
     if not path.is_file():
-        raise AssayError(f"{path}: no such tokenizer. {WAYS}")
+        raise AssayError(f"{path}: no such tokenizer. {EMBEDDER_HELP}")
     try:
         return Tokenizer.from_file(str(path))
     except Exception as error:  # the package raises nothing more specific
@@ -77,7 +77,7 @@ def record(path: Path) -> dict[str, Any]:
 
 def missing(what: str, extra: str) -> NoReturn:
     """Raise an error that says what is missing, how to install it, and the alternatives."""
-    raise AssayError(f"{what}: {install(extra)}. {WAYS}")
+    raise AssayError(f"{what}: {install(extra)}. {EMBEDDER_HELP}")
 
 
 def batched(
@@ -116,12 +116,14 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.path = path
         if not path.is_dir():
-            raise AssayError(f"{path}: no such model folder. {WAYS}")
+            raise AssayError(f"{path}: no such model folder. {EMBEDDER_HELP}")
         self.settings = record(path / "config.json")
         self.onnx = next((path / name for name in _ONNX if (path / name).is_file()), None)
         self.weights = path / "model.safetensors"
         if self.onnx is None and not (self.weights.is_file() and self.settings.get("model_type") == "bert"):
-            raise AssayError(f"{path}: has neither model.onnx nor the model.safetensors of a BERT model. {WAYS}")
+            raise AssayError(
+                f"{path}: has neither model.onnx nor the model.safetensors of a BERT model. {EMBEDDER_HELP}"
+            )
         self.pieces = tokenizer(path / "tokenizer.json", _EXTRA)
         self.pieces.no_padding()
         self.pieces.enable_truncation(self.longest)

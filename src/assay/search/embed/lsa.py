@@ -48,7 +48,7 @@ class Sparse:
         return Sparse(starts, rows[order], self.values[order], len(self.starts) - 1)
 
 
-def counted(texts: Iterable[Mapping[str, int]], places: Mapping[str, int]) -> Sparse:
+def count_matrix(texts: Iterable[Mapping[str, int]], places: Mapping[str, int]) -> Sparse:
     """Build the matrix of term counts for the terms in `places`; damped as log(1 + count)."""
     starts, columns, counts = [0], [], []
     for text in texts:
@@ -110,7 +110,7 @@ class Lsa:
         rows = np.zeros((len(texts), self.dimensions), np.float32)
         for first in range(0, len(texts), _BATCH):
             counts = (Counter(terms(text)) for text in texts[first : first + _BATCH])
-            rows[first : first + _BATCH] = counted(counts, self._places) @ self.table
+            rows[first : first + _BATCH] = count_matrix(counts, self._places) @ self.table
         return unit(rows)
 
     def fits(self, texts: Sequence[str]) -> bool:
@@ -125,7 +125,7 @@ class Lsa:
         return file.getvalue()
 
 
-def restored(data: bytes) -> Lsa:
+def deserialize(data: bytes) -> Lsa:
     """Deserialize a table from `stored`; raises ValueError and the like for anything else."""
     arrays = members_in(data)
     names, table, texts = strings_of(arrays, "term"), arrays["table"], arrays["texts"]
@@ -140,7 +140,7 @@ def train(texts: Sequence[str], dimensions: int = DIMENSIONS) -> Lsa:
     bags = [Counter(terms(text)) for text in texts]
     frequent = sorted(frequencies(bags).items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_TERMS]
     vocabulary = sorted(term for term, _ in frequent)
-    counts = counted(bags, {term: place for place, term in enumerate(vocabulary)})
+    counts = count_matrix(bags, {term: place for place, term in enumerate(vocabulary)})
     idf = np.log(max(len(texts), 1) / np.maximum(np.bincount(counts.columns, minlength=counts.width), 1))
     matrix = _unit_rows(counts, idf.astype(np.float32))
     rank = min(dimensions, max(FEWEST, len(texts) // TEXTS_EACH))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.search.embed.embedders import Embedder, Known, Vectors, embed_all, embedder
+from assay.search.embed.embedders import Embedder, EmbedderInfo, Vectors, embed_all, embedder
 from assay.store import arrays, passages, vectors
 from assay.store.index import UnusableIndex
 from assay.store.layout import Home
@@ -33,7 +33,7 @@ _SEED = 0
 _BATCH = 50_000  # rows rotated at a time
 
 
-class Found(NamedTuple):
+class Neighbours(NamedTuple):
     """Row numbers, nearest first, and their cosines."""
 
     rows: NDArray[np.integer[Any]]
@@ -47,7 +47,7 @@ class Nearest:
         self.vectors = vectors
         self.exact = len(vectors) <= exact_up_to
 
-    def search(self, query: Vectors, k: int, among: NDArray[np.integer[Any]] | None = None) -> Found:
+    def search(self, query: Vectors, k: int, among: NDArray[np.integer[Any]] | None = None) -> Neighbours:
         """Return the `k` nearest rows, of all or `among` some (ascending row numbers)."""
         if among is not None:
             return self._best(query, k, among)
@@ -64,14 +64,14 @@ class Nearest:
         ]
         return float(np.mean(shares))
 
-    def _best(self, query: Vectors, k: int, among: NDArray[np.integer[Any]] | None) -> Found:
+    def _best(self, query: Vectors, k: int, among: NDArray[np.integer[Any]] | None) -> Neighbours:
         scores = (self.vectors if among is None else self.vectors[among]) @ query
         places = np.arange(len(scores))
         if 0 < k < len(scores):
             cutoff = np.partition(scores, len(scores) - k)[len(scores) - k]
             places = np.flatnonzero(scores >= cutoff)  # with all ties, so that the lowest row numbers win
         places = places[np.argsort(-scores[places], kind="stable")][: max(k, 0)]
-        return Found(places if among is None else among[places], scores[places])
+        return Neighbours(places if among is None else among[places], scores[places])
 
     def _candidates(self, query: Vectors, count: int) -> NDArray[np.integer[Any]]:
         """Return the rows with the smallest Hamming distance to the query, ties included, ascending."""
@@ -114,7 +114,7 @@ _UNCACHED = "lsa:"  # name prefix of embedders that are faster than a cache look
 Rows = NDArray[np.integer[Any]]
 
 
-class Meaning:
+class VectorIndex:
     """Vector index of the passages of one index; reusable."""
 
     def __init__(self, embedder: Embedder, rows: Vectors, store: VectorStore | None) -> None:
@@ -122,9 +122,9 @@ class Meaning:
         self.nearest = Nearest(rows)
         self._store = None if embedder.name.startswith(_UNCACHED) else store
 
-    def cold(self) -> Meaning:
+    def cold(self) -> VectorIndex:
         """Return the same without cached queries, so that every query is embedded (for measurements)."""
-        return Meaning(self.embedder, self.nearest.vectors, None)
+        return VectorIndex(self.embedder, self.nearest.vectors, None)
 
     def near(self, query: str, count: int, besides: Rows, among: Rows | None) -> tuple[Rows, NDArray[np.float64]]:
         """Return the `count` nearest passages and those in `besides`, with cosines; none if the query has no vector."""
@@ -142,10 +142,10 @@ class Meaning:
         return (rows @ rows.T).astype(np.float64)
 
 
-class MeaningOfAll(Meaning):
+class MultiVectorIndex(VectorIndex):
     """Concatenated vector indexes of several repositories. Spaces differ, so cosines across repositories are 0."""
 
-    def __init__(self, parts: Sequence[tuple[Meaning, int]]) -> None:
+    def __init__(self, parts: Sequence[tuple[VectorIndex, int]]) -> None:
         """Take each index with its number of passages."""
         self._parts = [part for part, _ in parts]
         self._bounds = np.cumsum([0, *(size for _, size in parts)])
@@ -182,7 +182,7 @@ def prepare(
     spec: str,
     key_variable: str = "",
     progress: Progress | None = None,
-) -> Meaning:
+) -> VectorIndex:
     """Return the vector index of a chunker's passages for an embedder spec, updating it if the passages changed."""
     path, key = _path(home, chunker, spec), _key(home, chunker, spec)
     store = VectorStore(home.folder / vectors.NAME)
@@ -191,14 +191,14 @@ def prepare(
     if stored and stored.key == key:
         chosen = embedder(spec, texts, store, root, key_variable, stored.known)
         if chosen.name == stored.known.name:
-            return Meaning(chosen, stored.rows, store)
+            return VectorIndex(chosen, stored.rows, store)
     if progress:
         progress.start("training embedder", 1)
     chosen = embedder(spec, texts, store, root, key_variable, before=stored.known.name if stored else "")
     rows = _embed_with_progress(chosen, texts, store, progress)
     with home.writing():
         arrays.write(path, _arrays(key, rows, chosen.name))
-    return Meaning(chosen, rows, store)
+    return VectorIndex(chosen, rows, store)
 
 
 def _arrays(key: str, rows: Vectors, model: str) -> dict[str, arrays.Array]:
@@ -209,7 +209,7 @@ class _Stored(NamedTuple):
     """Contents of a vector file: key of its input, embedder, and a row for each passage."""
 
     key: str | None
-    known: Known
+    known: EmbedderInfo
     rows: Vectors
 
 
@@ -235,7 +235,9 @@ def _read_stored(path: Path) -> _Stored | None:
     except (OSError, UnusableIndex):
         return None
     rows = contents["vectors"]
-    return _Stored(arrays.key_of(contents, FORMAT), Known(arrays.strings_of(contents, "model")[0], rows.shape[1]), rows)
+    return _Stored(
+        arrays.key_of(contents, FORMAT), EmbedderInfo(arrays.strings_of(contents, "model")[0], rows.shape[1]), rows
+    )
 
 
 def _embed_with_progress(

@@ -17,7 +17,7 @@ from assay.search.embed.server import ServerFailed, server
 from assay.text.terms import terms
 
 DEFAULT = "features"
-WAYS = (
+RERANKER_HELP = (
     f"Three ways to get a reranker: features (built in); a local cross-encoder, folder:PATH ({install('onnx')}); "
     "a server, rerank:URL#MODEL (any /v1/rerank as of Jina or Cohere)"
 )
@@ -56,7 +56,7 @@ def reranker(
         return FolderReranker((root or Path.cwd()) / Path(argument).expanduser())
     if kind == "rerank":
         return ServerReranker(argument, key_variable)
-    raise AssayError(f"unknown reranker '{spec}'. {WAYS}")
+    raise AssayError(f"unknown reranker '{spec}'. {RERANKER_HELP}")
 
 
 def order(scores: Scores) -> list[int]:

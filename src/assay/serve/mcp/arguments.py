@@ -21,19 +21,19 @@ from assay.api import Repository
 from assay.core.items import Item
 from assay.core.packs import BODY, NAME, SIGNATURE, PackedItem, Ranked, Source
 from assay.errors import AssayError
-from assay.serve.watch import Resident, Residents
+from assay.serve.watch import Resident, WorkspaceResident
 from assay.store.layout import LEARNED, content_hash
 from assay.text.display import printable
 from assay.text.tokens import count
 
-LEAST = 100  # tokens: less holds neither results nor a hint
+MIN_BUDGET = 100  # tokens: less holds neither results nor a hint
 _LEFT_OUT = "… {} more; ask with a larger budget\n"
 
 
-def fitted(head: str, pieces: Sequence[str], budget: int) -> str:
+def fit_to_budget(head: str, pieces: Sequence[str], budget: int) -> str:
     """Join a head and as many pieces, best first, as fit into the budget; append the number left out."""
     texts = [printable(piece) for piece in pieces]
-    head = shortened(printable(head), budget)
+    head = truncate_lines(printable(head), budget)
     remaining = budget - count(head)
     costs = [count(text) for text in texts]
     if sum(costs) <= remaining:
@@ -46,7 +46,7 @@ def fitted(head: str, pieces: Sequence[str], budget: int) -> str:
     return head + "".join(texts[:shown]) + (_LEFT_OUT.format(len(texts) - shown) if remaining >= 0 else "")
 
 
-def shortened(text: str, budget: int) -> str:
+def truncate_lines(text: str, budget: int) -> str:
     """Return the leading lines of a text that fit into the budget."""
     fitting = ""
     for line in text.splitlines(keepends=True):
@@ -60,7 +60,9 @@ def shortened(text: str, budget: int) -> str:
 
 _MAX_BUDGET = 100_000  # tokens of an answer
 
-Budget = Annotated[int, Meta(ge=LEAST, le=_MAX_BUDGET, description="Maximum number of tokens of the whole answer.")]
+Budget = Annotated[
+    int, Meta(ge=MIN_BUDGET, le=_MAX_BUDGET, description="Maximum number of tokens of the whole answer.")
+]
 Symbol = Annotated[
     str,
     Meta(
@@ -153,10 +155,10 @@ def schema(of: type[Arguments]) -> dict[str, Any]:
 _MAX_PENDING = 100  # notes; further ones are dropped until the writer catches up
 
 
-class Notes:
+class UsageLog:
     """Records implicit feedback in order on a background thread, so that answers never wait. Off: records nothing."""
 
-    def __init__(self, resident: Resident | Residents, on: bool = True) -> None:
+    def __init__(self, resident: Resident | WorkspaceResident, on: bool = True) -> None:
         self.on = on
         self._repo = resident.own()  # used by the writer thread only
         self._generations: list[str | None] = []

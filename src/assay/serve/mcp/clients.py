@@ -32,13 +32,13 @@ class _Node:
     open_ended: bool = False  # has a trailing comma
 
 
-def with_member(text: str, path: Sequence[str], value: Any) -> str:
+def insert_member(text: str, path: Sequence[str], value: Any) -> str:
     """Insert `value` at a path of object keys unless the path exists; return the text, otherwise unchanged.
 
     Raises AssayError if the text, or a value on the path, is not an object.
     """
     if "\r\n" in text:
-        return with_member(text.replace("\r\n", "\n"), path, value).replace("\n", "\r\n")
+        return insert_member(text.replace("\r\n", "\n"), path, value).replace("\n", "\r\n")
     text = text if text.strip() else "{}\n"
     node, remaining = _parse(text), list(path)
     while (inner := _member(node, remaining[0])) is not None:
@@ -52,7 +52,7 @@ def with_member(text: str, path: Sequence[str], value: Any) -> str:
     return _insert_member(text, node, remaining[0], value, _indent_unit(text), len(path) - len(remaining) + 1)
 
 
-def parsed(text: str) -> Any:
+def parse_jsonc(text: str) -> Any:
     """Parse JSON with comments and trailing commas."""
     return _parse(text).value
 
@@ -223,7 +223,7 @@ def plan(client: Client, root: Path, command: list[str]) -> Change:
     path = client.path(root)
     if client.shared and not path.resolve().is_relative_to(root.resolve()):
         raise AssayError(f"{path}: a symbolic link leads out of the repository; the file was not changed")
-    add = _append_table if path.suffix == ".toml" else with_member
+    add = _append_table if path.suffix == ".toml" else insert_member
     try:
         before = read_regular(path, _MAX_BYTES).decode("utf-8-sig")
     except FileNotFoundError:
@@ -262,7 +262,7 @@ def write(change: Change) -> None:
 
 def _check_nothing_lost(path: Path, client: Client, before: str, after: str) -> None:
     """Check that the new file without our entry equals the old one. Raises AssayError otherwise."""
-    read: Callable[[str], Any] = tomllib.loads if path.suffix == ".toml" else parsed
+    read: Callable[[str], Any] = tomllib.loads if path.suffix == ".toml" else parse_jsonc
     old, new = (read(before) if before.strip() else {}), read(after)
     section, name = client.place
     if name not in old.get(section, {}):

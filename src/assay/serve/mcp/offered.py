@@ -13,7 +13,7 @@ from assay.errors import AssayError
 from assay.serve import json_answers
 from assay.serve.mcp import arguments, tools
 from assay.serve.mcp.tools import Call
-from assay.serve.watch import Resident, Residents
+from assay.serve.watch import Resident, WorkspaceResident
 from assay.store.index import NoIndex
 
 INSTRUCTIONS = (
@@ -184,22 +184,22 @@ class Resource:
     uri: str
     name: str
     description: str
-    read: Callable[[Resident | Residents], dict[str, Any]]
+    read: Callable[[Resident | WorkspaceResident], dict[str, Any]]
 
 
-def _status(resident: Resident | Residents) -> dict[str, Any]:
+def _status(resident: Resident | WorkspaceResident) -> dict[str, Any]:
     """Return the statistics of `assay status`; without an index only its state."""
     state = {"state": _state(resident)}
     try:
         with resident.using() as repo:
-            return state | json_answers.each(
+            return state | json_answers.per_repository(
                 repo, lambda member: {"root": str(member.root), **dataclasses.asdict(member.status())}
             )
     except NoIndex:
         return {"root": ", ".join(map(str, resident.roots))} | state
 
 
-def _freshness(resident: Resident | Residents) -> dict[str, Any]:
+def _freshness(resident: Resident | WorkspaceResident) -> dict[str, Any]:
     try:
         with resident.using() as repo:
             freshness = repo.freshness()
@@ -208,7 +208,7 @@ def _freshness(resident: Resident | Residents) -> dict[str, Any]:
     return {"state": _state(resident), "fresh": freshness.fresh, "stale": freshness.stale}
 
 
-def _state(resident: Resident | Residents) -> dict[str, Any]:
+def _state(resident: Resident | WorkspaceResident) -> dict[str, Any]:
     state = resident.state
     return {**dataclasses.asdict(state), "left": state.left}
 

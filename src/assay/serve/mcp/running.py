@@ -16,9 +16,9 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from assay.serve.mcp.server import Serving
+from assay.serve.mcp.server import McpServer
 from assay.serve.watch.access import BACKLOG, UNAUTHORIZED, Access
-from assay.serve.watch.keeper import Polite
+from assay.serve.watch.keeper import LimitedHttpProtocol
 
 PATH = "/mcp"
 SESSIONS = 256  # open at once: more than connections, so that an idle one can always be evicted
@@ -29,7 +29,7 @@ _LARGEST_HEAD = 65_536  # bytes
 _SESSION = b"mcp-session-id"
 
 
-def over_stdio(serving: Serving) -> None:
+def serve_stdio(serving: McpServer) -> None:
     """Serve one client over stdin and stdout until it closes stdin."""
 
     async def run() -> None:
@@ -39,7 +39,7 @@ def over_stdio(serving: Serving) -> None:
     anyio.run(run)
 
 
-def over_http(serving: Serving, access: Access, listening: socket.socket) -> None:
+def serve_http(serving: McpServer, access: Access, listening: socket.socket) -> None:
     """Serve over HTTP on a listening socket until interrupted."""
     app: Any = serving.server.streamable_http_app(
         streamable_http_path=PATH,
@@ -50,8 +50,8 @@ def over_http(serving: Serving, access: Access, listening: socket.socket) -> Non
     )
     print(f"assay: serving at http://{access.shown}:{listening.getsockname()[1]}{PATH}", file=sys.stderr, flush=True)
     settings = uvicorn.Config(
-        Guard(Rooms(app), access),
-        http=Polite,
+        Guard(SessionLimiter(app), access),
+        http=LimitedHttpProtocol,
         ws="none",
         log_level="warning",
         access_log=False,
@@ -103,7 +103,7 @@ class Guard:
         return None
 
 
-class Rooms:
+class SessionLimiter:
     """ASGI middleware that evicts the least recently used idle session when the SDK's session limit is reached.
 
     The evicted client gets a 404 on its next request, after which MCP clients start a new session.

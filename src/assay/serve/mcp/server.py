@@ -18,10 +18,10 @@ from mcp.shared.exceptions import MCPError
 from assay import __version__
 from assay.errors import AssayError
 from assay.pack.render.form import one_line
-from assay.serve.mcp.arguments import Conversation, Conversations, Notes, schema
+from assay.serve.mcp.arguments import Conversation, Conversations, UsageLog, schema
 from assay.serve.mcp.offered import PROMPTS, RESOURCES, TOOLS, Prompt, Resource, Tool, instructions
 from assay.serve.mcp.tools import Call
-from assay.serve.watch import Resident, Residents
+from assay.serve.watch import Resident, WorkspaceResident
 from assay.serve.watch.first_look import FirstLook
 from assay.text.terms import nearest
 
@@ -34,10 +34,10 @@ Paged = types.PaginatedRequestParams | None
 T = TypeVar("T")
 
 
-class Serving:
+class McpServer:
     """MCP server of one resident repository, or several, for any number of connections."""
 
-    def __init__(self, resident: Resident | Residents, first: FirstLook, notes: Notes) -> None:
+    def __init__(self, resident: Resident | WorkspaceResident, first: FirstLook, notes: UsageLog) -> None:
         self._resident, self._first, self._notes = resident, first, notes
         self._conversations = Conversations()
         self._limiter = anyio.CapacityLimiter(_MAX_CONCURRENT)

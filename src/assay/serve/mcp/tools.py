@@ -17,10 +17,10 @@ from assay.pack.questions import Files, Question, Review, Task
 from assay.pack.render.form import one_line
 from assay.rank.impact import Affected
 from assay.rank.symbols import require_one
-from assay.search.search import Found
+from assay.search.search import SearchHit
 from assay.serve.mcp import arguments
-from assay.serve.mcp.arguments import SENT, Conversation, Notes, fitted
-from assay.serve.watch import Resident, Residents
+from assay.serve.mcp.arguments import SENT, Conversation, UsageLog, fit_to_budget
+from assay.serve.watch import Resident, WorkspaceResident
 from assay.serve.watch.first_look import FirstLook, Match
 from assay.store.index import NoIndex, UnusableIndex
 from assay.text.display import counted
@@ -42,10 +42,10 @@ class Cancelled(AssayError):
 class Call:
     """A tool call and its dependencies."""
 
-    resident: Resident | Residents
+    resident: Resident | WorkspaceResident
     first: FirstLook  # index-free search, used until the index is built
     conversation: Conversation
-    notes: Notes
+    notes: UsageLog
     stop: threading.Event
 
     @property
@@ -183,10 +183,10 @@ def _search(call: Call, repo: Repository, args: arguments.Search) -> str:
     code, documents = args.only != "documents", args.only != "code"
     results = repo.search(args.query, args.limit, paths=args.paths, documents=documents, code=code)
     if results:
-        return fitted(_stale_warning(call, repo), [_format_passage(result) for result in results], args.budget)
+        return fit_to_budget(_stale_warning(call, repo), [_format_passage(result) for result in results], args.budget)
     filtered = args.paths or args.only != "all"
     hint = "without paths and only" if filtered else "with other words, or context with a task"
-    return fitted(f"nothing found among {repo.searched()}; try {hint}\n", [], args.budget)
+    return fit_to_budget(f"nothing found among {repo.searched()}; try {hint}\n", [], args.budget)
 
 
 def _check_searchable(call: Call, repo: Repository) -> None:
@@ -195,13 +195,13 @@ def _check_searchable(call: Call, repo: Repository) -> None:
         raise NoIndex("passages are still being built")
 
 
-def _format_passage(result: Found) -> str:
+def _format_passage(result: SearchHit) -> str:
     lines = [f"{result.place}  {result.title}".rstrip(), *(f"    {line}" for line in result.snippet())]
     return "".join(f"{one_line(line)}\n" for line in lines)
 
 
 def ask(call: Call, args: arguments.Ask) -> str:
-    from assay.answer.reply import rendered
+    from assay.answer.reply import render_reply
 
     try:
         with call.repository() as repo:
@@ -211,18 +211,20 @@ def ask(call: Call, args: arguments.Ask) -> str:
             warning = _stale_warning(call, repo)
     except NoIndex:
         return _search_without_index(call, args.question, args.budget)
-    return fitted(warning, [f"{line}\n" for line in rendered(reply, "text").split("\n")], args.budget)
+    return fit_to_budget(warning, [f"{line}\n" for line in render_reply(reply, "text").split("\n")], args.budget)
 
 
 def why(call: Call, args: arguments.Why) -> str:
-    from assay.rank.explain import told
+    from assay.rank.explain import render_explanation
 
     with call.repository() as repo:
         explained = repo.why(args.task, args.symbol, profile=_PROFILES[args.aim], session=call.session)
         warning = _stale_warning(call, repo)
     call.notes.used(call.session, [args.symbol])
-    return fitted(
-        warning, [f"{one_line(line)}\n" for explanation in explained for line in told(explanation)], args.budget
+    return fit_to_budget(
+        warning,
+        [f"{one_line(line)}\n" for explanation in explained for line in render_explanation(explanation)],
+        args.budget,
     )
 
 
@@ -242,7 +244,7 @@ def impact(call: Call, args: arguments.Impact) -> str:
         summary = f"no {'tests reach' if args.tests else 'callers of'} {names} within {args.depth} steps\n"
     else:
         summary = f"{counted(len(shown), 'test' if args.tests else 'symbol')} would notice a change of {names}\n"
-    return fitted(warning + summary, [_format_affected(dependent) for dependent in shown], args.budget)
+    return fit_to_budget(warning + summary, [_format_affected(dependent) for dependent in shown], args.budget)
 
 
 def _format_affected(dependent: Affected) -> str:
@@ -279,8 +281,8 @@ def _search_without_index(call: Call, text: str, budget: int) -> str:
     head = f"the index is {call.resident.state.building}.\n"
     head += f"Until then, {look}"
     if not look.matches:
-        return fitted(f"{head}: nothing found\n", [], budget)
-    return fitted(f"{head}:\n", [_format_match(match) for match in look.matches], budget)
+        return fit_to_budget(f"{head}: nothing found\n", [], budget)
+    return fit_to_budget(f"{head}:\n", [_format_match(match) for match in look.matches], budget)
 
 
 def _format_match(match: Match) -> str:

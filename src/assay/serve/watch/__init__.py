@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from assay.serve.watch.keeper import State
-from assay.serve.watch.resident import Resident, Residents, resident_of
+from assay.serve.watch.resident import Resident, WorkspaceResident, resident_of
 
-__all__ = ["Resident", "Residents", "State", "resident_of"]
+__all__ = ["Resident", "State", "WorkspaceResident", "resident_of"]

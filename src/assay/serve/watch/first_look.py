@@ -203,13 +203,15 @@ def _score_lines(text: str, query_words: tuple[str, ...], idf: dict[str, float])
 
 # File watcher
 
-QUIET = 0.3  # seconds without a change that end a burst; an editor's save and git's gap between files are shorter
+DEBOUNCE_SECONDS = (
+    0.3  # seconds without a change that end a burst; an editor's save and git's gap between files are shorter
+)
 _STEP_MS, _DEBOUNCE_MS = 50, 100  # event batching of watchfiles
 _MAX_BURST = 3.0  # seconds: a log file may be written continuously
 _MAX_LOCK = 10.0  # seconds to wait for git's lock: a crashed git leaves it behind
 _TICK = 1.0  # seconds between checks of HEAD and of requests
-ANYWAY = 60.0  # seconds between rescans without any event
-INSTEAD = 2.0  # seconds between polls where events are unavailable
+RESCAN_SECONDS = 60.0  # seconds between rescans without any event
+POLL_SECONDS = 2.0  # seconds between polls where events are unavailable
 _CONFIG_FILES = frozenset({".gitignore", IGNORE_FILE, CONFIGURATION}) | CONFIG_NAMES
 # temporary files of vim, emacs, JetBrains, and files renamed into place when complete
 _TEMPORARY = re.compile(r"~$|^\.#|^#.*#$|\.sw[a-z]$|___jb_\w+___$|\.tmp$|^4913$")
@@ -234,13 +236,13 @@ def watcher() -> Callable[..., Iterator[set[tuple[Change, str]]]]:
 
 
 @dataclass
-class Watching:
+class TreeWatcher:
     """Watches a tree by file system events and a rescan every `poll` seconds."""
 
     root: Path
     own: Path  # index folder, whose changes are ignored
     events: bool = True
-    poll: float = ANYWAY
+    poll: float = RESCAN_SECONDS
     stop: threading.Event = field(default_factory=threading.Event)
     asked: threading.Event = field(default_factory=threading.Event)  # set to request a check now
     complain: Callable[[str], None] = lambda _text: None  # called when events turn out to be unavailable
@@ -282,7 +284,7 @@ class Watching:
         self.changes += 1
         try:
             for changes in watcher()(
-                self.root, watch_filter=None, debounce=_DEBOUNCE_MS, step=_STEP_MS, stop_event=self.stop, rust_timeout=int(QUIET * 1000),
+                self.root, watch_filter=None, debounce=_DEBOUNCE_MS, step=_STEP_MS, stop_event=self.stop, rust_timeout=int(DEBOUNCE_SECONDS * 1000),
                 yield_on_timeout=True, ignore_permission_denied=True,
             ):  # fmt: skip
                 now = time.monotonic()
@@ -290,7 +292,7 @@ class Watching:
                     began, last, bursting = began if bursting else now, now, True
                     self.changes += 1
                 self.following = not bursting  # only once quiet after the last hint was consumed
-                if bursting and (now - last >= QUIET or now - began >= _MAX_BURST):
+                if bursting and (now - last >= DEBOUNCE_SECONDS or now - began >= _MAX_BURST):
                     bursting, ticked = False, now
                     yield True
                 elif now - ticked >= _TICK:
@@ -299,7 +301,7 @@ class Watching:
                 if not self.root.is_dir():
                     return
         except (OSError, RuntimeError, AssayError) as error:  # usually: inotify watch limit exceeded
-            self.events, self.poll = False, min(self.poll, INSTEAD)
+            self.events, self.poll = False, min(self.poll, POLL_SECONDS)
             self.complain(f"{error}; polling every {self.poll:g} s instead")
         finally:
             self.following = False
@@ -317,7 +319,7 @@ class Watching:
         """Wait until git releases its lock, which it holds while switching branches."""
         deadline = time.monotonic() + _MAX_LOCK
         while self._git_dir and (self._git_dir / "index.lock").exists() and time.monotonic() < deadline:
-            if self.stop.wait(QUIET):
+            if self.stop.wait(DEBOUNCE_SECONDS):
                 return
 
     @cached_property

@@ -28,7 +28,7 @@ from assay.config.trust import UntrustedSettings
 from assay.core.progress import Progress, Report
 from assay.errors import AssayError
 from assay.serve.watch.access import Step, Work
-from assay.serve.watch.first_look import Hint, Watching
+from assay.serve.watch.first_look import Hint, TreeWatcher
 
 MISSING, BUILDING, FRESH, STALE, FAILED = NAMES = ("missing", "building", "fresh", "stale", "failed")
 
@@ -79,7 +79,7 @@ _FULL_RESPONSE = (
 )
 
 
-class Polite(H11Protocol):
+class LimitedHttpProtocol(H11Protocol):
     """HTTP/1.1 protocol that answers 503 beyond CONNECTIONS and closes connections without a request head in time."""
 
     _header_timer: asyncio.TimerHandle | None = None
@@ -197,14 +197,14 @@ if __name__ == "__main__":
 
 
 @dataclass(frozen=True, slots=True)
-class Began:
+class RefreshStarted:
     """A refresh started; `first` if there is no index yet."""
 
     first: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Went:
+class RefreshProgress:
     """A refresh made progress; `seconds` have elapsed since it started."""
 
     step: Step
@@ -212,7 +212,7 @@ class Went:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class RefreshFinished:
     """A refresh finished (`report`), was not needed (neither), or failed (`why`)."""
 
     report: Report | None = None
@@ -220,17 +220,19 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Rested:
+class SearchReady:
     """All preparation is done: index and passages are ready."""
 
 
-Event = Began | Went | Ended | Rested
+Event = RefreshStarted | RefreshProgress | RefreshFinished | SearchReady
 
 
 class Keeper:
     """Keeps the index of one repository up to date and reports events to a callback."""
 
-    def __init__(self, root: Path, index_dir: Path | None, watching: Watching, tell: Callable[[Event], None]) -> None:
+    def __init__(
+        self, root: Path, index_dir: Path | None, watching: TreeWatcher, tell: Callable[[Event], None]
+    ) -> None:
         self._repo = Repository(root, index_dir)  # used by this thread only, for freshness checks
         self._watching, self._emit = watching, tell
         self._indexing, self._preparing = (Work(name, root, self._repo.home) for name in ("index", "prepare"))
@@ -245,7 +247,7 @@ class Keeper:
                 if hint is Hint.MOVED or self._failed or self._is_stale():
                     self._refresh()
                 else:
-                    self._emit(Ended())
+                    self._emit(RefreshFinished())
         finally:
             self._repo.close()
 
@@ -267,20 +269,20 @@ class Keeper:
 
     def _refresh(self) -> None:
         began = time.monotonic()
-        self._emit(Began(first=self._repo.home.current() is None))
+        self._emit(RefreshStarted(first=self._repo.home.current() is None))
         try:
             for news in self._indexing.run():
                 if isinstance(news, Report):
                     self._repo.close()  # it has the previous generation open
-                    self._emit(Ended(news))
+                    self._emit(RefreshFinished(news))
                 else:
-                    self._emit(Went(news, time.monotonic() - began))
+                    self._emit(RefreshProgress(news, time.monotonic() - began))
             self._failed = False
             self._prepare()
         except AssayError as error:
             self._failed = True
             if not self._watching.stop.is_set():
-                self._emit(Ended(why=str(error)))
+                self._emit(RefreshFinished(why=str(error)))
 
     def _prepare(self) -> None:
         """Build search data in a background thread: it may take longer than the time between two saves."""
@@ -291,4 +293,4 @@ class Keeper:
     def _run_prepare(self) -> None:
         with contextlib.suppress(AssayError):  # a search reports the same error
             list(self._preparing.run())
-        self._emit(Rested())
+        self._emit(SearchReady())

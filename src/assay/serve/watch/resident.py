@@ -18,22 +18,22 @@ from assay.config.configuration import NAME as CONFIGURATION
 from assay.config.roots import Root
 from assay.config.user import read_settings
 from assay.errors import AssayError
-from assay.index.freshness import Freshness, Look
+from assay.index.freshness import Freshness, TreeCheck
 from assay.index.scan import Scan, scan
-from assay.serve.watch.first_look import ANYWAY, Watching
+from assay.serve.watch.first_look import RESCAN_SECONDS, TreeWatcher
 from assay.serve.watch.keeper import (
     BUILDING,
     FAILED,
     FRESH,
     MISSING,
     STALE,
-    Began,
-    Ended,
     Event,
     Keeper,
-    Rested,
+    RefreshFinished,
+    RefreshProgress,
+    RefreshStarted,
+    SearchReady,
     State,
-    Went,
 )
 from assay.store import history, sections
 from assay.store.index import Index, NoIndex, UnusableIndex
@@ -53,12 +53,12 @@ class _WatchedRepository(Repository):
         super().__init__(root, index_dir)
         self._watched_state = watched_state
 
-    def look(self) -> Look:
+    def look(self) -> TreeCheck:
         state = self._watched_state()
         return _UnchangedLook(self.root, self.index, state) if state else super().look()
 
 
-class _UnchangedLook(Look):
+class _UnchangedLook(TreeCheck):
     """A freshness check with the known result that nothing changed."""
 
     def __init__(self, root: Path, index: Index, state: str) -> None:
@@ -87,7 +87,9 @@ class Resident:
         self._closed = self._searchable = False
         self._attempted_at = 0.0  # monotonic time of the last refresh attempt
         self._had_index = self.home.current() is not None  # an index existed at some time
-        self._watching = Watching(root, self.home.folder, events=watch, poll=ANYWAY if watch else float("inf"))
+        self._watching = TreeWatcher(
+            root, self.home.folder, events=watch, poll=RESCAN_SECONDS if watch else float("inf")
+        )
         self._keeper = Keeper(root, self.home.folder, self._watching, self._on_event)
         self._thread = threading.Thread(target=self._run_keeper, name="assay keeper", daemon=True)
         self._thread.start()
@@ -206,22 +208,22 @@ class Resident:
         try:
             self._keeper.run()
         except Exception as error:
-            self._on_event(Ended(why=f"{type(error).__name__}: {error}"))
+            self._on_event(RefreshFinished(why=f"{type(error).__name__}: {error}"))
             raise
 
     def _on_event(self, event: Event) -> None:
         with self._changed:
-            if isinstance(event, Rested):
+            if isinstance(event, SearchReady):
                 self._searchable = True
             else:
                 self._state = self._next_state(event)
             self._changed.notify_all()
-        if isinstance(event, Ended) and event.report and event.report.mode != "fresh":
+        if isinstance(event, RefreshFinished) and event.report and event.report.mode != "fresh":
             self._warm()
 
-    def _next_state(self, event: Began | Went | Ended) -> State:
+    def _next_state(self, event: RefreshStarted | RefreshProgress | RefreshFinished) -> State:
         indexed = self.home.current() is not None
-        if isinstance(event, Began):
+        if isinstance(event, RefreshStarted):
             self._attempted_at = time.monotonic()
             # keep the failure visible until the refresh makes progress
             return (
@@ -229,7 +231,7 @@ class Resident:
                 if self._state.name == FAILED
                 else State(BUILDING if event.first else STALE, again=self._had_index)
             )
-        if isinstance(event, Went):
+        if isinstance(event, RefreshProgress):
             why = "waiting for another process that is indexing" if event.step.waiting else ""
             return State(STALE if indexed else BUILDING, event.step.share, event.seconds, why, self._had_index)
         if event.why:
@@ -259,16 +261,18 @@ _MAX_WORKSPACES = 3  # cached joined workspaces, as many as each member has open
 _WORST_FIRST = (FAILED, MISSING, BUILDING, STALE, FRESH)  # the state of a workspace is that of its worst member
 
 
-def resident_of(repo: Repository, index_dir: Path | None, watch: bool, partly: bool = False) -> Resident | Residents:
+def resident_of(
+    repo: Repository, index_dir: Path | None, watch: bool, partly: bool = False
+) -> Resident | WorkspaceResident:
     """Return the resident of a repository or of a workspace."""
     return (
-        Residents(repo.roots, repo.folder, watch, partly)
+        WorkspaceResident(repo.roots, repo.folder, watch, partly)
         if isinstance(repo, Workspace)
         else Resident(repo.root, index_dir, watch)
     )
 
 
-class Residents:
+class WorkspaceResident:
     """`Resident` of several repositories queried together. `folder` is the workspace folder, if any.
 
     `partly`: members without an index are left out instead of raising.

@@ -12,12 +12,12 @@ from assay.api import Repository
 from assay.core.items import KINDS
 from assay.errors import AssayError
 from assay.evaluate.compare import compare_runs, comparison_json
-from assay.evaluate.summary import listed, told
+from assay.evaluate.summary import list_runs, run_json
 from assay.pack.questions import Task
 from assay.serve import json_answers
 from assay.serve.watch import Resident
 from assay.serve.watch.keeper import NAMES as STATES
-from assay.serve.web.bench import Bench, glimpse
+from assay.serve.web.bench import Bench, context_without_index
 from assay.serve.web.parameters import Parameter
 from assay.store.index import NoIndex, UnusableIndex
 from assay.text.tokens import LONGEST_TASK
@@ -70,7 +70,7 @@ def context(bench: Bench, values: Values) -> Values | str:
             text = bench.remembered(repo, question.key(), lambda: (question.answer().render(),))[0]
             return _with_missing(bench, repo, json.loads(text)) if bench.without(repo) else text
     except (NoIndex, UnusableIndex):
-        return glimpse(bench, task, k, budget).render()
+        return context_without_index(bench, task, k, budget).render()
 
 
 def why(bench: Bench, values: Values) -> Values:
@@ -159,12 +159,12 @@ def runs(bench: Bench, values: Values) -> Values:
     if not bench.has_runs:
         return {"runs": []}
     with bench.runs() as store:
-        return {"runs": listed(store)[-values["limit"] :]}
+        return {"runs": list_runs(store)[-values["limit"] :]}
 
 
 def run(bench: Bench, values: Values) -> Values:
     with bench.runs() as store:
-        return told(store, store.find(values["run"]), None)
+        return run_json(store, store.find(values["run"]), None)
 
 
 def compare(bench: Bench, values: Values) -> Values:

@@ -26,7 +26,7 @@ from assay.evaluate.compare import NotComparable
 from assay.evaluate.runs import NoSuchRun, RunsInUse
 from assay.rank.symbols import NoSuchSymbol
 from assay.serve.watch.access import BACKLOG, COOKIE, Access
-from assay.serve.watch.keeper import Polite
+from assay.serve.watch.keeper import LimitedHttpProtocol
 from assay.serve.web.api import ENDPOINTS, Endpoint, description
 from assay.serve.web.bench import Bench, NotFound, NotYet
 from assay.serve.web.guard import LARGEST_HEAD, Guard
@@ -239,7 +239,7 @@ def run(app: ASGIApp, listening: socket.socket) -> None:
     """Serve on a listening socket until Ctrl-C or SIGTERM."""
     config = uvicorn.Config(
         app,
-        http=Polite,
+        http=LimitedHttpProtocol,
         ws="none",
         loop="asyncio",
         lifespan="off",

@@ -20,7 +20,7 @@ from assay.core.packs import Heading, Ranked
 from assay.errors import AssayError
 from assay.evaluate.runs import RunStore
 from assay.pack.context import Context
-from assay.serve.watch import Resident, Residents
+from assay.serve.watch import Resident, WorkspaceResident
 from assay.serve.watch.first_look import FirstLook, Look, Match
 from assay.store.caches import key_of
 from assay.store.index import NoIndex, UnusableIndex
@@ -31,7 +31,7 @@ MOST_BYTES = 32_000_000  # of all cached answers; one may take up to an eighth
 CachedAnswer = tuple[str, ...]
 
 
-class Remembered:
+class AnswerCache:
     """Thread-safe LRU cache of answers, bounded by their total size in bytes."""
 
     def __init__(self, most: int = MOST_BYTES) -> None:
@@ -78,13 +78,13 @@ class NotYet(AssayError):
 class Bench:
     """Data sources of the web server. `using` leases a repository to the calling thread."""
 
-    resident: Resident | Residents
+    resident: Resident | WorkspaceResident
     runs_file: Path
-    _answers: Remembered = field(default_factory=Remembered)
+    _answers: AnswerCache = field(default_factory=AnswerCache)
 
     @property
     def members(self) -> Mapping[str, Resident]:
-        """Residents by label; a single repository has the empty label."""
+        """WorkspaceResident by label; a single repository has the empty label."""
         return self.resident.members
 
     @property
@@ -235,7 +235,7 @@ class _MatchedLines:
         return "\n".join(f"{number}: {line}" for number, line in self._matches[item.path].lines)
 
 
-def glimpse(bench: Bench, task: str, k: int | None, budget: int | None) -> Context:
+def context_without_index(bench: Bench, task: str, k: int | None, budget: int | None) -> Context:
     """Pack the files that contain the words of a task within the budget."""
     look = bench.first_look(task)
     settings = bench.configuration.context

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from assay.html.elements import Markup, decimal, element, known, shortened
+from assay.html.elements import Markup, decimal, element, finite_or_none, shortened
 from assay.html.plots import CHARACTER, WIDTH, Scale, label, power_ticks, round_ticks, svg, x_axis, y_axis
 
 WIDE = 860  # px, for the main plot
@@ -187,7 +187,7 @@ def scatter(points: Sequence[tuple[str, str, float, float]], name: str, x_label:
             class_=f"dot level-{level}",
         )
         for query, level, x_value, y_value in points
-        if known(x_value) is not None and known(y_value) is not None
+        if finite_or_none(x_value) is not None and finite_or_none(y_value) is not None
     ]
     ticks = round_ticks(0.0, 1.0)
     return svg(base + 36, name, y_axis(y, ticks, _LEFT - 6, WIDTH - 14, y_label), x_axis(x, ticks, base, x_label), dots)

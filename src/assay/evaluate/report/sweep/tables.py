@@ -8,7 +8,7 @@ from typing import Any
 
 from assay.evaluate.report.overview import definitions, figure, warning_list
 from assay.evaluate.report.sweep.plots import Group, Point, groups, heat_map, pareto, scatter
-from assay.html.document import Drawn, contents, page
+from assay.html.document import PageContent, contents, page
 from assay.html.elements import (
     Child,
     Column,
@@ -18,17 +18,17 @@ from assay.html.elements import (
     element,
     exact,
     filters,
+    finite_or_none,
     framed_table,
     join,
-    known,
     meter,
     milliseconds,
-    moment,
     number_column,
     probability,
     shortened,
     signed,
     table,
+    time_element,
     whole,
 )
 from assay.text.display import counted
@@ -56,7 +56,7 @@ def quality_of(row: Report, report: Report) -> float | None:
 
 def best_first(report: Report) -> list[Report]:
     """Return the configuration reports by descending quality."""
-    return sorted(report["reports"], key=lambda row: -(known(quality_of(row, report)) or 0.0))
+    return sorted(report["reports"], key=lambda row: -(finite_or_none(quality_of(row, report)) or 0.0))
 
 
 # Recommendations and configurations
@@ -162,7 +162,7 @@ def _configuration_columns(report: Report) -> list[Column[Report]]:
 
 
 def _figure_column(name: str, report: Report) -> Column[Report]:
-    best = max((known(row["summary"][name]) or 0.0 for row in report["reports"]), default=0.0)
+    best = max((finite_or_none(row["summary"][name]) or 0.0 for row in report["reports"]), default=0.0)
 
     def cell(row: Report) -> Markup:
         value = row["summary"][name]
@@ -192,8 +192,8 @@ def _pareto_figure(report: Report) -> Markup | None:
         Point(name, latency, quality, "best" if name == best else "front" if name in front else "other")
         for row in report["reports"]
         if (name := row["config"]["name"])
-        and (latency := known(row["summary"]["avg_latency_ms"])) is not None
-        and (quality := known(quality_of(row, report))) is not None
+        and (latency := finite_or_none(row["summary"]["avg_latency_ms"])) is not None
+        and (quality := finite_or_none(quality_of(row, report))) is not None
     ]
     if len(points) < 2:
         return None
@@ -232,7 +232,7 @@ def setting_section(report: Report) -> Markup | None:
     row_setting, *other_settings = varied
     column_setting = other_settings[0] if other_settings else ""
     fixed_axes = {name: varied[name] for name in other_settings[1:]}
-    qualities = [value for row in rows if (value := known(quality_of(row, report))) is not None]
+    qualities = [value for row in rows if (value := finite_or_none(quality_of(row, report))) is not None]
     bounds = (min(qualities, default=0.0), max(qualities, default=1.0))
     maps = []
     for values in list(product(*fixed_axes.values()))[:_MOST_MAPS]:
@@ -241,7 +241,7 @@ def setting_section(report: Report) -> Markup | None:
             (row["config"]["settings"][row_setting], row["config"]["settings"].get(column_setting, "")): value
             for row in rows
             if all(row["config"]["settings"].get(name) == value for name, value in fixed.items())
-            and (value := known(quality_of(row, report))) is not None
+            and (value := finite_or_none(quality_of(row, report))) is not None
         }
         if cells:
             title = ", ".join(f"{name} {value}" for name, value in fixed.items()) or f"NDCG@{report['k']}"
@@ -282,12 +282,13 @@ def group_section(report: Report) -> Markup | None:
     for key, title in _GROUPS.items():
         group_rows = []
         for name, metrics in list(best_report[key].items())[:_MOST_GROUPS]:
-            best_value = known(metrics[quality])
+            best_value = finite_or_none(metrics[quality])
             if best_value is not None:
                 others = [
                     (row["config"]["name"], value)
                     for row in report["reports"]
-                    if row is not best_report and (value := known(row[key].get(name, {}).get(quality))) is not None
+                    if row is not best_report
+                    and (value := finite_or_none(row[key].get(name, {}).get(quality))) is not None
                 ]
                 group_rows.append(Group(name, metrics["count"], best_value, others))
         if len(group_rows) > 1:
@@ -329,7 +330,7 @@ def difficulty_section(report: Report) -> Markup | None:
 
 
 def _correlation_sentence(ease: Report) -> str:
-    if known(ease["spearman"]) is None:
+    if finite_or_none(ease["spearman"]) is None:
         return "Its correlation with the measured quality is undefined."
     return (
         f"Rank correlation of predicted ease with measured quality: {signed(ease['spearman'], 2)} "
@@ -341,7 +342,7 @@ def _ease_figure(report: Report) -> Markup | None:
     points = [
         (query, row["class"], row["ease"], row["quality"])
         for query, row in report["difficulty"]["queries"].items()
-        if known(row["ease"]) is not None and known(row["quality"]) is not None
+        if finite_or_none(row["ease"]) is not None and finite_or_none(row["quality"]) is not None
     ]
     if not points:
         return None
@@ -431,7 +432,7 @@ def _level(row: Report, difficulty: Report) -> Markup:
 def _matrix_column(name: str, rows: Mapping[str, Report], quality: str, number: int) -> Column[Report]:
     def cell(row: Report) -> Markup | None:
         result = rows.get(row["query_id"])
-        value = known(result[quality]) if result else None
+        value = finite_or_none(result[quality]) if result else None
         if result is None or value is None:
             return exact(None, "–")
         rank = f"first hit at rank {result['first_rank']}" if result["first_rank"] else "nothing found"
@@ -448,7 +449,7 @@ def _matrix_column(name: str, rows: Mapping[str, Report], quality: str, number: 
 
 
 def _sort_key(value: float | None) -> float:
-    number = known(value)
+    number = finite_or_none(value)
     return 2.0 if number is None else number  # unjudged queries sort last
 
 
@@ -480,10 +481,10 @@ def work_section(report: Report) -> Markup:
 
 def render(report: Report) -> str:
     """Render the comparison report that `eval sweep` writes as an HTML page."""
-    return page(drawn(report))
+    return page(build_content(report))
 
 
-def drawn(report: Report) -> Drawn:
+def build_content(report: Report) -> PageContent:
     """Build the page content without the document around it."""
     sections: dict[str, tuple[str, Markup | None]] = {
         "recommendations": ("Recommendations", recommendation_section(report)),
@@ -495,7 +496,7 @@ def drawn(report: Report) -> Drawn:
         "work": ("Work", work_section(report)),
     }
     present = {name: pair for name, pair in sections.items() if pair[1]}
-    return Drawn(
+    return PageContent(
         f"{counted(report['num_configs'], 'configuration')} – sweep",
         _header(report),
         contents({name: title for name, (title, _) in present.items()}),
@@ -510,7 +511,7 @@ def _header(report: Report) -> Markup:
         "Queries": exact(golden["queries"], whole(golden["queries"])),
         "Matching": report["matching"],
         "Depth": f"first {report['k']}",
-        "Measured": moment(report["timestamp"]),
+        "Measured": time_element(report["timestamp"]),
         "Sweep": element("code", report["sweep_id"]),
     }
     return element(

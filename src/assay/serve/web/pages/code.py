@@ -16,7 +16,7 @@ from assay.rank.explain import COMPONENTS, Explanation, contributions, explain
 from assay.rank.ranking import Ranking
 from assay.rank.symbols import NoSuchSymbol
 from assay.serve.web.bench import Bench
-from assay.serve.web.pages.details import explained, legend, stacked
+from assay.serve.web.pages.details import legend, render_explanation, stacked
 from assay.serve.web.pages.shell import absent, empty, freshness_badge, took
 from assay.text.display import counted
 
@@ -140,4 +140,4 @@ def _render_why(repo: Repository, task: str, profile: str | None, expected: str)
         if len(explanations) > 3
         else None
     )
-    return element("div", [explained(explanation, wanted=True) for explanation in explanations[:3]], more)
+    return element("div", [render_explanation(explanation, wanted=True) for explanation in explanations[:3]], more)

@@ -11,7 +11,7 @@ from assay.evaluate.report.comparison import comparison_section
 from assay.evaluate.report.data import Comparison, Pair, Query, Summary, read
 from assay.evaluate.report.queries import sides
 from assay.evaluate.runs import RunInfo, RunStore
-from assay.evaluate.summary import told
+from assay.evaluate.summary import run_json
 from assay.html.elements import Markup, decimal, element, join, shortened
 from assay.serve.web.bench import Bench, NotFound
 from assay.serve.web.pages.runs import no_runs, run_address
@@ -125,7 +125,7 @@ def _needs_two_runs() -> Markup:
 
 
 def _find_query(store: RunStore, run: RunInfo, query_id: str) -> Query:
-    for query in read(Summary, told(store, run, None)).queries:
+    for query in read(Summary, run_json(store, run, None)).queries:
         if query.id == query_id:
             return query
     raise NotFound(f"run {run.run_id} has no query '{query_id[:80]}'")

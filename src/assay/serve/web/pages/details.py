@@ -11,7 +11,16 @@ from assay.core.items import Item
 from assay.evaluate.report.overview import figure
 from assay.html.elements import Child, Markup, decimal, element, join, shortened
 from assay.html.plots import CHARACTER, WIDTH, label, svg
-from assay.rank.explain import COMPONENTS, FACTORS, PARTS, TIMES, Explanation, contributions, explain, learned
+from assay.rank.explain import (
+    COMPONENTS,
+    FACTORS,
+    MULTIPLIERS,
+    PARTS,
+    Explanation,
+    contributions,
+    explain,
+    top_features,
+)
 from assay.rank.impact import Neighbour, Neighbourhood, neighbourhood
 from assay.serve.web.bench import NotFound
 from assay.text.display import counted
@@ -71,7 +80,7 @@ _PADDING = 8
 _HEAD = 26  # height of the side titles
 
 
-def drawn(around: Neighbourhood, ranks: Mapping[int, int], task: str) -> Markup:
+def render_neighbourhood(around: Neighbourhood, ranks: Mapping[int, int], task: str) -> Markup:
     """Render the graph; neighbours in `ranks` (item number → rank) are highlighted."""
     rows = max(len(around.sources), len(around.targets), 1)
     height = _HEAD + rows * _ROW + 4
@@ -162,7 +171,7 @@ def opened(repo: Repository, task: str, id: str, profile: str | None) -> Markup:
     graph = figure(
         "Neighbourhood",
         f"{neighbours.source_total} incoming, {neighbours.target_total} outgoing edges. Filled boxes are results, too.",
-        join([drawn(neighbours, ranks, task), _edge_legend(neighbours)]),
+        join([render_neighbourhood(neighbours, ranks, task), _edge_legend(neighbours)]),
     )
     return element(
         "div",
@@ -170,7 +179,7 @@ def opened(repo: Repository, task: str, id: str, profile: str | None) -> Markup:
         element(
             "div",
             graph,
-            [explained(explanation) for explanation in explain(engine, ranking, [item], _ANSWER_SIZE)],
+            [render_explanation(explanation) for explanation in explain(engine, ranking, [item], _ANSWER_SIZE)],
             class_="reasons",
         ),
         class_="detail",
@@ -208,7 +217,7 @@ def _render_signature(item: Item) -> Markup:
     return element("pre", element("code", "\n".join(filter(None, (item.signature, item.doc)))), class_="code")
 
 
-def explained(explanation: Explanation, wanted: bool = False) -> Markup:
+def render_explanation(explanation: Explanation, wanted: bool = False) -> Markup:
     """Render the score explanation of an item; `wanted` adds its name."""
     item = explanation.item
     position = (
@@ -249,9 +258,9 @@ def _render_reasons(explanation: Explanation) -> Iterator[Markup]:
             yield _render_reason(f"+ {decimal(value)}", f"{name}: {PARTS.get(name, '')}")
     for name, value in explanation.times.items():
         if abs(value - 1) >= _MIN_EFFECT:
-            yield _render_reason(f"× {decimal(value)}", f"{name}: {TIMES.get(name, '')}")
+            yield _render_reason(f"× {decimal(value)}", f"{name}: {MULTIPLIERS.get(name, '')}")
         if name == "ranker":
-            yield from (_render_reason(f"{worth:+.2f}", feature) for feature, worth in learned(explanation))
+            yield from (_render_reason(f"{worth:+.2f}", feature) for feature, worth in top_features(explanation))
     if explanation.factors:
         yield _render_reason(f"= {decimal(explanation.score)}", element("strong", "score"))
     for step in explanation.ways:

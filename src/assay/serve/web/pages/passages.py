@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from assay.api import Repository
 from assay.core.items import Passage, is_passage_id
 from assay.html.elements import Markup, decimal, element, join
-from assay.search.search import PASSAGE, Found
+from assay.search.search import PASSAGE, SearchHit
 from assay.serve.web.bench import Bench, NotFound
 from assay.serve.web.pages.shell import Page, Shown, absent, empty, freshness_badge, heading, numbered, took
 from assay.serve.web.parameters import Parameter
@@ -23,7 +23,7 @@ _SNIPPET_LINES = 3  # of a collapsed result
 _MAX_LINE = 10_000_000  # highest accepted line number
 
 
-def found(bench: Bench, query: str, values: dict[str, Any]) -> Markup:
+def render_results(bench: Bench, query: str, values: dict[str, Any]) -> Markup:
     """Render the search results of a query."""
     with bench.searching() as repo:
         started = time.perf_counter()
@@ -42,13 +42,13 @@ def found(bench: Bench, query: str, values: dict[str, Any]) -> Markup:
         return join([absent(bench, repo), summary, listed(passages, query)])
 
 
-def listed(passages: Sequence[Found], query: str) -> Markup:
+def listed(passages: Sequence[SearchHit], query: str) -> Markup:
     """Render search results as a list of expandable entries."""
     rows = [_render_result(rank, result, query) for rank, result in enumerate(passages, 1)]
     return element("ol", rows, class_="results passages", id="results")
 
 
-def _render_result(rank: int, result: Found, query: str) -> Markup:
+def _render_result(rank: int, result: SearchHit, query: str) -> Markup:
     snippet = dedent("\n".join(result.snippet(_SNIPPET_LINES))).split("\n")
     head = element(
         "summary",
@@ -72,7 +72,7 @@ def _render_result(rank: int, result: Found, query: str) -> Markup:
     return element("li", element("details", head, element("div", whole, element("p", link, class_="alone"), class_="opened")))  # fmt: skip
 
 
-def _render_title(result: Found) -> Markup:
+def _render_title(result: SearchHit) -> Markup:
     if result.kind != PASSAGE:
         return join([element("code", result.symbol, class_="symbol"), " ", element("span", result.kind, class_="kind")])
     return section_path(result.headings or (result.path,))
@@ -84,7 +84,7 @@ def section_path(headings: Sequence[str]) -> Markup:
     return join([*(element("span", f"{name} › ", class_="above") for name in outer), element("strong", innermost)])
 
 
-def _highlight(result: Found, line: str) -> Markup:
+def _highlight(result: SearchHit, line: str) -> Markup:
     return join(element("mark", piece) if matched else piece for piece, matched in result.marked(line))
 
 

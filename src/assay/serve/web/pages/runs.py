@@ -9,24 +9,24 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import urlencode
 
-from assay.evaluate.report.data import family, main_metrics, measured
+from assay.evaluate.report.data import family, main_metrics, metric_names
 from assay.evaluate.report.overview import figure
-from assay.evaluate.report.page import drawn
-from assay.evaluate.summary import listed, told
+from assay.evaluate.report.page import build_content
+from assay.evaluate.summary import list_runs, run_json
 from assay.html.elements import (
     Child,
     Column,
     Markup,
     decimal,
     element,
+    finite_or_none,
     framed_table,
     join,
-    known,
     meter,
-    moment,
     number_column,
     shortened,
     table_row,
+    time_element,
     whole,
 )
 from assay.html.plots import Scale, round_ticks, svg, x_axis, y_axis
@@ -136,10 +136,10 @@ def show(bench: Bench, values: dict[str, Any]) -> Shown:
     return Shown("Runs", join([stored_heading(bench, "Runs", about), *map(_render_group, newest_first)]))
 
 
-def one(bench: Bench, values: dict[str, Any]) -> Shown:
+def show_run(bench: Bench, values: dict[str, Any]) -> Shown:
     """Render the report of a run."""
     with bench.runs() as store:
-        report = drawn(told(store, store.find(values["run"]), None))
+        report = build_content(run_json(store, store.find(values["run"]), None))
     return Shown(values["run"], join([report.header, report.contents, report.main]))
 
 
@@ -155,14 +155,14 @@ def _read_runs(bench: Bench) -> list[Run]:
     if not bench.has_runs:
         return []
     with bench.runs() as store:
-        return listed(store)
+        return list_runs(store)
 
 
 def _render_group(runs: Sequence[Run]) -> Markup:
     """Render the runs on one golden set: trends, then a table, newest first."""
     last = runs[-1]
     facts = f"{counted(last['queries'], 'query', 'queries')}, matching {last['matching']}, first {last['k']}"
-    metrics = main_metrics(measured(run["metrics"] for run in runs), last["k"])
+    metrics = main_metrics(metric_names(run["metrics"] for run in runs), last["k"])
     return element(
         "section",
         element("h2", element("bdi", _short_path(last["golden"]), title=last["golden"])),
@@ -205,7 +205,7 @@ def _readings(runs: Sequence[Run], system: str, metric: str) -> list[Reading]:
     return [
         Reading(number, value, run["label"] or run["run_id"], run_address(run["run_id"]))
         for number, run in enumerate(runs, 1)
-        if run["system"] == system and (value := known(run["metrics"].get(metric))) is not None
+        if run["system"] == system and (value := finite_or_none(run["metrics"].get(metric))) is not None
     ]
 
 
@@ -223,7 +223,7 @@ def _render_table(runs: Sequence[Run], metrics: Sequence[str]) -> Markup:
     previous = {run["run_id"]: earlier["run_id"] for earlier, run in pairwise(runs)}
     columns = [
         Column[Run]("Run", _run_link, "named"),
-        Column[Run]("When", lambda run: moment(run["created"]), "minor"),
+        Column[Run]("When", lambda run: time_element(run["created"]), "minor"),
         Column[Run]("System", lambda run: element("code", shortened(run["system"], 80), dir="auto"), "wide"),
         *(Column[Run](metric, _metric_cell(metric), "number") for metric in metrics),
         number_column("Queries", lambda run: run["queries"], "", whole, minor=True),
@@ -265,5 +265,5 @@ def _short_path(path: str) -> str:
 
 PAGES = (
     Page("/runs", show),
-    Page("/run", one, (Parameter("run", "a run", default="latest"),), place="/runs"),
+    Page("/run", show_run, (Parameter("run", "a run", default="latest"),), place="/runs"),
 )

@@ -43,7 +43,7 @@ VIEWS = {
         "Passages",
         "What are you looking for?",
         "Passages of documents and definitions of code that match the words or their meaning.",
-        passages.found,
+        passages.render_results,
     ),
     "answer": View(
         "Answer",

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from assay.errors import AssayError
-from assay.evaluate.report.sweep.tables import drawn
+from assay.evaluate.report.sweep.tables import build_content
 from assay.html.elements import (
     Column,
     Markup,
@@ -14,10 +14,10 @@ from assay.html.elements import (
     element,
     join,
     milliseconds,
-    moment,
     number_column,
     shortened,
     table,
+    time_element,
     whole,
 )
 from assay.serve.web.bench import Bench
@@ -35,10 +35,10 @@ def show(bench: Bench, values: dict[str, Any]) -> Shown:
     return Shown("Sweeps", join([stored_heading(bench, "Sweeps", about), element("section", _table(sweeps))]))
 
 
-def one(bench: Bench, values: dict[str, Any]) -> Shown:
+def show_sweep(bench: Bench, values: dict[str, Any]) -> Shown:
     """Render the report of a sweep."""
     try:
-        report = drawn(bench.sweep(values["sweep"]))
+        report = build_content(bench.sweep(values["sweep"]))
     except (KeyError, TypeError, AttributeError, StopIteration):
         raise AssayError("this sweep was saved by another version of assay and cannot be drawn; run it again") from None
     return Shown(report.title, join([report.header, report.contents, report.main]))
@@ -55,7 +55,7 @@ def _no_sweeps() -> Markup:
 def _table(sweeps: list[Sweep]) -> Markup:
     columns = [
         Column[Sweep]("Sweep", _sweep_link),
-        Column[Sweep]("When", lambda sweep: moment(str(sweep["timestamp"])), "minor"),
+        Column[Sweep]("When", lambda sweep: time_element(str(sweep["timestamp"])), "minor"),
         Column[Sweep]("Golden set", lambda sweep: element("bdi", shortened(_golden_path(sweep), 80)), "wide"),
         number_column("Configurations", lambda sweep: sweep["num_configs"], "", whole),
         Column[Sweep]("Best", lambda sweep: _best_value(sweep, "name")),
@@ -86,5 +86,5 @@ def _best_value(sweep: Sweep, field: str) -> str:
 
 PAGES = (
     Page("/sweeps", show),
-    Page("/sweep", one, (Parameter("sweep", "its id", required=True),), place="/sweeps"),
+    Page("/sweep", show_sweep, (Parameter("sweep", "its id", required=True),), place="/sweeps"),
 )
