@@ -113,9 +113,7 @@ def _declines(text: str) -> bool:
 
 # Citation check
 
-_EXTRACTED_FORMATS = frozenset(
-    {"html", "pdf", "docx", "notebook"}
-)  # their text is extracted, so lines are those of the passages, not of the file
+_EXTRACTED_FORMATS = frozenset({"html", "pdf", "docx", "notebook"})  # cited by passage: their text is extracted
 _LIMIT = 64 << 20  # bytes read from a file
 
 

@@ -13,9 +13,7 @@ _CITATION = re.compile(r"[ \t]*\[#([1-9]\d{0,5})\]")
 _PARTIAL = re.compile(r"[ \t]*(?:\[(?:#(?:[1-9]\d{0,5})?)?)?")  # may still become a citation
 _PLAIN = re.compile(r"[^`\[\\\n \t]+|[ \t]+(?![ \t\[])(?!$)")
 _FENCE = re.compile(r" {0,3}(`{3,}(?=[^`\n]*$)|~{3,})", re.MULTILINE)
-_UNDECIDED = re.compile(
-    r"[ \t]*(?:`*|~*|[-*+]?|\d{0,9}[.)]?)"
-)  # a line that may still become a fence, a list item or blank
+_UNDECIDED = re.compile(r"[ \t]*(?:`*|~*|[-*+]?|\d{0,9}[.)]?)")  # may still become a fence, a list item or blank
 _ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])[ \t]")
 _PARAGRAPH_END = re.compile(r"\n[ \t]*(?:\n|(?:`{3}|~{3}))")
 _FENCES = ("```", "~~~")

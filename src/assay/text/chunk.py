@@ -136,8 +136,8 @@ def _merge_pieces(pieces: Iterable[_Piece], limit: int, target: float) -> list[_
     """
     out: list[_Piece] = []
     for piece in pieces:
-        is_small = out and (out[-1].cost + piece.cost / 2 <= target or piece.cost < target * _TINY)
-        if is_small and out[-1].cost + piece.cost <= limit:
+        should_merge = out and (out[-1].cost + piece.cost / 2 <= target or piece.cost < target * _TINY)
+        if should_merge and out[-1].cost + piece.cost <= limit:
             out[-1] = _Piece(out[-1].start, piece.end, out[-1].cost + piece.cost)
         else:
             out.append(piece)

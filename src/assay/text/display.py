@@ -6,9 +6,7 @@ import re
 import unicodedata
 
 _SUSPECT = re.compile(r"[^\n\t -~]")
-_UNSAFE = frozenset(
-    {"Cc", "Cf", "Cs", "Zl", "Zp"}
-)  # control, format (including direction), surrogates, unusual line ends
+_UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # control, format (direction), surrogates, unusual line ends
 _IN_JSON = re.compile(r"[^\n -~]")
 _JOINERS = "\u200c\u200d"  # needed by some scripts and emoji
 _INVISIBLE = "\r\u00ad\u200b\u2060\ufeff"  # carriage returns, soft hyphens, zero-width characters
