@@ -11,7 +11,7 @@ demo: .venv/installed
 	$(BIN)/assay symbols 'Resolver.*'
 	$(BIN)/assay impact root_around
 	$(BIN)/assay context 'how does a review find files that usually change together' -k 5 --budget 800
-	$(BIN)/assay why 'how does a review find files that usually change together' review.py::_missing
+	$(BIN)/assay why 'how does a review find files that usually change together' review.py::_missing_cochanges
 	$(BIN)/assay context --files src/assay/config/roots.py --budget 500
 	$(BIN)/assay context --pr HEAD~1 --budget 1500 || true
 	$(BIN)/assay context --pr HEAD~1 --format comment --budget 1500 || true
