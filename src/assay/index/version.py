@@ -57,8 +57,7 @@ def extractor_version() -> str:
             *word_files(),
             _TEXT / "tokens.py",
             _TEXT / "chunk.py",
-            _LANGUAGES / "__init__.py",
-            _LANGUAGES / "conventions.py",
+            *sorted(_LANGUAGES.glob("*.py")),
             *sorted(_LANGUAGES.glob("*.scm")),
         ]
     )

@@ -76,6 +76,11 @@ class Collector:
     def text(self, node: Node) -> str:
         return self.source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
+    def _visible_text(self, node: Node) -> str:
+        """Return a node's text, or nothing if it is all white space: grammars take some for identifiers."""
+        text = self.text(node)
+        return "" if text.isspace() else text
+
     def line(self, offset: int) -> int:
         return bisect_right(self.line_starts, offset)
 
@@ -252,7 +257,7 @@ class Collector:
             node.start_byte,
             node.end_byte if "open" not in captures else len(self.source),
             kind,
-            self.text(name) + ("[]" if "element" in captures else ""),
+            self._visible_text(name) + ("[]" if "element" in captures else ""),
             name.start_byte,
             body[0].start_byte if body else 0,
             type=self._capture_text(captures, "type") or (existing.type if existing else ""),
