@@ -85,7 +85,7 @@ SYNTAX_ERRORS = {
     "brackets.js": "function before() {}\n}}}}))))((((\nfunction after() {}\n",
     "empty.py": "",
     "blank.js": "\n\n\n",
-    "space.ts": "interface Props \x85\x85 {\n  text: string;\n}\n",
+    "space.ts": "export interface Props " + 50 * "\x85" + " {\n  text: string;\n}\n",
     "half.go": "package main\n\nfunc main() {\n\tfor {\n",
     "control.py": "x = 1\x0c\x1b\x07\ndef control(): pass\n",
 }
