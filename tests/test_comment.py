@@ -119,7 +119,7 @@ def test_an_address_that_would_break_out_of_a_link_is_refused(shop: Repository, 
     shop.index()
     done = assay(shop.root, "context", "--pr", "--format", "comment", "--links", address)
     assert (done.code, done.out) == (2, "")
-    assert "must be an address like https://" in done.err
+    assert "must be a URL like https://" in done.err
 
 
 def test_links_without_a_pull_request_are_refused(shop: Repository) -> None:

@@ -157,7 +157,7 @@ def test_what_a_hook_reports_is_useful(shop: Repository) -> None:
     assert _feedback(shop, "used", "--session", "s", "--file", shop.root / "shop.py:1").lines == [
         "useful: shop.py::Cart"
     ]
-    assert "session 'other' was given last" in _feedback(shop, "used", "--session", "other", input="checkout()").out
+    assert "last shown in session 'other'" in _feedback(shop, "used", "--session", "other", input="checkout()").out
     _returned(shop, "checkout")
     assert _feedback(shop, "used", "--session", "s", "--file", "shop.py").lines == ["useful: shop.py::checkout"]
 
@@ -194,7 +194,7 @@ def test_names_that_are_no_text_are_refused(shop: Repository, arguments: list[st
     done = subprocess.run(
         [*COMMAND, "feedback", *arguments], cwd=shop.root, env=ENVIRONMENT, capture_output=True, check=False
     )
-    assert (done.returncode, done.stderr) == (2, b"assay: what was typed is not valid UTF-8\n")
+    assert (done.returncode, done.stderr) == (2, b"assay: the command line is not valid UTF-8\n")
 
 
 def test_a_task_may_be_any_text(shop: Repository) -> None:

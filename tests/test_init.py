@@ -48,7 +48,7 @@ def test_the_repository_is_configured_for_all_and_the_home_only_for_what_is_ther
     codex = tomllib.loads((tmp_path / "home" / ".codex" / "config.toml").read_text())
     assert codex["mcp_servers"]["assay"] == entry
     assert not (tmp_path / "home" / ".config").exists()
-    assert "Zed: not found here; --client zed" in said
+    assert "Zed: not installed; use --client zed" in said
     assert f"wrote {repository.root}/.mcp.json" in said
     assert '"mcpServers": {' in said
 

@@ -135,7 +135,7 @@ def test_why_tells_what_every_feature_is_worth(shop: Repository) -> None:
     for one in explain(engine, ranking, engine.index.numbered(candidates.numbers.tolist()).values(), 10):
         assert sum(one.ranker.values()) == pytest.approx(worth[one.item.number])
     out = assay(shop.root, "why", TASK, "total_price", "--profile", "change").out
-    assert "ranker: the order that was learned" in out
+    assert "ranker: learned reranker" in out
     told = [feature.meaning for feature in FEATURES.values() if f"  {feature.meaning}\n" in out]
     assert len(told) >= 8
 

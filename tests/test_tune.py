@@ -439,7 +439,7 @@ def test_too_few_queries_are_refused_before_anything_is_asked(repository: Reposi
     shop(repository, count=LEAST - 1)
     done = tune(repository)
     assert done.code == 2
-    assert f"at least {LEAST} are needed" in done.err
+    assert f"tuning needs at least {LEAST}" in done.err
     assert "assay eval mine" in done.err
     assert not (repository.root / ".assay" / "tuning").exists()
 
@@ -452,7 +452,7 @@ def test_too_few_queries_are_refused_before_anything_is_asked(repository: Reposi
         (("--from", "defautl"), "Did you mean 'default'"),
         (("--matching", "strickt"), "Did you mean 'strict'"),
         (("--write", "default"), "is built in"),
-        ((), f"at least {LEAST} are needed"),
+        ((), f"tuning needs at least {LEAST}"),
     ],
 )
 def test_what_cannot_be_done_is_said_at_once(repository: Repository, arguments: tuple[str, ...], said: str) -> None:

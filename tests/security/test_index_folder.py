@@ -171,7 +171,7 @@ def test_the_names_of_former_temporaries_lead_nowhere(shop: Repository, photos: 
     folder.mkdir()
     (folder / name).symlink_to(photos / ".bashrc")
     before = _content(photos)
-    with pytest.raises(UnsafeFolder, match=f"{name}: a link"):
+    with pytest.raises(UnsafeFolder, match=f"{name}: a symbolic link"):
         shop.index()
     assert _content(photos) == before
     assert [path.name for path in folder.iterdir()] == [name]
@@ -188,7 +188,7 @@ def test_a_link_inside_a_generation_makes_it_unusable_and_indexing_replaces_it(
     (generation / name).unlink()
     (generation / name).symlink_to(photos / name)
     before = _content(photos)
-    with pytest.raises(UnusableIndex, match=f"{name}: a link"):
+    with pytest.raises(UnusableIndex, match=f"{name}: a symbolic link"):
         shop.open()
     shop.index()
     assert shop.symbols() >= {"shop.py::sign_session"}
@@ -211,7 +211,7 @@ def test_every_command_says_so_in_a_line_and_exits_with_2(shop: Repository, phot
         ("eval", "list"),
     ):
         done = assay(shop.root, *arguments)
-        _assert_refused(done, shop.root / ".assay", "a link")
+        _assert_refused(done, shop.root / ".assay", "a symbolic link")
         assert _content(photos) == before, arguments
 
 
@@ -233,7 +233,7 @@ def test_watching_says_so_and_touches_nothing(shop: Repository, photos: Path) ->
     finally:
         watching.kill()
         watching.communicate()
-    assert f"failed: {shop.root / '.assay'}: a link" in lines[1]
+    assert f"failed: {shop.root / '.assay'}: a symbolic link" in lines[1]
     assert _content(photos) == before
 
 
@@ -243,12 +243,12 @@ def test_reports_of_runs_are_written_through_no_link(shop: Repository, photos: P
 
     (shop.home.folder / "runs" / "r").mkdir(parents=True)
     (shop.home.folder / "runs" / "r" / "report.md").symlink_to(photos / ".bashrc")
-    with pytest.raises(UnsafeFolder, match=r"report\.md: a link"):
+    with pytest.raises(UnsafeFolder, match=r"report\.md: a symbolic link"):
         place_in(shop.home.folder, "runs", "r")
     shutil.rmtree(shop.home.folder / "runs")
     (shop.home.folder / "runs").mkdir()
     (shop.home.folder / "runs" / "r").symlink_to(photos / "runs")
-    with pytest.raises(UnsafeFolder, match="r: a link"):
+    with pytest.raises(UnsafeFolder, match="r: a symbolic link"):
         place_in(shop.home.folder, "runs", "r")
 
 
@@ -276,7 +276,7 @@ def test_a_folder_given_with_an_option_may_be_reached_through_a_link_but_has_non
     (tmp_path / "disk" / "packs.db").unlink(missing_ok=True)
     (tmp_path / "disk" / "packs.db").symlink_to(photos / "cookies.db")
     done = assay(shop.root, "context", "sign a session", "--index-dir", tmp_path / "link")
-    _assert_refused(done, tmp_path / "disk" / "packs.db", "a link")
+    _assert_refused(done, tmp_path / "disk" / "packs.db", "a symbolic link")
 
 
 def test_naming_the_own_folder_with_the_option_is_no_way_around(shop: Repository, photos: Path) -> None:
@@ -460,7 +460,7 @@ def test_a_trigger_in_the_catalogue_never_runs(shop: Repository) -> None:
     with sqlite3.connect(_catalogue(shop)) as connection:
         connection.execute("CREATE TRIGGER t AFTER INSERT ON files BEGIN DELETE FROM symbols; END")
     connection.close()
-    with pytest.raises(UnusableIndex, match="other tables"):
+    with pytest.raises(UnusableIndex, match="unexpected schema"):
         shop.open()
     assert shop.index().mode == "full"
 
@@ -480,7 +480,7 @@ def test_only_the_expected_schema_is_opened(shop: Repository, change: str) -> No
     with sqlite3.connect(_catalogue(shop)) as connection:
         connection.execute(change)
     connection.close()
-    with pytest.raises(UnusableIndex, match="other tables"):
+    with pytest.raises(UnusableIndex, match="unexpected schema"):
         shop.open()
 
 
@@ -563,11 +563,13 @@ def test_runs_and_what_was_learned_are_read_from_the_expected_tables_only(shop: 
     shop.index()
     _runs(shop)
     _with_view(shop.home.folder / "runs.db", "eval_runs")
-    with pytest.raises(AssayError, match=r"not a run file, or damaged \(other tables"):
+    with pytest.raises(AssayError, match=r"the run file cannot be used \(unexpected schema"):
         _read_runs(shop)
     _learn(shop)
     _with_view(shop.home.folder / "learned.db", "symbols")
-    with pytest.warns(UserWarning, match=r"what was learned is damaged \(other tables.*assay feedback forget --all"):
+    with pytest.warns(
+        UserWarning, match=r"what was learned is damaged \(unexpected schema.*assay feedback forget --all"
+    ):
         _context(shop)
     forget_everything(shop.home)
     _learn(shop)

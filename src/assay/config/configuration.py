@@ -16,7 +16,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-import tomllib
 import types
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -379,6 +378,8 @@ def with_table(text: str, path: Sequence[str], rows: Mapping[str, Any], comment:
 
 
 def _parsed(text: str) -> dict[str, Any]:
+    import tomllib
+
     try:
         return tomllib.loads(text.removeprefix("\ufeff"))
     except (ValueError, RecursionError):

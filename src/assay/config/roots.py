@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from assay.config.configuration import NAME, load
 from assay.config.trust import split_root
 from assay.config.user import read_settings
 from assay.errors import AssayError
@@ -120,6 +119,8 @@ def roots(written: Iterable[str | Path], base: Path | None = None, where: str = 
 
 def roots_of(folder: Path) -> list[Root]:
     """Return the repositories that a workspace's assay.toml names."""
+    from assay.config.configuration import NAME, load
+
     return roots(load(folder).workspace.roots, folder, f"{folder / NAME}: [workspace] ")
 
 
