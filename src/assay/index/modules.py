@@ -66,7 +66,7 @@ def python(module: str, file: File, table: Table) -> Place:
     """
     dots = len(module) - len(module.lstrip("."))
     name = module[dots:].replace(".", "/")
-    table.located(name.rpartition("/")[2] or file.folder.rpartition("/")[2])
+    table.record_file_lookup(name.rpartition("/")[2] or file.folder.rpartition("/")[2])
     if dots:
         folder = file.folder
         for _ in range(dots - 1):
@@ -104,7 +104,7 @@ _JS_ENDINGS = ("", ".ts", ".tsx", ".mts", ".cts", ".d.ts", ".js", ".jsx", ".mjs"
 
 def javascript(module: str, file: File, table: Table) -> Place:
     """Resolve relative paths, tsconfig `paths` and `baseUrl`, and the repository's packages by package.json name."""
-    table.located(posixpath.basename(module).partition(".")[0] or file.folder.rpartition("/")[2])
+    table.record_file_lookup(posixpath.basename(module).partition(".")[0] or file.folder.rpartition("/")[2])
     if module.startswith("."):
         return _js_at(_join(file.folder, module), table)
     for folder in parents(file.folder):
@@ -178,7 +178,7 @@ def _object(value: object) -> dict[str, object]:
 
 def go(module: str, file: File, table: Table) -> Place:
     """Resolve by the module path of the nearest go.mod; without one, by the end of the folder path."""
-    table.located(module.rpartition("/")[2])
+    table.record_file_lookup(module.rpartition("/")[2])
     for folder in parents(file.folder):
         text = table.configs.get(_join(folder, "go.mod"))
         declared = re.search(r"^module\s+(\S+)", text, re.M) if text else None
@@ -201,8 +201,8 @@ def rust_crate(path: str, table: Table) -> str | None:
     if folder.rpartition("/")[2] in _RUST_ROOTS:
         return path  # each file there is a separate crate
     for parent in parents(folder):
-        table.located("lib")
-        table.located("main")
+        table.record_file_lookup("lib")
+        table.record_file_lookup("main")
         roots = (f"{parent}/lib.rs".lstrip("/"), f"{parent}/main.rs".lstrip("/"))
         existing = [root for root in roots if root in table.paths]
         if existing:
@@ -228,7 +228,7 @@ def rust_module_folder(path: str) -> str:
 
 
 def rust_submodule(path: str, name: str, table: Table) -> str | None:
-    table.located(name)
+    table.record_file_lookup(name)
     folder = rust_module_folder(path)
     own_folder = path.rpartition("/")[0]  # the root file of a binary crate may have any name
     for candidate in (
@@ -288,7 +288,7 @@ def rust(module: str, file: File, table: Table) -> Place:
         return Place("file", root) if root and root.rpartition("/")[0] == folder else OUTSIDE
     if module in _RUST_LIBRARY:
         return OUTSIDE
-    table.located(module)
+    table.record_file_lookup(module)
     for path, text in sorted(table.configs.items()):
         if path.endswith("Cargo.toml"):
             names, library = _cargo(text)
@@ -314,7 +314,7 @@ def path_tail(*endings: str) -> Callable[[str, File, Table], Place]:
         name = module.strip("\"'<>")
         if ".lua" in endings:
             name = name.replace(".", "/")
-        table.located(name.rpartition("/")[2].partition(".")[0])
+        table.record_file_lookup(name.rpartition("/")[2].partition(".")[0])
         for ending in ("", *endings):
             near = _join(file.folder, name + ending)
             if near in table.paths:

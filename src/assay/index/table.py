@@ -134,9 +134,9 @@ class Table:
         """Reset reads, deadline and frame for the next file."""
         self.reads = set()
         self._deadline = time.thread_time() + MAX_SECONDS
-        self.begin_question(Frame())
+        self.begin_query(Frame())
 
-    def begin_question(self, frame: Frame | None = None) -> None:
+    def begin_query(self, frame: Frame | None = None) -> None:
         """Reset the budget for the next top-level query of the current file."""
         self.frame = frame or self.frame
         self.depth = self.frame.steps = 0
@@ -156,7 +156,7 @@ class Table:
         value: T = cached.value
         return value
 
-    def recalled(
+    def memoize_in(
         self, cache: MutableMapping[Any, MemoEntry], key: Any, answer: Callable[[], T], provisional: bool = True
     ) -> T:
         """Return an answer from a cache of the caller's own, computing it on first use.
@@ -273,7 +273,7 @@ class Table:
     def leave(self) -> None:
         self.depth -= 1
 
-    def meet_again(self, depth: int) -> None:
+    def record_cycle(self, depth: int) -> None:
         """Record that a running query, started at `depth`, was reached again."""
         if depth < self.frame.cut:
             self.frame.cut = depth
@@ -303,7 +303,7 @@ class Table:
         self.reads.add(f"imports:{path}")
         return self.file(path)
 
-    def located(self, name: str) -> None:
+    def record_file_lookup(self, name: str) -> None:
         """Record that a file or folder of this name was searched for."""
         self.reads.add(f"file:{name}")
 

@@ -78,7 +78,7 @@ class Engine:
 
     def rank(self, task: str, learned: Learned = NOTHING) -> Ranking:
         """Score every item for a task; `learned` holds feedback and session signals, empty for a cold start."""
-        return self.weighed(self.evidence(task, learned), learned)
+        return self.score_evidence(self.evidence(task, learned), learned)
 
     def evidence(self, task: str, learned: Learned = NOTHING) -> Evidence:
         """Collect the matches of a task, valid for this profile and all that read tasks alike."""
@@ -89,7 +89,7 @@ class Engine:
         channels = self._channels.lists(reading, lexical.score, profile.channels)
         return Evidence(reading, lexical, channels | _vocabulary_channels(learned))
 
-    def weighed(self, evidence: Evidence, learned: Learned = NOTHING) -> Ranking:
+    def score_evidence(self, evidence: Evidence, learned: Learned = NOTHING) -> Ranking:
         """Score every item from the evidence of a task."""
         profile = self.profile
         reading, lexical, channels = evidence.reading, evidence.lexical, evidence.channels

@@ -110,7 +110,7 @@ def _matched_terms(engine: Engine, reading: ParsedTask, number: int) -> list[Ter
 def _walk_edges(engine: Engine, ranking: Ranking, number: int) -> list[WalkEdge]:
     if not ranking.walked.any():
         return []
-    brought = engine.graph.brought(ranking.walked, number)
+    brought = engine.graph.incoming_flow(ranking.walked, number)
     ids = engine.index.ids({source for source, _, _ in brought})
     return [WalkEdge(ids[source], edge, share) for source, edge, share in brought[:_SHOWN_EDGES]]
 

@@ -236,7 +236,7 @@ class Graph:
                 break
         return mass
 
-    def brought(self, mass: Floats, number: int) -> list[tuple[int, str, float]]:
+    def incoming_flow(self, mass: Floats, number: int) -> list[tuple[int, str, float]]:
         """Return the edges over which a walk reached an item, largest first: (source, edge type, share of inflow)."""
         back = self._steps.of_items(np.array([number]))  # every step from the item, reversed, is a step to it
         sources = self._steps.ends[back]

@@ -283,7 +283,7 @@ def _neighbours(engine: Engine, symbols: Sequence[Item], listed: set[int]) -> It
         if number in listed or not (item := index.item(number)).symbol:
             continue
         largest = largest or float(mass[number])
-        start, edge, _ = next(iter(graph.brought(mass, number)), (0, "", 0.0))
+        start, edge, _ = next(iter(graph.incoming_flow(mass, number)), (0, "", 0.0))
         origin = index.item(start) if start else None
         why = f"{_INVERSE[edge].replace('_', ' ')} {origin.symbol or origin.path}" if origin else ""
         share = float(mass[number]) / largest

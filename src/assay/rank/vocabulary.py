@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable
 from functools import cache
 from importlib import resources
@@ -199,6 +198,8 @@ PER_WORD = 5  # expansions per word: more would dilute the task's own words
 @cache
 def clusters() -> tuple[tuple[str, ...], ...]:
     """Load the clusters of related words from thesaurus.toml."""
+    import tomllib
+
     table = tomllib.loads(resources.files(__package__).joinpath("thesaurus.toml").read_text("utf-8"))
     return tuple(tuple(line.split()) for line in table["clusters"])
 

@@ -133,7 +133,7 @@ class Assay(Base):
         opened = self.opened(repository)
         with index_errors():
             evidence = opened.engine.evidence(text)
-            bests = [opened.varied(changes).weighed(evidence).best(k) for changes in variations]
+            bests = [opened.varied(changes).score_evidence(evidence).best(k) for changes in variations]
             items = opened.index.numbered({number for best in bests for number in best})
         hits = {
             number: Hit(item.id, item.symbol, item.path, item.path, item.start, item.end)

@@ -384,7 +384,7 @@ class Expressions(EvaluatorBase):
 
     def _name_in_folder(self, folder: str, name: str, file: File) -> Value | None:
         """Look up a name in a package that is a folder: Go packages, Python packages without __init__."""
-        self.table.located(folder.rpartition("/")[2])
+        self.table.record_file_lookup(folder.rpartition("/")[2])
         if file.language.imports == "python":
             place = modules.python_at(f"{folder}/{name}", self.table)
             return Value(place.kind, name=place.name) if place.kind != "outside" else None

@@ -19,7 +19,7 @@ class Hierarchy(EvaluatorBase):
         sym = self.primary(sym)
         running_depth = self._ancestries_in_progress.get((sym.path, sym.index))
         if running_depth is not None:  # while its own bases are being resolved
-            self.table.meet_again(running_depth)
+            self.table.record_cycle(running_depth)
             return Ancestry((sym,), ())
         return self._remember(f"ancestry:{sym.id}", lambda: self._compute_ancestry(sym))
 

@@ -21,7 +21,7 @@ class Imports(EvaluatorBase):
             self.table.leave()
             return value
         key = (file.path, row.module, row.name, row.alias, row.source, self._base_lookups > 0)
-        return self.table.recalled(self._import_values, key, lambda: self._evaluate_import(row, file, seen))
+        return self.table.memoize_in(self._import_values, key, lambda: self._evaluate_import(row, file, seen))
 
     def _evaluate_import(self, row: Import, file: File, seen: Search | None) -> Value | None:
         if not row.module and row.name:  # `export { x as y }`: an alias in this file

@@ -207,7 +207,7 @@ class Names(EvaluatorBase):
 
     def _fixture(self, name: str, file: File, at: int) -> Value | None:
         """Return the value of a test's parameter: the result of the fixture of that name, here or in a folder above."""
-        self.table.located(file.language.fixtures.partition(".")[0])
+        self.table.record_file_lookup(file.language.fixtures.partition(".")[0])
         folders = modules.parents(file.folder)
         paths = [file.path, *(f"{folder}/{file.language.fixtures}".lstrip("/") for folder in folders)]
         for path in paths:

@@ -25,7 +25,7 @@ class Types(EvaluatorBase):
             self.table.leave()
             return value
         key = (text, file.path, at, self._base_lookups > 0)
-        return self.table.recalled(
+        return self.table.memoize_in(
             self._declared_types, key, lambda: self._parse_type(text, file, at, depth), provisional=False
         )
 
@@ -176,7 +176,7 @@ class Types(EvaluatorBase):
         token = f"type:{sym.id}"
         if key in self._types_in_progress:
             self.table.reads.add(token)
-            self.table.meet_again(self._types_in_progress[key])
+            self.table.record_cycle(self._types_in_progress[key])
             return CYCLE
         return self._remember(token, lambda: self._guarded_type_of(sym, key))
 

@@ -131,7 +131,7 @@ class ResolverBase:
 
     def _try(self, resolve: Callable[P, None], *arguments: P.args, **named: P.kwargs) -> None:
         """Resolve one reference with its own budget; exceeding it yields no edges."""
-        self.table.begin_question()
+        self.table.begin_query()
         try:
             resolve(*arguments, **named)
         except BudgetExceeded:  # not a context manager: runs for every reference

@@ -71,7 +71,7 @@ class Calls(ResolverBase):
         try:
             return self._call_target(row, source)
         except BudgetExceeded:
-            self.table.begin_question()
+            self.table.begin_query()
             return Outcome(unresolved=True)
 
     def _call_target(self, row: Reference, source: Sym) -> Outcome:

@@ -190,7 +190,7 @@ class Imports(ResolverBase):
 
     def _folder_targets(self, folder: str, dotted: str) -> list[tuple[Sym | str, float]]:
         """Return every file of a package that is not a test."""
-        self.table.located(folder.rpartition("/")[2])
+        self.table.record_file_lookup(folder.rpartition("/")[2])
         files = [f for p in self.table.folders.get(folder, ()) if (f := self.table.file(p)) and not f.test]
         files = [f for f in files if f.language.kin == self.file.language.kin]
         if not files:
@@ -218,7 +218,7 @@ class Imports(ResolverBase):
         if self.file.language.visible != "package":
             return []
         tail = package.replace(".", "/")
-        self.table.located(tail.rpartition("/")[2])
+        self.table.record_file_lookup(tail.rpartition("/")[2])
         out: list[Sym] = []
         for folder in sorted(f for f in self.table.folders if f == tail or f.endswith("/" + tail)):
             for path in self.table.folders[folder]:

@@ -232,7 +232,7 @@ class Conversation:
         self._sent_hashes: dict[str, bytes] = {}  # item id → content hash of the body sent
         self._lock = threading.Lock()
 
-    def adapted(self, ranked: Sequence[Ranked], source: Source, bodies: bool, repeat: bool) -> list[Ranked]:
+    def limit_rendering(self, ranked: Sequence[Ranked], source: Source, bodies: bool, repeat: bool) -> list[Ranked]:
         """Limit the rendering of ranked items: no bodies unless requested, names for unchanged bodies already sent."""
         if not bodies:
             return [replace(candidate, most=SIGNATURE) if candidate.most == BODY else candidate for candidate in ranked]

@@ -109,7 +109,9 @@ def _pack_context(call: Call, repo: Repository, args: arguments.Context) -> str:
     call.check()
     source = repo.source
     full = args.detail == "full"
-    shown = call.conversation.adapted(ranked[: _item_limit(args.budget)] if full else ranked, source, full, args.repeat)
+    shown = call.conversation.limit_rendering(
+        ranked[: _item_limit(args.budget)] if full else ranked, source, full, args.repeat
+    )
     note = _OUTLINE_HINT if ranked and not full else ""
     scope = "; ".join(filter(None, (heading.scope, note)))
     heading = replace(heading, task="", scope=scope, freshness=_freshness(call, question.stale))
@@ -140,7 +142,9 @@ def _pack_symbols(call: Call, repo: Repository, args: arguments.Context) -> str:
     """Pack symbols by name, with bodies as far as the budget allows."""
     items = dict.fromkeys(item for name in args.symbols for item in repo.symbol(name))
     source = repo.source
-    ranked = call.conversation.adapted([Ranked(item, 1.0) for item in items], source, bodies=True, repeat=args.repeat)
+    ranked = call.conversation.limit_rendering(
+        [Ranked(item, 1.0) for item in items], source, bodies=True, repeat=args.repeat
+    )
     note = _REPEAT_HINT if any(SENT in candidate.why for candidate in ranked) else ""
     heading = Heading(freshness=_freshness(call, repo.freshness().stale), scope=note)
     packed = Context.of(ranked, args.budget, source, heading, "text")
