@@ -221,7 +221,7 @@ def render_explanation(explanation: Explanation, wanted: bool = False) -> Markup
     """Render the score explanation of an item; `wanted` adds its name."""
     item = explanation.item
     position = (
-        f"Rank {explanation.rank}, score {decimal(explanation.score)}; the best has {decimal(explanation.best)}."
+        f"Rank {explanation.rank}, score {decimal(explanation.score)}; top result {decimal(explanation.best)}."
         if explanation.rank
         else "Not ranked."
     )
