@@ -37,6 +37,9 @@ def bench(tmp_path: Path) -> Workbench:
 # --- determinism
 
 
+STEADY = f"cmd:{sys.executable} retriever.py {{query}} {{k}}"
+
+
 @pytest.fixture(scope="module")
 def steady(tmp_path_factory: pytest.TempPathFactory) -> Workbench:
     """A deterministic retriever as a command, over 16 questions of two tiers, one of them to be refused."""
@@ -47,10 +50,8 @@ def steady(tmp_path_factory: pytest.TempPathFactory) -> Workbench:
     )
     code = "n = int(query.split()[-1]); print(json.dumps([] if n == 99 else [f'd{n + i - n % 4}' for i in range(6)]))"
     bench.script(code)
+    bench.run(STEADY)
     return bench
-
-
-STEADY = f"cmd:{sys.executable} retriever.py {{query}} {{k}}"
 
 
 def test_a_run_twice_gives_the_same_json_but_for_times(steady: Workbench) -> None:

@@ -421,7 +421,7 @@ def test_while_another_process_holds_the_index_answers_are_a_first_look_that_say
                     ("feedback", {"useful": ["Cart"]}),
                 ):
                     text, failed = await agent.call(tool, **arguments)
-                    assert failed
+                    assert failed, text
                     assert text.startswith("this needs the index")
 
     talk(work)
@@ -527,7 +527,7 @@ def test_a_repository_that_is_deleted_meanwhile_is_an_error_of_one_line_and_one_
             await agent.until_fresh()
             shutil.move(shop.root, away)
             text, failed = await agent.call("context", task="apply discounts")
-            assert failed
+            assert failed, text
             assert "\n" not in text
             assert str(shop.root) in text
             shutil.move(away, shop.root)

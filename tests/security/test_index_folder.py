@@ -704,3 +704,11 @@ def test_temporaries_have_names_that_cannot_be_guessed(shop: Repository) -> None
                 names.add(folder.name)
     assert len(names) == 2
     assert all(len(name) == len(f".new-{os.getpid()}-") + 16 for name in names)
+
+
+def test_a_repository_that_was_deleted_is_not_created_again(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    with pytest.raises(AssayError, match="gone"):
+        Home.of(gone).prepare()
+    ParseCache(gone / ".assay" / "parses.db").put_all([])
+    assert not gone.exists()

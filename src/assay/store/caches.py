@@ -37,7 +37,7 @@ class DiskCache:
             return
         for _ in range(2):  # a damaged file is deleted and created anew
             try:
-                path.parent.mkdir(parents=True, exist_ok=True)
+                path.parent.mkdir(exist_ok=True)  # not its parents: a deleted repository stays deleted
                 check_folder(path.parent, owners(path.parent))
                 self._connection = connect(path, "rwc", patience)
                 for statement in _OPENING + tables:

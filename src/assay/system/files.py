@@ -182,9 +182,12 @@ def place_in(folder: Path, *parts: str) -> Path:
 
 
 def make_folder(folder: Path, accepted: Collection[int] | None = None, given: bool = False) -> None:
-    """Create an index folder that is ignored by git, if it is missing."""
+    """Create an index folder that is ignored by git, if it is missing.
+
+    Only the user's own choice creates the folders above it: a repository that was deleted meanwhile must stay deleted.
+    """
     check_folder(folder, accepted, given)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=given, exist_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     try:
         descriptor = os.open(folder / IGNORE, flags, 0o666)
