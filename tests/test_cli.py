@@ -476,3 +476,40 @@ def test_what_messages_say_to_install_is_what_the_extras_are() -> None:
     extras = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     named = {name: tuple(re.findall(r"^[\w-]+", "\n".join(needs), re.M)) for name, needs in extras.items()}
     assert {name: needs for name, needs in named.items() if name != "dev"} == EXTRAS
+
+
+_WITHOUT_EXTRAS = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"mcp", "starlette", "uvicorn", "h11", "watchfiles", "pypdfium2", "wordllama", "onnxruntime", "tokenizers"}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Missing())
+from assay.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("name", [name for name, _ in _commands()])
+def test_every_command_can_be_read_about_without_any_extra(name: str) -> None:
+    """A default install has none of them; CI has all, so that it would not notice."""
+    done = subprocess.run(
+        [sys.executable, "-c", _WITHOUT_EXTRAS, *name.split(), "--help"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_index_is_made_and_asked_without_any_extra(repository: Repository) -> None:
+    repository.write("shop.py", "def checkout():\n    return 1\n")
+    for arguments in (["index"], ["status"], ["symbols", "checkout"], ["context", "checkout"], ["search", "checkout"]):
+        done = subprocess.run(
+            [sys.executable, "-c", _WITHOUT_EXTRAS, *arguments],
+            cwd=repository.root,
+            env=ENVIRONMENT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr

@@ -345,7 +345,7 @@ def _first_line(link: socket.socket) -> bytes:
 def impatient(root: Path) -> Iterator[Server]:
     """A server that waits only a moment for the head of a request, and not much longer for the rest."""
     code = (
-        "import assay.serve.watch.keeper as s; s.HEADER_SECONDS = 0.5; "
+        "import assay.serve.http as s; s.HEADER_SECONDS = 0.5; "
         "from assay.serve.web.guard import Guard; Guard.__init__.__defaults__ = (1.5,); from assay.cli import main; main()"
     )
     with serving(root, command=(sys.executable, "-c", code)) as found:

@@ -16,9 +16,9 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from assay.serve.http import LimitedHttpProtocol
 from assay.serve.mcp.server import McpServer
 from assay.serve.watch.access import BACKLOG, UNAUTHORIZED, Access
-from assay.serve.watch.keeper import LimitedHttpProtocol
 
 PATH = "/mcp"
 SESSIONS = 256  # open at once: more than connections, so that an idle one can always be evicted

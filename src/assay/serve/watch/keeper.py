@@ -5,7 +5,6 @@ hints (file watcher) ──▶ Keeper ──▶ child process (`index`, then `pr
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import dataclasses
 import json
@@ -19,9 +18,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import h11
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from assay.api import Repository
 from assay.config.trust import UntrustedSettings
@@ -66,54 +62,6 @@ class State:
     def __str__(self) -> str:
         done = f" ({self.share:.0%})" if self.share else ""
         return f"{self.name}{done}" + (f": {self.why}" if self.why else "")
-
-
-# HTTP protocol of both servers: connection limit and header timeout
-
-CONNECTIONS = 512  # open at once; further ones get a 503 and are closed
-HEADER_SECONDS = 10.0  # for a client to send the request head
-_FULL_BODY = b'{"error":"too many connections; try again in a moment"}'
-_FULL_RESPONSE = (
-    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\nconnection: close\r\n"
-    b"content-length: %d\r\n\r\n%b" % (len(_FULL_BODY), _FULL_BODY)
-)
-
-
-class LimitedHttpProtocol(H11Protocol):
-    """HTTP/1.1 protocol that answers 503 beyond CONNECTIONS and closes connections without a request head in time."""
-
-    _header_timer: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
-        if len(self.connections) > CONNECTIONS:
-            transport.write(_FULL_RESPONSE)
-            transport.close()
-            return
-        self._start_header_timer()
-
-    def data_received(self, data: bytes) -> None:
-        if self.transport.is_closing():
-            return
-        cycle = self.cycle
-        super().data_received(data)
-        if self.cycle is not cycle:  # the head is complete; the guard limits the time of the rest
-            self._stop_header_timer()
-        elif self.conn.their_state is h11.IDLE:  # the first bytes of a head
-            self._start_header_timer()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_header_timer()
-        super().connection_lost(exc)
-
-    def _start_header_timer(self) -> None:
-        if self._header_timer is None:
-            self._header_timer = self.loop.call_later(HEADER_SECONDS, self.transport.close)
-
-    def _stop_header_timer(self) -> None:
-        if self._header_timer is not None:
-            self._header_timer.cancel()
-            self._header_timer = None
 
 
 # Child process: `python -m assay.serve.watch.keeper index|prepare ROOT INDEX_DIR`; prints its progress as JSON lines
@@ -187,10 +135,6 @@ def main() -> None:
             _TASKS[task](repo)
     except (AssayError, OSError) as error:
         _print_message(error=str(error))
-
-
-if __name__ == "__main__":
-    main()
 
 
 # Refresh loop: one refresh per burst of changes, none for irrelevant changes
@@ -294,3 +238,7 @@ class Keeper:
         with contextlib.suppress(AssayError):  # a search reports the same error
             list(self._preparing.run())
         self._emit(SearchReady())
+
+
+if __name__ == "__main__":
+    main()

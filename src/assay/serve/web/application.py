@@ -25,8 +25,8 @@ from assay.errors import AssayError
 from assay.evaluate.compare import NotComparable
 from assay.evaluate.runs import NoSuchRun, RunsInUse
 from assay.rank.symbols import NoSuchSymbol
+from assay.serve.http import LimitedHttpProtocol
 from assay.serve.watch.access import BACKLOG, COOKIE, Access
-from assay.serve.watch.keeper import LimitedHttpProtocol
 from assay.serve.web.api import ENDPOINTS, Endpoint, description
 from assay.serve.web.bench import Bench, NotFound, NotYet
 from assay.serve.web.guard import LARGEST_HEAD, Guard

@@ -1,0 +1,54 @@
+"""HTTP protocol of both servers (MCP and web): connection limit and header timeout. Needs the extra `web` or `mcp`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+CONNECTIONS = 512  # open at once; further ones get a 503 and are closed
+HEADER_SECONDS = 10.0  # for a client to send the request head
+_FULL_BODY = b'{"error":"too many connections; try again in a moment"}'
+_FULL_RESPONSE = (
+    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\nconnection: close\r\n"
+    b"content-length: %d\r\n\r\n%b" % (len(_FULL_BODY), _FULL_BODY)
+)
+
+
+class LimitedHttpProtocol(H11Protocol):
+    """HTTP/1.1 protocol that answers 503 beyond CONNECTIONS and closes connections without a request head in time."""
+
+    _header_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        if len(self.connections) > CONNECTIONS:
+            transport.write(_FULL_RESPONSE)
+            transport.close()
+            return
+        self._start_header_timer()
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
+        cycle = self.cycle
+        super().data_received(data)
+        if self.cycle is not cycle:  # the head is complete; the guard limits the time of the rest
+            self._stop_header_timer()
+        elif self.conn.their_state is h11.IDLE:  # the first bytes of a head
+            self._start_header_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_header_timer()
+        super().connection_lost(exc)
+
+    def _start_header_timer(self) -> None:
+        if self._header_timer is None:
+            self._header_timer = self.loop.call_later(HEADER_SECONDS, self.transport.close)
+
+    def _stop_header_timer(self) -> None:
+        if self._header_timer is not None:
+            self._header_timer.cancel()
+            self._header_timer = None
