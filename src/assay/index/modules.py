@@ -177,7 +177,7 @@ def _object(value: object) -> dict[str, object]:
 
 
 def go(module: str, file: File, table: Table) -> Place:
-    """Resolve by the module path of the nearest go.mod; without one, by the end of the folder path."""
+    """Resolve by the module path of the nearest go.mod, then by those of the other modules of the repository."""
     table.record_file_lookup(module.rpartition("/")[2])
     for folder in parents(file.folder):
         text = table.configs.get(_join(folder, "go.mod"))

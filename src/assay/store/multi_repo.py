@@ -6,7 +6,7 @@ Queries are forwarded to the index they concern.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -23,8 +23,9 @@ from assay.store.columns import Columns
 from assay.store.edges import Edges
 from assay.store.history import History
 from assay.store.index import Index, Part
-from assay.store.multi_repo_words import MultiPostings
 from assay.store.passages import FIELDS, Passages
+from assay.store.postings import FIELDS as POSTING_FIELDS
+from assay.store.postings import Postings
 from assay.store.sections import MOST_NAMESAKES, Sections, shares
 
 
@@ -119,6 +120,49 @@ def concatenate_postings(found: Sequence[tuple[Array, Array]], starts: Sequence[
 
 
 # The joint index
+
+
+class MultiPostings(Postings):
+    """Concatenated postings, each with its item offset. Term positions are concatenated, too."""
+
+    def __init__(self, parts: Sequence[tuple[Postings, int]], size: int) -> None:
+        self._parts = parts
+        self.lengths = np.zeros((size, len(POSTING_FIELDS)), "<u2")
+        for postings, first in parts:
+            self.lengths[first : first + len(postings.lengths)] = postings.lengths
+
+    def __len__(self) -> int:
+        return sum(len(postings) for postings, _ in self._parts)
+
+    def get(self, term: str) -> tuple[Array, Array]:
+        results = [(postings.get(term), first) for postings, first in self._parts]
+        items = np.concatenate([items + np.int64(first) for (items, _), first in results])
+        return items, np.concatenate([counts for (_, counts), _ in results])
+
+    def document_frequency(self, term: str) -> int:
+        return sum(postings.document_frequency(term) for postings, _ in self._parts)
+
+    @cached_property
+    def frequencies(self) -> Array:
+        """Document frequency over all indexes of each term, by position."""
+        totals: Counter[bytes] = Counter()
+        vocabularies = [postings.vocabulary() for postings, _ in self._parts]
+        for vocabulary, (postings, _) in zip(vocabularies, self._parts, strict=True):
+            totals.update(dict(zip(vocabulary, postings.frequencies.tolist(), strict=True)))
+        terms = (totals[term] for vocabulary in vocabularies for term in vocabulary)
+        return np.fromiter(terms, np.int64, len(self))
+
+    def terms_like(self, prefix: str) -> list[str]:
+        return sorted({term for postings, _ in self._parts for term in postings.terms_like(prefix)})
+
+    def having(self, field: int) -> tuple[Array, Array]:
+        terms, items, offset = [], [], 0
+        for postings, first in self._parts:
+            places, numbers = postings.having(field)
+            terms.append(places + offset)
+            items.append(numbers + np.int64(first))
+            offset += len(postings)
+        return np.concatenate(terms), np.concatenate(items)
 
 
 class MultiIndex(Index):

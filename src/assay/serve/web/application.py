@@ -30,8 +30,8 @@ from assay.serve.watch.access import BACKLOG, COOKIE, Access
 from assay.serve.web.api import ENDPOINTS, Endpoint, description
 from assay.serve.web.bench import Bench, NotFound, NotYet
 from assay.serve.web.guard import LARGEST_HEAD, Guard
+from assay.serve.web.pages import compare, runs, search, status, sweeps
 from assay.serve.web.pages.shell import Page, Shown, document, failed, login_page
-from assay.serve.web.pages.table import PAGES
 from assay.serve.web.parameters import from_body, from_query
 from assay.serve.web.static import static
 from assay.store.index import NoIndex, UnusableIndex
@@ -40,6 +40,8 @@ Answer = TypeVar("Answer")
 
 THREADS = 4  # requests are CPU-bound: more threads only use more memory
 MOST = 128  # running or queued requests; further ones get a 503
+
+PAGES: tuple[Page, ...] = (*search.PAGES, *runs.PAGES, *compare.PAGES, *sweeps.PAGES, *status.PAGES)
 
 
 class Busy(AssayError):
