@@ -32,7 +32,7 @@ test: .venv/dev
 # one more than there are cores: tests also wait
 WORKERS ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
 unit: .venv/dev
-	$(BIN)/python -m compileall -q src tests/*.py
+	$(BIN)/python -m compileall -q src tests -x fixtures
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --durations 10
 
 lint: style types

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import gc
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-import laws  # noqa: F401  the profiles of hypothesis; `--hypothesis-profile` may choose another
-from assay.core.progress import Report
-from assay.index.pipeline import index
+import support.laws  # noqa: F401  the profiles of hypothesis; `--hypothesis-profile` may choose another
 from assay.rank.engine import Engine
-from assay.store.index import Index
-from assay.store.layout import Home
-from surroundings import settle
-
-FIXTURES = Path(__file__).parent / "fixtures"
+from support.paths import FIXTURES
+from support.repository import Repository
+from support.surroundings import settle
 
 
 def pytest_collection_finish() -> None:
@@ -31,57 +26,6 @@ def pytest_configure(config: pytest.Config) -> None:
     """Settle before any test module copies the environment."""
     home = settle()
     config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
-
-
-class Repository:
-    """A folder with files, perhaps under git, and its index."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.home = Home.of(root)
-
-    def write(self, path: str, text: str | bytes) -> Path:
-        target = self.root / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return target
-
-    def git(self, *arguments: str) -> str:
-        command = [
-            "git",
-            "-c",
-            "user.name=t",
-            "-c",
-            "user.email=t@example.org",
-            "-c",
-            "commit.gpgsign=false",
-            *arguments,
-        ]
-        return subprocess.run(command, cwd=self.root, check=True, capture_output=True, text=True).stdout
-
-    def commit(self, message: str = "change") -> None:
-        self.git("add", "-A")
-        self.git("commit", "-q", "--allow-empty", "-m", message)
-
-    def index(self, rebuild: bool = False) -> Report:
-        return index(self.root, self.home, rebuild)
-
-    def open(self) -> Index:
-        return Index.open(self.root, self.home)
-
-    def edges(self, kind: str) -> set[tuple[str, str]]:
-        opened = self.open()
-        try:
-            return {(e.source, e.target) for e in opened.export()[1] if e.type == kind}
-        finally:
-            opened.close()
-
-    def symbols(self) -> set[str]:
-        opened = self.open()
-        try:
-            return {str(row[0]) for row in opened.export()[0]}
-        finally:
-            opened.close()
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from surroundings import settle
+from support.surroundings import settle
 
 HERE = Path(__file__).parents[1]
 SIZE = 500  # files of a repository
@@ -105,8 +105,8 @@ def _try_laws(seed: int, seconds: float, tally: Tally) -> None:
 
 def _try_repositories(options: argparse.Namespace, deadline: float, scratch: Path, tally: Tally) -> None:
     """Run trials at once until the time is over, keep what failed."""
-    import warm
     from fuzz import running, trials
+    from support import warm
 
     kinds, without = tuple(options.kinds.split(",")), frozenset(filter(None, options.without.split(",")))
     warm.start()

@@ -13,7 +13,7 @@ from pathlib import Path
 from assay.core.golden import Expected, GoldenQuery
 from assay.evaluate.golden import FORMATS, save
 from assay.languages import LANGUAGES
-from documents import docx, notebook, p, pdf
+from support.documents import docx, notebook, p, pdf
 
 HERE = Path(__file__).parents[1]
 FIXTURES = HERE / "fixtures"

@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import warm
-from command import ENVIRONMENT
 from fuzz.trials import Trial
+from support import warm
+from support.command import ENVIRONMENT
 
 MOST_MEMORY = 1_000_000_000  # bytes of any process
 HANGS = 100  # seconds of one core for a process; what waits and does nothing is given longer

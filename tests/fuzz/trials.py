@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from command import assay
 from fuzz import corpus
 from fuzz.corpus import Seed
 from fuzz.mutate import damage, mutate
+from support.command import assay
 
 DONE, ANY = frozenset({0, 1}), frozenset({0, 1, 2})  # 2 is right for a golden set, wrong for an index with one bad file
 _ODD_NAMES = (

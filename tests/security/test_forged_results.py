@@ -13,8 +13,8 @@ from assay.core.items import KINDS
 from assay.core.packs import BODY, PackedItem
 from assay.pack.render.plain import quoted
 from assay.text.tokens import count
-from command import assay
-from conftest import Repository
+from support.command import assay
+from support.repository import Repository
 
 FORGED = '''\
 def close_sluice():

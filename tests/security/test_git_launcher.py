@@ -16,13 +16,14 @@ from pathlib import Path
 from unittest import mock
 
 import pytest
-from hostile_git import PROGRAMS, Bait, git, poison, shop
 
-from agents import over_stdio, talk
 from assay.cli import main
-from command import COMMAND, ENVIRONMENT, Done, assay
+from support.agents import over_stdio, talk
+from support.command import COMMAND, ENVIRONMENT, Done, assay
+from support.hostile_git import PROGRAMS, Bait, git, poison, shop
+from support.paths import ROOT
 
-SOURCES = Path(__file__).parents[2] / "src" / "assay"
+SOURCES = ROOT / "src" / "assay"
 AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 STRANGER = 54321
 

@@ -14,7 +14,7 @@ from assay.index import pipeline
 from assay.index.pipeline import index
 from assay.store.layout import Home
 from assay.system.files import TooWide, check_extent
-from command import COMMAND, ENVIRONMENT, Done, assay
+from support.command import COMMAND, ENVIRONMENT, Done, assay
 
 COULD_NOT_RUN = 2
 

@@ -25,8 +25,8 @@ from assay.system import inputs
 from assay.system.files import TooLarge
 from assay.text.terms import nearest
 from assay.text.tokens import LONGEST_TASK
-from command import ENVIRONMENT, assay
-from conftest import Repository
+from support.command import ENVIRONMENT, assay
+from support.repository import Repository
 
 MEMORY = 1_000_000_000  # bytes of address space that a command may take here
 COULD_NOT_RUN = 2

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hostile_git import PROGRAMS, Bait
 
 from assay.evaluate.runs import _JSON_COLUMNS
-from command import ENVIRONMENT, assay
-from conftest import Repository
-from model_server import ModelServer
-from model_server import serving as model_serving
+from support.command import ENVIRONMENT, assay
+from support.hostile_git import PROGRAMS, Bait
+from support.model_server import ModelServer
+from support.model_server import serving as model_serving
+from support.repository import Repository
 
 # row → (what was possible, the module beside this one, tests in it)
 ROWS: dict[str, tuple[str, str, tuple[str, ...]]] = {

@@ -30,8 +30,8 @@ from assay.store.seal import code
 from assay.store.vectors import VectorStore
 from assay.system import database
 from assay.system.files import UnsafeFolder
-from command import COMMAND, ENVIRONMENT, Done, assay
-from conftest import Repository
+from support.command import COMMAND, ENVIRONMENT, Done, assay
+from support.repository import Repository
 
 CODE = "def sign_session(user):\n    return seal_cookie(user)\n\n\ndef seal_cookie(user):\n    return user\n"
 ENDLESS = "WITH RECURSIVE again(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM again) SELECT n FROM again"

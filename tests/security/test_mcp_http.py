@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from agents import http_server
 from assay.serve.mcp.running import LARGEST_BODY, SESSIONS, Guard
 from assay.serve.watch.access import Access
 from assay.serve.web.guard import Guard as WebGuard
+from support.agents import http_server
 
 PORT = 7070
 OURS = ["localhost", "localhost:7070", "127.0.0.1:7070", "[::1]:7070", "LOCALHOST:7070"]

@@ -9,7 +9,7 @@ import pytest
 
 from assay.index.facts import Extracted
 from assay.index.parse import ParseCache, cache_path
-from conftest import Repository
+from support.repository import Repository
 
 _KEY = b"k" * 16
 _STORED = Extracted(b"facts of a file", b"texts of a file", 3)

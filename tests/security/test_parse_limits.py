@@ -28,9 +28,9 @@ from assay.index.parse import ParseCache
 from assay.index.scan import scan
 from assay.languages import Language
 from assay.serve.watch.access import Work
-from command import ENVIRONMENT, assay
-from conftest import Repository
-from processes import children
+from support.command import ENVIRONMENT, assay
+from support.processes import children
+from support.repository import Repository
 
 # tree-sitter-kotlin never comes back from this (336 bytes, found by mutating a fixture)
 HANG = (

@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from command import assay
-from conftest import Repository
-from test_incremental import _same_as_full as same_as_full
+from support.command import assay
+from support.repository import Repository, assert_equals_full_index
 
 DEEP = 700  # links of a chain; RecursionError came after 90 to 400
 
@@ -82,7 +81,7 @@ def test_an_edit_at_the_end_of_a_deep_chain_gives_what_a_full_index_gives(reposi
         "start.py", "class Start:\n    def go(self): pass\n    def stop(self): pass\n\ndef f0(): return Start()\n"
     )
     repository.index()
-    same_as_full(repository.root, repository.home)
+    assert_equals_full_index(repository.root, repository.home)
     repository.write("use250.py", "from chain import f100\n\ndef use():\n    f100().go()\n")
     repository.index()
-    same_as_full(repository.root, repository.home)
+    assert_equals_full_index(repository.root, repository.home)

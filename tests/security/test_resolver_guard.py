@@ -22,8 +22,7 @@ from assay.index.resolve.base import CallCounts, Edges
 from assay.index.resolve.guard import RAISE
 from assay.index.table import FullTable
 from assay.languages import language_of
-from conftest import Repository
-from test_incremental import _same_as_full as same_as_full
+from support.repository import Repository, assert_equals_full_index
 
 Facts = dict[str, bytes]
 
@@ -149,7 +148,7 @@ def test_a_chain_that_becomes_longer_or_shorter_is_resolved_as_in_a_full_index(r
         repository.write("chain.py", text)
         assert repository.index().mode == "update"
         assert (far in repository.edges("calls")) == reached
-        same_as_full(repository.root, repository.home)
+        assert_equals_full_index(repository.root, repository.home)
 
 
 def test_an_edit_of_any_link_of_a_chain_over_two_files_gives_what_a_full_index_gives(repository: Repository) -> None:
@@ -165,7 +164,7 @@ def test_an_edit_of_any_link_of_a_chain_over_two_files_gives_what_a_full_index_g
     for skipped in (80, 15):
         write(skipped)
         assert repository.index().mode == "update"
-        same_as_full(repository.root, repository.home)
+        assert_equals_full_index(repository.root, repository.home)
 
 
 COSTLY: dict[str, dict[str, str]] = {

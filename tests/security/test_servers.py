@@ -17,9 +17,10 @@ from assay.config.servers import is_loopback, origin_of
 from assay.errors import AssayError
 from assay.search.embed.rerankers import ServerReranker
 from assay.search.embed.server import ServerEmbedder, ServerFailed, server
-from command import ENVIRONMENT, assay
-from model_server import ModelServer, Reply, serving
-from trusting import trust_settings
+from support.command import ENVIRONMENT, assay
+from support.model_server import ModelServer, Reply, serving
+from support.paths import ROOT
+from support.trusting import trust_settings
 
 
 @pytest.fixture
@@ -201,7 +202,7 @@ def test_a_mistake_in_the_users_configuration_names_the_file(own: Path, tmp_path
 
 
 def test_the_guide_shows_a_file_that_is_right(own: Path, tmp_path: Path) -> None:
-    guide = Path(__file__).parents[2] / "docs" / "guides" / "trust.md"
+    guide = ROOT / "docs" / "guides" / "trust.md"
     (example,) = re.findall(r"^```toml\n(.*?)^```$", guide.read_text("utf-8"), re.DOTALL | re.MULTILINE)
     own.write_text(example)
     found = load(tmp_path)

@@ -12,8 +12,8 @@ import pytest
 import assay as package
 from assay.pack.render import FORMS
 from assay.text.display import escaped_in_json, printable
-from command import COMMAND, ENVIRONMENT, assay
-from conftest import Repository
+from support.command import COMMAND, ENVIRONMENT, assay
+from support.repository import Repository
 
 CLI = Path(package.__file__).parent / "cli"
 # what moves a cursor, ends a line, sets a title or turns the direction of writing

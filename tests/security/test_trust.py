@@ -16,17 +16,17 @@ import anyio
 import pytest
 
 import assay as package
-from agents import over_stdio
 from assay.config import configuration as settled
 from assay.config import trust, user
 from assay.config.configuration import AskSettings, ContextSettings, SearchSettings, WorkspaceSettings, load
 from assay.config.trust import UntrustedSettings
-from command import COMMAND, ENVIRONMENT, assay
-from conftest import Repository
-from model_server import ModelServer, Stream
-from model_server import serving as model_serving
-from serving import PATIENCE, serving
-from trusting import trust_settings
+from support.agents import over_stdio
+from support.command import COMMAND, ENVIRONMENT, assay
+from support.model_server import ModelServer, Stream
+from support.model_server import serving as model_serving
+from support.repository import Repository
+from support.serving import PATIENCE, serving
+from support.trusting import trust_settings
 
 pytestmark = pytest.mark.filterwarnings("ignore::assay.config.trust.UntrustedSettings")  # expected nearly everywhere
 

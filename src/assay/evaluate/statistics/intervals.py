@@ -240,7 +240,7 @@ def mean_interval(
 
     Percentile bootstrap, widened for small samples (Hesterberg 2015). Chosen by coverage: for nominal 95 %, on
     differences of which three in five are zero, it reaches 92 % at n = 20 and 94 % at n = 60; plain percentiles 89 and
-    93 %, BCa 85 and 91 %. tests/test_statistics.py repeats that comparison.
+    93 %, BCa 85 and 91 %. tests/evaluate/test_statistics.py repeats that comparison.
     """
     array = floats(values)
     measured = np.isfinite(array)

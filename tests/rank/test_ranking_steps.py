@@ -1,0 +1,438 @@
+"""The steps of the ranking, each alone: order, HITS, seeds, scoring, path context, channels, reading."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.core.items import Item
+from assay.core.packs import Association, Learned
+from assay.rank import graph as hits
+from assay.rank import graph as seeds
+from assay.rank import ranking as scoring
+from assay.rank.candidates import Channels
+from assay.rank.engine import Engine
+from assay.rank.profile import PROFILES, Profile
+from assay.rank.query import parse_task
+from assay.rank.ranking import WalkResult, highest, share_of_best
+from assay.rank.signals.classes import EquivalenceClass
+from assay.rank.signals.places import path_context, path_terms
+from assay.text.tokens import LONGEST_TASK
+from support.command import assay
+from support.repository import Repository
+
+# -- order -------------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.sampled_from([0.0, 0.1, 0.5, 0.5, 0.9, 1.0]), max_size=40), st.integers(0, 50))
+def test_the_highest_are_those_a_full_sort_would_give(values: list[float], k: int) -> None:
+    wanted = [place for place in sorted(range(len(values)), key=lambda place: (-values[place], place)) if values[place]]
+    assert highest(np.array(values), k).tolist() == wanted[:k]
+
+
+@given(st.integers(2, 1000), st.integers(200, 500), st.integers(1, 9), st.integers(0, 2**32))
+def test_the_highest_of_many_are_those_a_full_sort_would_give(different: int, size: int, k: int, seed: int) -> None:
+    values = np.random.default_rng(seed).integers(0, different, size) / 7
+    wanted = [place for place in sorted(range(size), key=lambda place: (-values[place], place)) if values[place]]
+    assert highest(values, k).tolist() == wanted[:k]
+
+
+def test_shares_are_of_the_best_and_nothing_stays_nothing() -> None:
+    assert share_of_best(np.array([1.0, 4.0])).tolist() == [0.25, 1.0]
+    assert share_of_best(np.zeros(2)).tolist() == [0.0, 0.0]
+
+
+# -- HITS --------------------------------------------------------------------------------------------------------------
+
+
+def test_what_hubs_point_to_is_an_authority() -> None:
+    authority, hub = hits.authorities_and_hubs(np.array([0, 1, 0]), np.array([2, 2, 3]), 4)
+    assert authority[2] > authority[3] > authority[0] == authority[1] == 0
+    assert hub[0] > hub[1] > hub[2] == 0
+    assert np.linalg.norm(authority) == pytest.approx(1.0)
+
+
+def test_no_edges_no_authorities() -> None:
+    none = np.empty(0, np.int64)
+    authority, hub = hits.authorities_and_hubs(none, none, 3)
+    assert not authority.any()
+    assert not hub.any()
+
+
+def test_seeds_gain_by_authority_and_hub_and_infrastructure_loses() -> None:
+    authority, hub = np.array([0.4, 0.4, 0.04, 0.1]), np.array([0.2, 0.9, 0.09, 0.0])
+    is_seed = np.array([True, False, True, False])
+    added = hits.adjustment(authority, hub, is_seed)
+    assert added == pytest.approx([0.4 * 0.25 + 0.2 * 0.10, -0.4 * 0.15, 0.0, 0.0])
+
+
+# -- seeds -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_better_item_is_a_likelier_start_by_its_square() -> None:
+    assert seeds.from_scores(np.array([0, 3.0, 1.0, 2.0]), 2).tolist() == [0, 9.0, 0, 4.0]
+
+
+def test_seeds_by_rank_weigh_from_1_to_4_tenths() -> None:
+    assert seeds.by_rank([3, 1, 2], 5, 3) == pytest.approx([0, 0.7, 0.4, 1.0, 0])
+    assert seeds.by_rank([3, 1, 2], 5, 1).tolist() == [0, 0, 0, 1.0, 0]
+    assert not seeds.by_rank([], 5, 3).any()
+
+
+def test_types_go_first_and_keep_their_order() -> None:
+    assert seeds.types_first([4, 2, 3, 1], {1: "class", 2: "method", 3: "interface", 4: "function"}) == [3, 1, 4, 2]
+
+
+def test_the_folder_with_most_candidates_goes_first() -> None:
+    folders = np.array([0, 7, 8, 8, 7, 8])
+    assert seeds.largest_folder_first([1, 2, 3, 4, 5], folders) == [2, 3, 5, 1, 4]
+    assert seeds.largest_folder_first([1, 2], folders) == [1, 2]
+    assert seeds.largest_folder_first([], folders) == []
+
+
+@pytest.mark.parametrize(("items", "count"), [(100, 15), (10_000, 20), (39_999, 20), (40_000, 25), (900_000, 25)])
+def test_a_larger_graph_has_more_seeds(items: int, count: int) -> None:
+    assert PROFILES["seed"].seeds(items) == count
+
+
+# -- scoring -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_composite_score_has_the_weights_of_the_specification() -> None:
+    walked = WalkResult(np.array([0.5, 0.25, 0.001]), np.array([1.0, 0, 0]), np.array([0.1, 0, 0]))
+    confidence = np.array([0.9, 0.7, 1.0])
+    with_hits = scoring.composite(walked, confidence, 1.0)
+    assert sum(values[0] for values in with_hits.values()) == pytest.approx(
+        0.35 * 1 + 0.20 * 0.9 + 0.15 * 0.3 + 0.15 * 1 + 0.1
+    )
+    assert sum(values[1] for values in with_hits.values()) == pytest.approx(
+        0.35 * 0.5 + 0.20 * 0.7 + 0.15 * 0.3 + 0.15 / 2
+    )
+    without = scoring.composite(WalkResult(walked.found, walked.seeds, np.zeros(3)), confidence, 0.0)
+    assert sum(values[0] for values in without.values()) == pytest.approx(0.40 + 0.25 * 0.9 + 0.20 * 0.3 + 0.15)
+
+
+def test_what_the_walk_hardly_reached_has_no_composite_score() -> None:
+    walked = WalkResult(np.array([1.0, 0.019]), np.array([1.0, 0]), np.zeros(2))
+    assert sum(values[1] for values in scoring.composite(walked, np.ones(2), 0.0).values()) == 0
+
+
+def test_the_shares_add_up() -> None:
+    walked = WalkResult(np.array([0.1, 0.2]), np.array([1.0, 0]), np.array([0.1, -0.1]))
+    parts = scoring.shares(np.array([4.0, 1.0]), walked, 0.5, 1.0)
+    assert sum(parts.values()).tolist() == pytest.approx([1.0 + 0.25 + 0.1, 0.25 + 0.5 - 0.1])
+    assert "hits" not in scoring.shares(np.array([4.0, 1.0]), walked, 0.5, 0.0)
+
+
+# -- a repository to ask -----------------------------------------------------------------------------------------------
+
+OPERATIONS = '''\
+class Operation:
+    """Something that is done to a table."""
+
+    def apply(self, table):
+        return table
+
+
+class Rename(Operation):
+    def apply(self, table):
+        return describe(table)
+
+
+class Lonely:
+    pass
+
+
+def describe(table):
+    return table
+'''
+STORE = """\
+class Store:
+    def save(self, row):
+        return encode(row)
+
+
+def encode(row):
+    return str(row)
+"""
+
+
+@pytest.fixture
+def tables(repository: Repository) -> Repository:
+    repository.write("app/migrations/operations.py", OPERATIONS)
+    repository.write("app/store.py", STORE)
+    repository.commit()
+    repository.index()
+    return repository
+
+
+def _symbols(tables: Repository, numbers: list[int]) -> list[str]:
+    index = tables.open()
+    items = index.numbered(numbers)
+    index.close()
+    return [items[number].symbol for number in numbers]
+
+
+# -- path context ------------------------------------------------------------------------------------------------------
+
+
+def test_path_terms_are_words_that_may_name_folders() -> None:
+    assert path_terms("Fix the migration of old rows") == ["migration", "rows"]
+
+
+def test_types_under_a_path_that_the_task_speaks_of_are_found_those_with_named_members_first(
+    tables: Repository,
+) -> None:
+    index = tables.open()
+    task = "fix the migration that should apply twice"
+    found = path_context(index, task, parse_task(task, Profile()).keywords)
+    index.close()
+    names = _symbols(tables, found)
+    assert names[:2] == ["Rename", "Operation"]  # both have `apply`; shorter qualified names first
+    assert names.index("Lonely") == 2
+    assert "Store" not in names
+
+
+def test_a_task_that_names_no_path_has_no_context(tables: Repository) -> None:
+    index = tables.open()
+    assert path_context(index, "encode numbers", parse_task("encode numbers", Profile()).keywords) == []
+    index.close()
+
+
+# -- channels ----------------------------------------------------------------------------------------------------------
+
+
+def _lists(tables: Repository, task: str, weights: dict[str, float], **parts: object) -> dict[str, list[str]]:
+    index = tables.open()
+    engine = Engine(index, Profile())
+    classes = parts.get("classes", ())
+    channels = Channels(index, lambda: engine.graph, classes, parts.get("vectors"))  # type: ignore[arg-type]
+    lists = channels.lists(parse_task(task, Profile()), np.zeros(len(index.postings.lengths)), weights)
+    found = {name: list(channel.items) for name, channel in lists.items() if channel.weight}
+    index.close()
+    return {name: _symbols(tables, numbers) for name, numbers in found.items()}
+
+
+def test_a_channel_without_weight_is_not_asked(tables: Repository) -> None:
+    assert set(_lists(tables, "encode rows", {"names": 1.0, "classes": 0.0})) == {"names"}
+
+
+def test_names_that_are_called_by_what_the_task_speaks_of_are_found_through_the_graph(tables: Repository) -> None:
+    # `encode` is called by `Store.save`: "save" becomes a phrase for it
+    found = _lists(tables, "save: `encode`", {"names": 1.0, "classes": 1.0})
+    assert "encode" in found["classes"]
+
+
+def test_a_class_of_the_project_is_a_channel_and_a_sure_one_is_pointed_at(tables: Repository) -> None:
+    own = EquivalenceClass("PERSISTENCE", ("keep things", "durable"), ("Store",), weight=1.0)
+    assert _lists(tables, "how to keep things: encode", {"names": 1.0, "classes": 1.0}, classes=(own,))["classes"] == [
+        "Store"
+    ]
+    index = tables.open()
+    with_class = Engine(index, Profile(), classes=(own,)).ranked("where do we keep things", 3)
+    without = Engine(index, Profile()).ranked("where do we keep things", 3)
+    one_word = Engine(index, Profile(), classes=(own,)).rank("a durable table")  # a single word is not sure
+    index.close()
+    assert with_class[0].item.symbol == "Store"
+    assert "Store" not in [ranked.item.symbol for ranked in without]
+    assert list(one_word.channels["certain"]) == []
+
+
+def test_vectors_are_asked_by_weight_or_to_fill_a_gap(tables: Repository) -> None:
+    index = tables.open()
+    [store] = index.items("s.symbol = 'Store'")
+    index.close()
+    asked: list[str] = []
+
+    def vectors(task: str) -> list[int]:
+        asked.append(task)
+        return [store.number]
+
+    assert _lists(tables, "zzz", {"names": 1.0}, vectors=vectors)["vectors"] == ["Store"]  # nothing else was found
+    assert _lists(tables, "encode", {"names": 1.0, "vectors": 0.5}, vectors=vectors)["vectors"] == ["Store"]
+    several = "`Operation` `Rename` `Lonely` `describe` `Store`"
+    assert "vectors" not in _lists(tables, several, {"names": 1.0}, vectors=vectors)
+    assert len(asked) == 2
+
+
+def test_vectors_alone_can_find_what_shares_no_word(tables: Repository) -> None:
+    index = tables.open()
+    [store] = index.items("s.symbol = 'Store'")
+    found = Engine(index, PROFILES["seed"], vectors=lambda task: [store.number]).ranked("zzz qqq", 1)
+    index.close()
+    assert [ranked.item.symbol for ranked in found] == ["Store"]
+
+
+# -- places ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_place_a_task_points_at_comes_first(tables: Repository) -> None:
+    index = tables.open()
+    trace = 'Traceback (most recent call last):\n  File "/srv/app/store.py", line 7, in encode\nValueError: bad table'
+    found = Engine(index, Profile()).ranked(trace, 3)
+    in_file = Engine(index, Profile()).ranked("tables and rows in app/store.py", 3)
+    index.close()
+    assert found[0].item.symbol == "encode"
+    assert {ranked.item.path for ranked in in_file[:2]} == {"app/store.py"}
+
+
+def test_a_name_that_few_have_and_the_task_writes_out_comes_first(tables: Repository) -> None:
+    tables.write("app/noise.py", "".join(f"def table_operation_{n}(table):\n    return table\n\n\n" for n in range(9)))
+    tables.commit()
+    tables.index()
+    index = tables.open()
+    ranking = Engine(index, Profile()).rank("table operation: the table of operations is what `encode` breaks")
+    first = index.item(ranking.best(1)[0]).symbol
+    index.close()
+    assert first == "encode"
+
+
+def test_the_title_of_a_task_says_whether_it_is_about_tests_and_counts_twice() -> None:
+    reading = parse_task("Encode rows\n\nTests were added for the table.", Profile())
+    assert not reading.about_tests
+    assert reading.terms["encod"] == 2
+    assert reading.terms["tabl"] == 1
+    assert parse_task("Fix the tests of rows\n\nMore.", Profile()).about_tests
+
+
+# -- what use has taught -----------------------------------------------------------------------------------------------
+
+
+def _ranks(tables: Repository, task: str, learned: Learned) -> dict[str, int]:
+    index = tables.open()
+    found = Engine(index, Profile()).ranked(task, 20, learned)
+    index.close()
+    return {ranked.item.symbol: rank for rank, ranked in enumerate(found, 1)}
+
+
+def test_feedback_and_session_add_to_the_score(tables: Repository) -> None:
+    index = tables.open()
+    [describe] = index.items("s.symbol = 'describe'")
+    engine, task = Engine(index, Profile()), "describe a table"
+    cold = engine.rank(task).scores[describe.number]
+    useful = engine.rank(task, Learned(feedback={describe.number: 1.0}))
+    useless = engine.rank(task, Learned(feedback={describe.number: -1.0})).scores[describe.number]
+    near = engine.rank(task, Learned(session={describe.number: 0.5})).scores[describe.number]
+    folder = useful.times["folder"][describe.number]
+    index.close()
+    assert useful.scores[describe.number] - cold == pytest.approx(0.25 * folder, abs=0.01)
+    assert cold - useless == pytest.approx(0.05 * folder, abs=0.01)
+    assert near - cold == pytest.approx(0.5 * 0.20 * folder, abs=0.01)
+
+
+def test_learned_words_bring_what_has_no_word_of_the_task(tables: Repository) -> None:
+    index = tables.open()
+    [store] = index.items("s.symbol = 'Store'")
+    index.close()
+    task = "apply the rename"
+    learned = Learned(vocabulary=(Association(store.number, 0.8, ("rename",)),))
+    assert "Store" not in _ranks(tables, task, Learned())
+    ranks = _ranks(tables, task, learned)
+    assert 1 < ranks["Store"] <= 6  # proposed, not put in front
+
+
+def test_what_use_has_taught_reaches_the_command(tables: Repository) -> None:
+    task = "zanzibar expedition"
+    assert assay(tables.root, "context", task).code == 1
+    for _ in range(2):
+        assert assay(tables.root, "feedback", "useful", "Store", "--task", task).code == 0
+    assert assay(tables.root, "context", task, "--format", "json").json["items"][0]["symbol"] == "Store"
+    assert assay(tables.root, "why", task, "Store").code == 0
+    (tables.root / ".assay" / "learned.db").write_bytes(b"not a database at all, but long enough to be one" * 40)
+    done = assay(tables.root, "context", task)
+    assert done.code == 1
+    assert "warning" in done.err
+    assert "learned.db" in done.err
+
+
+def test_a_session_remembers_what_it_was_given(tables: Repository) -> None:
+    task = "rows and tables"
+    first = assay(tables.root, "context", task, "--session", "one", "--format", "json").json["items"]
+    again = assay(tables.root, "context", task, "--session", "one", "--format", "json").json["items"]
+    other = assay(tables.root, "context", task, "--session", "two", "--format", "json").json["items"]
+    scores = {item["id"]: item["score"] for item in first}
+    assert all(item["score"] > scores[item["id"]] for item in again if item["id"] in scores)
+    assert [(item["id"], item["score"]) for item in other] == [(item["id"], item["score"]) for item in first]
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_task_is_read_with_its_relatives_only_where_they_count() -> None:
+    assert parse_task("a consumer of messages", Profile()).related == {}
+    related = parse_task("a consumer of messages", dataclasses.replace(Profile(), thesaurus=0.5)).related
+    assert related["subscrib"] == 0.5
+    assert "consum" not in related
+
+
+def test_only_the_beginning_of_a_pasted_log_is_read() -> None:
+    reading = parse_task("encode " + "x" * LONGEST_TASK + " describe", Profile())
+    assert "encod" in reading.terms
+    assert "describ" not in reading.terms
+
+
+# -- the seed's settings -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", list(PROFILES))
+def test_every_profile_answers_and_repeats_exactly(tables: Repository, name: str) -> None:
+    index = tables.open()
+    rankings = [Engine(index, PROFILES[name]).rank("apply the rename operation to a table") for _ in range(2)]
+    found = _symbols(tables, rankings[0].best(3))
+    index.close()
+    assert found[0].startswith("Rename") or found[0].startswith("Operation")
+    assert rankings[0].scores.tobytes() == rankings[1].scores.tobytes()
+
+
+def test_noise_is_left_out_and_says_so(tables: Repository) -> None:
+    tables.write("app/fake.py", "class FakeStore:\n    def save(self, row):\n        return row\n")
+    tables.commit()
+    tables.index()
+    index = tables.open()
+    ranking = Engine(index, dataclasses.replace(Profile(), noise=True)).rank("fake store save row")
+    dropped = {index.item(number).symbol for number in ranking.noise}
+    kept = [index.item(number).symbol for number in ranking.best(20)]
+    noisy = Engine(index, Profile()).ranked("fake store save row", 3)
+    index.close()
+    assert {"FakeStore", "FakeStore.save"} <= dropped
+    assert dropped.isdisjoint(kept)
+    assert noisy[0].item.symbol.startswith("FakeStore")
+
+
+def test_one_overload_stands_for_all(repository: Repository) -> None:
+    overloads = "".join(
+        f"  public void send(String message{', int n' * n}) {{ }}\n".replace("int n, int n", "int n, int m")
+        for n in range(3)
+    )
+    repository.write(
+        "Mail.java", f"public class Mail {{\n{overloads}  public void sendLater(String message) {{ }}\n}}\n"
+    )
+    repository.commit()
+    repository.index()
+    index = repository.open()
+    found = [ranked.item.symbol for ranked in Engine(index, Profile()).ranked("send a message", 3)]
+    flooded = [
+        ranked.item.symbol for ranked in Engine(index, Profile(overload=1.0, namesake=1.0)).ranked("send a message", 3)
+    ]
+    index.close()
+    assert len(set(found)) == 3
+    assert len(set(flooded)) < 3
+
+
+def test_implementors_of_an_interface_are_seeds(repository: Repository) -> None:
+    repository.write("Shape.java", "public interface Shape { double area(); }\n")
+    repository.write("Disc.java", "public class Disc implements Shape { public double area() { return 3; } }\n")
+    repository.commit()
+    repository.index()
+    index = repository.open()
+    [shape] = index.items("s.symbol = 'Shape'")
+    [disc] = index.items("s.symbol = 'Disc'")
+    engine = Engine(index, PROFILES["seed"])
+    assert disc.number in engine.graph.sources(np.array([shape.number]), "implements").tolist()
+    found: list[Item] = [ranked.item for ranked in engine.ranked("the `Shape`", 5)]
+    index.close()
+    assert "Disc" in [item.symbol for item in found]

@@ -1,0 +1,62 @@
+"""Running the real `assay` command in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import assay as package
+from support import warm
+
+COMMAND = [sys.executable, "-m", "assay"]
+ENVIRONMENT = os.environ | {
+    "PYTHONPATH": str(Path(package.__file__).parents[1]),
+    "PYTHONIOENCODING": "utf-8",
+    "LC_ALL": "C.UTF-8",
+}
+_SECONDS = 120  # for one command on a busy machine
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command printed and how it ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def lines(self) -> list[str]:
+        return self.out.splitlines()
+
+
+def assay(folder: Path, *arguments: str | Path, input: str = "", **options: Any) -> Done:
+    """Run a command in a folder. Whatever happens, nobody is shown a traceback.
+
+    Without options for the process, one that has imported everything forks itself (see `warm`).
+    """
+    written = list(map(str, arguments))
+    if options:
+        options = {"stdin": subprocess.PIPE, "env": ENVIRONMENT} | options
+        command = [*COMMAND, *written]
+        with subprocess.Popen(
+            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
+        ) as process:
+            try:
+                out, err = process.communicate(input.encode() or None, _SECONDS)
+            finally:
+                process.kill()
+        code = process.returncode
+    else:
+        code, out, err, _ = warm.run(folder, written, ENVIRONMENT, _SECONDS, input.encode())
+    assert b"Traceback" not in err, err.decode()
+    return Done(code, out.decode(), err.decode())
