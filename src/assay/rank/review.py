@@ -12,9 +12,9 @@ import numpy as np
 from assay.core.items import DATA_KINDS, EDGE_TYPES, SPACE_KINDS, Item, Outline, Spanned, item_id
 from assay.core.packs import BODY, NAME, SIGNATURE, Ranked, Section
 from assay.git.diff import ADDED, DELETED, MOVED, Change, Hunk
+from assay.rank.arrays import highest
 from assay.rank.engine import Engine
 from assay.rank.impact import Affected, affected_tests, impact, items_in
-from assay.rank.ranking import highest
 from assay.store.history import History
 from assay.store.index import Index
 from assay.text.display import counted

@@ -44,6 +44,19 @@ ACTION_VERBS = TASK_VERBS | NAMING_VERBS
 
 STOP_WORDS = word_set(_ENGLISH) | word_set(_PROGRAMMING) | TASK_VERBS
 
+# function words: they distinguish neither documents nor tasks
+COMMON = word_set("""
+a an and are as at be by can do does for from has have how i if in into is it its not of on or that the this to we what when
+where which with you they their there these those was were will would should could than then so such via per each any all some
+other more most also only between about through over after before during without within against up out no nor
+make use using need
+""")
+# … and those that a query does not search for: verbs and connectives of tasks
+QUERY_STOP_WORDS = COMMON | word_set("""
+add implement create fix support new update remove refactor change allow ensure handle trace explain understand find show
+while because including requiring
+""")
+
 # generic nouns for "something that does": the word next to them carries the meaning
 FILLERS = word_set("""
 ability behavior behaviour capability code existing feature features function functionality functions implementation kind logic method methods

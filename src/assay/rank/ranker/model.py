@@ -10,8 +10,8 @@ from importlib.resources import files
 
 import numpy as np
 
+from assay.rank.arrays import Floats, share_of_best
 from assay.rank.ranker.features import Candidates
-from assay.rank.ranking import Floats, share_of_best
 
 FORMAT = 1  # version of the data file
 DATA = "ranker.json"
