@@ -22,7 +22,7 @@ from assay.rank.ranker.features import FEATURES
 
 NAMES = tuple(FEATURES)
 BY_HAND = replace(
-    Profile(), overload=1, namesake=1, own=0
+    Profile(), overload=1, namesake=1, reorder=0
 )  # the ranking that the ranker finds, before what repeats a name is lowered
 
 MADE = f"{NAMES} {BY_HAND}"  # what a description depends on

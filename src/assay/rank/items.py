@@ -19,7 +19,7 @@ class ItemArrays:
 
     def __init__(self, index: Index, profile: Profile) -> None:
         self._index, self._profile = index, profile
-        self.size = len(index.postings.lengths)
+        self.size: int = len(index.postings.lengths)
 
     @cached_property
     def files(self) -> Ints:

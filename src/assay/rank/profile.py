@@ -51,7 +51,9 @@ class Profile:
     # channels: ranked candidate lists; `fusion` is the gain of the first item in all of them
     channels: Mapping[str, float] = field(default_factory=lambda: {"names": 1.0, "classes": 0.5})
     fusion: float = 0.5
-    direct_hits: float = 0.5  # gain of items the task points at (path, frame, project class), relative to the best score
+    direct_hits: float = (
+        0.5  # gain of items the task points at (path, frame, project class), relative to the best score
+    )
     # containers and members
     container_share: float = 0.4  # of its best members' scores, halved from one to the next
     member_share: float = 0.5  # of its container's score, divided among many members

@@ -30,7 +30,8 @@ class Candidates:
 
     def __init__(self, resources: Resources, ranking: Ranking, depth: int) -> None:
         self._index, self._items, self._graph = resources.index, resources.items, resources.graph
-        self._history, self.ranking = resources.history, ranking
+        self._history = resources.history
+        self.ranking: Ranking = ranking
         self.numbers: Ints = np.array(self.ranking.best(depth), np.int64)
 
     def values(self, names: tuple[str, ...]) -> Floats:
@@ -63,6 +64,11 @@ class Candidates:
     def part(self, name: str) -> Floats:
         values = self.ranking.parts.get(name)
         return values[self.numbers] if values is not None else np.zeros(len(self.numbers))
+
+    @property
+    def direct(self) -> Floats:
+        """Direct score by item; the composite score has no such part."""
+        return self.ranking.parts.get("direct", self.ranking.direct)
 
     def channel(self, name: str) -> Floats:
         """Return the reciprocal rank in a channel; 0 for items it did not return."""
@@ -228,7 +234,7 @@ def _of_signal(signal: Signal) -> Feature:
 
 FEATURES: Mapping[str, Feature] = {
     "score": Feature("words", "hand-tuned score", lambda candidates: candidates.log_share(candidates.ranking.scores)),
-    "direct": Feature("words", "direct score", lambda candidates: candidates.log_share(candidates.ranking.parts["direct"])),
+    "direct": Feature("words", "direct score", lambda candidates: candidates.log_share(candidates.direct)),
     "lexical": Feature("words", "lexical score (BM25F)", lambda candidates: candidates.log_share(candidates.ranking.factors["lexical"])),
     "lexical place": Feature("words", "lexical rank", lambda candidates: candidates.log_rank(candidates.ranking.factors["lexical"]), AGAINST),
     "found": Feature("words", "task terms found", lambda candidates: candidates.term_share),

@@ -32,17 +32,17 @@ class Ranker:
         averages, weights = np.array([*learned.values()], np.float64).reshape(-1, 2).T
         return cls(tuple(learned), averages, weights)
 
-    def worth(self, candidates: Candidates) -> Floats:
+    def scores(self, candidates: Candidates) -> Floats:
         """Return the log-scale score of each candidate."""
         return np.asarray((candidates.values(self.features) - self.averages) @ self.weights, np.float64)
 
-    def told(self, candidates: Candidates) -> dict[int, dict[str, float]]:
+    def contributions(self, candidates: Candidates) -> dict[int, dict[str, float]]:
         """Return the contribution of each feature to each candidate's score, by item number, largest first."""
-        contributions = (candidates.values(self.features) - self.averages) * self.weights
-        orders = np.argsort(-np.abs(contributions), axis=1, kind="stable")
+        terms = (candidates.values(self.features) - self.averages) * self.weights
+        orders = np.argsort(-np.abs(terms), axis=1, kind="stable")
         return {
             number: {self.features[column]: float(row[column]) for column in order}
-            for number, row, order in zip(candidates.numbers.tolist(), contributions, orders, strict=True)
+            for number, row, order in zip(candidates.numbers.tolist(), terms, orders, strict=True)
         }
 
 
@@ -65,7 +65,7 @@ def gain(candidates: Candidates, scores: Floats, weight: float) -> Floats:
     """
     before = scores[candidates.numbers]
     hand_tuned = np.log(share_of_best(before))
-    mixed = hand_tuned + weight * (shipped().worth(candidates) - hand_tuned)
+    mixed = hand_tuned + weight * (shipped().scores(candidates) - hand_tuned)
     after = np.exp(_SPREAD * (mixed - mixed.max(initial=-np.inf)))
     gains = np.full(len(scores), after.min(initial=1.0) / before.min(initial=np.inf))
     gains[candidates.numbers] = after / before

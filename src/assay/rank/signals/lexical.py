@@ -29,7 +29,9 @@ class Lexical:
 
     def __init__(self, term_weights: TermWeights, query: Mapping[str, float]) -> None:
         self._term_weights, size = term_weights, len(term_weights.words.lengths)
-        self.score, self.coverage, self._name_rarity = np.zeros(size), np.zeros(size), np.zeros(size)
+        self.score: Floats = np.zeros(size)
+        self.coverage: Floats = np.zeros(size)
+        self._name_rarity = np.zeros(size)
         self.rarity: dict[str, float] = {}
         self.unseen: dict[str, float] = {}
         for term, weight in query.items():
@@ -142,7 +144,8 @@ class Norms:
     """Length normalization per field, 1 at the average length; computed for the requested items only."""
 
     def __init__(self, words: Postings, profile: Profile) -> None:
-        self._lengths, self._length_weight = words.lengths, np.array(profile.field_lengths)
+        # below 1: an empty field would divide by 0
+        self._lengths, self._length_weight = words.lengths, np.minimum(profile.field_lengths, 1 - 1e-9)
         average = self._lengths.sum(axis=0, dtype=np.int64) / max(len(words.numbers), 1)
         self._average = np.maximum(average, 1e-9)
 

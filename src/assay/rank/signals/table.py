@@ -64,12 +64,10 @@ BY_STAGE: Mapping[Stage, Mapping[str, Signal]] = {
 }
 # profile settings that evidence depends on
 EVIDENCE_SETTINGS = tuple(dict.fromkeys(setting for signal in SIGNALS for setting in signal.reads))
-# profile setting → values that tuning tries
+# profile setting → values that tuning tries: a few on either side of the default, so that the best is rarely outside
 TUNED = {setting: values for signal in SIGNALS for setting, values in signal.weights.items() if values}
 # settings that leak the answers of a golden set mined from the searched history
-HISTORY_SETTINGS = tuple(
-    setting for signal in SIGNALS if signal.component == "history" for setting in signal.weights
-)
+HISTORY_SETTINGS = tuple(setting for signal in SIGNALS if signal.component == "history" for setting in signal.weights)
 
 
 def can_share_evidence(first: Profile, second: Profile) -> bool:
