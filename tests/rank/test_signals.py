@@ -82,12 +82,14 @@ def test_tuning_features_and_channels_follow_from_the_table() -> None:
 
 
 def _arrays(ranking: Ranking) -> dict[str, bytes]:
-    named = {"scores": ranking.scores, "direct": ranking.direct, "visits": ranking.walk.visits}
-    for stage, values in flatten(
-        {"factor": ranking.factors, "added": ranking.additions, "part": ranking.parts, "times": ranking.multipliers}
-    ).items():
-        named[stage] = values
-    return {name: values.tobytes() for name, values in named.items()}
+    stages = {
+        "factor": ranking.factors,
+        "addition": ranking.additions,
+        "part": ranking.parts,
+        "multiplier": ranking.multipliers,
+        "": {"scores": ranking.scores, "direct": ranking.direct, "visits": ranking.walk.visits},
+    }
+    return {name: values.tobytes() for name, values in flatten(stages).items()}
 
 
 @pytest.mark.parametrize("base", ["default", "seed"])

@@ -1,4 +1,4 @@
-"""What a signal gets to see: the opened index (`Resources`), and one query with its evidence (`QueryContext`)."""
+"""Inputs of signals: the opened index (`Resources`), and one query with its evidence (`QueryContext`)."""
 
 from __future__ import annotations
 
