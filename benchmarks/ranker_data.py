@@ -18,7 +18,7 @@ from assay.core.golden import GoldenQuery
 from assay.evaluate.golden import load
 from assay.rank.engine import Engine
 from assay.rank.profile import Profile
-from assay.rank.ranker.features import FEATURES
+from assay.rank.ranker import FEATURES
 
 NAMES = tuple(FEATURES)
 BY_HAND = replace(

@@ -13,8 +13,7 @@ import pytest
 from assay.rank.engine import Engine
 from assay.rank.explain import explain
 from assay.rank.profile import PROFILES, Profile
-from assay.rank.ranker.features import FEATURES
-from assay.rank.ranker.model import DATA, Ranker, shipped
+from assay.rank.ranker import DATA, FEATURES, Ranker, shipped
 from assay.store.history import History
 from support.command import assay
 from support.paths import ROOT
@@ -119,7 +118,7 @@ def test_alone_it_orders_candidates_by_their_worth(shop: Repository) -> None:
 
 def test_what_is_no_candidate_stays_behind_those_that_are(shop: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = _engine(shop).rank(TASK).best(20)
-    monkeypatch.setattr("assay.rank.ranker.model.DEPTH", 2)
+    monkeypatch.setattr("assay.rank.ranker.DEPTH", 2)
     reordered = _engine(shop, ranker=1.0).rank(TASK).best(20)
     assert sorted(reordered[:2]) == sorted(plain[:2])
     assert reordered[2:] == plain[2:]
@@ -152,7 +151,7 @@ def test_the_shipped_weights_go_by_the_sense_of_their_features_and_are_small() -
     assert set(ranker.features) <= set(FEATURES)
     for name, weight in zip(ranker.features, ranker.weights, strict=True):
         assert weight * FEATURES[name].sense >= 0, name
-    assert (ROOT / "src/assay/rank/ranker" / DATA).stat().st_size < 20_000
+    assert (ROOT / "src/assay/rank" / DATA).stat().st_size < 20_000
 
 
 # learning

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from assay.core.items import Item
 from assay.core.packs import Association, Learned
 from assay.rank import graph as hits
-from assay.rank import seeds
 from assay.rank.arrays import Floats, highest, share_of_best
 from assay.rank.engine import Engine
 from assay.rank.profile import PROFILES, Profile
 from assay.rank.query import parse_task
 from assay.rank.ranking import Ranking, WalkResult
+from assay.rank.signals import walk as seeds
 from assay.rank.signals.classes import EquivalenceClass
 from assay.rank.signals.places import path_context, path_terms
 from assay.rank.signals.signal import Stage

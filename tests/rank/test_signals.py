@@ -10,7 +10,7 @@ import pytest
 from assay.core.packs import Association, Learned
 from assay.rank.engine import Engine
 from assay.rank.profile import PROFILES, Profile, flatten, settings_of
-from assay.rank.ranker.features import FEATURES
+from assay.rank.ranker import FEATURES
 from assay.rank.ranking import Ranking
 from assay.rank.signals.signal import COMPONENTS, Signal, Stage
 from assay.rank.signals.table import (
@@ -45,9 +45,11 @@ OTHER: dict[str, Any] = {
 
 
 def _changed(setting: str) -> Profile:
-    """The default profile with another value of one setting, in effect: what only fusion reads comes with fusion."""
+    """The default profile with another value of one setting."""
     value = SETTINGS[setting]
-    other = OTHER[setting] if setting in OTHER else not value if isinstance(value, bool) else type(value)(value / 2 + 1)
+    other: Any = (
+        OTHER[setting] if setting in OTHER else not value if isinstance(value, bool) else type(value)(value / 2 + 1)
+    )
     return dataclasses.replace(Profile(), **{setting: other})
 
 

@@ -1,26 +1,28 @@
-"""Inputs of signals: the opened index (`Resources`), and one query with its evidence (`QueryContext`)."""
+"""Inputs of signals: the opened index (`Resources`, `ItemArrays`), and one query with its evidence (`QueryContext`)."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from assay.core.packs import Learned
-from assay.rank.arrays import line
+from assay.rank.arrays import Floats, Ints, line
 from assay.rank.graph import Graph
-from assay.rank.items import ItemArrays
 from assay.rank.name_table import NameTable, table_of
 from assay.rank.profile import Profile
 from assay.rank.query import ParsedTask
 from assay.rank.ranking import Ranking
 from assay.rank.signals.classes import EquivalenceClass
 from assay.rank.signals.fusion import Channel
-from assay.rank.signals.lexical import Lexical, TermWeights
+from assay.rank.signals.lexical import Lexical, TermWeights, name_rarity_of
 from assay.rank.signals.signal import Signal, Stage
 from assay.rank.signals.table import BY_STAGE
+from assay.store.columns import KIND_NAMES
 from assay.store.index import Index
 
 if TYPE_CHECKING:
@@ -29,6 +31,72 @@ if TYPE_CHECKING:
     from assay.store.sections import Sections
 
 T = TypeVar("T")
+
+
+class ItemArrays:
+    """Query-independent arrays of an index under a profile, by item number."""
+
+    def __init__(self, index: Index, profile: Profile) -> None:
+        self._index, self._profile = index, profile
+        self.size: int = len(index.postings.lengths)
+
+    @cached_property
+    def files(self) -> Ints:
+        """File number of each item."""
+        return np.asarray(self._index.columns.file, np.int64)
+
+    @cached_property
+    def folders(self) -> Ints:
+        """Folder number of each item."""
+        return np.asarray(self.file_folders[self.files])
+
+    @cached_property
+    def file_folders(self) -> Ints:
+        """Folder number of each file."""
+        numbers: dict[str, int] = {}
+        folders = np.zeros(int(self.files.max(initial=0)) + 1, np.int64)
+        for path, row in self._index.files.items():
+            folders[row.number] = numbers.setdefault(path.rpartition("/")[0], len(numbers))
+        return folders
+
+    @cached_property
+    def kinds(self) -> Floats:
+        """Kind weight of each item; 0 for files, as only their symbols are retrieved."""
+        weights = [
+            self._profile.kind_weights.get(kind, 1.0) if kind not in ("", "file") else 0.0 for kind in KIND_NAMES
+        ]
+        return np.array(weights)[self._index.columns.kind]
+
+    @cached_property
+    def not_retrieved(self) -> Ints:
+        """Numbers that are never retrieved: files and unused numbers."""
+        return np.flatnonzero(self.kinds <= 0)
+
+    @cached_property
+    def tests(self) -> Floats:
+        """Test weight of each item."""
+        return np.where(self._index.columns.test, self._profile.test_weight, 1.0)
+
+    @cached_property
+    def name_rarity(self) -> Floats:
+        """Summed rarity of the terms of each item's name; at least 1e-9, as it is a divisor."""
+        return np.maximum(name_rarity_of(self._index.postings), 1e-9)
+
+    def by_item(self, shares: Mapping[int, float]) -> Floats:
+        """Expand sparse values to an array; 0 for the other items."""
+        values = np.zeros(self.size)
+        values[list(shares)] = list(shares.values())
+        return values
+
+    def by_symbol(self, shares: Mapping[int, float]) -> Floats:
+        """Expand sparse values to an array; 0 for the other items and those never retrieved."""
+        return self.by_item({number: share for number, share in shares.items() if self.kinds[number] > 0})
+
+    def by_file(self, shares: Mapping[int, float]) -> Floats:
+        """Expand sparse values of files to all their items."""
+        files = np.zeros(len(self.file_folders))
+        files[list(shares)] = list(shares.values())
+        return np.asarray(files[self.files], dtype=np.float64)
 
 
 class Resources:

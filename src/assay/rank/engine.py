@@ -29,7 +29,7 @@ from assay.rank.signals.walk import walk
 from assay.store.index import Index
 
 if TYPE_CHECKING:
-    from assay.rank.ranker.features import Candidates
+    from assay.rank.ranker import Candidates
 
 _CHECKED = 100  # top items that are checked for noise: more than any caller requests
 
@@ -122,8 +122,7 @@ class Engine:
 
     def candidates(self, ranking: Ranking) -> Candidates:
         """Return the top candidates of a ranking that the learned ranker reorders."""
-        from assay.rank.ranker.features import Candidates
-        from assay.rank.ranker.model import DEPTH
+        from assay.rank.ranker import DEPTH, Candidates
 
         return Candidates(self.resources, ranking, DEPTH)
 

@@ -132,7 +132,7 @@ def _ranker_contributions(engine: Engine, ranking: Ranking) -> dict[int, dict[st
     """Return the feature contributions of every candidate, computed from the scores before the ranker's multiplier."""
     if "ranker" not in ranking.multipliers:
         return {}
-    from assay.rank.ranker.model import shipped
+    from assay.rank.ranker import shipped
 
     ranker_and_later = dropwhile(lambda name: name != "ranker", ranking.multipliers)
     before = ranking.scores / math.prod(ranking.multipliers[name] for name in ranker_and_later)
@@ -211,7 +211,7 @@ def _additions(stages: Iterable[Stage], values: Mapping[str, float]) -> Iterator
 
 def _ranker_steps(explanation: Explanation) -> Iterator[Step]:
     """Yield the learned ranker's strongest features."""
-    from assay.rank.ranker.features import FEATURES
+    from assay.rank.ranker import FEATURES
 
     for name, contribution in list(explanation.ranker.items())[:_SHOWN_FEATURES]:
         yield Step("", contribution, FEATURES[name].meaning)
@@ -288,7 +288,7 @@ def _scale_to(amounts: dict[str, float], score: float) -> dict[str, float]:
 
 def _ranker_amounts(explanation: Explanation) -> dict[str, float]:
     """Sum the learned ranker's feature contributions per component."""
-    from assay.rank.ranker.features import FEATURES
+    from assay.rank.ranker import FEATURES
 
     amounts: dict[str, float] = {}
     for name, contribution in explanation.ranker.items():

@@ -14,7 +14,7 @@ from assay.core.packs import BODY, NAME, SIGNATURE, Ranked, Section
 from assay.git.diff import ADDED, DELETED, MOVED, Change, Hunk
 from assay.rank.arrays import highest
 from assay.rank.engine import Engine
-from assay.rank.impact import Affected, affected_tests, impact, items_in
+from assay.rank.impact import Affected, affected_tests, impact
 from assay.store.history import History
 from assay.store.index import Index
 from assay.text.display import counted
@@ -147,7 +147,7 @@ def _count_of(entries: Sequence[object], limit: int, empty_text: str) -> str:
 
 def _touched(index: Index, change: Change, diff: Diff) -> Iterator[Ranked]:
     """Yield the innermost symbols around changed lines, the file for lines outside any, and deletions."""
-    items = items_in(index, change.path) or [_moved_item(item, change.path) for item in items_in(index, change.before)]
+    items = index.in_file(change.path) or [_moved_item(item, change.path) for item in index.in_file(change.before)]
     gone = diff.gone.get(change.path, ())
     if change.status == DELETED:
         yield from _deleted_file(change, items, gone)
@@ -295,7 +295,7 @@ def _missing_cochanges(index: Index, changes: Sequence[Change]) -> Iterator[Rank
                 why = f"changed in {count} of {len(commits)} commits with {path}"
                 best[other] = max(best.get(other, (0.0, 0, "")), (count / len(commits), count, why))
     for other, (share, _, why) in sorted(best.items(), key=lambda pair: (-pair[1][0], -pair[1][1], paths[pair[0]])):
-        file = _file_item(paths[other], items_in(index, paths[other]))
+        file = _file_item(paths[other], index.in_file(paths[other]))
         yield Ranked(file, _SECTIONS[MISSING].value * share, 1.0, why, MISSING, NAME)
 
 

@@ -28,8 +28,7 @@ def _folder(query: QueryContext, ranking: Ranking) -> Floats:
 
 
 def _ranker(query: QueryContext, ranking: Ranking) -> Floats:
-    from assay.rank.ranker.features import Candidates
-    from assay.rank.ranker.model import DEPTH, gain
+    from assay.rank.ranker import DEPTH, Candidates, gain
 
     return gain(Candidates(query.resources, ranking, DEPTH), ranking.scores, query.profile.ranker)
 
