@@ -75,14 +75,11 @@ class Match:
 
 
 class EquivalenceHit(NamedTuple):
-    """An item with the class, phrases and target name that matched it."""
+    """An item with the match and the target name that led to it."""
 
     number: int
-    concept: str
-    phrases: tuple[str, ...]
+    match: Match
     target: str
-    weight: float
-    is_strong: bool
 
 
 @cache
@@ -148,15 +145,7 @@ def resolve(table: NameTable, matched: Sequence[Match], primary: int) -> list[Eq
             for row in table.squeezed(target):
                 if len(hits) >= _CAP * primary:
                     return list(hits.values())
-                hit = EquivalenceHit(
-                    row.number,
-                    match.equivalence.concept,
-                    match.phrases,
-                    target,
-                    match.equivalence.weight,
-                    match.is_strong,
-                )
-                hits.setdefault(row.number, hit)
+                hits.setdefault(row.number, EquivalenceHit(row.number, match, target))
     return list(hits.values())
 
 
