@@ -32,7 +32,7 @@ MARKS = re.compile(r"(<!-- ablation -->\n).*?(<!-- /ablation -->)", re.DOTALL)
 
 # the settings that switch a mechanism off, by the name a reader knows it by
 MECHANISMS: dict[str, dict[str, Any]] = {
-    "clauses of the task": {"later": 1.0},
+    "clauses of the task": {"clause_decay": 1.0},
     "coverage of the task's words": {"coverage": 0.0},
     "share of the name": {"name_precision": 0.0},
     "authority": {"authority": 0.0},
@@ -47,8 +47,8 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "HITS": {"hits": 0.0},
     "folder": {"folder": 0.0},
     "one of each name": {"overload": 1.0, "namesake": 1.0},
-    "order of the first ten": {"own": 0.0},
-    "places and literal names": {"certain": 0.0, "place": 0.0},
+    "order of the first ten": {"reorder": 0.0},
+    "places and literal names": {"direct_hits": 0.0, "place": 0.0},
 }
 BOTH = {"names": 1.0, "classes": 0.5, "lexical": 1.0}
 # what the default leaves out

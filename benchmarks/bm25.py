@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.core.golden import Hit, Response
-from assay.rank.signals.lexical import query_terms
+from assay.rank.query import query_terms
 from assay.store.index import Index
 from assay.store.layout import Home
 from assay.store.postings import PATH

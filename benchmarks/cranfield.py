@@ -24,7 +24,7 @@ from assay.api import Repository
 from assay.config.configuration import SearchSettings
 from assay.evaluate.metrics.measures import evaluate
 from assay.evaluate.statistics import paired
-from assay.rank.candidates import Channel, fuse
+from assay.rank.signals.fusion import Channel, fuse
 from assay.search.search import question_terms
 from assay.search.service import prepare
 from assay.text.terms import terms
@@ -89,7 +89,7 @@ def by_ranks(*runs: Run) -> Run:
         names = sorted(set().union(*(run[question] for run in runs)))
         places = {name: place for place, name in enumerate(names)}
         fused = fuse({str(n): Channel(1.0, [places[d] for d in run[question]]) for n, run in enumerate(runs)}, DEPTH)
-        out[question] = {names[one.number]: one.score for one in fused}
+        out[question] = {names[number]: score for number, score in fused}
     return out
 
 

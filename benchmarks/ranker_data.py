@@ -18,11 +18,11 @@ from assay.core.golden import GoldenQuery
 from assay.evaluate.golden import load
 from assay.rank.engine import Engine
 from assay.rank.profile import Profile
-from assay.rank.ranker.features import FEATURES
+from assay.rank.ranker import FEATURES
 
 NAMES = tuple(FEATURES)
 BY_HAND = replace(
-    Profile(), overload=1, namesake=1, own=0
+    Profile(), overload=1, namesake=1, reorder=0
 )  # the ranking that the ranker finds, before what repeats a name is lowered
 
 MADE = f"{NAMES} {BY_HAND}"  # what a description depends on

@@ -80,7 +80,7 @@ def _direct(engine: Engine, task: str) -> float:
     ranking = engine.rank(task)
     if not ranking.factors:
         return 0.0
-    return float((np.prod(list(ranking.factors.values()), axis=0) + ranking.pointed + ranking.shared).max())
+    return float((np.prod(list(ranking.factors.values()), axis=0) + sum(ranking.additions.values())).max())
 
 
 def as_one(indexes: dict[str, Index], queries: Sequence[GoldenQuery]) -> Answers:

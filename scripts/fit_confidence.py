@@ -32,7 +32,7 @@ NOT_HERE = (
 TOLD_RIGHT = 0.8  # of those who are told so
 DIGITS = 3  # of a weight: more would be noise, and differ from machine to machine
 # which way a sign may turn the odds: what more of it can never make likelier, or less likely
-LIMITS = {"tenth": -1, "called": 1, "pointed": 1, "agreement": 1, "covered": 1, "unseen": -1, "names": 1, "size": -1}
+LIMITS = {"tenth": -1, "called": 1, "direct_hits": 1, "agreement": 1, "covered": 1, "unseen": -1, "names": 1, "size": -1}
 
 
 def sample_of(cases: list[dict[str, Any]], level: str) -> Sample:

@@ -1,4 +1,4 @@
-"""Learns the ranker from what commits of public repositories went on to change, and writes src/assay/rank/ranker/ranker.json.
+"""Learns the ranker from what commits of public repositories went on to change, and writes src/assay/rank/ranker.json.
 
     python benchmarks/mined.py --work WORK --tasks 100 CLONE…      once: states, indexes and tasks of scripts/histories.json
     python scripts/train_ranker.py --work WORK                     learn, tell how good it is, write
@@ -27,10 +27,9 @@ sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "src")]
 from histories import prepared_as_named  # noqa: E402
 from ranker_data import NAMES, Described, described  # noqa: E402
 
-from assay.rank.ranker.features import FEATURES  # noqa: E402
-from assay.rank.ranker.model import DATA, FORMAT  # noqa: E402
+from assay.rank.ranker import DATA, FEATURES, FORMAT  # noqa: E402
 
-TARGET = ROOT / "src/assay/rank/ranker" / DATA
+TARGET = ROOT / "src/assay/rank" / DATA
 PARTS = 5
 PENALTY = 1e-3  # on the squares of weights of features with variance 1
 LEARNED_FROM = 120  # first candidates of a task: what comes after them is hardly ever right

@@ -370,7 +370,7 @@ class Repository:
         """Return the tests that reach the files, nearest and most certain first. Paths are relative to the root."""
         from assay.rank import impact
 
-        changed = [item for path in self.paths_of(list(paths)) for item in impact.items_in(self.index, path)]
+        changed = [item for path in self.paths_of(list(paths)) for item in self.index.in_file(path)]
         return impact.affected_tests(self.index, changed, depth)
 
     def paths_of(self, files: Sequence[str]) -> list[str]:

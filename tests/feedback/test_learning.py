@@ -117,7 +117,6 @@ def test_a_word_seen_twice_weighs_least_and_from_ten_times_on_most(count: int, w
 def test_adjustments_join_feedback_and_session() -> None:
     known = Learned({1: 1.0, 2: -1.0, 3: 0.5}, {2: 1.0, 4: 0.5})
     assert known.adjustments() == pytest.approx({1: 0.25, 2: 0.15, 3: 0.125, 4: 0.1})
-    assert known.adjustments(useful=0, not_useful=0, session=0) == pytest.approx(dict.fromkeys((1, 2, 3, 4), 0))
     assert Learned().adjustments() == {}
 
 

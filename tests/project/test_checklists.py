@@ -1,4 +1,4 @@
-"""The checklists of CONTRIBUTING.md, followed: a language and an MCP tool added to a copy of the package, a metric added to its table."""
+"""The checklists of CONTRIBUTING.md, followed: a language, a signal and an MCP tool added to a copy of the package, a metric to its table."""
 
 from __future__ import annotations
 
@@ -69,6 +69,47 @@ def test_a_metric_is_a_formula_and_a_row(monkeypatch: pytest.MonkeyPatch) -> Non
     qrels, ranked = {"a": {"x": 1}, "b": {"y": 1}}, {"a": {"x": 2.0, "z": 1.0}, "b": {"z": 1.0}}
     figures = measures.evaluate(qrels, ranked, ["Miss@2", "Success@2"])
     assert figures["Miss@2"] == {"a": 0.0, "b": 1.0}
+
+
+SHORTNESS = '''
+"""Short names gain."""
+
+from assay.rank.signals.signal import Signal, Stage
+
+
+def _short(query):
+    symbols = query.index.symbols_of(range(query.items.size))
+    return query.items.by_item({number: 1.0 for number, symbol in symbols.items() if len(symbol) <= 6})
+
+
+SHORTNESS = Signal(
+    "shortness", Stage.FACTOR, "names", "its name is short", weights={"shortness": (0.5, 1.0)}, generate=_short
+)
+'''
+
+
+def test_a_signal_is_a_module_a_row_and_a_weight(copy: Path) -> None:
+    rank = copy / "assay" / "rank"
+    (rank / "signals" / "shortness.py").write_text(SHORTNESS)
+    insert(rank / "signals" / "table.py", "    structure,\n", "    shortness,\n")
+    insert(rank / "signals" / "table.py", "    structure.KIND,\n", "    shortness.SHORTNESS,\n")
+    insert(rank / "profile.py", "    test_weight: float", "    shortness: float = 0.0\n")
+    (copy.parent / "shop.py").write_text("def order():\n    return 1\n\n\ndef order_all_goods():\n    return order()\n")
+    (copy.parent / "assay.toml").write_text("[profile.terse]\nshortness = 0.75\n")
+    run(copy, "-m", "assay", "index", "--root", str(copy.parent))
+    why = ("-m", "assay", "why", "order of goods", "order", "--root", str(copy.parent))
+    assert "shortness" not in run(copy, *why), "off by default"
+    assert "×   1.75  shortness: its name is short" in run(copy, *why, "--profile", "terse")
+    code = (
+        "import assay\n"
+        "from assay.evaluate.systems.assay import TUNED\n"
+        "from assay.rank.explain import contributions\n"
+        "repository = assay.open('.')\n"
+        "amounts = [contributions(repository.why('order of goods', 'order', profile=name)[0]) for name in ('default', 'terse')]\n"
+        "print(amounts[1]['names'] / sum(amounts[1].values()) > amounts[0]['names'] / sum(amounts[0].values()))\n"
+        "print(TUNED['shortness'])\n"
+    )
+    assert run(copy, "-c", code).split("\n")[:2] == ["True", "(0.5, 1.0)"]
 
 
 def test_an_mcp_tool_is_arguments_a_function_and_a_row(copy: Path) -> None:

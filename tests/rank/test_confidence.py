@@ -99,9 +99,9 @@ def test_what_is_called_by_name_is_surer_than_what_is_described_and_that_than_wh
 def test_the_signs_say_what_they_are_named_for(index: Index) -> None:
     engine = Engine(index, DEFAULT)
     named = confidence_features(engine.rank("apply_discounts"))
-    assert (named.called, named.pointed, named.covered, named.unseen) == (1.0, 1.0, 1.0, 0.0)
+    assert (named.called, named.direct_hits, named.covered, named.unseen) == (1.0, 1.0, 1.0, 0.0)
     described = confidence_features(engine.rank("what people buy zzyzx"))
-    assert (described.called, described.pointed) == (0.0, 0.0)
+    assert (described.called, described.direct_hits) == (0.0, 0.0)
     assert described.unseen > 0
     assert confidence_features(engine.rank("deliver")).tenth == 0.0, "fewer than ten have a word of it"
 
@@ -129,7 +129,7 @@ def test_words_that_nothing_has_lower_it_and_are_told_as_they_are_written(index:
 def test_equal_rankings_are_equally_sure_whatever_the_scale_of_scores(index: Index) -> None:
     ranking = Engine(index, DEFAULT).rank("total price of the basket")
     assert confidence(ranking, DEFAULT) == _chance(index, "total price of the basket")
-    scaled = replace(ranking, scores=ranking.scores * 7, walked=ranking.walked * 3)
+    scaled = replace(ranking, scores=ranking.scores * 7, walk=replace(ranking.walk, visits=ranking.walk.visits * 3))
     assert confidence(scaled, DEFAULT) == confidence(ranking, DEFAULT)
 
 
@@ -183,7 +183,16 @@ def test_more_words_unseen_never_make_it_surer(name: str, seen: ConfidenceFeatur
 def test_the_weights_are_for_these_signs_and_turn_the_way_sense_demands() -> None:
     table = json.loads((Path(package.__file__).parent / "rank" / WEIGHTS).read_text("utf-8"))
     assert table["version"] == VERSION
-    ways = {"tenth": -1, "called": 1, "pointed": 1, "agreement": 1, "covered": 1, "unseen": -1, "names": 1, "size": -1}
+    ways = {
+        "tenth": -1,
+        "called": 1,
+        "direct_hits": 1,
+        "agreement": 1,
+        "covered": 1,
+        "unseen": -1,
+        "names": 1,
+        "size": -1,
+    }
     assert list(table["profiles"]) == ["default", "change"]
     for fitted in table["profiles"].values():
         assert list(fitted["signs"]) == [field.name for field in fields(ConfidenceFeatures)]

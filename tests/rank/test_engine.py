@@ -13,8 +13,9 @@ from assay import open as assay_open
 from assay.core.items import EDGE_TYPES
 from assay.rank.engine import Engine
 from assay.rank.graph import Graph
-from assay.rank.profile import PROFILES, Profile
-from assay.rank.signals.lexical import inverse_document_frequency, query_terms
+from assay.rank.profile import PROFILES, Profile, with_settings
+from assay.rank.query import query_terms
+from assay.rank.signals.lexical import inverse_document_frequency
 from assay.store.edges import DTYPE, Edges
 from assay.text.terms import terms
 from assay.text.tokens import count
@@ -91,19 +92,19 @@ def test_a_task_is_searched_by_its_telling_words_each_counted_twice_at_most() ->
 
 def test_what_a_task_says_first_counts_most() -> None:
     task = "Add a discount to the basket when the customer pays, including the voucher (unless expired)"
-    counted = query_terms(task, 2, later=0.5)
+    counted = query_terms(task, 2, clause_decay=0.5)
     assert [counted[word] for word in ("discount", "basket", "custom", "voucher", "expir")] == [1, 1, 0.5, 0.25, 0.125]
-    assert query_terms(task, 2, later=1) == query_terms(task, 2)
+    assert query_terms(task, 2, clause_decay=1) == query_terms(task, 2)
 
 
 def test_a_clause_counts_once_however_it_is_joined_and_code_is_none() -> None:
-    assert query_terms("when if so that the basket", 2, later=0.5) == {"basket": 1}
-    assert set(query_terms("Basket::total(price) rounds", 2, later=0.5).values()) == {1}
+    assert query_terms("when if so that the basket", 2, clause_decay=0.5) == {"basket": 1}
+    assert set(query_terms("Basket::total(price) rounds", 2, clause_decay=0.5).values()) == {1}
 
 
 def test_a_word_counts_as_where_it_is_first_said_and_bodies_have_no_clauses() -> None:
-    assert query_terms("discount for the discount", 3, later=0.5) == {"discount": 2}
-    assert query_terms("discount\n\nwhen a voucher", 3, later=0.5) == {"discount": 2, "voucher": 1}
+    assert query_terms("discount for the discount", 3, clause_decay=0.5) == {"discount": 2}
+    assert query_terms("discount\n\nwhen a voucher", 3, clause_decay=0.5) == {"discount": 2, "voucher": 1}
 
 
 @given(st.integers(1, 10_000), st.data())
@@ -158,6 +159,10 @@ def test_an_empty_index_finds_nothing(repository: Repository) -> None:
     assert _found(repository, "anything at all") == []
 
 
+def test_full_length_normalization_of_empty_fields_is_no_division_by_zero(shop: Repository) -> None:
+    assert _found(shop, "total price of a basket", Profile(field_lengths=(1.0,) * 7))[0] == "Basket.total_price"
+
+
 def test_a_ranking_repeats_exactly(shop: Repository) -> None:
     index = shop.open()
     first, second = (Engine(index, Profile()).rank("discounts of the basket") for _ in range(2))
@@ -174,11 +179,11 @@ def test_a_ranking_says_what_every_score_is_made_of(shop: Repository) -> None:
         "lexical", "coverage", "name", "authority", "history", "touched", "documents", "place", "channels", "kind", "tests",
     }  # fmt: skip
     direct = np.prod([values[best] for values in ranking.factors.values()])
-    told = direct + ranking.pointed[best] + ranking.shared[best]
+    told = direct + sum(values[best] for values in ranking.additions.values())
     assert ranking.parts["direct"][best] == pytest.approx(1.0)
     assert told > direct > 0
     total = sum(values[best] for values in ranking.parts.values())
-    assert ranking.scores[best] == pytest.approx(total * ranking.times["folder"][best])
+    assert ranking.scores[best] == pytest.approx(total * ranking.multipliers["folder"][best])
 
 
 @pytest.mark.parametrize(
@@ -190,7 +195,7 @@ def test_a_ranking_says_what_every_score_is_made_of(shop: Repository) -> None:
 )  # fmt: skip
 def test_a_weight_of_0_switches_its_factor_off(shop: Repository, weight: str, factor: str) -> None:
     index = shop.open()
-    off = dataclasses.replace(Profile(), **{weight: 0.0})
+    off = with_settings(Profile(), "off", {weight: 0.0}, "")
     assert factor in Engine(index, Profile()).rank("total price").factors
     assert factor not in Engine(index, off).rank("total price").factors
     index.close()
@@ -201,10 +206,10 @@ def test_a_weight_of_0_switches_the_walk_hits_and_sharing_off(shop: Repository) 
     still = dataclasses.replace(Profile(), walk=0.0, hits=0.0, container_share=0.0, member_share=0.0, folder=0.0)
     ranking = Engine(index, still).rank("total price")
     index.close()
-    assert not ranking.walked.any()
-    assert not ranking.shared.any()
+    assert not ranking.walk.visits.any()
+    assert not ranking.additions["containment"].any()
     assert "hits" not in ranking.parts
-    assert (ranking.times["folder"] == 1).all()
+    assert "folder" not in ranking.multipliers
 
 
 def test_company_brings_among_the_first_but_what_is_said_of_an_item_itself_orders_them(repository: Repository) -> None:
@@ -213,7 +218,9 @@ def test_company_brings_among_the_first_but_what_is_said_of_an_item_itself_order
     repository.write("pay.py", "def invoice(): ...\n")
     repository.index()
     index = repository.open()
-    company, own = (Engine(index, dataclasses.replace(Profile(), own=own)).rank("the invoice") for own in (0.0, 2.0))
+    company, own = (
+        Engine(index, dataclasses.replace(Profile(), reorder=own)).rank("the invoice") for own in (0.0, 2.0)
+    )
     first = [index.item(number).symbol for number in own.best(10)]
     before = [index.item(number).symbol for number in company.best(10)]
     index.close()
@@ -230,7 +237,7 @@ def test_who_is_among_the_first_and_what_scores_there_are_does_not_depend_on_the
     shop.write("more.py", "".join(f"def discount_{n}(basket): deliver(basket, {n})\n" for n in range(20)))
     shop.index()
     index = shop.open()
-    company, own = (Engine(index, dataclasses.replace(Profile(), own=own)).rank(task) for own in (0.0, 2.0))
+    company, own = (Engine(index, dataclasses.replace(Profile(), reorder=own)).rank(task) for own in (0.0, 2.0))
     index.close()
     assert set(own.best(10)) == set(company.best(10))
     assert own.best(30)[10:] == company.best(30)[10:]
@@ -315,8 +322,8 @@ def test_why_adds_up_the_words_to_the_lexical_score(shop: Repository) -> None:
 def test_why_says_by_which_edges_the_walk_came(shop: Repository) -> None:
     told = assay(shop.root, "why", "invoice", "deliver", "--format", "json").json["explanations"][0]
     assert told["factors"]["lexical"] == 0
-    assert (told["walk"][0]["source"], told["walk"][0]["edge"]) == ("shop.py::send_invoice", "calls")
-    assert sum(way["share"] for way in told["walk"]) == pytest.approx(1.0)
+    assert (told["walk_edges"][0]["source"], told["walk_edges"][0]["edge"]) == ("shop.py::send_invoice", "calls")
+    assert sum(way["share"] for way in told["walk_edges"]) == pytest.approx(1.0)
 
 
 def test_why_says_where_a_symbol_was_lost(shop: Repository) -> None:

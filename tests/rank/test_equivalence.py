@@ -88,9 +88,10 @@ def test_targets_are_found_in_any_style_and_generic_ones_are_left_out() -> None:
     hits = resolve(names, [Match(IMPACT, ("blast radius",))], primary=10)
     assert [(hit.number, hit.target) for hit in hits[2:]] == [(2, "BlastRadius")]
     assert {hit.number for hit in hits[:2]} == {0, 4}
-    assert {(hit.concept, hit.phrases, hit.weight, hit.is_strong) for hit in hits} == {
-        ("IMPACT", ("blast radius",), CURATED_WEIGHT, True)
-    }
+    assert {
+        (hit.match.equivalence.concept, hit.match.phrases, hit.match.equivalence.weight, hit.match.is_strong)
+        for hit in hits
+    } == {("IMPACT", ("blast radius",), CURATED_WEIGHT, True)}
 
 
 @pytest.mark.parametrize("primary", [0, 1, 3])
@@ -102,7 +103,7 @@ def test_there_are_at_most_twice_as_many_results_as_primary_ones(primary: int) -
 def test_an_item_is_kept_by_the_first_class_that_finds_it() -> None:
     again = EquivalenceClass("AGAIN", ("again",), ("blast_radius",))
     hits = resolve(table("blast_radius"), [Match(IMPACT, ("impact",)), Match(again, ("again",))], 5)
-    assert [hit.concept for hit in hits] == ["IMPACT"]
+    assert [hit.match.equivalence.concept for hit in hits] == ["IMPACT"]
 
 
 def test_short_and_everyday_targets_are_not_specific() -> None:

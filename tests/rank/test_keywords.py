@@ -192,20 +192,6 @@ def test_frames_come_in_order_and_their_words_do_not_flood_the_components() -> N
     assert "zebra" not in extract(trace).components
     mixed = '    at total (cart.js:7:11)\n  File "cart.py", line 8, in total\n'
     assert [piece.line for piece in pieces(mixed, "frame")] == [7, 8]
-    assert [piece.text for piece in pieces(trace, "error")] == ["no such cart"]
-
-
-def test_quoted_messages_flags_dotted_names_and_environment_variables() -> None:
-    task = 'with --dry-run or -v and CART_HOME or $DEBUG it says "cannot open cart" in shop.cart, not "cart"'
-    found = {(piece.kind, piece.text) for piece in extract(task).pieces}
-    assert found == {
-        ("flag", "--dry-run"),
-        ("flag", "-v"),
-        ("environment", "CART_HOME"),
-        ("environment", "DEBUG"),
-        ("error", "cannot open cart"),
-        ("dotted", "shop.cart"),
-    }
 
 
 def test_words_of_other_scripts_are_kept() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from assay.core.items import Item
-from assay.rank.signals.items import is_about_tests, noise_reason
+from assay.rank.noise import noise_reason
+from assay.rank.query import is_about_tests
 
 
 def item(path: str = "src/store.py", symbol: str = "Store.put_edge", kind: str = "method") -> Item:

@@ -13,8 +13,7 @@ import pytest
 from assay.rank.engine import Engine
 from assay.rank.explain import explain
 from assay.rank.profile import PROFILES, Profile
-from assay.rank.ranker.features import FEATURES
-from assay.rank.ranker.model import DATA, Ranker, shipped
+from assay.rank.ranker import DATA, FEATURES, Ranker, shipped
 from assay.store.history import History
 from support.command import assay
 from support.paths import ROOT
@@ -38,7 +37,7 @@ def shop(repository: Repository) -> Repository:
 
 def _engine(shop: Repository, **settings: Any) -> Engine:
     """The ranking as the ranker finds it: the order of the first ten by hand comes after it, or not at all."""
-    return Engine(shop.open(), dataclasses.replace(Profile(), own=0, **settings))
+    return Engine(shop.open(), dataclasses.replace(Profile(), reorder=0, **settings))
 
 
 # what is known of candidates
@@ -55,9 +54,8 @@ def test_every_feature_of_every_candidate_is_a_number(shop: Repository) -> None:
 
 def test_features_are_those_that_rankings_of_every_profile_have(shop: Repository) -> None:
     for profile in PROFILES.values():
-        if profile.scoring == "shares":
-            engine = Engine(shop.open(), profile)
-            assert np.isfinite(engine.candidates(engine.rank(TASK)).values(tuple(FEATURES))).all()
+        engine = Engine(shop.open(), profile)
+        assert np.isfinite(engine.candidates(engine.rank(TASK)).values(tuple(FEATURES))).all()
 
 
 def test_features_say_what_their_names_say(shop: Repository) -> None:
@@ -101,26 +99,26 @@ def test_without_history_nothing_is_known_of_it(repository: Repository) -> None:
 
 
 def test_what_is_learned_orders_the_first_ten_too(shop: Repository) -> None:
-    assert "own" in Engine(shop.open(), Profile()).rank(TASK).times
-    assert "own" not in Engine(shop.open(), Profile(ranker=1.0)).rank(TASK).times
+    assert "reorder" in Engine(shop.open(), Profile()).rank(TASK).multipliers
+    assert "reorder" not in Engine(shop.open(), Profile(ranker=1.0)).rank(TASK).multipliers
 
 
 def test_a_weight_of_0_leaves_everything_as_it_was(shop: Repository) -> None:
     ranking = _engine(shop).rank(TASK)
-    assert "ranker" not in ranking.times
+    assert "ranker" not in ranking.multipliers
     assert _engine(shop, ranker=1e-12).rank(TASK).best(20) == ranking.best(20)
 
 
 def test_alone_it_orders_candidates_by_their_worth(shop: Repository) -> None:
     plain = _engine(shop, namesake=1, overload=1)
     candidates = plain.candidates(plain.rank(TASK))
-    wanted = candidates.numbers[np.argsort(-shipped().worth(candidates), kind="stable")].tolist()
+    wanted = candidates.numbers[np.argsort(-shipped().scores(candidates), kind="stable")].tolist()
     assert _engine(shop, ranker=1.0, namesake=1, overload=1).rank(TASK).best(len(wanted)) == wanted
 
 
 def test_what_is_no_candidate_stays_behind_those_that_are(shop: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = _engine(shop).rank(TASK).best(20)
-    monkeypatch.setattr("assay.rank.ranker.model.DEPTH", 2)
+    monkeypatch.setattr("assay.rank.ranker.DEPTH", 2)
     reordered = _engine(shop, ranker=1.0).rank(TASK).best(20)
     assert sorted(reordered[:2]) == sorted(plain[:2])
     assert reordered[2:] == plain[2:]
@@ -131,7 +129,7 @@ def test_why_tells_what_every_feature_is_worth(shop: Repository) -> None:
     ranking = engine.rank(TASK)
     plain = _engine(shop)
     candidates = plain.candidates(plain.rank(TASK))
-    worth = dict(zip(candidates.numbers.tolist(), shipped().worth(candidates), strict=True))
+    worth = dict(zip(candidates.numbers.tolist(), shipped().scores(candidates), strict=True))
     for one in explain(engine, ranking, engine.index.numbered(candidates.numbers.tolist()).values(), 10):
         assert sum(one.ranker.values()) == pytest.approx(worth[one.item.number])
     out = assay(shop.root, "why", TASK, "total_price", "--profile", "change").out
@@ -142,7 +140,7 @@ def test_why_tells_what_every_feature_is_worth(shop: Repository) -> None:
 
 def test_to_a_model_without_features_all_are_worth_the_same(shop: Repository) -> None:
     engine = _engine(shop)
-    assert not Ranker.of({}).worth(engine.candidates(engine.rank(TASK))).any()
+    assert not Ranker.of({}).scores(engine.candidates(engine.rank(TASK))).any()
 
 
 # what is shipped
@@ -153,7 +151,7 @@ def test_the_shipped_weights_go_by_the_sense_of_their_features_and_are_small() -
     assert set(ranker.features) <= set(FEATURES)
     for name, weight in zip(ranker.features, ranker.weights, strict=True):
         assert weight * FEATURES[name].sense >= 0, name
-    assert (ROOT / "src/assay/rank/ranker" / DATA).stat().st_size < 20_000
+    assert (ROOT / "src/assay/rank" / DATA).stat().st_size < 20_000
 
 
 # learning

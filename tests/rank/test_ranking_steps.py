@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,15 +15,16 @@ from hypothesis import strategies as st
 from assay.core.items import Item
 from assay.core.packs import Association, Learned
 from assay.rank import graph as hits
-from assay.rank import graph as seeds
-from assay.rank import ranking as scoring
-from assay.rank.candidates import Channels
+from assay.rank.arrays import Floats, highest, share_of_best
 from assay.rank.engine import Engine
 from assay.rank.profile import PROFILES, Profile
 from assay.rank.query import parse_task
-from assay.rank.ranking import WalkResult, highest, share_of_best
+from assay.rank.ranking import Ranking, WalkResult
+from assay.rank.signals import walk as seeds
 from assay.rank.signals.classes import EquivalenceClass
 from assay.rank.signals.places import path_context, path_terms
+from assay.rank.signals.signal import Stage
+from assay.rank.signals.table import BY_STAGE
 from assay.text.tokens import LONGEST_TASK
 from support.command import assay
 from support.repository import Repository
@@ -102,30 +106,47 @@ def test_a_larger_graph_has_more_seeds(items: int, count: int) -> None:
 # -- scoring -----------------------------------------------------------------------------------------------------------
 
 
+def _parts(walk: WalkResult, profile: Profile, confidence: Floats, direct: Floats) -> dict[str, Floats]:
+    """The parts of the score that a profile makes of direct scores and a walk."""
+    ones = np.ones(len(direct))
+    ranking = Ranking("", {}, {}, ones, direct, direct, walk, factors={"kind": ones, "tests": ones})
+    query: Any = SimpleNamespace(
+        profile=profile,
+        graph=SimpleNamespace(confidence=confidence),
+        items=SimpleNamespace(size=len(direct)),
+        learned=Learned(),
+    )
+    signals = [signal for signal in BY_STAGE[Stage.PART].values() if signal.is_on(profile) and signal.score]
+    parts = {signal.name: signal.score(query, ranking) for signal in signals if signal.score}
+    return {name: values for name, values in parts.items() if values is not None}
+
+
 def test_the_composite_score_has_the_weights_of_the_specification() -> None:
     walked = WalkResult(np.array([0.5, 0.25, 0.001]), np.array([1.0, 0, 0]), np.array([0.1, 0, 0]))
     confidence = np.array([0.9, 0.7, 1.0])
-    with_hits = scoring.composite(walked, confidence, 1.0)
+    with_hits = _parts(walked, Profile(scoring="composite", hits=1.0), confidence, np.zeros(3))
     assert sum(values[0] for values in with_hits.values()) == pytest.approx(
         0.35 * 1 + 0.20 * 0.9 + 0.15 * 0.3 + 0.15 * 1 + 0.1
     )
     assert sum(values[1] for values in with_hits.values()) == pytest.approx(
         0.35 * 0.5 + 0.20 * 0.7 + 0.15 * 0.3 + 0.15 / 2
     )
-    without = scoring.composite(WalkResult(walked.found, walked.seeds, np.zeros(3)), confidence, 0.0)
+    without = _parts(walked, Profile(scoring="composite", hits=0.0), confidence, np.zeros(3))
     assert sum(values[0] for values in without.values()) == pytest.approx(0.40 + 0.25 * 0.9 + 0.20 * 0.3 + 0.15)
 
 
 def test_what_the_walk_hardly_reached_has_no_composite_score() -> None:
     walked = WalkResult(np.array([1.0, 0.019]), np.array([1.0, 0]), np.zeros(2))
-    assert sum(values[1] for values in scoring.composite(walked, np.ones(2), 0.0).values()) == 0
+    parts = _parts(walked, Profile(scoring="composite", hits=0.0), np.ones(2), np.zeros(2))
+    assert sum(values[1] for values in parts.values()) == 0
 
 
 def test_the_shares_add_up() -> None:
     walked = WalkResult(np.array([0.1, 0.2]), np.array([1.0, 0]), np.array([0.1, -0.1]))
-    parts = scoring.shares(np.array([4.0, 1.0]), walked, 0.5, 1.0)
-    assert sum(parts.values()).tolist() == pytest.approx([1.0 + 0.25 + 0.1, 0.25 + 0.5 - 0.1])
-    assert "hits" not in scoring.shares(np.array([4.0, 1.0]), walked, 0.5, 0.0)
+    direct = np.array([4.0, 1.0])
+    parts = _parts(walked, Profile(walk=0.5, hits=1.0), np.ones(2), direct)
+    assert sum(parts.values(), np.zeros(2)).tolist() == pytest.approx([1.0 + 0.25 + 0.1, 0.25 + 0.5 - 0.1])
+    assert set(_parts(walked, Profile(walk=0.5, hits=0.0), np.ones(2), direct)) == {"direct", "walk"}
 
 
 # -- a repository to ask -----------------------------------------------------------------------------------------------
@@ -206,13 +227,12 @@ def test_a_task_that_names_no_path_has_no_context(tables: Repository) -> None:
 # -- channels ----------------------------------------------------------------------------------------------------------
 
 
-def _lists(tables: Repository, task: str, weights: dict[str, float], **parts: object) -> dict[str, list[str]]:
+def _lists(
+    tables: Repository, task: str, weights: dict[str, float], classes: Sequence[EquivalenceClass] = ()
+) -> dict[str, list[str]]:
     index = tables.open()
-    engine = Engine(index, Profile())
-    classes = parts.get("classes", ())
-    channels = Channels(index, lambda: engine.graph, classes, parts.get("vectors"))  # type: ignore[arg-type]
-    lists = channels.lists(parse_task(task, Profile()), np.zeros(len(index.postings.lengths)), weights)
-    found = {name: list(channel.items) for name, channel in lists.items() if channel.weight}
+    channels = Engine(index, Profile(channels=weights), classes).rank(task).channels
+    found = {name: list(channel.items) for name, channel in channels.items() if channel.weight}
     index.close()
     return {name: _symbols(tables, numbers) for name, numbers in found.items()}
 
@@ -239,32 +259,7 @@ def test_a_class_of_the_project_is_a_channel_and_a_sure_one_is_pointed_at(tables
     index.close()
     assert with_class[0].item.symbol == "Store"
     assert "Store" not in [ranked.item.symbol for ranked in without]
-    assert list(one_word.channels["certain"]) == []
-
-
-def test_vectors_are_asked_by_weight_or_to_fill_a_gap(tables: Repository) -> None:
-    index = tables.open()
-    [store] = index.items("s.symbol = 'Store'")
-    index.close()
-    asked: list[str] = []
-
-    def vectors(task: str) -> list[int]:
-        asked.append(task)
-        return [store.number]
-
-    assert _lists(tables, "zzz", {"names": 1.0}, vectors=vectors)["vectors"] == ["Store"]  # nothing else was found
-    assert _lists(tables, "encode", {"names": 1.0, "vectors": 0.5}, vectors=vectors)["vectors"] == ["Store"]
-    several = "`Operation` `Rename` `Lonely` `describe` `Store`"
-    assert "vectors" not in _lists(tables, several, {"names": 1.0}, vectors=vectors)
-    assert len(asked) == 2
-
-
-def test_vectors_alone_can_find_what_shares_no_word(tables: Repository) -> None:
-    index = tables.open()
-    [store] = index.items("s.symbol = 'Store'")
-    found = Engine(index, PROFILES["seed"], vectors=lambda task: [store.number]).ranked("zzz qqq", 1)
-    index.close()
-    assert [ranked.item.symbol for ranked in found] == ["Store"]
+    assert list(one_word.channels["direct_hits"].items) == []
 
 
 # -- places ------------------------------------------------------------------------------------------------------------
@@ -317,7 +312,7 @@ def test_feedback_and_session_add_to_the_score(tables: Repository) -> None:
     useful = engine.rank(task, Learned(feedback={describe.number: 1.0}))
     useless = engine.rank(task, Learned(feedback={describe.number: -1.0})).scores[describe.number]
     near = engine.rank(task, Learned(session={describe.number: 0.5})).scores[describe.number]
-    folder = useful.times["folder"][describe.number]
+    folder = useful.multipliers["folder"][describe.number]
     index.close()
     assert useful.scores[describe.number] - cold == pytest.approx(0.25 * folder, abs=0.01)
     assert cold - useless == pytest.approx(0.05 * folder, abs=0.01)

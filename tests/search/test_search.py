@@ -17,7 +17,7 @@ import pytest
 import assay as package
 from assay.api import Repository as Opened
 from assay.errors import AssayError
-from assay.rank.ranking import Floats, Ints
+from assay.rank.arrays import Floats, Ints
 from assay.search.embed import Role, Vectors
 from assay.search.embed.lsa import Lsa
 from assay.search.search import Filters, SearchHit, _matches, question_terms

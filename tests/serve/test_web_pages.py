@@ -12,8 +12,9 @@ import pytest
 
 from assay.api import Repository
 from assay.html.elements import element
-from assay.rank.explain import COMPONENTS, contributions
+from assay.rank.explain import contributions
 from assay.rank.impact import neighbourhood
+from assay.rank.signals.signal import COMPONENTS
 from assay.serve.web.pages.answer import blocks
 from assay.serve.web.pages.details import render_neighbourhood
 from assay.serve.web.pages.runs import Line, Reading, trend

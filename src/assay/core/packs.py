@@ -140,19 +140,17 @@ class Learned:
     session: Mapping[int, float] = field(default_factory=dict)
     vocabulary: tuple[Association, ...] = ()
 
-    def adjustments(
-        self, useful: float = USEFUL_WEIGHT, not_useful: float = NOT_USEFUL_WEIGHT, session: float = SESSION_WEIGHT
-    ) -> dict[int, float]:
+    def adjustments(self) -> dict[int, float]:
         """Return the score adjustment of each item from feedback and session."""
-        adjustments_by_item = {number: weighted(signal, useful, not_useful) for number, signal in self.feedback.items()}
+        adjustments_by_item = {number: weighted(signal) for number, signal in self.feedback.items()}
         for number, proximity in self.session.items():
-            adjustments_by_item[number] = adjustments_by_item.get(number, 0.0) + session * proximity
+            adjustments_by_item[number] = adjustments_by_item.get(number, 0.0) + SESSION_WEIGHT * proximity
         return adjustments_by_item
 
 
 NOTHING = Learned()
 
 
-def weighted(signal: float, useful: float = USEFUL_WEIGHT, not_useful: float = NOT_USEFUL_WEIGHT) -> float:
+def weighted(signal: float) -> float:
     """Return the score adjustment for a feedback signal: 1 → +0.25, 0 → 0, -1 → -0.05."""
-    return signal * (useful if signal > 0 else not_useful)
+    return signal * (USEFUL_WEIGHT if signal > 0 else NOT_USEFUL_WEIGHT)

@@ -15,8 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from assay.rank.arrays import Ints, highest
 from assay.rank.profile import CHANGE, DEFAULT, Profile
-from assay.rank.ranking import Ints, Ranking, highest
+from assay.rank.ranking import Ranking
 from assay.text.terms import terms
 from assay.text.tokens import LONGEST_TASK
 
@@ -34,7 +35,7 @@ class ConfidenceFeatures:
 
     tenth: float  # tenth direct score relative to the best: near 1 when many fit equally well
     called: float  # 1 if the task names an existing symbol, else 0
-    pointed: float  # 1 if the task points at one of the first five: by path, frame or rare name
+    direct_hits: float  # 1 if the task points at one of the first five: by path, frame or rare name
     agreement: float  # overlap of the lexical top five and the graph walk's top five
     covered: float  # best term coverage among the first five, relative to the best of all items
     unseen: float  # share of the task's terms, by rarity, without a match, squared: most tasks have some
@@ -91,16 +92,16 @@ def confidence_features(ranking: Ranking) -> ConfidenceFeatures:
     """Compute the features of a ranking with results."""
     first = highest(ranking.scores, FIRST)
     best = ranking.direct[highest(ranking.direct, _TENTH)]
-    by_words, by_walk = (highest(values, FIRST) for values in (ranking.factors["lexical"], ranking.walked))
+    by_words, by_walk = (highest(values, FIRST) for values in (ranking.factors["lexical"], ranking.walk.visits))
     seen, unseen = sum(ranking.terms.values()), sum(ranking.unseen.values())
     return ConfidenceFeatures(
         tenth=float(best[-1] / best[0]) if len(best) == _TENTH else 0.0,
         called=float(len(ranking.called) > 0),
-        pointed=float((ranking.pointed[first] > 0).any()),
+        direct_hits=float("direct_hits" in ranking.additions and (ranking.additions["direct_hits"][first] > 0).any()),
         agreement=_overlap(by_words, by_walk) / FIRST,
-        covered=float(ranking.covered[first].max() / max(ranking.covered.max(), 1e-9)),
+        covered=float(ranking.coverage[first].max() / max(ranking.coverage.max(), 1e-9)),
         unseen=(unseen / max(seen + unseen, 1e-9)) ** 2,
-        names=math.log1p(len(ranking.channels.get("names", ()))),
+        names=math.log1p(len(ranking.channels["names"].items)),
         size=math.log(min(max(len(ranking.scores), _SMALLEST), _LARGEST)),
     )
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import dropwhile
 
 import numpy as np
 
 from assay.core.items import Item
+from assay.rank.arrays import Floats
 from assay.rank.engine import Engine
 from assay.rank.query import ParsedTask, parse_task
 from assay.rank.ranking import Ranking
+from assay.rank.signals.signal import COMPONENTS, Stage
+from assay.rank.signals.table import BY_STAGE
 from assay.store.postings import FIELDS
 
 _SHOWN_EDGES = 5  # incoming edges of the graph walk that are shown
@@ -42,8 +45,9 @@ class WalkEdge:
 class Explanation:
     """An item's rank for a task, decomposed. `rank` is None when it was not ranked; `lost` then names the step.
 
-    The scores of `words` sum to the factor `lexical`. The product of the factors plus `pointed` and `shared` is the
-    direct score; its ratio to the best direct score is a part. The sum of the parts times all of `times` is the score.
+    The scores of `words` sum to the factor `lexical`. The product of the factors plus the additions is the direct
+    score; its ratio to the best direct score is a part. The sum of the parts times all multipliers is the score.
+    Factors, additions, parts and multipliers are by signal.
     """
 
     item: Item
@@ -53,13 +57,17 @@ class Explanation:
     words: list[TermMatch]
     channels: dict[str, int]  # rank in each channel that returned it, from 1
     factors: dict[str, float]
-    pointed: float
-    shared: float
+    additions: dict[str, float]
     parts: dict[str, float]
-    times: dict[str, float]
+    multipliers: dict[str, float]
     ranker: dict[str, float]  # log-scale contribution of each feature of the learned ranker, largest first
-    ways: list[WalkEdge]
+    walk_edges: list[WalkEdge]
     lost: str
+
+    @property
+    def direct(self) -> float:
+        """Direct score: the product of the factors plus the additions."""
+        return math.prod(self.factors.values()) + sum(self.additions.values())
 
 
 def explain(engine: Engine, ranking: Ranking, items: Iterable[Item], k: int) -> list[Explanation]:
@@ -83,24 +91,29 @@ def _explain_item(
         best=float(ranking.scores.max(initial=0.0)),
         words=_matched_terms(engine, reading, number),
         channels={
-            name: list(numbers).index(number) + 1 for name, numbers in ranking.channels.items() if number in numbers
+            name: list(channel.items).index(number) + 1
+            for name, channel in ranking.channels.items()
+            if number in channel.items
         },
-        factors={name: float(values[number]) for name, values in ranking.factors.items()},
-        pointed=float(ranking.pointed[number]),
-        shared=float(ranking.shared[number]),
-        parts={name: float(values[number]) for name, values in ranking.parts.items()},
-        times={name: float(values[number]) for name, values in ranking.times.items()},
+        factors=_at(number, ranking.factors),
+        additions=_at(number, ranking.additions),
+        parts=_at(number, ranking.parts),
+        multipliers=_at(number, ranking.multipliers),
         ranker=learned,
-        ways=_walk_edges(engine, ranking, number),
+        walk_edges=_walk_edges(engine, ranking, number),
         lost=_lost_at(ranking, number, rank, k),
     )
+
+
+def _at(number: int, values_by_signal: Mapping[str, Floats]) -> dict[str, float]:
+    return {name: float(values[number]) for name, values in values_by_signal.items()}
 
 
 def _matched_terms(engine: Engine, reading: ParsedTask, number: int) -> list[TermMatch]:
     """Return the query terms and expansion terms that the item contains, highest score first."""
     matches = []
     for term, weight in {**reading.terms, **reading.related}.items():
-        rarity, score, counts = engine.word(term, number)
+        rarity, score, counts = engine.resources.term_weights.explain(term, number)
         if score:
             fields = {FIELDS[field]: int(count) for field, count in enumerate(counts) if count}
             matches.append(TermMatch(term, rarity, weight * score, fields))
@@ -108,22 +121,22 @@ def _matched_terms(engine: Engine, reading: ParsedTask, number: int) -> list[Ter
 
 
 def _walk_edges(engine: Engine, ranking: Ranking, number: int) -> list[WalkEdge]:
-    if not ranking.walked.any():
+    if not ranking.walk.visits.any():
         return []
-    brought = engine.graph.incoming_flow(ranking.walked, number)
+    brought = engine.graph.incoming_flow(ranking.walk.visits, number)
     ids = engine.index.ids({source for source, _, _ in brought})
     return [WalkEdge(ids[source], edge, share) for source, edge, share in brought[:_SHOWN_EDGES]]
 
 
 def _ranker_contributions(engine: Engine, ranking: Ranking) -> dict[int, dict[str, float]]:
     """Return the feature contributions of every candidate, computed from the scores before the ranker's multiplier."""
-    if "ranker" not in ranking.times:
+    if "ranker" not in ranking.multipliers:
         return {}
-    from assay.rank.ranker.model import shipped
+    from assay.rank.ranker import shipped
 
-    ranker_and_later = dropwhile(lambda name: name != "ranker", ranking.times)
-    before = ranking.scores / math.prod(ranking.times[name] for name in ranker_and_later)
-    return shipped().told(engine.candidates(dataclasses.replace(ranking, scores=before)))
+    ranker_and_later = dropwhile(lambda name: name != "ranker", ranking.multipliers)
+    before = ranking.scores / math.prod(ranking.multipliers[name] for name in ranker_and_later)
+    return shipped().contributions(engine.candidates(dataclasses.replace(ranking, scores=before)))
 
 
 def _lost_at(ranking: Ranking, number: int, rank: int | None, k: int) -> str:
@@ -150,39 +163,61 @@ def _typical(ranking: Ranking, factor: str) -> float:
     return float(np.median(ranking.factors[factor][ranking.best(10)]))
 
 
-# Rendering as text, for a terminal or an agent.
+# Steps of the score in words, shared by the text and the web page.
 
-FACTORS = {
-    "coverage": "share of the task's words found in it, weighted by rarity",
-    "name": "share of its name's words that are in the task",
-    "phrase": "adjacent words of the task occur in its name",
-    "authority": "how often the repository uses it (in-degree)",
-    "history": "commits with matching messages changed its file",
-    "touched": "commits with matching messages changed it",
-    "documents": "matching documentation sections mention it",
-    "place": "the task names its file",
-    "channels": "the task names it or a related concept (rank fusion)",
-    "kind": "weight of its kind; fields and constants count less",
-    "tests": "test code, and the task is not about tests",
-}
-PARTS = {
-    "direct": "the score above, relative to the top result",
-    "walk": "visit probability (personalized PageRank), relative to the top result",
-    "hits": "hub and authority scores (HITS) among the results of the walk",
-    "learned": "feedback, and what the session was given",
-    "blast radius": "visit probability (personalized PageRank)",
-    "confidence": "confidence of the surest incoming edge",
-    "recency": "constant: the index has no runtime traces",
-    "distance": "seed of the walk, or one step away",
-}
-MULTIPLIERS = {
-    "folder": "many of the top results are in the same folder",
-    "ranker": "learned reranker, replaces the score so far; log-scale contributions",
-    "repeated": "a higher-ranked symbol has the same name",
-    "own": "top-10 reorder: by direct evidence only",
-}
 _SHOWN_FEATURES = 10  # features of the learned ranker that are shown: the others contribute little
-_NEUTRAL = 0.005  # factors closer to 1 than this are not shown: two digits would print 1.00
+_NEUTRAL = 0.005  # multipliers closer to 1 than this are not shown: two digits would print 1.00
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of the arithmetic: `+`, `×` or `=` a value. An empty sign marks a feature of the learned ranker."""
+
+    sign: str
+    value: float
+    text: str
+
+
+def direct_steps(explanation: Explanation) -> Iterator[Step]:
+    """Yield the steps from the query terms to the direct score."""
+    if explanation.words:
+        yield from _multiplications(Stage.FACTOR, explanation.factors, without="lexical")
+    yield from _additions((Stage.ADDITION, Stage.PROPAGATION), explanation.additions)
+    yield Step("=", explanation.direct, "direct")
+
+
+def score_steps(explanation: Explanation) -> Iterator[Step]:
+    """Yield the steps from the direct score to the score."""
+    yield from _additions((Stage.PART,), explanation.parts)
+    for name, value in explanation.multipliers.items():
+        yield from _multiplications(Stage.MULTIPLIER, {name: value})
+        if name == "ranker":
+            yield from _ranker_steps(explanation)
+    yield Step("=", explanation.score, "score")
+
+
+def _multiplications(stage: Stage, values: Mapping[str, float], without: str = "") -> Iterator[Step]:
+    for name, value in values.items():
+        if name != without and abs(value - 1) >= _NEUTRAL:
+            yield Step("×", value, f"{name}: {BY_STAGE[stage][name].meaning}")
+
+
+def _additions(stages: Iterable[Stage], values: Mapping[str, float]) -> Iterator[Step]:
+    meanings = {name: signal.meaning for stage in stages for name, signal in BY_STAGE[stage].items()}
+    for name, value in values.items():
+        if value:
+            yield Step("+", value, f"{name.replace('_', ' ')}: {meanings[name]}")
+
+
+def _ranker_steps(explanation: Explanation) -> Iterator[Step]:
+    """Yield the learned ranker's strongest features."""
+    from assay.rank.ranker import FEATURES
+
+    for name, contribution in list(explanation.ranker.items())[:_SHOWN_FEATURES]:
+        yield Step("", contribution, FEATURES[name].meaning)
+
+
+# Rendering as text, for a terminal or an agent.
 
 
 def render_explanation(explanation: Explanation) -> Iterator[str]:
@@ -198,88 +233,31 @@ def render_explanation(explanation: Explanation) -> Iterator[str]:
     if explanation.lost:
         yield f"  lost: {explanation.lost}"
     if explanation.factors:
-        yield from _direct_lines(explanation)
-        yield from _score_lines(explanation)
-    if explanation.ways:
+        yield "  query terms (stemmed)"
+        for word in explanation.words:
+            fields = ", ".join(f"{name} {count}" for name, count in word.fields.items())
+            yield _line(Step("+", word.score, f"{word.term} (rarity {word.rarity:.1f}; {fields})"), 2)
+        if not explanation.words:
+            yield _line(Step("+", 0.0, "none found"), 2)
+        yield from (_line(step, 2) for step in direct_steps(explanation))
+        if explanation.channels:
+            ranks = (f"{name.replace('_', ' ')} at rank {rank}" for name, rank in explanation.channels.items())
+            yield "    found by " + ", ".join(ranks)
+        yield "  score"
+        yield from (_line(step, 3) for step in score_steps(explanation))
+    if explanation.walk_edges:
         yield "  reached by the graph walk through"
-    for step in explanation.ways:
-        yield f"      {step.share:6.0%}  {step.source}, {step.edge.replace('_', ' ')} it"
+    for edge in explanation.walk_edges:
+        yield f"      {edge.share:6.0%}  {edge.source}, {edge.edge.replace('_', ' ')} it"
 
 
-def _direct_lines(explanation: Explanation) -> Iterator[str]:
-    """Yield the terms, the factors that multiply them and the additions."""
-    yield "  query terms (stemmed)"
-    for word in explanation.words:
-        fields = ", ".join(f"{name} {count}" for name, count in word.fields.items())
-        yield _line("+", word.score, f"{word.term} (rarity {word.rarity:.1f}; {fields})")
-    if not explanation.words:
-        yield _line("+", 0.0, "none found")
-    for name, value in explanation.factors.items():
-        if explanation.words and name != "lexical" and abs(value - 1) >= _NEUTRAL:
-            yield _line("×", value, f"{name}: {FACTORS.get(name, '')}")
-    if explanation.pointed:
-        yield _line("+", explanation.pointed, "the task points at it (path, frame or rare name)")
-    if explanation.shared:
-        yield _line("+", explanation.shared, "from its container and members")
-    yield _line("=", math.prod(explanation.factors.values()) + explanation.pointed + explanation.shared, "")
-    if explanation.channels:
-        yield "    found by " + ", ".join(f"{name} at rank {rank}" for name, rank in explanation.channels.items())
-
-
-def _score_lines(explanation: Explanation) -> Iterator[str]:
-    """Yield the parts of the score and the multipliers applied after they are summed."""
-    yield "  score"
-    for name, value in explanation.parts.items():
-        if value:
-            yield _line("+", value, f"{name}: {PARTS.get(name, '')}", 3)
-    for name, value in explanation.times.items():
-        if abs(value - 1) >= _NEUTRAL:
-            yield _line("×", value, f"{name}: {MULTIPLIERS.get(name, '')}", 3)
-        if name == "ranker":
-            yield from (
-                f"        {contribution:+6.2f}  {feature}" for feature, contribution in top_features(explanation)
-            )
-    yield _line("=", explanation.score, "", 3)
-
-
-def top_features(explanation: Explanation) -> Iterator[tuple[str, float]]:
-    """Yield the meaning and log-scale contribution of the learned ranker's strongest features."""
-    from assay.rank.ranker.features import FEATURES
-
-    for name, contribution in list(explanation.ranker.items())[:_SHOWN_FEATURES]:
-        yield FEATURES[name].meaning, contribution
-
-
-def _line(sign: str, value: float, text: str, digits: int = 2) -> str:
-    return f"    {sign} {value:6.{digits}f}  {text}".rstrip()
+def _line(step: Step, digits: int) -> str:
+    if not step.sign:
+        return f"        {step.value:+6.2f}  {step.text}"
+    return f"    {step.sign} {step.value:6.{digits}f}  {step.text if step.sign != '=' else ''}".rstrip()
 
 
 # Contributions: the score split into amounts per component.
-
-# component → description shown to users, in display order
-COMPONENTS = {
-    "words": "terms of the task in its text",
-    "names": "terms or phrases of the task in its name",
-    "use": "how often the repository uses it",
-    "history": "commits with matching messages changed it",
-    "documents": "matching documentation sections mention it",
-    "pointed at": "the task names it, its file or a related concept",
-    "family": "scores of its container and members",
-    "graph": "graph walk and links to other results",
-    "learned": "feedback, and what the session was given",
-    "itself": "its kind, size and nesting",
-}
-_FACTOR_COMPONENTS = {
-    "name": "names",
-    "phrase": "names",
-    "authority": "use",
-    "history": "history",
-    "touched": "history",
-    "documents": "documents",
-    "place": "pointed at",
-    "channels": "pointed at",
-}
-_PART_COMPONENTS = {"learned": "learned"}  # all other parts except the direct one come from the graph
 
 
 def contributions(explanation: Explanation) -> dict[str, float]:
@@ -288,16 +266,16 @@ def contributions(explanation: Explanation) -> dict[str, float]:
     The lexical score is the base. The gain from multiplying factors is divided among them by their logarithms, so their
     order does not matter.
     """
-    amounts = dict.fromkeys(COMPONENTS, 0.0)
     if explanation.ranker:
         return _scale_to(_ranker_amounts(explanation), explanation.score)
+    amounts = dict.fromkeys(COMPONENTS, 0.0)
     for name, value in explanation.parts.items():
         if name != "direct":
-            amounts[_PART_COMPONENTS.get(name, "graph")] += value
+            amounts[BY_STAGE[Stage.PART][name].component] += value
     direct = _direct_amounts(explanation)
     direct_total = sum(direct.values())
-    for name, value in direct.items():
-        amounts[name] += explanation.parts.get("direct", 0.0) * value / direct_total if direct_total > 0 else 0.0
+    for component, value in direct.items():
+        amounts[component] += explanation.parts.get("direct", 0.0) * value / direct_total if direct_total > 0 else 0.0
     return _scale_to(amounts, explanation.score)
 
 
@@ -310,7 +288,7 @@ def _scale_to(amounts: dict[str, float], score: float) -> dict[str, float]:
 
 def _ranker_amounts(explanation: Explanation) -> dict[str, float]:
     """Sum the learned ranker's feature contributions per component."""
-    from assay.rank.ranker.features import FEATURES
+    from assay.rank.ranker import FEATURES
 
     amounts: dict[str, float] = {}
     for name, contribution in explanation.ranker.items():
@@ -321,12 +299,14 @@ def _ranker_amounts(explanation: Explanation) -> dict[str, float]:
 
 def _direct_amounts(explanation: Explanation) -> dict[str, float]:
     """Split the direct score into components."""
-    lowered = math.prod(min(1.0, value) for name, value in explanation.factors.items() if name != "lexical")
-    base = explanation.factors.get("lexical", 0.0) * lowered
-    gains = {name: math.log(value) for name, value in explanation.factors.items() if name != "lexical" and value > 1}
+    factors = {name: value for name, value in explanation.factors.items() if name != "lexical"}
+    base = explanation.factors.get("lexical", 0.0) * math.prod(min(1.0, value) for value in factors.values())
+    gains = {name: math.log(value) for name, value in factors.items() if value > 1}
     total_gain = base * (math.exp(sum(gains.values())) - 1)
-    amounts = {"words": base, "pointed at": explanation.pointed, "family": explanation.shared}
+    amounts = dict.fromkeys(COMPONENTS, 0.0) | {"words": base}
     for name, gain in gains.items():
-        component = _FACTOR_COMPONENTS.get(name, "words")
-        amounts[component] = amounts.get(component, 0.0) + total_gain * gain / sum(gains.values())
+        amounts[BY_STAGE[Stage.FACTOR][name].component] += total_gain * gain / sum(gains.values())
+    for name, value in explanation.additions.items():
+        signal = BY_STAGE[Stage.ADDITION].get(name) or BY_STAGE[Stage.PROPAGATION][name]
+        amounts[signal.component] += value
     return amounts

@@ -1,4 +1,4 @@
-"""The typed graph for ranking: containers, in-degree authority, random walk with restart, HITS and walk seeds."""
+"""The typed graph for ranking: containers, in-degree authority, random walk with restart and HITS."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.core.items import EDGE_NAMES, EDGE_TYPES, TYPE_KINDS
+from assay.core.items import EDGE_NAMES, EDGE_TYPES
+from assay.rank.arrays import Floats, Ints, highest, sorted_unique, sum_by_index
 from assay.rank.profile import Profile
-from assay.rank.ranking import Floats, Ints, highest, sorted_unique, sum_by_index
 from assay.store.edges import Edges
 
 _TINY = 1e-300  # divisor in place of 0
@@ -292,44 +292,3 @@ def _edge_name(code: int) -> str:
     backwards, kind = divmod(code, len(EDGE_NAMES))
     name = EDGE_NAMES[kind]
     return EDGE_TYPES[name].reverse if backwards else name
-
-
-# Seeds of the walk.
-
-CANDIDATES = 40  # candidates taken from the fused channels
-FIRST, LAST = 1.0, 0.4  # weights of the first and the last seed
-
-
-def from_scores(scores: Floats, count: int) -> Floats:
-    """Return seed weights of the best items: the square of their scores."""
-    best = highest(scores, count)
-    seeds = np.zeros(len(scores))
-    seeds[best] = scores[best] ** 2
-    return seeds
-
-
-def by_rank(candidates: Sequence[int], size: int, count: int) -> Floats:
-    """Return seed weights of the first candidates, falling linearly with rank."""
-    chosen = np.array(candidates[:count], dtype=np.int64)
-    seeds = np.zeros(size)
-    seeds[chosen] = np.linspace(FIRST, LAST, len(chosen)) if len(chosen) > 1 else FIRST
-    return seeds
-
-
-def types_first(candidates: Sequence[int], kinds: dict[int, str]) -> list[int]:
-    """Sort types before other candidates, keeping their order.
-
-    In a large graph a type is near its members, a function is not near its peers.
-    """
-    return sorted(candidates, key=lambda number: kinds[number] not in TYPE_KINDS)
-
-
-def largest_folder_first(candidates: Sequence[int], folders: Ints) -> list[int]:
-    """Sort the folder with most candidates first: nearby seeds keep the walk on topic."""
-    candidate_folders = [int(folders[number]) for number in candidates]
-    largest = max(
-        candidate_folders,
-        key=lambda folder: (candidate_folders.count(folder), -candidate_folders.index(folder)),
-        default=0,
-    )
-    return sorted(candidates, key=lambda number: int(folders[number]) != largest)

@@ -114,11 +114,6 @@ def _called_for(index: Index, item: Item) -> list[int]:
     return [int(edge["target"]) for edge in overridden if edge["target"] > 0]
 
 
-def items_in(index: Index, path: str) -> list[Item]:
-    """Return all items of a file, including the file itself."""
-    return index.in_file(path)
-
-
 def affected_tests(index: Index, changed: list[Item], depth: int = 6, least: float = 0.1) -> list[Affected]:
     """Return the tests that a change reaches, and changed tests themselves."""
     reached = [
@@ -220,7 +215,7 @@ def for_files(index: Index, paths: Sequence[str], engine: Engine | None = None, 
 
 
 def _candidates(index: Index, paths: Sequence[str]) -> Iterator[_Candidate]:
-    own = {item.number: item for path in paths for item in _retrievable(items_in(index, path))}
+    own = {item.number: item for path in paths for item in _retrievable(index.in_file(path))}
     yield from (_Candidate(item, 0) for item in own.values())
     containers: dict[int, Item] = {}
     for item in own.values():

@@ -1,9 +1,8 @@
-"""Typed pieces of a task: paths, stack frames, error messages, flags, dotted names, environment variables."""
+"""Typed pieces of a task: paths and stack frames."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from assay.rank.vocabulary import word_set
@@ -40,25 +39,10 @@ bash c cc cfg conf cpp cs css csv cxx dart erb ex exs gemspec go gradle h haml h
 m md mjs mm php pl properties proto ps1 py pyi r rb rs rst sass scala scm scss sh sql svelte swift tf toml ts tsx txt vue xml yaml yml zig
 """)
 
-_MESSAGES = (
-    re.compile(
-        r"^[ \t>]*(?:[\w.:]{0,200}(?:Error|Exception|Warning|Panic|panic|error|fatal)(?:\[\w{1,10}\])?): (\S[^\n]{2,300})",
-        re.M,
-    ),
-    re.compile(r'"([^"\n]{3,300})"'),
-    re.compile(r"“([^”\n]{3,300})”"),
-    re.compile(r"(?<!\w)'([^'\n]{3,300})'(?!\w)"),
-)
-_FLAG = re.compile(r"(?<![\w-])(?:--[A-Za-z][\w-]{1,60}|-[A-Za-z](?![\w-]))")
-_ENVIRONMENT = re.compile(
-    r"\$\{?([A-Z_][A-Z0-9_]{1,80})\}?|(?<![\w.])([A-Z][A-Z0-9]{0,40}(?:_[A-Z0-9]{1,40}){1,10})(?![\w.(])"
-)
-_DOTTED = re.compile(r"(?<![\w.:#/\\-])[A-Za-z_]\w{1,80}(?:(?:\.|::|#)[A-Za-z_]\w{1,80}){1,12}[?!]?(?![\w/\\])")
-
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A typed piece. `kind` is path, frame, error, flag, dotted or environment; `text` is its display form."""
+    """A typed piece. `kind` is path or frame; `text` is its display form."""
 
     kind: str
     text: str
@@ -75,8 +59,7 @@ def separate(task: str) -> tuple[tuple[Piece, ...], str]:
         prose = pattern.sub(lambda match: _blank(match.group()), prose)
     prose = _URL.sub(lambda match: _blank(match.group()), prose)
     stack = [frame for _, frame in sorted(frames, key=lambda pair: pair[0])]
-    kinds = (stack, _paths(prose), _errors(prose), _flags(prose), _dotted(prose), _environment(prose))
-    return tuple(piece for group in kinds for piece in _limit(group)), prose
+    return (*_limit(stack), *_limit(_paths(prose))), prose
 
 
 def is_file_name(token: str) -> bool:
@@ -132,27 +115,3 @@ def _is_path(path: str) -> bool:
     return bool(parts) and bool(
         _EXTENSION.search(path) or path.startswith(("/", "./", "../", "~/")) or path.endswith("/") or len(parts) > 2
     )
-
-
-def _errors(text: str) -> list[Piece]:
-    """Return messages: text after `SomeError:` at the start of a line, and quoted text of several words."""
-    messages = [match.strip() for pattern in _MESSAGES for match in pattern.findall(text)]
-    return [Piece("error", message) for message in messages if " " in message]
-
-
-def _flags(text: str) -> list[Piece]:
-    return [Piece("flag", flag) for flag in _FLAG.findall(text)]
-
-
-def _dotted(text: str) -> list[Piece]:
-    return [Piece("dotted", name) for name in _names(text)]
-
-
-def _names(text: str) -> Iterator[str]:
-    for name in _DOTTED.findall(text):
-        if not is_file_name(name):
-            yield name
-
-
-def _environment(text: str) -> list[Piece]:
-    return [Piece("environment", marked or plain) for marked, plain in _ENVIRONMENT.findall(text)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,8 +20,6 @@ EDGE_WEIGHTS = {
 BACKWARDS = {"contains": 0.6, "tests": 0.5}
 _BACKWARDS_SHARE = 0.5
 
-CHANNELS = ("names", "lexical", "classes", "vectors")  # channels of reciprocal rank fusion
-
 DEFAULT, CHANGE = "default", "change"  # names of profiles
 
 
@@ -35,7 +33,7 @@ class Profile:
     field_lengths: tuple[float, ...] = (0.3, 0.3, 0.3, 0.5, 0.6, 0.75, 0.75)
     saturation: float = 1.2
     repeats: int = 3  # maximum query term frequency
-    later: float = 0.8  # weight of a clause's terms relative to the clause before it
+    clause_decay: float = 0.8  # weight of a clause's terms relative to the clause before it
     thesaurus: float = 0.0  # weight of an expansion term, the task's own terms being 1
     # factors of the lexical score
     coverage: float = 0.7  # share of the task's terms found, by rarity
@@ -53,7 +51,9 @@ class Profile:
     # channels: ranked candidate lists; `fusion` is the gain of the first item in all of them
     channels: Mapping[str, float] = field(default_factory=lambda: {"names": 1.0, "classes": 0.5})
     fusion: float = 0.5
-    certain: float = 0.5  # gain of items the task points at (path, frame, project class), relative to the best score
+    direct_hits: float = (
+        0.5  # gain of items the task points at (path, frame, project class), relative to the best score
+    )
     # containers and members
     container_share: float = 0.4  # of its best members' scores, halved from one to the next
     member_share: float = 0.5  # of its container's score, divided among many members
@@ -76,7 +76,7 @@ class Profile:
     folder: float = 0.3  # boost of the folder with most of the top items
     overload: float = 0.25  # factor for each further overload of a symbol; 1 = no penalty
     namesake: float = 0.5  # … and for each further symbol of the same qualified name in another file
-    own: float = 2.0  # top-10 reorder by direct evidence, unless the ranker is on
+    reorder: float = 2.0  # top-10 reorder by direct evidence, unless the ranker is on
     scoring: str = "shares"  # or "composite"
     ranker: float = 0.0  # weight of the learned ranker: 1 = alone
 
@@ -92,11 +92,11 @@ class Profile:
 # the specification's settings as written; docs/retrieval.md says where the two differ
 _SEED = Profile(
     "seed",
-    field_weights=(10.0, 3.0, 4.0, 1.0, 3.0, 0.0, 0.0), repeats=1, later=1, thesaurus=0.5, coverage=0, name_precision=0, phrase=0.5,
+    field_weights=(10.0, 3.0, 4.0, 1.0, 3.0, 0.0, 0.0), repeats=1, clause_decay=1, thesaurus=0.5, coverage=0, name_precision=0, phrase=0.5,
     authority=0, history=0, touched=0, documents=0, place=0, test_weight=0.3, kind_weights={},
-    channels={"names": 2.0, "lexical": 2.0, "classes": 2.0}, fusion=0, certain=0,
+    channels={"names": 2.0, "lexical": 2.0, "classes": 2.0}, fusion=0, direct_hits=0,
     container_share=0, member_share=0, seeding="fusion", seed_counts=((0, 15), (10_000, 20), (40_000, 25)), implementors=True, noise=True,
-    dense=40_000, focused=True, path_seeds=0.3, steps=20, walk=1, hits=1.0, folder=0, overload=1, namesake=1, own=0, scoring="composite",
+    dense=40_000, focused=True, path_seeds=0.3, steps=20, walk=1, hits=1.0, folder=0, overload=1, namesake=1, reorder=0, scoring="composite",
 )  # fmt: skip
 
 PROFILES = {
@@ -108,8 +108,8 @@ PROFILES = {
         # what a change is likely to touch, learned from public commits; the others rank what is relevant
         Profile(CHANGE, ranker=1.0),
         Profile(
-            "lexical", later=1, coverage=0, name_precision=0, authority=0, history=0, touched=0, documents=0, place=0, kind_weights={},
-            channels={}, fusion=0, certain=0, container_share=0, member_share=0, walk=0, hits=0, folder=0, overload=1, namesake=1, own=0,
+            "lexical", clause_decay=1, coverage=0, name_precision=0, authority=0, history=0, touched=0, documents=0, place=0, kind_weights={},
+            channels={}, fusion=0, direct_hits=0, container_share=0, member_share=0, walk=0, hits=0, folder=0, overload=1, namesake=1, reorder=0,
         ),
         _SEED,
     )
@@ -122,7 +122,11 @@ BASE = "base"
 _MAX_VALUE = 1e9  # beyond it sums lose precision
 _LISTABLE = 8  # an error lists all names up to this many
 # allowed keys of weight tables
-_WEIGHT_KEYS: Mapping[str, Collection[str]] = {"kind_weights": KINDS, "edge_weights": EDGE_TYPES, "channels": CHANNELS}
+_WEIGHT_KEYS: Mapping[str, Callable[[], Collection[str]]] = {
+    "kind_weights": lambda: KINDS,
+    "edge_weights": lambda: EDGE_TYPES,
+    "channels": lambda: _channel_names(),
+}
 _CHOICES: Mapping[str, Collection[str]] = {"seeding": ("scores", "fusion"), "scoring": ("shares", "composite")}
 # shares: above 1 the formulas turn negative or never converge
 _SHARES = frozenset({"coverage", "field_lengths", "restart"})
@@ -179,7 +183,7 @@ def require_name(what: str, name: object, names: Collection[str], where: str = "
 def _check_setting(where: str, value: Any, expected: Any, key: str) -> Any:
     """Return the value in the setting's type; raise AssayError naming the expected type."""
     if isinstance(expected, Mapping):
-        return _check_weights(where, value, expected, _WEIGHT_KEYS.get(key))
+        return _check_weights(where, value, _WEIGHT_KEYS[key]())
     if key in _CHOICES:
         return require_name(key, value, _CHOICES[key], where)
     if key == "seed_counts":
@@ -197,14 +201,18 @@ def _check_setting(where: str, value: Any, expected: Any, key: str) -> Any:
     return _check_number(where, value, expected, key)
 
 
-def _check_weights(
-    where: str, value: Any, expected: Mapping[str, Any], names: Collection[str] | None
-) -> dict[str, Any]:
+def _channel_names() -> list[str]:
+    from assay.rank.signals.table import channel_names  # here, because it needs numpy
+
+    return channel_names()
+
+
+def _check_weights(where: str, value: Any, names: Collection[str]) -> dict[str, Any]:
     """Return the weights; raise AssayError for unknown names and values that are not numbers."""
     if not isinstance(value, Mapping):
         raise AssayError(f"{where} must be a table of numbers, not {value!r}")
     return {
-        require_name("weight", name, names or expected, where): _check_number(f"{where}.{name}", weight, 1.0, "")
+        require_name("weight", name, names, where): _check_number(f"{where}.{name}", weight, 1.0, "")
         for name, weight in value.items()
     }
 

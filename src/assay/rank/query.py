@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
 
 from assay.rank.pieces import Piece, is_file_name, separate
 from assay.rank.profile import Profile
-from assay.rank.signals.items import is_about_tests
-from assay.rank.signals.lexical import phrases, query_terms
-from assay.rank.vocabulary import ABBREVIATIONS, ACTION_VERBS, FILLERS, STOP_WORDS
+from assay.rank.vocabulary import ABBREVIATIONS, ACTION_VERBS, FILLERS, QUERY_STOP_WORDS, STOP_WORDS, word_set
 from assay.store.index import Index
 from assay.store.postings import NAME
 from assay.text.terms import terms, words
-from assay.text.tokens import LONGEST_TASK
+from assay.text.tokens import LONGEST_TASK, MOST_TERMS
 
 LONGEST = 100  # characters of an identifier; a longer one is pasted data
 MAX_KEYWORDS = 200  # keywords of each tier: a pasted log must not become thousands of lookups
@@ -217,6 +216,70 @@ def _components(text_words: Sequence[_Word]) -> Iterator[str]:
                     yield ABBREVIATIONS[part]
 
 
+# Query terms
+
+# clause boundaries
+_CLAUSE = re.compile(
+    r"""\b(?:that|which|when|where|so|while|because|including|requiring|without|using|by|during|if|after|with|for|via|through)\b
+    | [;:]\s | \s\(""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_LAST_CLAUSE = 4  # later clauses count like this one
+
+
+def query_terms(task: str, repeats: int, clause_decay: float = 1.0) -> dict[str, float]:
+    """Return query terms with weights: the term frequency up to `repeats`, times `clause_decay` per preceding clause.
+
+    The first of several lines is the title: its terms count twice, and only it is split into clauses.
+    """
+    title, _, body = task.strip().partition("\n")
+    counts = Counter(_content_terms(task))
+    if body.strip():
+        counts.update(_content_terms(title))
+    clauses = _clauses(title)
+    limited = islice(counts.items(), MOST_TERMS)
+    return {term: min(count, repeats) * clause_decay ** clauses.get(term, 0) for term, count in limited}
+
+
+def _clauses(title: str) -> dict[str, int]:
+    """Return the index of the clause in which each term first occurs; clauses without query terms are not counted."""
+    clause_terms = [list(_content_terms(clause)) for clause in _CLAUSE.split(title)]
+    first: dict[str, int] = {}
+    for number, clause in enumerate(filter(None, clause_terms)):
+        for term in clause:
+            first.setdefault(term, min(number, _LAST_CLAUSE))
+    return first
+
+
+def _content_terms(text: str) -> Iterator[str]:
+    for word in re.findall(r"\w+", text):
+        if word.lower() not in QUERY_STOP_WORDS:
+            yield from (term for term in terms(word) if term not in QUERY_STOP_WORDS)
+
+
+def phrases(task: str) -> list[tuple[str, str]]:
+    """Return the pairs of adjacent query terms in a task."""
+    pairs: list[tuple[str, str]] = []
+    for segment in re.split(r"[^\w\s-]", task):
+        segment_terms = [
+            term for word in re.findall(r"\w+", segment) if word.lower() not in QUERY_STOP_WORDS for term in terms(word)
+        ]
+        pairs += pairwise(segment_terms)
+    return list(islice(dict.fromkeys(pair for pair in pairs if pair[0] != pair[1]), MOST_TERMS))
+
+
+_TEST_WORDS = word_set("""
+test tests testing tested testcase testcases unittest unittests spec specs fixture fixtures assert asserts assertion assertions
+""")
+_ANY_WORD = re.compile(r"\w+")
+_QUOTED_TEXT = re.compile(r"`[^`\n]{1,300}`|\"[^\"\n]{1,300}\"|(?<!\w)'[^'\n]{1,300}'(?!\w)")
+
+
+def is_about_tests(task: str) -> bool:
+    """Return whether a task mentions tests outside quotes; then test code is ranked like any other."""
+    return not _TEST_WORDS.isdisjoint(_ANY_WORD.findall(_QUOTED_TEXT.sub(" ", task).lower()))
+
+
 # Parsed task
 
 
@@ -237,7 +300,7 @@ def parse_task(task: str, profile: Profile) -> ParsedTask:
     text = task[:LONGEST_TASK]
     title = text.strip().partition("\n")[0]  # a body that says "tests added" is not about tests
     keywords = extract(text)
-    query = query_terms(text, profile.repeats, profile.later)
+    query = query_terms(text, profile.repeats, profile.clause_decay)
     related = _expansions(keywords, profile.thesaurus) if profile.thesaurus else {}
     return ParsedTask(
         task,

@@ -12,27 +12,41 @@ import numpy as np
 from assay.core.items import DATA_KINDS, EDGE_TYPES, SPACE_KINDS, Item, Outline, Spanned, item_id
 from assay.core.packs import BODY, NAME, SIGNATURE, Ranked, Section
 from assay.git.diff import ADDED, DELETED, MOVED, Change, Hunk
+from assay.rank.arrays import highest
 from assay.rank.engine import Engine
-from assay.rank.impact import Affected, affected_tests, impact, items_in
-from assay.rank.ranking import highest
+from assay.rank.impact import Affected, affected_tests, impact
 from assay.store.history import History
 from assay.store.index import Index
 from assay.text.display import counted
 
 TOUCHED, CALLERS, TESTS, MISSING, NEIGHBOURS = "touched", "callers", "tests", "missing", "neighbourhood"
 
-# Relative value of an item by section: a reviewer reads the change first. A judgement, not measured.
-_SECTION_VALUE = {TOUCHED: 1.0, CALLERS: 0.5, TESTS: 0.3, MISSING: 0.6, NEIGHBOURS: 0.2}
 _TEST_VALUE = 0.5  # relative to other code: a test explains, the code decides
 _DATA_VALUE = 0.5  # of a field or variable relative to a function or type
-# Items per section in 8,000 tokens: more would leave no room for source lines.
-_LIMITS = {TOUCHED: 120, CALLERS: 40, TESTS: 20, MISSING: 10, NEIGHBOURS: 20}
 _MIN_COCHANGES = 3  # commits in which two files changed together: fewer may be chance
 _MIN_COCHANGE_SHARE = 0.4  # share of a file's commits that changed the other file too
 _LISTED_DELETIONS = 5  # symbols of a deleted file that are listed
 _LISTED_RANGES = 4  # changed line ranges that are listed
 _NAME_CONFIDENCE = 0.5  # confidence that a name still refers to its deleted definition
 _TEST_DEPTH = 3  # depth within which a test counts as reaching a change: at six, half of a large suite does
+
+
+class _SectionRow(NamedTuple):
+    """A section: its title, the text if it is empty, the relative value of its items and their maximum number."""
+
+    title: str
+    empty: str
+    value: float  # a reviewer reads the change first: a judgement, not measured
+    limit: int  # in 8,000 tokens: more would leave no room for source lines
+
+
+_SECTIONS = {
+    TOUCHED: _SectionRow("Touched", "nothing", 1.0, 120),
+    CALLERS: _SectionRow("Callers", "nothing outside the diff calls what it touches", 0.5, 40),
+    TESTS: _SectionRow("Tests that reach it", f"no other test reaches it in {_TEST_DEPTH} steps", 0.3, 20),
+    MISSING: _SectionRow("Usually changed together, missing here", "nothing", 0.6, 10),
+    NEIGHBOURS: _SectionRow("Neighbourhood", "nothing more", 0.2, 20),
+}
 
 _INVERSE = {row.name: row.reverse for row in EDGE_TYPES.values()} | {
     row.reverse: row.name for row in EDGE_TYPES.values()
@@ -68,43 +82,53 @@ class Review(NamedTuple):
 def for_review(engine: Engine, diff: Diff, scale: float = 1.0) -> Review:
     """Collect the review context of a diff; `scale` multiplies the items per section."""
     index = engine.index
-    limits = {name: max(1, int(number * scale)) for name, number in _LIMITS.items()}
+    limits = {name: max(1, int(row.limit * scale)) for name, row in _SECTIONS.items()}
     changes = sorted(diff.changes, key=lambda change: (change.path not in index.files, change.path))  # code first
     touched = [ranked for change in changes for ranked in _touched(index, change, diff)]
     symbols = [entry.item for entry in touched if entry.item.number and entry.item.symbol]
+    callers, tests = _dependents(index, diff, touched, symbols)
+    listed = {entry.item.number for entry in (*touched, *callers, *tests)}
+    found = {
+        TOUCHED: touched,
+        CALLERS: callers,
+        TESTS: tests,
+        MISSING: list(_missing_cochanges(index, diff.changes)),
+        NEIGHBOURS: list(islice(_neighbours(engine, symbols, listed), limits[NEIGHBOURS])),
+    }
+    shown = {name: entries[: limits[name]] for name, entries in found.items()}
+    shown[TOUCHED] = _most_valuable(touched, limits[TOUCHED])
+    files = len({change.path for change in diff.changes})
+    in_files = {TOUCHED: f" in {counted(files, 'file')}"}
+    sections = tuple(
+        Section(
+            name,
+            row.title,
+            _count_of(found[name], limits[name], row.empty) + in_files.get(name, ""),
+            empty=name != TOUCHED and not found[name],
+        )
+        for name, row in _SECTIONS.items()
+    )
+    return Review([entry for entries in shown.values() for entry in entries], sections)
+
+
+def _dependents(
+    index: Index, diff: Diff, touched: Sequence[Ranked], symbols: list[Item]
+) -> tuple[list[Ranked], list[Ranked]]:
+    """Return the callers and the tests outside the diff: those that name a deleted definition, then the others."""
     listed = {entry.item.number for entry in touched}
     dangling = [entry for entry in _dangling_references(index, diff.gone) if entry.item.number not in listed]
     listed |= {entry.item.number for entry in dangling}
-    direct_callers = [entry for entry in impact(index, symbols, depth=1) if entry.item.number not in listed]
-    reaching_tests = [entry for entry in affected_tests(index, symbols, _TEST_DEPTH) if entry.item.number not in listed]
-    callers = [entry for entry in dangling + direct_callers if not entry.item.test]
-    tests = [entry for entry in dangling if entry.item.test] + reaching_tests
-    listed |= {entry.item.number for entry in callers + tests}
-    deleted = {entry.item.id for entry in touched if entry.why.startswith(DELETED)} | {
-        entry.through for entry in dangling
-    }
-    missing = list(_missing_cochanges(index, diff.changes))
-    neighbours = list(islice(_neighbours(engine, symbols, listed), limits[NEIGHBOURS]))
-    parts = {
-        TOUCHED: _most_valuable(touched, limits[TOUCHED]),
-        CALLERS: [_ranked_caller(entry, CALLERS, deleted) for entry in callers[: limits[CALLERS]]],
-        TESTS: [_ranked_caller(entry, TESTS, deleted) for entry in tests[: limits[TESTS]]],
-        MISSING: missing[: limits[MISSING]],
-        NEIGHBOURS: neighbours,
-    }
-    files = len({change.path for change in diff.changes})
-    sections = (
-        Section(TOUCHED, "Touched", f"{_count_of(touched, limits[TOUCHED], 'nothing')} in {counted(files, 'file')}"),
-        _section(CALLERS, "Callers", callers, limits, "nothing outside the diff calls what it touches"),
-        _section(TESTS, "Tests that reach it", tests, limits, f"no other test reaches it in {_TEST_DEPTH} steps"),
-        _section(MISSING, "Usually changed together, missing here", missing, limits, "nothing"),
-        _section(NEIGHBOURS, "Neighbourhood", neighbours, limits, "nothing more"),
+    callers = [entry for entry in impact(index, symbols, depth=1) if entry.item.number not in listed]
+    tests = [entry for entry in affected_tests(index, symbols, _TEST_DEPTH) if entry.item.number not in listed]
+    deleted = {entry.item.id for entry in touched if entry.why.startswith(DELETED)}
+    deleted |= {entry.through for entry in dangling}
+    return (
+        [_ranked_caller(entry, CALLERS, deleted) for entry in dangling + callers if not entry.item.test],
+        [
+            _ranked_caller(entry, TESTS, deleted)
+            for entry in [*(entry for entry in dangling if entry.item.test), *tests]
+        ],
     )
-    return Review([entry for section in sections for entry in parts[section.name]], sections)
-
-
-def _section(name: str, title: str, entries: Sequence[object], limits: Mapping[str, int], empty_text: str) -> Section:
-    return Section(name, title, _count_of(entries, limits[name], empty_text), not entries)
 
 
 def _most_valuable(ranked: Sequence[Ranked], limit: int) -> list[Ranked]:
@@ -123,38 +147,41 @@ def _count_of(entries: Sequence[object], limit: int, empty_text: str) -> str:
 
 def _touched(index: Index, change: Change, diff: Diff) -> Iterator[Ranked]:
     """Yield the innermost symbols around changed lines, the file for lines outside any, and deletions."""
-    items = items_in(index, change.path) or [_moved_item(item, change.path) for item in items_in(index, change.before)]
+    items = index.in_file(change.path) or [_moved_item(item, change.path) for item in index.in_file(change.before)]
     gone = diff.gone.get(change.path, ())
     if change.status == DELETED:
-        symbols = [item for item in items if item.kind not in SPACE_KINDS]
-        names = ", ".join(definition.symbol for definition in gone[:_LISTED_DELETIONS]) + (
-            " …" if len(gone) > _LISTED_DELETIONS else ""
-        )
-        yield _name_only(
-            _file_item(change.path, items), f"deleted, with {names}" if names and not symbols else "deleted"
-        )
-        yield from (_name_only(item, "deleted with its file") for item in symbols)
-        return
-    if not items:
+        yield from _deleted_file(change, items, gone)
+    elif not items:
         yield _name_only(_file_item(change.path, items), f"{_status(change)}; no symbols in the index")
-        return
+    else:
+        yield from _changed_file(change, items, gone, diff)
+
+
+def _deleted_file(change: Change, items: Sequence[Item], gone: Sequence[Gone]) -> Iterator[Ranked]:
+    """Yield a deleted file and its symbols; where the index has none, the file names the first of them."""
+    symbols = [item for item in items if item.kind not in SPACE_KINDS]
+    more = " …" if len(gone) > _LISTED_DELETIONS else ""
+    names = ", ".join(definition.symbol for definition in gone[:_LISTED_DELETIONS]) + more
+    yield _name_only(_file_item(change.path, items), f"deleted, with {names}" if names and not symbols else "deleted")
+    yield from (_name_only(item, "deleted with its file") for item in symbols)
+
+
+def _changed_file(change: Change, items: Sequence[Item], gone: Sequence[Gone], diff: Diff) -> Iterator[Ranked]:
+    """Yield the touched symbols of a file in line order, after the file itself if lines outside them changed."""
     ranges = _changed_ranges(items, change, diff)
     file = _file_item(change.path, items)
     if file.number in ranges or not (ranges or gone):
         lines = _lines(ranges.get(file.number, []), change, diff)
         yield _name_only(file, f"{_status(change)}{lines}" + (", outside its symbols" if lines else ""))
-    deleted = {definition.symbol: definition for definition in gone}
+    deleted = {definition.symbol for definition in gone}
     for item in sorted(items, key=lambda item: (item.start, -item.end)):
         if item.symbol in deleted:
             yield _name_only(item, "deleted")
         elif item.symbol and item.number in ranges:
             yield _touched_item(item, f"{_status(change)}{_lines(ranges[item.number], change, diff)}")
     indexed = {item.symbol for item in items}
-    yield from (
-        _name_only(_deleted_item(change.path, definition), "deleted")
-        for definition in gone
-        if definition.symbol not in indexed
-    )
+    missing = (definition for definition in gone if definition.symbol not in indexed)
+    yield from (_name_only(_deleted_item(change.path, definition), "deleted") for definition in missing)
 
 
 def _changed_ranges(items: Sequence[Item], change: Change, diff: Diff) -> dict[int, list[tuple[int, int]]]:
@@ -198,7 +225,7 @@ def _lines(changed: Sequence[tuple[int, int]], change: Change, diff: Diff) -> st
 
 def _touched_item(item: Item, why: str, most: str = BODY) -> Ranked:
     weight = (_TEST_VALUE if item.test else 1.0) * (_DATA_VALUE if item.kind in DATA_KINDS else 1.0)
-    return Ranked(item, _SECTION_VALUE[TOUCHED] * weight, 1.0, why, TOUCHED, most)
+    return Ranked(item, _SECTIONS[TOUCHED].value * weight, 1.0, why, TOUCHED, most)
 
 
 def _name_only(item: Item, why: str) -> Ranked:
@@ -234,7 +261,7 @@ def _ranked_caller(affected: Affected, section: str, deleted: set[str]) -> Ranke
     )
     # distant items and whole files are named only
     most = BODY if affected.depth == 1 and affected.item.symbol else NAME
-    return Ranked(affected.item, _SECTION_VALUE[section] * affected.confidence, 1.0, why, section, most)
+    return Ranked(affected.item, _SECTIONS[section].value * affected.confidence, 1.0, why, section, most)
 
 
 def _dangling_references(index: Index, gone: Mapping[str, Sequence[Gone]]) -> list[Affected]:
@@ -268,8 +295,8 @@ def _missing_cochanges(index: Index, changes: Sequence[Change]) -> Iterator[Rank
                 why = f"changed in {count} of {len(commits)} commits with {path}"
                 best[other] = max(best.get(other, (0.0, 0, "")), (count / len(commits), count, why))
     for other, (share, _, why) in sorted(best.items(), key=lambda pair: (-pair[1][0], -pair[1][1], paths[pair[0]])):
-        file = _file_item(paths[other], items_in(index, paths[other]))
-        yield Ranked(file, _SECTION_VALUE[MISSING] * share, 1.0, why, MISSING, NAME)
+        file = _file_item(paths[other], index.in_file(paths[other]))
+        yield Ranked(file, _SECTIONS[MISSING].value * share, 1.0, why, MISSING, NAME)
 
 
 def _neighbours(engine: Engine, symbols: Sequence[Item], listed: set[int]) -> Iterator[Ranked]:
@@ -288,4 +315,4 @@ def _neighbours(engine: Engine, symbols: Sequence[Item], listed: set[int]) -> It
         why = f"{_INVERSE[edge].replace('_', ' ')} {origin.symbol or origin.path}" if origin else ""
         share = float(mass[number]) / largest
         weight = _TEST_VALUE if item.test else 1.0
-        yield Ranked(item, _SECTION_VALUE[NEIGHBOURS] * share * weight, share, why, NEIGHBOURS, SIGNATURE)
+        yield Ranked(item, _SECTIONS[NEIGHBOURS].value * share * weight, share, why, NEIGHBOURS, SIGNATURE)

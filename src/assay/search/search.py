@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from assay.core.items import Item, Passage
 from assay.pack.source import source_of
+from assay.rank.arrays import Floats, Ints, highest, share_of_best
 from assay.rank.profile import Profile
-from assay.rank.ranking import Floats, Ints, highest, share_of_best
-from assay.rank.signals.lexical import COMMON, Norms, inverse_document_frequency, saturated
-from assay.rank.vocabulary import word_set
+from assay.rank.signals.lexical import Norms, inverse_document_frequency, saturated
+from assay.rank.vocabulary import COMMON, word_set
 from assay.store.columns import KIND_NAMES
 from assay.store.index import Index
 from assay.store.passages import Passages

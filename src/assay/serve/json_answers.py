@@ -53,9 +53,10 @@ def impact(changed: Sequence[Item], dependents: Sequence[Affected], limit: int) 
 def explanation(explained: Explanation) -> Json:
     return {
         **item(explained.item), "rank": explained.rank, "score": explained.score, "best": explained.best, "lost": explained.lost,
-        "channels": explained.channels, "factors": explained.factors, "pointed": explained.pointed, "shared": explained.shared,
-        "parts": explained.parts, "times": explained.times, "ranker": explained.ranker,
-        "words": [dataclasses.asdict(word) for word in explained.words], "walk": [dataclasses.asdict(way) for way in explained.ways],
+        "channels": explained.channels, "factors": explained.factors, "additions": explained.additions, "parts": explained.parts,
+        "multipliers": explained.multipliers, "ranker": explained.ranker,
+        "words": [dataclasses.asdict(word) for word in explained.words],
+        "walk_edges": [dataclasses.asdict(edge) for edge in explained.walk_edges],
     }  # fmt: skip
 
 

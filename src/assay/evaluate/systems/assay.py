@@ -24,10 +24,13 @@ from assay.core.golden import Hit, Response, Stage
 from assay.errors import AssayError
 from assay.evaluate.systems.protocol import Base, SystemDied, finished, folder_of
 from assay.evaluate.verify import Inventory
+from assay.rank.arrays import highest
 from assay.rank.engine import Engine
 from assay.rank.profile import DEFAULT, PROFILES, Profile, flatten, settings_of, with_settings
-from assay.rank.ranking import Ranking, highest
+from assay.rank.ranking import Ranking
 from assay.rank.signals.classes import EquivalenceClass
+from assay.rank.signals.table import HISTORY_SETTINGS as HISTORY_SETTINGS
+from assay.rank.signals.table import TUNED as TUNED
 from assay.store.caches import key_of
 from assay.store.history import History
 from assay.store.index import Index, NoIndex, UnusableIndex
@@ -132,8 +135,8 @@ class Assay(Base):
         """Return the best `k` for each set of profile changes; shared evidence is computed once."""
         opened = self.opened(repository)
         with index_errors():
-            evidence = opened.engine.evidence(text)
-            bests = [opened.varied(changes).score_evidence(evidence).best(k) for changes in variations]
+            query = opened.engine.read(text)
+            bests = [opened.varied(changes).score(query).best(k) for changes in variations]
             items = opened.index.numbered({number for best in bests for number in best})
         hits = {
             number: Hit(item.id, item.symbol, item.path, item.path, item.start, item.end)
@@ -195,7 +198,7 @@ def index_errors() -> Iterator[None]:
 
 def _stages(engine: Engine, ranking: Ranking, best: list[int], k: int) -> tuple[Stage, ...]:
     """Return the ranked output of each ranking stage, for `eval diagnose`."""
-    scores = {"lexical": ranking.factors.get("lexical"), "walk": ranking.walked}
+    scores = {"lexical": ranking.factors.get("lexical"), "walk": ranking.walk.visits}
     orders = {name: highest(values, _TRACE).tolist() for name, values in scores.items() if values is not None}
     orders |= {"ranking": best, "result": best[:k]}
     ids = engine.index.ids({number for numbers in orders.values() for number in numbers})

@@ -21,31 +21,8 @@ from assay.evaluate.statistics.intervals import labels_of, units_of
 Values = Mapping[str, tuple[float, ...]]
 Changes = tuple[tuple[str, float], ...]  # changed parameters as (name, value), by name
 
-# a few values on either side of the default, wide enough that the best is rarely outside
-TUNED: Values = {
-    "coverage": (0.3, 0.5, 0.85, 1.0),
-    "name_precision": (0.0, 0.15, 0.6, 1.0),
-    "phrase": (0.25, 0.5),
-    "authority": (0.0, 0.35, 1.2, 2.0),
-    "history": (0.0, 0.7, 1.5, 3.0),
-    "touched": (0.0, 0.3, 1.0, 2.0),
-    "documents": (0.0, 0.25, 1.0, 2.0),
-    "fusion": (0.0, 0.25, 1.0, 2.0),
-    "container_share": (0.0, 0.2, 0.6, 0.8),
-    "member_share": (0.0, 0.15, 0.3, 0.8),
-    "walk": (0.0, 0.5, 1.0, 2.5),
-    "hits": (0.0, 0.25, 1.0),
-    "folder": (0.0, 0.15, 0.6, 1.0),
-    "test_weight": (0.1, 0.5, 1.0),
-    "overload": (0.1, 0.5, 1.0),
-    "namesake": (0.25, 0.75, 1.0),
-    "own": (0.0, 1.0, 4.0),
-}
 
-HISTORY_PARAMETERS = ("history", "touched")  # leak the answers of a set mined from the searched history
-
-
-def without(names: Collection[str], values: Values = TUNED) -> Values:
+def without(names: Collection[str], values: Values) -> Values:
     """Return the value table without some parameters."""
     return {name: candidates for name, candidates in values.items() if name not in names}
 

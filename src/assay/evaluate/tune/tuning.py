@@ -27,15 +27,13 @@ from assay.evaluate.metrics.measures import Measure
 from assay.evaluate.statistics import Paired, paired
 from assay.evaluate.summary import clusters_of
 from assay.evaluate.systems import open_system
-from assay.evaluate.systems.assay import Assay
+from assay.evaluate.systems.assay import HISTORY_SETTINGS, TUNED, Assay
 from assay.evaluate.tune.search import (
     ALPHA,
     GAIN,
-    HISTORY_PARAMETERS,
     LARGEST,
     LEAST,
     TOO_FEW,
-    TUNED,
     Changes,
     Fold,
     Folds,
@@ -276,7 +274,7 @@ def tune(asking: TuningTask, folder: Path, jobs: int, progress: Progress) -> Tun
     try:
         leaked = _leaked(asking.golden.queries, system)
         if leaked:
-            asking = replace(asking, fixed=tuple((name, 0.0) for name in HISTORY_PARAMETERS))
+            asking = replace(asking, fixed=tuple((name, 0.0) for name in HISTORY_SETTINGS))
         values = without([name for name, _ in asking.fixed], TUNED)
         base = {name: float(getattr(system.profile, name)) for name in values}
         memory = FigureCache(folder, _state(asking, system))

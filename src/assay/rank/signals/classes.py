@@ -14,12 +14,16 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assay.errors import AssayError
 from assay.rank.name_table import NameTable
+from assay.rank.signals.signal import Signal, Stage
 from assay.rank.vocabulary import word_set
 from assay.text.terms import words
+
+if TYPE_CHECKING:
+    from assay.rank.context import QueryContext
 
 # by source: the project's configuration, the curated tables, neighbours in the graph
 USER_WEIGHT, CURATED_WEIGHT, GRAPH_WEIGHT = 1.0, 0.8, 0.7
@@ -36,6 +40,8 @@ _GENERIC_WORDS = word_set(
     "error args kwargs result value data name key item main call util utils"
 )
 _SHORTEST_ALIAS = 3
+_ALIASED_HITS = 10  # name hits whose neighbours' words become phrases for them
+_NEIGHBOURS = 20  # neighbours per name hit
 _WORD = re.compile(r"\w+")
 
 
@@ -69,14 +75,11 @@ class Match:
 
 
 class EquivalenceHit(NamedTuple):
-    """An item with the class, phrases and target name that matched it."""
+    """An item with the match and the target name that led to it."""
 
     number: int
-    concept: str
-    phrases: tuple[str, ...]
+    match: Match
     target: str
-    weight: float
-    is_strong: bool
 
 
 @cache
@@ -142,15 +145,7 @@ def resolve(table: NameTable, matched: Sequence[Match], primary: int) -> list[Eq
             for row in table.squeezed(target):
                 if len(hits) >= _CAP * primary:
                     return list(hits.values())
-                hit = EquivalenceHit(
-                    row.number,
-                    match.equivalence.concept,
-                    match.phrases,
-                    target,
-                    match.equivalence.weight,
-                    match.is_strong,
-                )
-                hits.setdefault(row.number, hit)
+                hits.setdefault(row.number, EquivalenceHit(row.number, match, target))
     return list(hits.values())
 
 
@@ -189,3 +184,43 @@ _normalize_phrase = lru_cache(maxsize=1 << 12)(_normalize)  # curated phrases ar
 
 def _occurs(phrase: str, text: str) -> bool:
     return phrase in text or f"{phrase[:-1]}s " in text
+
+
+# Channel
+
+
+def _class_hits(query: QueryContext) -> list[int]:
+    """Return targets of matching classes: the project's, the curated ones, and aliases from the graph."""
+    resources = query.resources
+    by_name, by_text = query.hits("names"), query.hits("lexical")
+    matched = matches(
+        query.task.task, (*resources.classes, *curated(), *_graph_aliases(query, by_name)), resources.languages
+    )
+    return [hit.number for hit in resolve(resources.names, matched, len({*by_name, *by_text}))]
+
+
+def _graph_aliases(query: QueryContext, name_hits: Sequence[int]) -> list[EquivalenceClass]:
+    linked = {
+        number: query.graph.neighbours(number, "calls")[:_NEIGHBOURS].tolist() for number in name_hits[:_ALIASED_HITS]
+    }
+    numbers = {*linked, *(neighbour for neighbours in linked.values() for neighbour in neighbours)}
+    names = query.index.names_of(numbers)
+    return aliases(
+        {
+            names[number]: [names[neighbour] for neighbour in neighbours]
+            for number, neighbours in linked.items()
+            if neighbours
+        }
+    )
+
+
+CLASSES = Signal(
+    "classes",
+    Stage.CHANNEL,
+    "pointed at",
+    "matched by an equivalence class",
+    weights={"channels.classes": ()},
+    reads=("channels",),  # the other channels bound the number of its hits
+    generate=_class_hits,
+    is_feature=True,
+)

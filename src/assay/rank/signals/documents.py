@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from assay.rank.ranking import Floats, highest
-from assay.rank.signals.lexical import bm25
+from assay.rank.arrays import Floats, highest
+from assay.rank.signals.lexical import PARSING, bm25
+from assay.rank.signals.signal import Signal, Stage
 
 if TYPE_CHECKING:
     from assay.store.multi_repo import MultiSections
@@ -40,3 +41,15 @@ def symbol_shares(sections: Sections | MultiSections, query: Mapping[str, float]
 def section_scores(sections: Sections | MultiSections, query: Mapping[str, float]) -> Floats:
     """Return the BM25 score of every section for the query terms."""
     return bm25(sections.having, sections.lengths, query, _SATURATION, _LENGTH)
+
+
+DOCUMENTS = Signal(
+    "documents",
+    Stage.FACTOR,
+    "documents",
+    "matching documentation sections mention it",
+    weights={"documents": (0.0, 0.25, 1.0, 2.0)},
+    reads=PARSING,
+    generate=lambda query: query.items.by_item(symbol_shares(query.resources.sections, query.task.terms)),
+    is_feature=True,
+)

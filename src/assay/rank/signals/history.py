@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.rank.ranking import highest
-from assay.rank.signals.lexical import bm25
+from assay.rank.arrays import highest
+from assay.rank.signals.lexical import PARSING, bm25
+from assay.rank.signals.signal import Signal, Stage
 
 if TYPE_CHECKING:
+    from assay.rank.context import QueryContext
     from assay.store.history import History
     from assay.store.multi_repo import MultiHistory
 
@@ -44,3 +46,29 @@ class Commits:
                 shares[int(number)] = shares.get(int(number), 0.0) + contribution
         largest = max(shares.values(), default=1.0)
         return {number: share / largest for number, share in shares.items()}
+
+
+def _commits(query: QueryContext) -> Commits:
+    return query.cached("commits", lambda: Commits(query.resources.history, query.task.terms))
+
+
+HISTORY = Signal(
+    "history",
+    Stage.FACTOR,
+    "history",
+    "commits with matching messages changed its file",
+    weights={"history": (0.0, 0.7, 1.5, 3.0)},
+    reads=PARSING,
+    generate=lambda query: query.items.by_file(_commits(query).files()),
+    is_feature=True,
+)
+TOUCHED = Signal(
+    "touched",
+    Stage.FACTOR,
+    "history",
+    "commits with matching messages changed it",
+    weights={"touched": (0.0, 0.3, 1.0, 2.0)},
+    reads=PARSING,
+    generate=lambda query: query.items.by_item(_commits(query).symbols()),
+    is_feature=True,
+)

@@ -3,93 +3,25 @@
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice, pairwise
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.rank.arrays import Floats, highest, line
 from assay.rank.profile import Profile
-from assay.rank.ranking import Floats
+from assay.rank.signals.signal import Signal, Stage
 from assay.store.postings import NAME, Postings
-from assay.text.terms import terms
-from assay.text.tokens import MOST_TERMS
+
+if TYPE_CHECKING:
+    from assay.rank.context import QueryContext
+    from assay.rank.ranking import Ranking
 
 Counts = NDArray[Any]  # integers
 
 _MOST = 1 << 20  # postings cached: some 15 MB
-_WORD = re.compile(r"[^\W_]+")
-# stop words of documents and queries
-COMMON = frozenset(
-    _WORD.findall(
-        """
-        a an and are as at be by can do does for from has have how i if in into is it its not of on or that the this to we what when
-        where which with you they their there these those was were will would should could than then so such via per each any all some
-        other more most also only between about through over after before during without within against up out no nor
-        make use using need
-        """
-    )
-)
-# additional stop words of tasks: verbs and connectives
-_TASK_STOP_WORDS = COMMON | frozenset(
-    _WORD.findall(
-        "add implement create fix support new update remove refactor change allow ensure handle trace explain understand find show "
-        "while because including requiring"
-    )
-)
-
-
-# clause boundaries
-_CLAUSE = re.compile(
-    r"""\b(?:that|which|when|where|so|while|because|including|requiring|without|using|by|during|if|after|with|for|via|through)\b
-    | [;:]\s | \s\(""",
-    re.VERBOSE | re.IGNORECASE,
-)
-_LAST_CLAUSE = 4  # later clauses count like this one
-
-
-def query_terms(task: str, repeats: int, later: float = 1.0) -> dict[str, float]:
-    """Return query terms with weights: the term frequency up to `repeats`, times `later` per preceding clause.
-
-    The first of several lines is the title: its terms count twice, and only it is split into clauses.
-    """
-    title, _, body = task.strip().partition("\n")
-    counts = Counter(_content_terms(task))
-    if body.strip():
-        counts.update(_content_terms(title))
-    clauses = _clauses(title)
-    limited = islice(counts.items(), MOST_TERMS)
-    return {term: min(count, repeats) * later ** clauses.get(term, 0) for term, count in limited}
-
-
-def _clauses(title: str) -> dict[str, int]:
-    """Return the index of the clause in which each term first occurs; clauses without query terms are not counted."""
-    clause_terms = [list(_content_terms(clause)) for clause in _CLAUSE.split(title)]
-    first: dict[str, int] = {}
-    for number, clause in enumerate(filter(None, clause_terms)):
-        for term in clause:
-            first.setdefault(term, min(number, _LAST_CLAUSE))
-    return first
-
-
-def _content_terms(text: str) -> Iterator[str]:
-    for word in re.findall(r"\w+", text):
-        if word.lower() not in _TASK_STOP_WORDS:
-            yield from (term for term in terms(word) if term not in _TASK_STOP_WORDS)
-
-
-def phrases(task: str) -> list[tuple[str, str]]:
-    """Return the pairs of adjacent query terms in a task."""
-    pairs: list[tuple[str, str]] = []
-    for segment in re.split(r"[^\w\s-]", task):
-        segment_terms = [
-            term for word in re.findall(r"\w+", segment) if word.lower() not in _TASK_STOP_WORDS for term in terms(word)
-        ]
-        pairs += pairwise(segment_terms)
-    return list(islice(dict.fromkeys(pair for pair in pairs if pair[0] != pair[1]), MOST_TERMS))
+_CANDIDATES = 30  # best items that enter the fusion
 
 
 class Lexical:
@@ -97,7 +29,9 @@ class Lexical:
 
     def __init__(self, term_weights: TermWeights, query: Mapping[str, float]) -> None:
         self._term_weights, size = term_weights, len(term_weights.words.lengths)
-        self.score, self.coverage, self._name_rarity = np.zeros(size), np.zeros(size), np.zeros(size)
+        self.score: Floats = np.zeros(size)
+        self.coverage: Floats = np.zeros(size)
+        self._name_rarity = np.zeros(size)
         self.rarity: dict[str, float] = {}
         self.unseen: dict[str, float] = {}
         for term, weight in query.items():
@@ -158,6 +92,16 @@ class TermWeights:
             self._cached_items += len(items)
         return self._cache[term]
 
+    def explain(self, term: str, number: int) -> tuple[float, float, list[int]]:
+        """Return the rarity of a term, its score in an item, and its count in each field."""
+        items, counts = self.words.get(term)
+        here = counts[items == number]
+        if not len(here):
+            return 0.0, 0.0, []
+        rarity = inverse_document_frequency(len(self.words.numbers), len(items))
+        score = rarity * float(saturated(here, self.norms[np.array([number])], self._profile)[0])
+        return rarity, score, here[0].tolist()
+
 
 def saturated(counts: NDArray[np.uint8], norms: Floats, profile: Profile) -> Floats:
     """Return saturated term frequencies: field counts weighted, length-normalized, summed and saturated."""
@@ -200,7 +144,8 @@ class Norms:
     """Length normalization per field, 1 at the average length; computed for the requested items only."""
 
     def __init__(self, words: Postings, profile: Profile) -> None:
-        self._lengths, self._length_weight = words.lengths, np.array(profile.field_lengths)
+        # below 1: an empty field would divide by 0
+        self._lengths, self._length_weight = words.lengths, np.minimum(profile.field_lengths, 1 - 1e-9)
         average = self._lengths.sum(axis=0, dtype=np.int64) / max(len(words.numbers), 1)
         self._average = np.maximum(average, 1e-9)
 
@@ -219,3 +164,60 @@ def name_rarity_of(words: Postings) -> Floats:
     terms, items = words.having(NAME)
     added = np.bincount(items, weights=rarity[terms], minlength=len(words.lengths))
     return np.asarray(added, dtype=np.float64)
+
+
+# Signals
+
+
+def _coverage(query: QueryContext, ranking: Ranking) -> Floats:
+    weight = query.profile.coverage
+    return line(query.lexical.coverage, weight, 1 - weight)
+
+
+PARSING = ("repeats", "clause_decay")  # settings that the terms of a task depend on
+_BM25F = ("field_weights", "field_lengths", "saturation", *PARSING, "thesaurus")
+
+CANDIDATES = Signal(
+    "lexical",
+    Stage.CHANNEL,
+    "words",
+    "matched by its text (BM25F)",
+    weights={"channels.lexical": ()},
+    reads=_BM25F,
+    generate=lambda query: highest(query.lexical.score, _CANDIDATES).tolist(),
+)
+LEXICAL = Signal(
+    "lexical",
+    Stage.FACTOR,
+    "words",
+    "lexical score (BM25F)",
+    reads=_BM25F,
+    score=lambda query, ranking: query.lexical.score,
+)
+COVERAGE = Signal(
+    "coverage",
+    Stage.FACTOR,
+    "words",
+    "share of the task's words found in it, weighted by rarity",
+    weights={"coverage": (0.3, 0.5, 0.85, 1.0)},
+    reads=PARSING,
+    score=_coverage,
+    is_feature=True,
+)
+NAME_PRECISION = Signal(
+    "name",
+    Stage.FACTOR,
+    "names",
+    "share of its name's words that are in the task",
+    weights={"name_precision": (0.0, 0.15, 0.6, 1.0)},
+    reads=PARSING,
+    generate=lambda query: query.lexical.name_precision(query.items.name_rarity),
+)
+PHRASE = Signal(
+    "phrase",
+    Stage.FACTOR,
+    "names",
+    "adjacent words of the task occur in its name",
+    weights={"phrase": (0.25, 0.5)},
+    generate=lambda query: query.lexical.has_phrase(query.task.phrases),
+)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from assay.rank.name_table import NameTable, Row
 from assay.rank.query import Keywords
+from assay.rank.signals.signal import Signal, Stage
+
+if TYPE_CHECKING:
+    from assay.rank.context import QueryContext
 
 _FALLBACK = 5  # with fewer results from identifiers than this, single words are looked up too
 
@@ -67,3 +71,20 @@ def names(table: NameTable, keywords: Keywords) -> list[NameHit]:
     matches.run(table, SUBSTRING, keywords.all)
     matches.run(table, PATH, keywords.all)
     return list(matches.hits.values())
+
+
+def called(query: QueryContext) -> list[int]:
+    """Return items the task calls by their whole name, quoted or as an identifier."""
+    table, keywords = query.resources.names, query.task.keywords.primary
+    return query.cached("called", lambda: [row.number for keyword in keywords for row in table.exact(keyword)])
+
+
+NAMES = Signal(
+    "names",
+    Stage.CHANNEL,
+    "pointed at",
+    "matched by name",
+    weights={"channels.names": ()},
+    generate=lambda query: [hit.number for hit in names(query.resources.names, query.task.keywords)],
+    is_feature=True,
+)

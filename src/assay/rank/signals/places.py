@@ -5,14 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
+from typing import TYPE_CHECKING
 
 from assay.core.items import TYPE_KINDS
 from assay.rank.pieces import Piece
 from assay.rank.query import Keywords
 from assay.rank.signals.names import NameHit
+from assay.rank.signals.signal import Signal, Stage
 from assay.rank.vocabulary import ACTION_VERBS, FILLERS, STOP_WORDS
 from assay.store.index import Index
 from assay.text.terms import terms, words
+
+if TYPE_CHECKING:
+    from assay.rank.arrays import Floats
+    from assay.rank.context import QueryContext
 
 _INNERMOST_AT_LINE = "ordinal >= 0 AND start <= ? AND end >= ? ORDER BY end - start, number"
 _NEAREST_NAMED = "ordinal >= 0 AND name = ? ORDER BY abs(start - ?), number"
@@ -61,6 +67,28 @@ def _item_at(index: Index, file: int, piece: Piece) -> int | None:
         if number is not None:
             return number
     return None
+
+
+def places_of(query: QueryContext) -> list[int]:
+    """Return the items at the file locations the task names."""
+    pieces = query.task.keywords.pieces
+    return query.cached("places", lambda: [hit.number for hit in places(query.index, pieces)])
+
+
+def _in_named_file(query: QueryContext) -> Floats:
+    """Return 1 for items of the files the task names, else 0."""
+    return query.items.by_file({int(query.items.files[number]): 1.0 for number in places_of(query)})
+
+
+PLACE = Signal(
+    "place",
+    Stage.FACTOR,
+    "pointed at",
+    "the task names its file",
+    weights={"place": ()},
+    generate=_in_named_file,
+    is_feature=True,
+)
 
 
 # Path context: types in the folders and files a task mentions. The walk continues to their members.

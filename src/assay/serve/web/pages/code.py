@@ -12,8 +12,9 @@ from assay.core.items import Item
 from assay.html.elements import Markup, decimal, element, join
 from assay.pack.render.form import percent
 from assay.rank.confidence import confidence, unseen_words
-from assay.rank.explain import COMPONENTS, Explanation, contributions, explain
+from assay.rank.explain import Explanation, contributions, explain
 from assay.rank.ranking import Ranking
+from assay.rank.signals.signal import COMPONENTS
 from assay.rank.symbols import NoSuchSymbol
 from assay.serve.web.bench import Bench
 from assay.serve.web.pages.details import legend, render_explanation, stacked

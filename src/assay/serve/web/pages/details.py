@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import urlencode
 
@@ -11,17 +10,9 @@ from assay.core.items import Item
 from assay.evaluate.report.overview import figure
 from assay.html.elements import Child, Markup, decimal, element, join, shortened
 from assay.html.plots import CHARACTER, WIDTH, label, svg
-from assay.rank.explain import (
-    COMPONENTS,
-    FACTORS,
-    MULTIPLIERS,
-    PARTS,
-    Explanation,
-    contributions,
-    explain,
-    top_features,
-)
+from assay.rank.explain import Explanation, Step, contributions, direct_steps, explain, score_steps
 from assay.rank.impact import Neighbour, Neighbourhood, neighbourhood
+from assay.rank.signals.signal import COMPONENTS
 from assay.serve.web.bench import NotFound
 from assay.text.display import counted
 
@@ -155,7 +146,6 @@ def _short_name(item: Item) -> str:
 # Result details
 
 _MAX_LINES = 120  # of code in a result
-_MIN_EFFECT = 0.005  # factors closer to 1 are not listed
 _ANSWER_SIZE = 20  # results that count as the answer
 
 
@@ -243,29 +233,17 @@ def _render_reasons(explanation: Explanation) -> Iterator[Markup]:
         yield _render_reason(
             f"+ {decimal(word.score, 2)}", element("code", word.term), f" in {fields}; rarity {word.rarity:.1f}"
         )
-    for name, value in explanation.factors.items():
-        if explanation.words and name != "lexical" and abs(value - 1) >= _MIN_EFFECT:
-            yield _render_reason(f"× {decimal(value, 2)}", f"{name}: {FACTORS.get(name, '')}")
-    if explanation.pointed:
-        yield _render_reason(f"+ {decimal(explanation.pointed, 2)}", "referenced by the task")
-    if explanation.shared:
-        yield _render_reason(f"+ {decimal(explanation.shared, 2)}", "propagated from its container and members")
     if explanation.factors:
-        direct_score = math.prod(explanation.factors.values()) + explanation.pointed + explanation.shared
-        yield _render_reason(f"= {decimal(direct_score, 2)}", element("strong", "direct"))
-    for name, value in explanation.parts.items():
-        if value:
-            yield _render_reason(f"+ {decimal(value)}", f"{name}: {PARTS.get(name, '')}")
-    for name, value in explanation.times.items():
-        if abs(value - 1) >= _MIN_EFFECT:
-            yield _render_reason(f"× {decimal(value)}", f"{name}: {MULTIPLIERS.get(name, '')}")
-        if name == "ranker":
-            yield from (_render_reason(f"{worth:+.2f}", feature) for feature, worth in top_features(explanation))
-    if explanation.factors:
-        yield _render_reason(f"= {decimal(explanation.score)}", element("strong", "score"))
-    for step in explanation.ways:
-        edge = step.edge.replace("_", " ")
-        yield _render_reason(f"{step.share:.0%}", "graph walk: ", _render_id(step.source), f" {edge} it")
+        yield from (_render_step(step, 2) for step in direct_steps(explanation))
+        yield from (_render_step(step, 3) for step in score_steps(explanation))
+    for walked in explanation.walk_edges:
+        edge = walked.edge.replace("_", " ")
+        yield _render_reason(f"{walked.share:.0%}", "graph walk: ", _render_id(walked.source), f" {edge} it")
+
+
+def _render_step(step: Step, digits: int) -> Markup:
+    amount = f"{step.sign} {decimal(step.value, digits)}" if step.sign else f"{step.value:+.2f}"
+    return _render_reason(amount, element("strong", step.text) if step.sign == "=" else step.text)
 
 
 def _render_id(id: str) -> Markup:

@@ -1,46 +1,44 @@
-"""Features of the learned ranker. FEATURES is the table; only the features that a model names are computed."""
+"""The learned ranker: reorders the top candidates of a ranking with a linear model trained on public commits.
+
+FEATURES is the table of features; those of signals come from the signal table, and only those that a model names are
+computed. `scripts/train_ranker.py` trains the weights and writes ranker.json; nothing here needs the training dependencies.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
+from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from assay.core.items import CALLABLE_KINDS, DATA_KINDS, TYPE_KINDS
-from assay.rank.graph import Graph
-from assay.rank.ranking import Floats, Ints, Ranking, share_of_best, sum_by_index
-from assay.rank.signals.items import ItemArrays
+from assay.rank.arrays import Floats, Ints, share_of_best, sum_by_index
+from assay.rank.ranking import Ranking
+from assay.rank.signals.signal import Signal, Stage
+from assay.rank.signals.table import SIGNALS
 from assay.store.columns import KIND_NAMES
-from assay.store.index import Index
 from assay.store.postings import DOC, FIELDS, IDENTIFIERS, NAME
 from assay.text.terms import terms
 
 if TYPE_CHECKING:
-    from assay.store.history import History
-    from assay.store.multi_repo import MultiHistory
+    from assay.rank.context import Resources
 
 _CONTEXT = 100  # top candidates that count as context: further down it is chance
 _FLOOR = 1e-3  # floor of relative scores before taking logarithms
 _MAX_NESTING = 6  # maximum nesting depth
 
 
-class FeatureInputs(NamedTuple):
-    """Inputs of the features: an index with its derived arrays, and a ranking of its items."""
-
-    source_index: Index
-    items: ItemArrays
-    graph: Graph
-    history: History | MultiHistory
-    ranking: Ranking
-
-
 class Candidates:
     """The top items of a ranking. Arrays are by candidate, best first, unless a parameter says `by_item`."""
 
-    def __init__(self, inputs: FeatureInputs, depth: int) -> None:
-        self._index, self._items, self._graph, self._history, self.ranking = inputs
+    def __init__(self, resources: Resources, ranking: Ranking, depth: int) -> None:
+        self._index, self._items, self._graph = resources.index, resources.items, resources.graph
+        self._history = resources.history
+        self.ranking: Ranking = ranking
         self.numbers: Ints = np.array(self.ranking.best(depth), np.int64)
 
     def values(self, names: tuple[str, ...]) -> Floats:
@@ -74,10 +72,15 @@ class Candidates:
         values = self.ranking.parts.get(name)
         return values[self.numbers] if values is not None else np.zeros(len(self.numbers))
 
+    @property
+    def direct(self) -> Floats:
+        """Direct score by item; the composite score has no such part."""
+        return self.ranking.parts.get("direct", self.ranking.direct)
+
     def channel(self, name: str) -> Floats:
         """Return the reciprocal rank in a channel; 0 for items it did not return."""
         reciprocal = np.zeros(self._items.size)
-        ranked = self.ranking.channels.get(name, ())
+        ranked = self.ranking.channels[name].items if name in self.ranking.channels else ()
         reciprocal[list(reversed(ranked))] = 1 / np.arange(len(ranked), 0, -1)
         return reciprocal[self.numbers]
 
@@ -228,12 +231,19 @@ class Feature(NamedTuple):
 
 FOR, AGAINST, EITHER = 1, -1, 0
 
+# of a signal: its reciprocal rank in a channel, or its value
+_READERS = {Stage.CHANNEL: Candidates.channel, Stage.FACTOR: Candidates.factor, Stage.PART: Candidates.part}
+
+
+def _of_signal(signal: Signal) -> Feature:
+    return Feature(signal.component, signal.meaning, partial(_READERS[signal.stage], name=signal.name))
+
+
 FEATURES: Mapping[str, Feature] = {
     "score": Feature("words", "hand-tuned score", lambda candidates: candidates.log_share(candidates.ranking.scores)),
-    "direct": Feature("words", "direct score", lambda candidates: candidates.log_share(candidates.ranking.parts["direct"])),
+    "direct": Feature("words", "direct score", lambda candidates: candidates.log_share(candidates.direct)),
     "lexical": Feature("words", "lexical score (BM25F)", lambda candidates: candidates.log_share(candidates.ranking.factors["lexical"])),
     "lexical place": Feature("words", "lexical rank", lambda candidates: candidates.log_rank(candidates.ranking.factors["lexical"]), AGAINST),
-    "coverage": Feature("words", "task terms found, by rarity", lambda candidates: candidates.factor("coverage")),
     "found": Feature("words", "task terms found", lambda candidates: candidates.term_share),
     "title": Feature("words", "terms of the task's title found", lambda candidates: candidates.title_coverage),
     **{
@@ -241,16 +251,10 @@ FEATURES: Mapping[str, Feature] = {
         for at, name in enumerate(FIELDS)
     },
     "name precision": Feature("names", "share of its name's terms in the task", lambda candidates: candidates.name_precision),
-    "names": Feature("pointed at", "matched by name", lambda candidates: candidates.channel("names")),
-    "classes": Feature("pointed at", "matched by an equivalence class", lambda candidates: candidates.channel("classes")),
-    "certain": Feature("pointed at", "named by the task", lambda candidates: candidates.channel("certain")),
-    "place": Feature("pointed at", "the task names its file", lambda candidates: candidates.factor("place")),
-    "walk": Feature("graph", "visit probability of the graph walk", lambda candidates: candidates.log_share(candidates.ranking.walked)),
-    "walk place": Feature("graph", "rank by the graph walk", lambda candidates: candidates.log_rank(candidates.ranking.walked), AGAINST),
-    "hits": Feature("graph", "hub and authority scores (HITS)", lambda candidates: candidates.part("hits")),
+    "walk": Feature("graph", "visit probability of the graph walk", lambda candidates: candidates.log_share(candidates.ranking.walk.visits)),
+    "walk place": Feature("graph", "rank by the graph walk", lambda candidates: candidates.log_rank(candidates.ranking.walk.visits), AGAINST),
     "used": Feature("use", "in-degree", lambda candidates: candidates.degree(backwards=True), EITHER),
     "uses": Feature("graph", "out-degree", lambda candidates: candidates.degree(backwards=False), EITHER),
-    "authority": Feature("use", "in-degree of calls and references", lambda candidates: candidates.factor("authority")),
     "container": Feature("family", "score of its container", lambda candidates: candidates.share_of_parent(candidates.ranking.scores)),
     "container words": Feature(
         "family", "lexical score of its container", lambda candidates: candidates.share_of_parent(candidates.ranking.factors["lexical"])
@@ -262,11 +266,8 @@ FEATURES: Mapping[str, Feature] = {
     "file mass": Feature("family", "sum of scores in its file", lambda candidates: candidates.file_mass, EITHER),
     "file count": Feature("family", "candidates in its file", lambda candidates: candidates.file_count, EITHER),
     "place in file": Feature("family", "rank within its file", lambda candidates: candidates.rank_within(candidates.files), AGAINST),
-    "history": Feature("history", "commits with matching messages changed its file", lambda candidates: candidates.factor("history")),
-    "touched": Feature("history", "commits with matching messages changed it", lambda candidates: candidates.factor("touched")),
     "changes": Feature("history", "number of changes of its file", lambda candidates: candidates.changes, EITHER),
     "age": Feature("history", "days since its file changed", lambda candidates: candidates.age, EITHER),
-    "documents": Feature("documents", "matching documentation sections mention it", lambda candidates: candidates.factor("documents")),
     "test": Feature("itself", "test code, and the task is not about tests", lambda candidates: np.log(candidates.factor("tests"))),
     "type": Feature("itself", "is a type", lambda candidates: candidates.is_kind(TYPE_KINDS), EITHER),
     "callable": Feature("itself", "is callable", lambda candidates: candidates.is_kind(CALLABLE_KINDS), EITHER),
@@ -275,4 +276,66 @@ FEATURES: Mapping[str, Feature] = {
     "depth": Feature("itself", "nesting depth", lambda candidates: candidates.depth, EITHER),
     "body": Feature("itself", "length of its body", lambda candidates: candidates.length(IDENTIFIERS), EITHER),
     "doc": Feature("itself", "length of its documentation", lambda candidates: candidates.length(DOC), EITHER),
+    **{signal.name: _of_signal(signal) for signal in SIGNALS if signal.is_feature},
 }  # fmt: skip
+
+
+# The model: a weighted sum of features, so each feature's contribution can be shown.
+
+FORMAT = 1  # version of the data file
+DATA = "ranker.json"
+DEPTH = 300  # candidates that are reordered
+
+
+@dataclass(frozen=True, slots=True)
+class Ranker:
+    """A linear model: feature names, their means and their weights, on a log scale."""
+
+    features: tuple[str, ...]
+    averages: Floats
+    weights: Floats
+
+    @classmethod
+    def of(cls, learned: Mapping[str, tuple[float, float]]) -> Ranker:
+        """Build a model from (mean, weight) by feature."""
+        averages, weights = np.array([*learned.values()], np.float64).reshape(-1, 2).T
+        return cls(tuple(learned), averages, weights)
+
+    def scores(self, candidates: Candidates) -> Floats:
+        """Return the log-scale score of each candidate."""
+        return np.asarray((candidates.values(self.features) - self.averages) @ self.weights, np.float64)
+
+    def contributions(self, candidates: Candidates) -> dict[int, dict[str, float]]:
+        """Return the contribution of each feature to each candidate's score, by item number, largest first."""
+        terms = (candidates.values(self.features) - self.averages) * self.weights
+        orders = np.argsort(-np.abs(terms), axis=1, kind="stable")
+        return {
+            number: {self.features[column]: float(row[column]) for column in order}
+            for number, row, order in zip(candidates.numbers.tolist(), terms, orders, strict=True)
+        }
+
+
+@cache
+def shipped() -> Ranker:
+    """Return the model that ships with assay."""
+    stored = json.loads((files(__package__) / DATA).read_text("utf-8"))
+    return Ranker.of({name: (average, weight) for name, (average, weight) in stored["features"].items()})
+
+
+# Conversion of model scores to score multipliers.
+
+_SPREAD = 0.3  # packing allots tokens by score, and hand-tuned scores lie closer together than model scores
+
+
+def gain(candidates: Candidates, scores: Floats, weight: float) -> Floats:
+    """Return multipliers that turn hand-tuned scores into model scores, mixed by `weight`.
+
+    Items that are no candidates stay behind the candidates, in their order.
+    """
+    before = scores[candidates.numbers]
+    hand_tuned = np.log(share_of_best(before))
+    mixed = hand_tuned + weight * (shipped().scores(candidates) - hand_tuned)
+    after = np.exp(_SPREAD * (mixed - mixed.max(initial=-np.inf)))
+    gains = np.full(len(scores), after.min(initial=1.0) / before.min(initial=np.inf))
+    gains[candidates.numbers] = after / before
+    return gains

@@ -1,0 +1,190 @@
+"""Inputs of signals: the opened index (`Resources`, `ItemArrays`), and one query with its evidence (`QueryContext`)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from assay.core.packs import Learned
+from assay.rank.arrays import Floats, Ints, line
+from assay.rank.graph import Graph
+from assay.rank.name_table import NameTable, table_of
+from assay.rank.profile import Profile
+from assay.rank.query import ParsedTask
+from assay.rank.ranking import Ranking
+from assay.rank.signals.classes import EquivalenceClass
+from assay.rank.signals.fusion import Channel
+from assay.rank.signals.lexical import Lexical, TermWeights, name_rarity_of
+from assay.rank.signals.signal import Signal, Stage
+from assay.rank.signals.table import BY_STAGE
+from assay.store.columns import KIND_NAMES
+from assay.store.index import Index
+
+if TYPE_CHECKING:
+    from assay.store.history import History
+    from assay.store.multi_repo import MultiHistory, MultiSections
+    from assay.store.sections import Sections
+
+T = TypeVar("T")
+
+
+class ItemArrays:
+    """Query-independent arrays of an index under a profile, by item number."""
+
+    def __init__(self, index: Index, profile: Profile) -> None:
+        self._index, self._profile = index, profile
+        self.size: int = len(index.postings.lengths)
+
+    @cached_property
+    def files(self) -> Ints:
+        """File number of each item."""
+        return np.asarray(self._index.columns.file, np.int64)
+
+    @cached_property
+    def folders(self) -> Ints:
+        """Folder number of each item."""
+        return np.asarray(self.file_folders[self.files])
+
+    @cached_property
+    def file_folders(self) -> Ints:
+        """Folder number of each file."""
+        numbers: dict[str, int] = {}
+        folders = np.zeros(int(self.files.max(initial=0)) + 1, np.int64)
+        for path, row in self._index.files.items():
+            folders[row.number] = numbers.setdefault(path.rpartition("/")[0], len(numbers))
+        return folders
+
+    @cached_property
+    def kinds(self) -> Floats:
+        """Kind weight of each item; 0 for files, as only their symbols are retrieved."""
+        weights = [
+            self._profile.kind_weights.get(kind, 1.0) if kind not in ("", "file") else 0.0 for kind in KIND_NAMES
+        ]
+        return np.array(weights)[self._index.columns.kind]
+
+    @cached_property
+    def not_retrieved(self) -> Ints:
+        """Numbers that are never retrieved: files and unused numbers."""
+        return np.flatnonzero(self.kinds <= 0)
+
+    @cached_property
+    def tests(self) -> Floats:
+        """Test weight of each item."""
+        return np.where(self._index.columns.test, self._profile.test_weight, 1.0)
+
+    @cached_property
+    def name_rarity(self) -> Floats:
+        """Summed rarity of the terms of each item's name; at least 1e-9, as it is a divisor."""
+        return np.maximum(name_rarity_of(self._index.postings), 1e-9)
+
+    def by_item(self, shares: Mapping[int, float]) -> Floats:
+        """Expand sparse values to an array; 0 for the other items."""
+        values = np.zeros(self.size)
+        values[list(shares)] = list(shares.values())
+        return values
+
+    def by_symbol(self, shares: Mapping[int, float]) -> Floats:
+        """Expand sparse values to an array; 0 for the other items and those never retrieved."""
+        return self.by_item({number: share for number, share in shares.items() if self.kinds[number] > 0})
+
+    def by_file(self, shares: Mapping[int, float]) -> Floats:
+        """Expand sparse values of files to all their items."""
+        files = np.zeros(len(self.file_folders))
+        files[list(shares)] = list(shares.values())
+        return np.asarray(files[self.files], dtype=np.float64)
+
+
+class Resources:
+    """The parts of an index that rankings read, opened on first use and shared by profiles that share evidence."""
+
+    def __init__(self, index: Index, profile: Profile, classes: Sequence[EquivalenceClass]) -> None:
+        self.index, self.classes = index, classes
+        self._profile = profile
+        self.items = ItemArrays(index, profile)
+        self.term_weights = TermWeights(index.postings, profile)
+
+    def under(self, profile: Profile) -> Resources:
+        """Return the same resources with the item weights of another profile."""
+        if (profile.kind_weights, profile.test_weight) == (self._profile.kind_weights, self._profile.test_weight):
+            return self
+        _ = self.graph  # built here at the latest, so that all variants share it
+        other = copy.copy(self)
+        other._profile, other.items = profile, ItemArrays(self.index, profile)
+        return other
+
+    @cached_property
+    def graph(self) -> Graph:
+        return Graph(self.index.edges, self.items.size, self._profile, [part.first for part in self.index.parts])
+
+    @cached_property
+    def names(self) -> NameTable:
+        return table_of(self.index)
+
+    @cached_property
+    def languages(self) -> set[str]:
+        return {row.language for row in self.index.files.values()}
+
+    @cached_property
+    def history(self) -> History | MultiHistory:
+        return self.index.history()
+
+    @cached_property
+    def sections(self) -> Sections | MultiSections:
+        return self.index.sections()
+
+
+@dataclass(frozen=True, slots=True)
+class QueryContext:
+    """One query under one profile. The cached evidence is valid for all profiles that share evidence."""
+
+    profile: Profile
+    resources: Resources
+    task: ParsedTask
+    lexical: Lexical
+    learned: Learned
+    _cache: dict[object, Any] = field(default_factory=dict)
+
+    @property
+    def index(self) -> Index:
+        return self.resources.index
+
+    @property
+    def items(self) -> ItemArrays:
+        return self.resources.items
+
+    @property
+    def graph(self) -> Graph:
+        return self.resources.graph
+
+    def cached(self, key: object, make: Callable[[], T]) -> T:
+        """Return the cached value of that key; compute it on first use."""
+        if key not in self._cache:
+            self._cache[key] = make()
+        value: T = self._cache[key]
+        return value
+
+    def evidence(self, signal: Signal) -> Any:
+        """Return what a signal generates for this query."""
+        assert signal.generate is not None, signal.name
+        generate = signal.generate
+        return self.cached(signal, lambda: generate(self))
+
+    def hits(self, channel: str) -> Sequence[int]:
+        """Return the ranked items of a channel; none if the profile has it switched off."""
+        signal = BY_STAGE[Stage.CHANNEL][channel]
+        hits: Sequence[int] = self.evidence(signal) if signal.is_on(self.profile) else ()
+        return hits
+
+    def apply(self, signal: Signal, ranking: Ranking) -> Any:
+        """Return the values of a signal for its stage; None if it has nothing to contribute."""
+        if signal.score is not None:
+            return signal.score(self, ranking)
+        weight = signal.weight(self.profile)
+        if signal.stage is Stage.CHANNEL:
+            return {signal.name: Channel(weight, self.evidence(signal))}
+        return line(self.evidence(signal), weight, 1)

@@ -1,0 +1,59 @@
+"""Weighted reciprocal rank fusion of channels, and the factor that it gives a candidate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from assay.rank.arrays import Floats, line
+from assay.rank.signals.signal import Signal, Stage
+
+if TYPE_CHECKING:
+    from assay.rank.context import QueryContext
+    from assay.rank.ranking import Ranking
+
+K = 60  # the usual constant of reciprocal rank fusion: agreement between channels outweighs the top ranks
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A ranked list of item numbers, best first, with its weight."""
+
+    weight: float
+    items: Sequence[int]
+
+
+def fused_scores(channels: Mapping[str, Channel]) -> dict[int, float]:
+    """Return the fused score of each item; an item repeated in a channel counts once, at its best rank.
+
+    Sums are exact, so the order of the channels does not matter.
+    """
+    scores: dict[int, list[float]] = {}
+    for channel in channels.values():
+        if channel.weight > 0:
+            for rank, number in enumerate(dict.fromkeys(channel.items)):
+                scores.setdefault(number, []).append(channel.weight / (K + rank + 1))
+    return {number: math.fsum(contributions) for number, contributions in scores.items()}
+
+
+def fuse(channels: Mapping[str, Channel], limit: int | None = None) -> list[tuple[int, float]]:
+    """Return (item number, fused score), best first, ties by number."""
+    return sorted(fused_scores(channels).items(), key=lambda item: (-item[1], item[0]))[:limit]
+
+
+def _gain(query: QueryContext, ranking: Ranking) -> Floats:
+    """Return 1 + the fused score, scaled so that the first item of a single channel of weight 1 gains the weight."""
+    scores = {number: score * (K + 1) for number, score in fused_scores(ranking.channels).items()}
+    return line(query.items.by_item(scores), query.profile.fusion, 1)
+
+
+CHANNELS = Signal(
+    "channels",
+    Stage.FACTOR,
+    "pointed at",
+    "the task names it or a related concept (rank fusion)",
+    weights={"fusion": (0.0, 0.25, 1.0, 2.0)},
+    score=_gain,
+)
