@@ -20,9 +20,10 @@ from assay.index.table import FullTable
 from assay.store import columns as column_store
 from assay.store import edges as edge_store
 from assay.store import postings
+from assay.store.arrays import Array
 from assay.store.catalogue import NAME as CATALOGUE_NAME
 from assay.store.catalogue import Catalogue, FileRow
-from assay.store.index import Index
+from assay.store.generation import Generation
 from assay.store.layout import Home
 
 _PROVENANCE = {name: code for code, name in enumerate(PROVENANCES)}
@@ -31,7 +32,7 @@ _PROVENANCE = {name: code for code, name in enumerate(PROVENANCES)}
 ImportedRow = tuple[str, str, str, str, float, int, str, bytes]
 
 
-def previous_imports(previous: Index | None) -> list[ImportedRow]:
+def previous_imports(previous: Generation | None) -> list[ImportedRow]:
     """Return the edges merged into the last index. They survive a rebuild, but not a damaged catalogue."""
     try:
         return imported_rows(previous.catalogue) if previous is not None else []
@@ -43,7 +44,7 @@ def imported_rows(catalogue: Catalogue) -> list[ImportedRow]:
     return catalogue.connection.execute("SELECT * FROM imported").fetchall()
 
 
-def imported_edges(rows: list[ImportedRow], numbers: dict[str, int], files: dict[str, FileRow]) -> edge_store.Array:
+def imported_edges(rows: list[ImportedRow], numbers: dict[str, int], files: dict[str, FileRow]) -> Array:
     """Convert merged edges to rows; those whose file changed or whose items are gone are dropped."""
     out = []
     for source, target, kind, provenance, confidence, line, path, digest in rows:
@@ -83,7 +84,7 @@ def build(
         rows: dict[str, FileRow] = {}
         numbers: dict[str, int] = {}
         words: list[postings.Words] = []
-        columns: list[column_store.Array] = []
+        columns: list[Array] = []
         documents: list[Parsed] = []
         entries = {**found.files, **found.documents}
         progress.start("parsing", len(entries))

@@ -17,6 +17,7 @@ from assay.git import Listing
 from assay.index.documents.formats import format_of
 from assay.index.scan import Scan, read_document, read_source, scan
 from assay.index.version import extractor_version, index_version, word_files
+from assay.store.generation import Generation
 from assay.store.index import Index
 from assay.store.layout import RACY_SECONDS, SECTIONS, content_hash, surely_same
 
@@ -37,7 +38,7 @@ class Changes:
         return bool(self.changed or self.removed or self.configs or self.skipped)
 
 
-def compare(root: Path, found: Scan, previous: Index | None) -> Changes:
+def compare(root: Path, found: Scan, previous: Generation | None) -> Changes:
     """Return the differences between the tree and an index: by stat first, by content if the stat is inconclusive."""
     if previous is None:
         return Changes(changed=sorted(found.files))
@@ -129,7 +130,7 @@ class TreeCheck:
     @cached_property
     def freshness(self) -> Freshness:
         """Compare the tree with the index: by stat, and by content if the stat is inconclusive."""
-        return _compare_all(self._root, self._index, self.found)
+        return _compare_all(self._root, self._index.generation, self.found)
 
     @cached_property
     def state(self) -> str:
@@ -199,7 +200,7 @@ class Watch:
 
     def _remember(self, scanned: Scan, now: int) -> None:
         base = os.path.join(self._root, "")
-        sections_file = [str(self._index.folder.parent.parent / SECTIONS)] if scanned.documents else []
+        sections_file = [str(self._index.generation.home / SECTIONS)] if scanned.documents else []
         # sorted: the system resolves neighbouring names faster
         self._scanned_paths = sorted([*(base + path for path in _watched_paths(scanned)), *sections_file])
         self._stats = _stats(self._scanned_paths)
@@ -208,9 +209,9 @@ class Watch:
         self._since = now if stable else 0
 
 
-def _compare_all(root: Path, index: Index, scanned: Scan) -> Freshness:
+def _compare_all(root: Path, index: Generation, scanned: Scan) -> Freshness:
     changes = compare(root, scanned, index)
-    documents = changed_documents(root, scanned, stored_documents(index.folder.parent.parent))
+    documents = changed_documents(root, scanned, stored_documents(index.home))
     stale = sorted([*changes.changed, *changes.removed, *documents])
     if changes.configs:
         stale.append("(project manifests)")

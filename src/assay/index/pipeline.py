@@ -19,7 +19,7 @@ from assay.index.sections import update_sections
 from assay.index.stored import FullIndexNeeded
 from assay.index.update import REBUILD_SHARE, carry_over_skips, update
 from assay.index.version import index_version
-from assay.store.index import Index, NoIndex, UnusableIndex
+from assay.store.generation import Generation, NoIndex, UnusableIndex
 from assay.store.layout import Home
 from assay.store.seal import seal
 from assay.system.files import check_extent
@@ -93,10 +93,10 @@ def _gc_disabled() -> Iterator[None]:
             gc.enable()
 
 
-def _open_previous(root: Path, home: Home) -> tuple[Index | None, str]:
+def _open_previous(root: Path, home: Home) -> tuple[Generation | None, str]:
     """Return the existing index and the reason if it cannot be updated."""
     try:
-        previous = Index.open(root, home)
+        previous = Generation.open(root, home)
     except NoIndex:
         return None, ""
     except UnusableIndex as error:
@@ -110,7 +110,7 @@ def _open_previous(root: Path, home: Home) -> tuple[Index | None, str]:
 
 
 def _try_update(
-    root: Path, home: Home, scanned: Scan, previous: Index, cache: ParseCache, progress: Progress
+    root: Path, home: Home, scanned: Scan, previous: Generation, cache: ParseCache, progress: Progress
 ) -> Report | None:
     """Update an index, or keep it if nothing changed; None if a full index is faster."""
     changes = compare(root, scanned, previous)

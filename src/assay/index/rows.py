@@ -15,6 +15,7 @@ from assay.index.scan import Scan, ScannedFile, read_config
 from assay.index.version import index_version
 from assay.store import edges as edge_store
 from assay.store import postings
+from assay.store.arrays import Array
 from assay.store.catalogue import NAME as CATALOGUE_NAME
 from assay.store.catalogue import SCHEMA_VERSION, Catalogue, FileRow, SymbolRow, TextRow
 
@@ -108,7 +109,7 @@ def with_counts(row: FileRow, calls: CallCounts) -> FileRow:
 
 
 def finish(
-    folder: Path, catalogue: Catalogue, edges: edge_store.Array, digests: dict[str, str], found: Scan, configs: dict[str, str],
+    folder: Path, catalogue: Catalogue, edges: Array, digests: dict[str, str], found: Scan, configs: dict[str, str],
     report: Report, indexed_at: int, started: float,
 ) -> None:  # fmt: skip
     """Write the remaining data and seal the generation with the metadata that readers verify.

@@ -27,10 +27,10 @@ from assay.index.table import Dependencies, file_token
 from assay.store import columns as column_store
 from assay.store import edges as edge_store
 from assay.store import postings
-from assay.store.arrays import DAMAGE
+from assay.store.arrays import DAMAGE, Array
 from assay.store.catalogue import NAME as CATALOGUE_NAME
 from assay.store.catalogue import Catalogue, FileRow
-from assay.store.index import Index
+from assay.store.generation import Generation
 from assay.store.layout import Home
 
 
@@ -118,7 +118,7 @@ REBUILD_SHARE = 0.3  # share of files to resolve again above which a full index 
 
 
 def update(
-    root: Path, home: Home, found: Scan, changes: Changes, previous: Index, cache: ParseCache, progress: Progress
+    root: Path, home: Home, found: Scan, changes: Changes, previous: Generation, cache: ParseCache, progress: Progress
 ) -> Report:
     """Replace changed files in a copy of the last generation and resolve dependent files again.
 
@@ -173,14 +173,14 @@ def update(
     return report
 
 
-def _dependencies(previous: Index) -> Dependencies:
+def _dependencies(previous: Generation) -> Dependencies:
     try:
         return Dependencies.load(previous.folder)
     except DAMAGE as error:
         raise FullIndexNeeded(f"{previous.folder}: the index is damaged ({error})") from None
 
 
-def carry_over_skips(previous: Index, found: Scan, parsed: dict[str, Parsed], report: Report) -> None:
+def carry_over_skips(previous: Generation, found: Scan, parsed: dict[str, Parsed], report: Report) -> None:
     """Carry over skip reasons and notes of files that were read before and whose stat is unchanged."""
     for path, reason, problem in previous.catalogue.connection.execute(
         "SELECT path, reason, problem FROM skipped WHERE size >= 0"
@@ -217,20 +217,20 @@ def _loader(
 
 def _write_changed_files(
     catalogue: Catalogue,
-    previous: Index,
+    previous: Generation,
     rows: dict[str, FileRow],
     fresh: dict[str, File],
     removed_paths: list[str],
     parsed: dict[str, Parsed],
     scanned: Scan,
-) -> tuple[postings.Postings, column_store.Columns]:
+) -> tuple[postings.Segment, column_store.Columns]:
     """Write the new symbols of changed files; return postings and columns of all items.
 
     Ids that still exist keep their numbers.
     """
     numbers: dict[str, int] = {}
     new_words: list[postings.Words] = []
-    new_columns: list[column_store.Array] = []
+    new_columns: list[Array] = []
     next_number = catalogue.connection.execute("SELECT coalesce(max(number), 0) + 1 FROM symbols").fetchone()[0]
     next_file = max((row.number for row in rows.values()), default=0) + 1
     removed: dict[str, int] = {}
@@ -259,8 +259,12 @@ def _write_changed_files(
 
 
 def _merge_edges(
-    previous: Index, catalogue: Catalogue, rows: dict[str, FileRow], resolved: dict[str, Resolved], removed: list[str]
-) -> edge_store.Array:
+    previous: Generation,
+    catalogue: Catalogue,
+    rows: dict[str, FileRow],
+    resolved: dict[str, Resolved],
+    removed: list[str],
+) -> Array:
     """Return the edges of untouched files together with those of resolved files."""
     old = previous.edges.all
     replaced_files = [rows[path].number for path in resolved] + [previous.files[path].number for path in removed]

@@ -27,13 +27,12 @@ from assay.rank.signals.documents import symbol_shares
 from assay.rank.signals.history import Commits
 from assay.rank.signals.items import ItemArrays
 from assay.rank.signals.lexical import Lexical, TermWeights, inverse_document_frequency, saturated
+from assay.store.history import History
 from assay.store.index import Index
+from assay.store.sections import Sections
 
 if TYPE_CHECKING:
     from assay.rank.ranker.features import Candidates
-    from assay.store.history import History
-    from assay.store.multi_repo import MultiHistory, MultiSections
-    from assay.store.sections import Sections
 
 _NEIGHBOURHOOD = 200  # top items of the walk on which HITS runs
 _CHECKED = 100  # top items that are checked for noise: more than any caller requests
@@ -56,12 +55,12 @@ class Engine:
         return Graph(self.index.edges, self._items.size, self.profile, [part.first for part in self.index.parts])
 
     @cached_property
-    def _history(self) -> History | MultiHistory:
-        return self.index.history()
+    def _history(self) -> History:
+        return History.open(self.index)
 
     @cached_property
-    def _sections(self) -> Sections | MultiSections:
-        return self.index.sections()
+    def _sections(self) -> Sections:
+        return Sections.open(self.index)
 
     def varied(self, profile: Profile) -> Engine:
         """Return an engine for the same index with another profile.

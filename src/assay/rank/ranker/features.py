@@ -19,7 +19,6 @@ from assay.text.terms import terms
 
 if TYPE_CHECKING:
     from assay.store.history import History
-    from assay.store.multi_repo import MultiHistory
 
 _CONTEXT = 100  # top candidates that count as context: further down it is chance
 _FLOOR = 1e-3  # floor of relative scores before taking logarithms
@@ -32,7 +31,7 @@ class FeatureInputs(NamedTuple):
     source_index: Index
     items: ItemArrays
     graph: Graph
-    history: History | MultiHistory
+    history: History
     ranking: Ranking
 
 
