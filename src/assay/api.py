@@ -621,8 +621,8 @@ class Workspace(Repository):
             member.look_ahead()
 
     def look(self) -> TreeCheck:
-        from assay.index.freshness import MultiTreeCheck
+        from assay.index.freshness import joined_checks
 
-        return MultiTreeCheck(
+        return joined_checks(
             {label: member.look() for label, member in self._members.items()}, repr(self.configuration.given)
         )

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assay.index.documents.formats import Format
-from assay.index.freshness import freshness
+from assay.index.freshness import check_tree
 from assay.index.scan import Source, read_document
 from assay.rank.engine import Engine
 from assay.rank.profile import Profile
@@ -246,10 +246,10 @@ def test_the_status_counts_documents_and_says_when_they_are_stale(shop: Reposito
     assert (counted["documents"], counted["sections"], counted["unread_documents"]) == (2, 3, 1)
     assert "documents: 2 with 3 sections, 1 could not be read" in assay(shop.root, "status").out
     index = shop.open()
-    assert freshness(shop.root, index).fresh
+    assert check_tree(shop.root, index).freshness.fresh
     shop.write("docs/guide.md", "# Changed\n")
     (shop.root / "broken.txt").unlink()
-    assert freshness(shop.root, index).stale == ["broken.txt", "docs/guide.md"]
+    assert check_tree(shop.root, index).freshness.stale == ["broken.txt", "docs/guide.md"]
 
 
 def test_documents_obey_the_same_rules_as_code(shop: Repository) -> None:

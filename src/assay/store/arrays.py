@@ -94,12 +94,12 @@ def concatenated(arrays: Sequence[Array]) -> Array:
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
-def concatenated_postings(found: Sequence[tuple[Array, Array]], starts: Sequence[int]) -> tuple[Array, Array]:
+def concatenated_postings(rows: Sequence[tuple[Array, Array]], starts: Sequence[int]) -> tuple[Array, Array]:
     """Concatenate numbers and counts of all parts, with the numbers of each shifted to its offset."""
-    if len(found) == 1:
-        return found[0]
-    numbers = [numbers + np.int64(first) for (numbers, _), first in zip(found, starts, strict=False)]
-    return np.concatenate(numbers), np.concatenate([counts for _, counts in found])
+    if len(rows) == 1:
+        return rows[0]
+    numbers = [numbers + np.int64(first) for (numbers, _), first in zip(rows, starts, strict=False)]
+    return np.concatenate(numbers), np.concatenate([counts for _, counts in rows])
 
 
 # Keyed files
@@ -120,9 +120,9 @@ class Strings:
     def __iter__(self) -> Iterator[str]:
         return map(self.__getitem__, range(len(self)))
 
-    def find(self, one: str) -> int:
+    def find(self, text: str) -> int:
         """Return the position of a string among sorted ones; -1 if absent."""
-        encoded = one.encode("utf-8", "replace")
+        encoded = text.encode("utf-8", "replace")
         place = bisect.bisect_left(range(len(self)), encoded, key=self._bytes)
         return place if place < len(self) and self._bytes(place) == encoded else -1
 

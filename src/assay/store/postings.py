@@ -270,11 +270,11 @@ class Postings:
 
     def having(self, field: int) -> tuple[Array, Array]:
         """Return term position and item of every row with a count in a field."""
-        found = [segment.having(field) for segment in self._segments]
-        if len(found) == 1:
-            return found[0]
-        terms = [places + first for (places, _), first in zip(found, self._terms, strict=False)]
-        items = [numbers + np.int64(first) for (_, numbers), first in zip(found, self._firsts, strict=True)]
+        rows = [segment.having(field) for segment in self._segments]
+        if len(rows) == 1:
+            return rows[0]
+        terms = [places + first for (places, _), first in zip(rows, self._terms, strict=False)]
+        items = [numbers + np.int64(first) for (_, numbers), first in zip(rows, self._firsts, strict=True)]
         return np.concatenate(terms), np.concatenate(items)
 
     def terms_like(self, prefix: str) -> list[str]:

@@ -256,8 +256,8 @@ class Sections:
 
     def __getitem__(self, section: int) -> Section:
         place, local = arrays.locate(self._firsts, section)
-        found = self.tables[place][local]
-        return replace(found, path=self.index.parts[place].path(found.path))
+        local_section = self.tables[place][local]
+        return replace(local_section, path=self.index.parts[place].path(local_section.path))
 
     def names(self, section: int) -> list[str]:
         """Return the mentions in a section that look like code: `flask.Flask`, `url_for`, `src/flask/app.py`."""
