@@ -63,7 +63,7 @@ class Symbols:
 
     def _read(self, index: Index) -> tuple[dict[int, Hit], Bags]:
         hits = {one.number: _hit(one.path, one.symbol) for one in index.items("s.ordinal >= 0")}
-        words = index.postings.words()
+        words = index.generation.postings.words()
         is_symbol = np.zeros(len(index.postings.lengths), bool)
         is_symbol[list(hits)] = True
         rows = np.flatnonzero(is_symbol[words.items])
@@ -87,7 +87,7 @@ class Files(Symbols):
         files = np.zeros(len(index.postings.lengths), np.int64)
         for number, file in index.catalogue.connection.execute("SELECT number, file FROM symbols"):
             files[number] = file
-        words = index.postings.words()
+        words = index.generation.postings.words()
         own = words.counts.sum(axis=1, dtype=np.int64) - words.counts[:, PATH]
         pairs, rows = np.unique(words.terms.astype(np.int64) << 32 | files[words.items], return_inverse=True)
         counts = np.bincount(rows, weights=own).astype(np.int64)

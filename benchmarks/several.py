@@ -26,7 +26,6 @@ from assay.rank.engine import Engine
 from assay.rank.profile import Profile
 from assay.store.index import Index
 from assay.store.layout import Home
-from assay.store.multi_repo import MultiIndex
 
 K = 10
 MEASURES = (("P@10", "dotted"), ("R@10", "strict"), ("RR@10", "dotted"))
@@ -85,7 +84,7 @@ def _direct(engine: Engine, task: str) -> float:
 
 def as_one(indexes: dict[str, Index], queries: Sequence[GoldenQuery]) -> Answers:
     """What a workspace does."""
-    engine = Engine(MultiIndex(indexes), Profile())
+    engine = Engine(Index.joined(indexes), Profile())
     return [[(one.item.repository, one.item) for one in engine.ranked(query.text, K)] for query in queries]
 
 

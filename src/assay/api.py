@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from assay.rank.status import Status
     from assay.search.search import SearchHit
     from assay.search.service import Searcher
-    from assay.store.multi_repo import MultiIndex
     from assay.store.passages import Passages
 
 
@@ -98,9 +97,9 @@ class Repository:
     @property
     def source(self) -> Source:
         """The current text of the files."""
-        from assay.pack.source import source_of
+        from assay.pack.source import WorkingTree
 
-        return source_of(self.index)
+        return WorkingTree(self.index)
 
     @cached_property
     def configuration(self) -> Configuration:
@@ -464,7 +463,7 @@ class Workspace(Repository):
         self.folder = folder
         self._roots = sorted(found, key=lambda root: root.label)
         self._members = dict(members) if members else {root.label: Repository(root.path) for root in self._roots}
-        self._joint_index: MultiIndex | None = None
+        self._joint_index: Index | None = None
         self._engines, self._searchers = {}, {}
 
     @classmethod
@@ -496,12 +495,10 @@ class Workspace(Repository):
         self._joint_index, self._engines, self._searchers = None, {}, {}
 
     @property
-    def index(self) -> MultiIndex:
+    def index(self) -> Index:
         """The joint index. Raises NoIndex if one of them is missing."""
         if self._joint_index is None:
-            from assay.store.multi_repo import MultiIndex
-
-            self._joint_index = MultiIndex({label: member.index for label, member in self._members.items()})
+            self._joint_index = Index.joined({label: member.index for label, member in self._members.items()})
         return self._joint_index
 
     @cached_property
@@ -624,8 +621,8 @@ class Workspace(Repository):
             member.look_ahead()
 
     def look(self) -> TreeCheck:
-        from assay.index.freshness import MultiTreeCheck
+        from assay.index.freshness import joined_checks
 
-        return MultiTreeCheck(
+        return joined_checks(
             {label: member.look() for label, member in self._members.items()}, repr(self.configuration.given)
         )

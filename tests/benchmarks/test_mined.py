@@ -169,7 +169,7 @@ def test_the_tables_tell_shares_and_the_gain_over_the_better_base_line(
 def test_plain_bm25_is_the_formula_over_one_bag_of_all_words(prepared: Any, mined: Any) -> None:
     task = "the total rate of a cart"
     index = Repository(prepared.root).open()
-    words = index.postings.words()
+    words = index.generation.postings.words()
     bags: dict[str, Counter[str]] = {one.id: Counter() for one in index.items("s.ordinal >= 0")}
     ids = index.ids(words.numbers.tolist())
     for place, item, counts in zip(words.terms.tolist(), words.items.tolist(), words.counts, strict=True):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from assay.git import Git
 from assay.index import history as log
 from assay.store import arrays, history
-from assay.store.history import Commit, History, Touch
+from assay.store.history import Commit, CommitLog, History, Touch
 from assay.store.index import UnusableIndex
 from assay.text.terms import terms
 from support.laws import examples
@@ -90,7 +90,7 @@ def test_words_lead_to_commits_and_commits_to_files_and_symbols(shop: Repository
     assert [_files(found, commit) for commit in (0, 1)] == [{"shop/pay.py"}, {"shop/cart.py"}]
     assert [_symbols(found, commit) for commit in (0, 1)] == [{"pay"}, {"Cart.total"}]
     assert found.lengths.tolist() == [4, 7]
-    assert found.id(0) == found.head == shop.git("rev-parse", "HEAD").strip()
+    assert found.id(0) == shop.git("rev-parse", "HEAD").strip()
 
 
 def test_a_word_no_message_has_leads_nowhere(shop: Repository) -> None:
@@ -358,10 +358,10 @@ def test_a_history_kept_up_to_date_equals_one_made_afresh(
             path.write_text(f"def {name}():\n    return {number + 1}\n")
         repository.commit(f"{step} {name}")
         repository.index()
-    kept = History.open(repository.open()).arrays
+    kept = History.open(repository.open()).logs[0].arrays
     shutil.rmtree(repository.root / ".git" / "assay")
     shutil.rmtree(repository.home.folder)
-    made = _history(repository).arrays
+    made = _history(repository).logs[0].arrays
     assert made.keys() == kept.keys()
     assert all(np.array_equal(made[name], kept[name]) for name in kept)
 
@@ -374,7 +374,6 @@ def test_without_git_there_is_no_history(tmp_path: Path) -> None:
     plain.write("a.py", "def a():\n    return 1\n")
     found = _history(plain)
     assert len(found) == 0
-    assert found.head == ""
     assert found.co_changed(1) == []
 
 
@@ -528,12 +527,12 @@ def test_every_term_of_every_commit_is_kept(tmp_path: Path, commits: list[Commit
     path = tmp_path / history.NAME
     history.write(path, "key", commits)
     assert history.key_of(path) == "key"
-    found = History(None, history._load(path))  # type: ignore[arg-type]
+    found = CommitLog(None, history._load(path))  # type: ignore[arg-type]
     for term in "uvwxyz":
         numbers, counts = found.commits(term)
         wanted = [(n, min(c.terms[term], 255)) for n, c in enumerate(commits) if term in c.terms]
         assert list(zip(numbers.tolist(), counts.tolist(), strict=True)) == wanted
-    assert [found.subject(n) for n in range(len(found))] == [c.subject for c in commits]
+    assert list(found.subjects) == [c.subject for c in commits]
 
 
 def test_a_place_tells_head_and_prefix(shop: Repository, tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from assay.config.roots import root_around
 from assay.errors import AssayError
-from assay.index.scan import MAX_BYTES, Scan, is_test_path, read_source, scan
+from assay.index.scan import MAX_BYTES, Scan, read_configs, read_source, scan
+from assay.languages.conventions import is_test_path
 from support.repository import Repository
 
 CODE = "def f():\n    return 1\n"
@@ -229,11 +230,10 @@ def test_files_in_no_known_language_are_counted_and_not_listed(tree: Tree) -> No
 
 
 def test_a_manifest_is_read_even_when_it_looks_minified(repository: Repository) -> None:
-    from assay.index.scan import read_config
-
     repository.write("package.json", '{"name": "shop", "x": "' + "y" * 6000 + '"}')
-    assert set(scan(repository.root).configs) == {"package.json"}
-    assert read_config(repository.root, "package.json").startswith('{"name": "shop"')
+    found = scan(repository.root)
+    assert set(found.configs) == {"package.json"}
+    assert read_configs(repository.root, found)["package.json"].startswith('{"name": "shop"')
 
 
 def test_a_name_that_is_not_utf_8_is_reported_and_the_rest_is_found(tree: Tree) -> None:

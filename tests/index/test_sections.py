@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assay.index.documents.formats import Format
-from assay.index.freshness import freshness
+from assay.index.freshness import check_tree
 from assay.index.scan import Source, read_document
 from assay.rank.engine import Engine
 from assay.rank.profile import Profile
@@ -75,6 +75,11 @@ def _symbols(found: Sections, section: int) -> dict[str, float]:
     return {found.index.item(number).symbol: share for number, share in found.symbols(section).items()}
 
 
+def _files(found: Sections, section: int) -> set[int]:
+    """Return the files that a section mentions."""
+    return {found.tables[0].file(name) for name in found.names(section)} - {0}
+
+
 def _shares(repository: Repository, task: str) -> dict[str, float]:
     found = _sections(repository)
     shares = symbol_shares(found, dict.fromkeys(terms(task), 1))
@@ -92,8 +97,8 @@ def test_sections_know_their_place_and_what_they_name(shop: Repository) -> None:
         Section("docs/guide.md", ("Shopping", "Emptying"), 9, 11),
     ]
     assert [_symbols(found, number) for number in range(3)] == [{}, {"Cart.total": 1.0}, {"Cart.clear": 1.0}]
-    assert [len(found.files(number)) for number in range(3)] == [0, 1, 0]
-    assert found.files(1) == {found.index.files["shop/cart.py"].number}
+    assert [len(_files(found, number)) for number in range(3)] == [0, 1, 0]
+    assert _files(found, 1) == {found.index.files["shop/cart.py"].number}
 
 
 def test_words_lead_to_the_sections_that_have_them(shop: Repository) -> None:
@@ -147,7 +152,9 @@ def test_documents_raise_what_they_name_in_the_ranking(shop: Repository) -> None
 def test_of_namesakes_a_qualified_name_means_the_one_it_qualifies(shop: Repository) -> None:
     shop.write("docs/guide.md", "Use `clear`, `Shelf.clear`, `shop.cart.Shelf.clear`, `unknown.clear` or `gone`.\n")
     found = _sections(shop)
-    named = {name: {found.index.item(number).symbol for number in found.named(name)} for name in found.names(0)}
+    named = {
+        name: {found.index.item(number).symbol for number in found.tables[0].named(name)} for name in found.names(0)
+    }
     assert named["Shelf.clear"] == named["cart.Shelf.clear"] == {"Shelf.clear"}
     assert named["clear"] == named["unknown.clear"] == {"Shelf.clear", "Cart.clear"}
     assert named["gone"] == set()
@@ -164,8 +171,8 @@ def test_a_name_that_too_many_have_names_none_of_them(repository: Repository, de
         repository.write(f"m{number}.py", "def run():\n    return 1\n")
     repository.write("guide.txt", "Call `run` or `m1.run`.\n")
     found = _sections(repository)
-    assert len(found.named("run")) == named
-    assert len(found.named("m1.run")) == 1
+    assert len(found.tables[0].named("run")) == named
+    assert len(found.tables[0].named("m1.run")) == 1
 
 
 def test_a_file_is_named_by_the_end_of_its_path_if_no_other_ends_so(repository: Repository) -> None:
@@ -174,7 +181,7 @@ def test_a_file_is_named_by_the_end_of_its_path_if_no_other_ends_so(repository: 
     repository.write("guide.md", "See app.py, b/app.py, main.py and ain.py.\n")
     found = _sections(repository)
     paths = {row.number: path for path, row in found.index.files.items()}
-    assert {paths[number] for number in found.files(0)} == {"b/app.py", "b/main.py"}
+    assert {paths[number] for number in _files(found, 0)} == {"b/app.py", "b/main.py"}
 
 
 # kept up to date
@@ -239,10 +246,10 @@ def test_the_status_counts_documents_and_says_when_they_are_stale(shop: Reposito
     assert (counted["documents"], counted["sections"], counted["unread_documents"]) == (2, 3, 1)
     assert "documents: 2 with 3 sections, 1 could not be read" in assay(shop.root, "status").out
     index = shop.open()
-    assert freshness(shop.root, index).fresh
+    assert check_tree(shop.root, index).freshness.fresh
     shop.write("docs/guide.md", "# Changed\n")
     (shop.root / "broken.txt").unlink()
-    assert freshness(shop.root, index).stale == ["broken.txt", "docs/guide.md"]
+    assert check_tree(shop.root, index).freshness.stale == ["broken.txt", "docs/guide.md"]
 
 
 def test_documents_obey_the_same_rules_as_code(shop: Repository) -> None:
@@ -281,9 +288,9 @@ def test_sections_kept_up_to_date_equal_those_made_afresh(
         if text is not None:
             repository.write(f"{name}.md", text)
         repository.index()
-    kept = dict(Sections.open(repository.open()).arrays)
+    kept = dict(Sections.open(repository.open()).tables[0].arrays)
     shutil.rmtree(repository.home.folder)
-    made = dict(_sections(repository).arrays)
+    made = dict(_sections(repository).tables[0].arrays)
     for values in (kept, made):
         for name in (
             "indexed_at",

@@ -22,11 +22,12 @@ from assay.feedback import forget_everything
 from assay.index.facts import Extracted
 from assay.index.parse import ParseCache
 from assay.store import arrays, catalogue, edges, history, sections
-from assay.store import index as mapped
 from assay.store.caches import DiskCache
+from assay.store.history import History
 from assay.store.index import UnusableIndex
 from assay.store.layout import Home
 from assay.store.seal import code
+from assay.store.sections import Sections
 from assay.store.vectors import VectorStore
 from assay.system import database
 from assay.system.files import UnsafeFolder
@@ -367,11 +368,11 @@ def test_an_index_restored_from_a_cache_is_used_and_sealed_again(
     shop.index()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another machine"))
     opened = shop.open()
-    assert not opened.sealed
+    assert not opened.generation.sealed
     opened.close()
     assert shop.index().mode == "fresh"
     opened = shop.open()
-    assert opened.sealed
+    assert opened.generation.sealed
     opened.close()
 
 
@@ -381,7 +382,7 @@ def test_without_a_place_for_the_key_an_index_is_looked_at_in_full_each_time(
     monkeypatch.setenv("XDG_STATE_HOME", "/proc/no/such/place")
     shop.index()
     opened = shop.open()
-    assert not opened.sealed
+    assert not opened.generation.sealed
     opened.close()
     assert shop.index().mode == "fresh"
 
@@ -415,7 +416,7 @@ def test_a_seal_fits_nothing_but_what_was_sealed(shop: Repository, change: str) 
         flipped = b"0" if seal[-2:-1] != b"0" else b"1"
         (folder / "seal.json").write_bytes(seal[:-2] + flipped + b"\n")
     opened = shop.open()
-    assert not opened.sealed
+    assert not opened.generation.sealed
     opened.close()
 
 
@@ -544,7 +545,7 @@ def test_parses_and_commits_that_somebody_else_put_into_a_cache_are_not_believed
     shop.index()
     opened = shop.open()
     assert opened.export() == before
-    assert len(opened.history()) == 2
+    assert len(History.open(opened)) == 2
 
 
 @pytest.mark.parametrize("value", [None, 7, "text", 1.5])
@@ -599,7 +600,7 @@ HUGE = {
 @pytest.mark.parametrize("what", HUGE)
 def test_an_array_that_claims_to_be_larger_than_its_file_is_refused(what: str) -> None:
     with pytest.raises(ValueError, match=r"an array larger than its file|objects in an array|a damaged header"):
-        mapped.array_in(memoryview(HUGE[what] + bytes(64)), 0)
+        arrays.array_in(memoryview(HUGE[what] + bytes(64)))
 
 
 @pytest.mark.parametrize("what", HUGE)
@@ -642,12 +643,12 @@ def test_huge_arrays_beside_the_index_are_damage(shop: Repository, what: str, na
     _archive(path, members, zipfile.ZIP_DEFLATED if what == "bomb" else zipfile.ZIP_STORED)
     opened = shop.open()
     with pytest.raises(UnusableIndex, match="cannot be used"):
-        opened.history() if name == history.NAME else opened.sections()
+        History.open(opened) if name == history.NAME else Sections.open(opened)
     opened.close()
     shop.index()
     opened = shop.open()
-    opened.history()
-    opened.sections()
+    History.open(opened)
+    Sections.open(opened)
     opened.close()
 
 
@@ -658,7 +659,7 @@ def test_arrays_of_another_type_are_refused(shop: Repository) -> None:
     _archive(path, members | {"lines": _saved(np.zeros((1, 2), "<f8"))})
     opened = shop.open()
     with pytest.raises(UnusableIndex, match="not the arrays that are written there"):
-        opened.sections()
+        Sections.open(opened)
     opened.close()
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from assay.git import Listing
 from assay.index import freshness as module
-from assay.index.freshness import TreeCheck, Watch, freshness
+from assay.index.freshness import Watch, check_tree
 from assay.index.scan import scan
 from support.repository import Repository
 
@@ -90,7 +90,7 @@ def test_a_change_is_noticed_at_once_as_if_it_was_asked_for_the_first_time(old: 
     watch = Watch(old.root, index)
     assert all(watch.freshness().fresh for _ in range(2))
     CHANGES[change](old.root)
-    assert watch.freshness() == freshness(old.root, index)
+    assert watch.freshness() == check_tree(old.root, index).freshness
     assert watch.freshness().fresh == (change == "ignored" and (old.root / ".git").exists())
 
 
@@ -129,7 +129,7 @@ def test_a_listing_that_was_begun_before_is_used_for_the_first_look_alone(old: R
 
 def test_the_state_of_a_tree_differs_whenever_a_file_does(old: Repository) -> None:
     index = old.open()
-    states = [TreeCheck(old.root, index).state]
+    states = [check_tree(old.root, index).state]
     for path, text, changed in (
         ("pkg/a.py", "def b():\n    pass\n", 1),
         ("pkg/a.py", "def b():\n    pass\n", 2),
@@ -138,10 +138,10 @@ def test_the_state_of_a_tree_differs_whenever_a_file_does(old: Repository) -> No
         ("pkg/new.py", "", 0),
     ):
         (old.root / path).write_text(text)
-        assert TreeCheck(old.root, index).state == "", "too young to tell"
+        assert check_tree(old.root, index).state == "", "too young to tell"
         os.utime(old.root / path, (LONG_AGO + changed, LONG_AGO + changed))
-        states.append(TreeCheck(old.root, index).state)
+        states.append(check_tree(old.root, index).state)
     (old.root / "pkg/new.py").rename(old.root / "pkg/newer.py")
-    states.append(TreeCheck(old.root, index).state)
+    states.append(check_tree(old.root, index).state)
     assert len(set(states)) == len(states)
-    assert states[-1] == TreeCheck(old.root, index).state
+    assert states[-1] == check_tree(old.root, index).state

@@ -15,8 +15,8 @@ from assay.index import facts as F
 from assay.index import version
 from assay.index.extract.words import count_words, place_words
 from assay.store import postings as P
-from assay.store.index import hold
-from assay.store.postings import FIELDS, Postings
+from assay.store.generation import map_arrays
+from assay.store.postings import FIELDS, Segment
 from assay.text.terms import terms, words
 from support.repository import Repository
 
@@ -90,15 +90,15 @@ def _expected(item: Item) -> list[Counter[str]]:
     return [Counter(terms(one)) for one in (name, qualifier, path, t.signature, t.doc, t.identifiers, t.literals)]
 
 
-def _written(words: Postings) -> Postings:
+def _written(words: Segment) -> Segment:
     with tempfile.TemporaryDirectory() as folder:
         digest = words.write(Path(folder))
-        opened = Postings.open(hold(Path(folder), P.FILES))
+        opened = Segment.open(map_arrays(Path(folder), P.FILES))
         assert opened.digest == digest
         return opened
 
 
-def _holds(opened: Postings, items: dict[int, Item]) -> None:
+def _holds(opened: Segment, items: dict[int, Item]) -> None:
     """Whether an index says of these items what the plain way says, and nothing else."""
     bags = {number: _expected(item) for number, item in items.items()}
     everything = sorted({term for fields in bags.values() for field in fields for term in field})
@@ -112,8 +112,7 @@ def _holds(opened: Postings, items: dict[int, Item]) -> None:
         found, counts = opened.get(term)
         assert found.tolist() == list(having)
         assert counts.tolist() == list(having.values())
-        assert opened.document_frequency(term) == len(having)
-    assert opened.frequencies.tolist() == [opened.document_frequency(term) for term in everything]
+    assert opened.frequencies.tolist() == [len(opened.get(term)[0]) for term in everything]
     for place, field in enumerate(FIELDS):
         had = [(everything[term], item) for term, item in zip(*(a.tolist() for a in opened.having(place)), strict=True)]
         assert sorted(had) == sorted((t, n) for n, bag in bags.items() for t in bag[place]), field
@@ -171,7 +170,6 @@ def test_an_unknown_term_has_no_items() -> None:
     for term in ("", "aardvark", "middl\n", "middle", "zzz", "\udc80"):
         found, counts = opened.get(term)
         assert (found.shape, counts.shape) == ((0,), (0, len(FIELDS)))
-        assert opened.document_frequency(term) == 0
 
 
 def test_a_count_stops_at_what_its_type_can_hold_and_the_length_tells_the_truth() -> None:
@@ -281,8 +279,8 @@ def test_two_indexes_differ_when_the_words_of_one_item_do(repository: Repository
     repository.write("a.py", "def f():\n    return one\n")
     repository.index()
     opened = repository.open()
-    words = opened.postings.words()
-    before = opened.postings.digests()
+    words = opened.generation.postings.words()
+    before = opened.generation.postings.digests()
     counts = words.counts.copy()
     row = int(np.flatnonzero(words.terms == words.vocabulary.index("one"))[0])
     counts[row, P.DOC] += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from array import array
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
@@ -17,6 +17,7 @@ from assay.git import Listing
 from assay.index.documents.formats import format_of
 from assay.index.scan import Scan, read_document, read_source, scan
 from assay.index.version import extractor_version, index_version, word_files
+from assay.store.generation import Generation
 from assay.store.index import Index
 from assay.store.layout import RACY_SECONDS, SECTIONS, content_hash, surely_same
 
@@ -31,16 +32,13 @@ class Changes:
     changed: list[str] = field(default_factory=list)  # new or different files
     removed: list[str] = field(default_factory=list)
     configs: bool = False
-    skipped: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.changed or self.removed or self.configs or self.skipped)
+        return bool(self.changed or self.removed or self.configs)
 
 
-def compare(root: Path, found: Scan, previous: Index | None) -> Changes:
+def compare(root: Path, scanned: Scan, previous: Generation) -> Changes:
     """Return the differences between the tree and an index: by stat first, by content if the stat is inconclusive."""
-    if previous is None:
-        return Changes(changed=sorted(found.files))
     indexed_at = int(previous.meta.get("indexed_at", "0"))
     skipped = {
         path: (reason, size, mtime)
@@ -49,7 +47,7 @@ def compare(root: Path, found: Scan, previous: Index | None) -> Changes:
         )
     }
     changes = Changes()
-    for path, file in found.files.items():
+    for path, file in scanned.files.items():
         indexed = previous.files.get(path)
         if indexed is not None:
             if surely_same((indexed.size, indexed.mtime), (file.size, file.mtime), indexed_at):
@@ -62,11 +60,11 @@ def compare(root: Path, found: Scan, previous: Index | None) -> Changes:
                 changes.changed.append(path)
         else:
             changes.changed.append(path)
-    changes.removed = sorted((set(previous.files) | set(skipped)) - set(found.files))
+    changes.removed = sorted((set(previous.files) | set(skipped)) - set(scanned.files))
     configs = {
         row[0]: row[1:] for row in previous.catalogue.connection.execute("SELECT path, size, mtime FROM configs")
     }
-    changes.configs = configs != {path: (c.size, c.mtime) for path, c in found.configs.items()}
+    changes.configs = configs != {path: (c.size, c.mtime) for path, c in scanned.configs.items()}
     return changes
 
 
@@ -79,13 +77,13 @@ def stored_documents(folder: Path) -> IndexedDocuments:
     )
 
 
-def changed_documents(root: Path, found: Scan, known: IndexedDocuments) -> set[str]:
+def changed_documents(root: Path, scanned: Scan, indexed: IndexedDocuments) -> set[str]:
     """Return new, removed and changed documents: by stat first, by content if the stat is inconclusive."""
-    changed = known.documents.keys() - found.documents.keys()
-    for path, file in found.documents.items():
-        row = known.documents.get(path)
+    changed = indexed.documents.keys() - scanned.documents.keys()
+    for path, file in scanned.documents.items():
+        row = indexed.documents.get(path)
         if row is None or not (
-            surely_same((row.size, row.mtime), (file.size, file.mtime), known.indexed_at)
+            surely_same((row.size, row.mtime), (file.size, file.mtime), indexed.indexed_at)
             or _hash(root, path) == row.hash
         ):
             changed.add(path)
@@ -119,17 +117,20 @@ class Freshness:
 
 
 class TreeCheck:
-    """A scan of a tree, and its comparison with an index."""
+    """Files compared with their index, those of one repository or of several. Every step is done when first needed."""
 
-    def __init__(self, root: Path, index: Index, listing: Listing | None = None) -> None:
-        self._root, self._index = root, index
-        self.at = time.time_ns()
-        self.found = scan(root, listing)
+    def __init__(self, scan: Callable[[], Scan], compare: Callable[[], Freshness], hash: Callable[[], str]) -> None:
+        self._scan, self._compare, self._hash = scan, compare, hash
+
+    @cached_property
+    def found(self) -> Scan:
+        """The scan of a single repository."""
+        return self._scan()
 
     @cached_property
     def freshness(self) -> Freshness:
-        """Compare the tree with the index: by stat, and by content if the stat is inconclusive."""
-        return _compare_all(self._root, self._index, self.found)
+        """Differences from the index: by stat, and by content if the stat is inconclusive."""
+        return self._compare()
 
     @cached_property
     def state(self) -> str:
@@ -137,37 +138,45 @@ class TreeCheck:
 
         Empty while a file is too recent for its stat to be reliable.
         """
-        scanned = self.found
-        files = [*scanned.files.values(), *scanned.configs.values(), *scanned.documents.values()]
-        if not all(_is_stable(file.mtime, self.at) for file in files):
-            return ""
-        stats = [*(file[1:] for file in files), *_stats([str(path) for path in word_files()])]
-        digest = blake2b("\0".join([file.path for file in files]).encode("utf-8", "surrogatepass"), digest_size=16)
-        digest.update(array("q", chain.from_iterable(stats)).tobytes())
-        return digest.hexdigest()
+        return self._hash()
 
 
-class MultiTreeCheck(TreeCheck):
-    """Scans of several repositories; changed files are named `label/path`."""
-
-    def __init__(self, looks: Mapping[str, TreeCheck], settings: str) -> None:
-        self._looks, self._settings = looks, settings
-        self.at = min(look.at for look in looks.values())
-
-    @cached_property
-    def freshness(self) -> Freshness:
-        return Freshness([f"{label}/{path}" for label, look in self._looks.items() for path in look.freshness.stale])
-
-    @cached_property
-    def state(self) -> str:
-        """Hash of all states; empty while one of them is empty."""
-        states = [self._settings, *(f"{label} {look.state}" for label, look in self._looks.items() if look.state)]
-        return blake2b("\0".join(states).encode(), digest_size=16).hexdigest() if len(states) > len(self._looks) else ""
+def check_tree(root: Path, index: Index, listing: Listing | None = None) -> TreeCheck:
+    """Scan a tree now, and compare it with its index when needed."""
+    at, scanned = time.time_ns(), scan(root, listing)
+    return TreeCheck(
+        lambda: scanned, lambda: _compare_all(root, index.generation, scanned), lambda: _tree_state(scanned, at)
+    )
 
 
-def freshness(root: Path, index: Index) -> Freshness:
-    """Return the files that changed since they were indexed."""
-    return TreeCheck(root, index).freshness
+def unchanged_tree(root: Path, state: str) -> TreeCheck:
+    """Return the check of a tree that is known to be unchanged."""
+    return TreeCheck(lambda: scan(root), lambda: Freshness([]), lambda: state)
+
+
+def joined_checks(checks: Mapping[str, TreeCheck], settings: str) -> TreeCheck:
+    """Join the checks of several repositories, which have no common scan; changed files are named `label/path`."""
+    return TreeCheck(
+        Scan,
+        lambda: Freshness([f"{label}/{path}" for label, check in checks.items() for path in check.freshness.stale]),
+        lambda: _joined_state(checks, settings),
+    )
+
+
+def _joined_state(checks: Mapping[str, TreeCheck], settings: str) -> str:
+    states = [f"{label} {check.state}" for label, check in checks.items() if check.state]
+    text = "\0".join([settings, *states])
+    return blake2b(text.encode(), digest_size=16).hexdigest() if len(states) == len(checks) else ""
+
+
+def _tree_state(scanned: Scan, at: int) -> str:
+    files = [*scanned.files.values(), *scanned.configs.values(), *scanned.documents.values()]
+    if not all(_is_stable(file.mtime, at) for file in files):
+        return ""
+    stats = [*(file[1:] for file in files), *_stats([str(path) for path in word_files()])]
+    digest = blake2b("\0".join([file.path for file in files]).encode("utf-8", "surrogatepass"), digest_size=16)
+    digest.update(array("q", chain.from_iterable(stats)).tobytes())
+    return digest.hexdigest()
 
 
 class Watch:
@@ -192,14 +201,14 @@ class Watch:
         valid = self._since <= now < self._since + _SCAN_VALID and _stats(self._scanned_paths) == self._stats
         if self._last is None or not valid:
             repeated = self._last is not None
-            self._last, self._listing = TreeCheck(self._root, self._index, self._listing), None
+            self._last, self._listing = check_tree(self._root, self._index, self._listing), None
             if repeated:  # a command checks only once
                 self._remember(self._last.found, now)
         return self._last
 
     def _remember(self, scanned: Scan, now: int) -> None:
         base = os.path.join(self._root, "")
-        sections_file = [str(self._index.folder.parent.parent / SECTIONS)] if scanned.documents else []
+        sections_file = [str(self._index.generation.home / SECTIONS)] if scanned.documents else []
         # sorted: the system resolves neighbouring names faster
         self._scanned_paths = sorted([*(base + path for path in _watched_paths(scanned)), *sections_file])
         self._stats = _stats(self._scanned_paths)
@@ -208,9 +217,9 @@ class Watch:
         self._since = now if stable else 0
 
 
-def _compare_all(root: Path, index: Index, scanned: Scan) -> Freshness:
+def _compare_all(root: Path, index: Generation, scanned: Scan) -> Freshness:
     changes = compare(root, scanned, index)
-    documents = changed_documents(root, scanned, stored_documents(index.folder.parent.parent))
+    documents = changed_documents(root, scanned, stored_documents(index.home))
     stale = sorted([*changes.changed, *changes.removed, *documents])
     if changes.configs:
         stale.append("(project manifests)")

@@ -20,7 +20,13 @@ from assay.text.chunk import DEFAULT, Chunker
 
 
 def update_sections(
-    root: Path, home: Home, found: Scan, cache: ParseCache, progress: Progress, just_read: Iterable[Parsed], since: int
+    root: Path,
+    home: Home,
+    scanned: Scan,
+    cache: ParseCache,
+    progress: Progress,
+    just_read: Iterable[Parsed],
+    since: int,
 ) -> dict[str, str]:
     """Update the stored sections to the current documents, if any changed; return unreadable documents with reasons.
 
@@ -28,21 +34,21 @@ def update_sections(
     """
     path = home.folder / sections.NAME
     stored = stored_documents(home.folder)
-    changed = changed_documents(root, found, stored)
-    if not changed and path.exists() == bool(found.documents):
+    changed = changed_documents(root, scanned, stored)
+    if not changed and path.exists() == bool(scanned.documents):
         return unreadable_documents(stored.documents.values())
-    if not found.documents:
+    if not scanned.documents:
         path.unlink(missing_ok=True)
         return {}
-    by_path = {parsed.path: _from_parse(found.documents[parsed.path], parsed) for parsed in just_read}
-    unchanged = [stored.documents[name] for name in found.documents if name not in changed and name not in by_path]
+    by_path = {parsed.path: _from_parse(scanned.documents[parsed.path], parsed) for parsed in just_read}
+    unchanged = [stored.documents[name] for name in scanned.documents if name not in changed and name not in by_path]
     by_path |= {
-        d.path: d for document in unchanged if (d := _from_cache(document, found.documents[document.path], cache))
+        d.path: d for document in unchanged if (d := _from_cache(document, scanned.documents[document.path], cache))
     }
-    to_parse = [name for name in sorted(found.documents) if name not in by_path]
+    to_parse = [name for name in sorted(scanned.documents) if name not in by_path]
     progress.start("reading documents", len(to_parse))
     for parsed in parse_files(root, to_parse, cache, progress.advance):
-        by_path[parsed.path] = _from_parse(found.documents[parsed.path], parsed)
+        by_path[parsed.path] = _from_parse(scanned.documents[parsed.path], parsed)
     sections.write(path, extractor_version(), [by_path[name] for name in sorted(by_path)], since)
     return unreadable_documents(by_path.values())
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import time
 from collections import defaultdict
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -13,24 +12,34 @@ import numpy as np
 
 from assay.core.items import EXTERNAL
 from assay.core.progress import Progress, Report
-from assay.index.build import imported_edges, imported_rows
 from assay.index.facts import FILE, decode_facts
 from assay.index.file import File, stem
 from assay.index.freshness import Changes
 from assay.index.parse import ParseCache, Parsed, parse_files
 from assay.index.resolve import Resolved, Resolver
 from assay.index.resolve.parallel import EdgeRows
-from assay.index.rows import accept, add_items, file_row, finish, note_problem, read_configs, symbol_rows, with_counts
-from assay.index.scan import Scan, is_test_path
+from assay.index.scan import Scan, read_configs
 from assay.index.stored import FullIndexNeeded, StoredTable
 from assay.index.table import Dependencies, file_token
+from assay.index.write import (
+    accept,
+    add_items,
+    file_row,
+    finish,
+    imported_edges,
+    imported_rows,
+    note_problem,
+    symbol_rows,
+    with_counts,
+)
+from assay.languages.conventions import is_test_path
 from assay.store import columns as column_store
 from assay.store import edges as edge_store
 from assay.store import postings
-from assay.store.arrays import DAMAGE
+from assay.store.arrays import DAMAGE, Array
 from assay.store.catalogue import NAME as CATALOGUE_NAME
 from assay.store.catalogue import Catalogue, FileRow
-from assay.store.index import Index
+from assay.store.generation import Generation
 from assay.store.layout import Home
 
 
@@ -118,13 +127,13 @@ REBUILD_SHARE = 0.3  # share of files to resolve again above which a full index 
 
 
 def update(
-    root: Path, home: Home, found: Scan, changes: Changes, previous: Index, cache: ParseCache, progress: Progress
+    root: Path, home: Home, scanned: Scan, changes: Changes, previous: Generation, cache: ParseCache, progress: Progress
 ) -> Report:
     """Replace changed files in a copy of the last generation and resolve dependent files again.
 
-    Raises StartAfresh if a full index is necessary or faster.
+    Raises FullIndexNeeded if a full index is necessary or faster.
     """
-    report = Report("update", skipped=dict(found.skipped), problems=dict(found.problems))
+    report = Report("update", skipped=dict(scanned.skipped), problems=dict(scanned.problems))
     indexed_at = time.time_ns()
     started = time.monotonic()
     progress.start("parsing", len(changes.changed))
@@ -134,23 +143,27 @@ def update(
         for p in parsed.values()
         if accept(p, report) and p.extracted is not None
     }
-    carry_over_skips(previous, found, parsed, report)
+    carry_over_skips(previous, scanned, parsed, report)
     rows = previous.files.copy()
     removed = [path for path in [*changes.removed, *(p for p in parsed if p not in fresh)] if path in rows]
     keys: set[str] = set()
     for path in [*fresh, *removed]:
         keys |= changed_keys(path, _indexed_file(rows.get(path), cache), fresh.get(path))
-    configs = read_configs(root, found)
+    configs = read_configs(root, scanned)
     with home.new_generation() as folder:
         shutil.copyfile(previous.folder / CATALOGUE_NAME, folder / CATALOGUE_NAME)
         catalogue = Catalogue.edit(folder / CATALOGUE_NAME)
-        words, columns = _write_changed_files(catalogue, previous, rows, fresh, removed, parsed, found)
+        words, columns = _write_changed_files(catalogue, previous, rows, fresh, removed, parsed, scanned)
         dependencies = _dependencies(previous)
         affected = sorted(set(fresh) | dependencies.affected(keys, rows))
         if len(affected) > REBUILD_SHARE * len(rows) + 20:
             catalogue.close()
             raise FullIndexNeeded("")
-        table = StoredTable(catalogue.connection, rows, _loader(root, rows, fresh, cache), configs)
+
+        def load(path: str) -> File | None:
+            return fresh.get(path) or _indexed_file(rows.get(path), cache)
+
+        table = StoredTable(catalogue.connection, rows, load, configs)
         progress.start("resolving", len(affected))
         resolver, resolved = Resolver(table), {}
         for path in affected:
@@ -162,40 +175,36 @@ def update(
         dependencies.replaced(Dependencies.of(reads), map(file_token, removed)).save(folder)
         edges = _merge_edges(previous, catalogue, rows, resolved, removed)
         catalogue.add_files(rows[path] for path in affected)
-        report.files, report.parsed, report.resolved, report.removed = (
-            len(rows),
-            len(fresh),
-            len(affected),
-            len(removed),
-        )
+        report.files, report.parsed = len(rows), len(fresh)
+        report.resolved, report.removed = len(affected), len(removed)
         digests = {"words": words.write(folder), "columns": columns.write(folder)}
-        finish(folder, catalogue, edges, digests, found, configs, report, indexed_at, started)
+        finish(folder, catalogue, edges, digests, scanned, configs, report, indexed_at, started)
     return report
 
 
-def _dependencies(previous: Index) -> Dependencies:
+def _dependencies(previous: Generation) -> Dependencies:
     try:
         return Dependencies.load(previous.folder)
     except DAMAGE as error:
         raise FullIndexNeeded(f"{previous.folder}: the index is damaged ({error})") from None
 
 
-def carry_over_skips(previous: Index, found: Scan, parsed: dict[str, Parsed], report: Report) -> None:
+def carry_over_skips(previous: Generation, scanned: Scan, parsed: dict[str, Parsed], report: Report) -> None:
     """Carry over skip reasons and notes of files that were read before and whose stat is unchanged."""
     for path, reason, problem in previous.catalogue.connection.execute(
         "SELECT path, reason, problem FROM skipped WHERE size >= 0"
     ):
-        if path in found.files and path not in parsed:
+        if path in scanned.files and path not in parsed:
             (report.problems if problem else report.skipped)[path] = reason
     report.notes |= {
         path: row.note
         for path, row in previous.files.items()
-        if row.note and path in found.files and path not in parsed
+        if row.note and path in scanned.files and path not in parsed
     }
 
 
 def _indexed_file(row: FileRow | None, cache: ParseCache) -> File | None:
-    """Return the facts of a file as last indexed; raise StartAfresh if they are no longer cached."""
+    """Return the facts of a file as last indexed; raise FullIndexNeeded if they are no longer cached."""
     if row is None:
         return None
     cached = cache.get(row.hash, row.language)
@@ -204,33 +213,22 @@ def _indexed_file(row: FileRow | None, cache: ParseCache) -> File | None:
     return File(row.path, decode_facts(cached.facts), bool(row.test))
 
 
-def _loader(
-    root: Path, rows: dict[str, FileRow], fresh: dict[str, File], cache: ParseCache
-) -> Callable[[str], File | None]:
-    def load(path: str) -> File | None:
-        if path in fresh:
-            return fresh[path]
-        return _indexed_file(rows.get(path), cache)
-
-    return load
-
-
 def _write_changed_files(
     catalogue: Catalogue,
-    previous: Index,
+    previous: Generation,
     rows: dict[str, FileRow],
     fresh: dict[str, File],
     removed_paths: list[str],
     parsed: dict[str, Parsed],
     scanned: Scan,
-) -> tuple[postings.Postings, column_store.Columns]:
+) -> tuple[postings.Segment, column_store.Columns]:
     """Write the new symbols of changed files; return postings and columns of all items.
 
     Ids that still exist keep their numbers.
     """
     numbers: dict[str, int] = {}
     new_words: list[postings.Words] = []
-    new_columns: list[column_store.Array] = []
+    new_columns: list[Array] = []
     next_number = catalogue.connection.execute("SELECT coalesce(max(number), 0) + 1 FROM symbols").fetchone()[0]
     next_file = max((row.number for row in rows.values()), default=0) + 1
     removed: dict[str, int] = {}
@@ -259,8 +257,12 @@ def _write_changed_files(
 
 
 def _merge_edges(
-    previous: Index, catalogue: Catalogue, rows: dict[str, FileRow], resolved: dict[str, Resolved], removed: list[str]
-) -> edge_store.Array:
+    previous: Generation,
+    catalogue: Catalogue,
+    rows: dict[str, FileRow],
+    resolved: dict[str, Resolved],
+    removed: list[str],
+) -> Array:
     """Return the edges of untouched files together with those of resolved files."""
     old = previous.edges.all
     replaced_files = [rows[path].number for path in resolved] + [previous.files[path].number for path in removed]

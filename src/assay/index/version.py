@@ -8,32 +8,6 @@ from pathlib import Path
 
 _HERE = Path(__file__).parent
 _TEXT, _STORE, _LANGUAGES = (_HERE.parent / name for name in ("text", "store", "languages"))
-# sources that affect the facts of a file
-_EXTRACTION = (
-    "facts.py",
-    "chains.py",
-    "parser.py",
-    "extract/__init__.py",
-    "extract/collect.py",
-    "extract/definition.py",
-    "extract/nest.py",
-    "extract/texts.py",
-    "extract/words.py",
-    "documents/docx.py",
-    "documents/facts.py",
-    "documents/formats.py",
-    "documents/html.py",
-    "documents/notebook.py",
-    "documents/opened.py",
-    "documents/outline.py",
-    "documents/pdf.py",
-)
-# sources that affect the facts of a commit
-_HISTORY = (
-    _HERE / "history.py",
-    *(_HERE.parent / "git" / name for name in ("launcher.py", "repository.py", "diff.py")),
-    *(_TEXT / name for name in ("terms.py", "prose.py")),
-)
 
 
 def word_files() -> list[Path]:
@@ -51,14 +25,15 @@ def _digest(paths: list[Path]) -> str:
 @cache
 def extractor_version() -> str:
     """Return a hash that changes with anything that affects extraction from a file."""
+    facts = (_HERE / name for name in ("facts.py", "chains.py", "parser.py"))
     return _digest(
         [
-            *(_HERE / name for name in _EXTRACTION),
+            *facts,
+            *_sources(_HERE / "extract"),
+            *_sources(_HERE / "documents"),
             *word_files(),
-            _TEXT / "tokens.py",
-            _TEXT / "chunk.py",
-            *sorted(_LANGUAGES.glob("*.py")),
-            *sorted(_LANGUAGES.glob("*.scm")),
+            *(_TEXT / name for name in ("tokens.py", "chunk.py")),
+            *_sources(_LANGUAGES, "py", "scm"),
         ]
     )
 
@@ -72,7 +47,7 @@ def index_version() -> str:
             *word_files(),
             _HERE.parent / "core" / "items.py",
             *(_STORE / name for name in ("layout.py", "columns.py")),
-            *sorted(path for suffix in ("py", "scm", "common") for path in _LANGUAGES.glob(f"*.{suffix}")),
+            *_sources(_LANGUAGES, "py", "scm", "common"),
         ]
     )
 
@@ -80,4 +55,9 @@ def index_version() -> str:
 @cache
 def history_version() -> str:
     """Return a hash that changes with anything that affects the facts of a commit."""
-    return _digest([*_HISTORY])
+    words = (_TEXT / name for name in ("terms.py", "prose.py"))
+    return _digest([_HERE / "history.py", *_sources(_HERE.parent / "git"), *words])
+
+
+def _sources(folder: Path, *suffixes: str) -> list[Path]:
+    return sorted(path for suffix in suffixes or ("py",) for path in folder.glob(f"*.{suffix}"))

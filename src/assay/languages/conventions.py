@@ -1,9 +1,25 @@
-"""Library conventions that yield edges: routes, environment variables, processes. Tables, no logic.
+"""Conventions across languages: paths of tests, and library calls that yield edges (routes, environment, processes).
 
-Keys are the last names of chains; an edge requires a literal argument.
+Keys of the tables are the last names of chains; an edge requires a literal argument.
 """
 
 from __future__ import annotations
+
+import re
+
+# compiled on first use
+_TEST_PATH = (
+    r"(^|/)(tests?|specs?|testing|testdata|__tests__|__mocks__|[\w.-]*\.?(Unit|Acceptance|Integration|Functional)?Tests?)/"
+    r"|(^|/)(test_[^/]*|conftest|[^/]*(_test|_spec|\.test|\.spec|[a-z]Tests?|[a-z]TestCase|_tests))\.\w+$|(^|/)tests?\.py$"
+)
+
+
+def is_test_path(path: str) -> bool:
+    """Return whether a path looks like test code."""
+    return re.search(_TEST_PATH, path) is not None
+
+
+# Edges
 
 # name of the call or decorator → HTTP verb ("" if it does not imply one)
 ROUTES: dict[str, str] = {

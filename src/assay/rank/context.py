@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,12 +23,9 @@ from assay.rank.signals.lexical import Lexical, TermWeights, name_rarity_of
 from assay.rank.signals.signal import Signal, Stage
 from assay.rank.signals.table import BY_STAGE
 from assay.store.columns import KIND_NAMES
+from assay.store.history import History
 from assay.store.index import Index
-
-if TYPE_CHECKING:
-    from assay.store.history import History
-    from assay.store.multi_repo import MultiHistory, MultiSections
-    from assay.store.sections import Sections
+from assay.store.sections import Sections
 
 T = TypeVar("T")
 
@@ -130,12 +127,12 @@ class Resources:
         return {row.language for row in self.index.files.values()}
 
     @cached_property
-    def history(self) -> History | MultiHistory:
-        return self.index.history()
+    def history(self) -> History:
+        return History.open(self.index)
 
     @cached_property
-    def sections(self) -> Sections | MultiSections:
-        return self.index.sections()
+    def sections(self) -> Sections:
+        return Sections.open(self.index)
 
 
 @dataclass(frozen=True, slots=True)

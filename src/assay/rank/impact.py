@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from assay.core.items import EDGE_NAMES, EDGE_TYPES, SPACE_KINDS, TYPE_KINDS, Item
 from assay.core.packs import Ranked
 from assay.rank.engine import Engine
-from assay.store.edges import Array
+from assay.store.arrays import Array
 from assay.store.index import Index
 
 # Edges that propagate a change backwards: to callers, and to whoever overrides, extends or references the symbol.

@@ -158,7 +158,7 @@ class MergedNameTable(NameTable):
 
 def table_of(index: Index) -> NameTable:
     """Return the name table of an index."""
-    parts = [(NameTable(part.index.catalogue.connection), part.first) for part in index.parts]
+    parts = [(NameTable(part.generation.catalogue.connection), part.first) for part in index.parts]
     return parts[0][0] if len(parts) == 1 else MergedNameTable(parts)
 
 

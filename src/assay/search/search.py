@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.core.items import Item, Passage
-from assay.pack.source import source_of
+from assay.pack.source import WorkingTree
 from assay.rank.arrays import Floats, Ints, highest, share_of_best
 from assay.rank.profile import Profile
 from assay.rank.signals.lexical import Norms, inverse_document_frequency, saturated
@@ -159,7 +159,7 @@ class Reader:
 
     def __init__(self, index: Index, passages: Passages, words: frozenset[str]) -> None:
         self._index, self._passages, self._words = index, passages, words
-        self._tree = source_of(index)
+        self._tree = WorkingTree(index)
 
     def read(self, ranking: Sequence[Scored]) -> list[SearchHit]:
         first = len(self._passages)

@@ -13,7 +13,7 @@ from assay.index import sections as passages
 from assay.search.search import Filters, Rerank, Search, SearchHit, Weights
 from assay.store.index import Index, UnusableIndex
 from assay.store.layout import Home
-from assay.store.multi_repo import MultiIndex, MultiPassages
+from assay.store.passages import Passages
 from assay.text import chunk
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ class Searcher:
         try:
             return self.search.ranked(query, k, filters, self.meaning, rerank)
         except IndexError as error:  # mapped arrays are not read whole, so damage inside them shows only here
-            text = f"{self.search.index.folder}: the index of passages is damaged ({error}). Rebuild it with: assay index --rebuild"
+            folders = ", ".join(str(part.generation.home) for part in self.search.index.parts)
+            text = f"{folders}: the index of passages is damaged ({error}). Rebuild it with: assay index --rebuild"
             raise UnusableIndex(text) from None
 
     def _rerank(self, query: str, hits: Sequence[SearchHit]) -> list[SearchHit]:
@@ -60,29 +61,49 @@ def is_ready(home: Home, settings: SearchSettings) -> bool:
     return embedded(home, str(chosen), settings.embedder)
 
 
+def prepare(
+    root: Path, home: Home, index: Index, settings: SearchSettings, progress: Progress | None = None
+) -> Searcher:
+    """Prepare a searcher for the index of one repository."""
+    return prepare_all(index, {"": (root, home)}, settings, progress)
+
+
 def prepare_all(
-    index: MultiIndex,
+    index: Index,
     places: Mapping[str, tuple[Path, Home]],
     settings: SearchSettings,
     progress: Progress | None = None,
     folder: Path | None = None,
 ) -> Searcher:
-    """Prepare a searcher over several repositories, with shared document frequencies and one reranker."""
-    without_reranker = dataclasses.replace(settings, reranker=NONE)
-    parts = [(part.label, prepare(*places[part.label], part.index, without_reranker, progress)) for part in index.parts]
-    divided = MultiPassages([(label, part.search.passages) for label, part in parts])
-    search = Search(index, divided, Weights(vectors=settings.vectors))
-    vector_indexes = [(part.meaning, len(part.search.passages)) for _, part in parts if part.meaning]
-    base = folder or next(iter(places.values()))[0]
-    return Searcher(search, _join_meanings(vector_indexes), _make_reranker(settings, search, base))
+    """Prepare a searcher for an index, building missing passages, vectors and trained tables of its repositories.
+
+    Document frequencies and the reranker are common to all. `places` are their roots and index folders by label, and a
+    reranker's path is relative to `folder`, by default the first root.
+    """
+    chosen = chunk.parse(settings.chunker)
+    divided: dict[str, Passages] = {}
+    vectors: list[VectorIndex] = []
+    for part in index.parts:
+        root, home = places[part.label]
+        divided[part.label] = passages.prepare_passages(root, home, chosen, progress)
+        if settings.embedder != NONE and settings.vectors > 0:
+            from assay.search.embed.passages import prepare as embedded
+
+            key_variable = settings.embedder_key_variable
+            vectors.append(
+                embedded(home, root, str(chosen), divided[part.label], settings.embedder, key_variable, progress)
+            )
+    search = Search(index, Passages.joined(divided), Weights(vectors=settings.vectors))
+    base = folder or places[index.parts[0].label][0]
+    return Searcher(search, _joined(vectors), _make_reranker(settings, search, base))
 
 
-def _join_meanings(parts: Sequence[tuple[VectorIndex, int]]) -> VectorIndex | None:
-    if not parts:
+def _joined(vectors: Sequence[VectorIndex]) -> VectorIndex | None:
+    if not vectors:
         return None
-    from assay.search.embed.passages import MultiVectorIndex
+    from assay.search.embed.passages import VectorIndex
 
-    return MultiVectorIndex(parts)
+    return VectorIndex.joined(vectors)
 
 
 def _make_reranker(settings: SearchSettings, search: Search, root: Path) -> Reranker | None:
@@ -91,20 +112,3 @@ def _make_reranker(settings: SearchSettings, search: Search, root: Path) -> Rera
     from assay.search.embed.rerankers import reranker
 
     return reranker(settings.reranker, search.rarity, root, settings.reranker_key_variable)
-
-
-def prepare(
-    root: Path, home: Home, index: Index, settings: SearchSettings, progress: Progress | None = None
-) -> Searcher:
-    """Prepare a searcher for an index, building missing passages, vectors and trained tables."""
-    chosen = chunk.parse(settings.chunker)
-    divided = passages.prepare_passages(root, home, chosen, progress)
-    meaning = None
-    search = Search(index, divided, Weights(vectors=settings.vectors))
-    if settings.embedder != NONE and settings.vectors > 0:
-        from assay.search.embed.passages import prepare as embedded
-
-        meaning = embedded(
-            home, root, str(chosen), divided, settings.embedder, settings.embedder_key_variable, progress
-        )
-    return Searcher(search, meaning, _make_reranker(settings, search, root))

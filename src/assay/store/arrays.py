@@ -1,17 +1,20 @@
-"""Array files (npz) that are replaced atomically, with a key that identifies their input.
+"""Array files: memory-mapped safely, and numbered through when an index has several parts.
 
-For data outside the generations of an index because it changes at other times: history, sections and passages of
-documents, vectors.
+A generation has one file (npy) per array. Data outside the generations, because it changes at other times (history,
+sections and passages of documents, vectors), has one file (npz) that is replaced atomically, with a key that identifies
+its input.
 """
 
 from __future__ import annotations
 
 import bisect
 import io
+import math
 import mmap
+import threading
 import zipfile
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import IO, Any
@@ -19,16 +22,87 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from assay.store.index import UnusableIndex, array_in
+from assay.store.generation import MappedFiles, UnusableIndex
 from assay.store.layout import cannot_write
 from assay.system.files import atomic_write, open_regular
 
 Array = npt.NDArray[Any]
 
 _MAX_ARRAYS = 100  # per file; ours have about twenty
+_MAX_EMPTY_SIZE = 1 << 16  # largest dimension of an array without rows
+_MAX_HEADER = 4096  # bytes; ours have about two hundred
+
+# numpy parses headers as Python source, which can crash CPython 3.11 when several threads do it at once
+_HEADERS = threading.Lock()
 # numpy parses headers as Python, so damage can raise nearly anything
 DAMAGE = (OSError, EOFError, KeyError, ValueError, TypeError, SyntaxError, IndexError, RecursionError, MemoryError, OverflowError, UnicodeError,
            zlib.error, zipfile.BadZipFile, NotImplementedError)  # fmt: skip
+
+
+def array_of(maps: MappedFiles, name: str, kind: npt.DTypeLike, columns: int = 0) -> Array:
+    """Return an array of an expected dtype and number of columns (0: one-dimensional).
+
+    Raises FileNotFoundError if it is missing; damage may raise nearly anything.
+    """
+    if name not in maps:
+        raise FileNotFoundError(name)
+    array = array_in(memoryview(maps[name]))
+    if array.dtype != kind or array.shape[1:] != ((columns,) if columns else ()):
+        raise ValueError(f"{name} is not of the type that was written")
+    return array
+
+
+def array_in(memory: memoryview) -> Array:
+    """Return the saved array without reading it; ValueError if it does not fit or holds objects.
+
+    numpy trusts the header: objects would be raw addresses, and negative sizes would leave the buffer.
+    """
+    header = io.BytesIO(memory[:_MAX_HEADER])
+    try:
+        with _HEADERS:
+            np.lib.format.read_magic(header)
+            shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(header)
+    except Exception as error:  # numpy tokenizes and evaluates the header: damage may raise anything
+        raise ValueError("a damaged header") from error
+    if dtype.hasobject:
+        raise ValueError("objects in an array")
+    available = len(memory) - header.tell()
+    if (
+        any(not 0 <= size <= max(available, _MAX_EMPTY_SIZE) for size in shape)
+        or math.prod(shape) * dtype.itemsize > available
+    ):
+        raise ValueError("an array larger than its file")
+    return np.ndarray(shape, dtype, memory, header.tell(), order="F" if fortran_order else "C")
+
+
+# Several parts numbered through
+
+
+def offsets(sizes: Iterable[int]) -> list[int]:
+    """Return the first number of each part; the last offset is the total size."""
+    return [0, *accumulate(sizes)]
+
+
+def locate(starts: Sequence[int], number: int) -> tuple[int, int]:
+    """Return the part that a joint number belongs to, and the number within it."""
+    place = bisect.bisect_right(starts, number) - 1
+    return place, number - starts[place]
+
+
+def concatenated(arrays: Sequence[Array]) -> Array:
+    """Concatenate the arrays of all parts; that of a single part stays as it is, memory-mapped."""
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def concatenated_postings(rows: Sequence[tuple[Array, Array]], starts: Sequence[int]) -> tuple[Array, Array]:
+    """Concatenate numbers and counts of all parts, with the numbers of each shifted to its offset."""
+    if len(rows) == 1:
+        return rows[0]
+    numbers = [numbers + np.int64(first) for (numbers, _), first in zip(rows, starts, strict=False)]
+    return np.concatenate(numbers), np.concatenate([counts for _, counts in rows])
+
+
+# Keyed files
 
 
 class Strings:
@@ -43,9 +117,12 @@ class Strings:
     def __getitem__(self, number: int) -> str:
         return self._bytes(number).decode("utf-8", "replace")
 
-    def find(self, one: str) -> int:
+    def __iter__(self) -> Iterator[str]:
+        return map(self.__getitem__, range(len(self)))
+
+    def find(self, text: str) -> int:
         """Return the position of a string among sorted ones; -1 if absent."""
-        encoded = one.encode("utf-8", "replace")
+        encoded = text.encode("utf-8", "replace")
         place = bisect.bisect_left(range(len(self)), encoded, key=self._bytes)
         return place if place < len(self) and self._bytes(place) == encoded else -1
 
@@ -66,7 +143,7 @@ def strings_of(arrays: Mapping[str, Array], what: str) -> Strings:
 
 def starts(groups: Iterable[Sequence[object] | Mapping[str, object]]) -> Array:
     """Return the offset of each group when all are concatenated, and the total length."""
-    return np.fromiter(accumulate((len(group) for group in groups), initial=0), "<i4")
+    return np.array(offsets(map(len, groups)), "<i4")
 
 
 def key(version: int, made_from: str) -> Array:
@@ -89,37 +166,23 @@ def write(path: Path, arrays: Mapping[str, Array]) -> None:
         raise cannot_write(path.parent, error) from None
 
 
-def load(path: Path, version: int, what: str, like: Mapping[str, Array]) -> dict[str, Array]:
-    """Read all arrays, with the names and types of `like`.
+def read(path: Path, version: int, what: str, like: Mapping[str, Array], mapped: bool = False) -> dict[str, Array]:
+    """Read all arrays, with the names and types of `like`. Raises UnusableIndex on damage.
 
-    The zip checksums are verified; raises UnusableIndex on damage.
+    `mapped` ones are not copied into memory, so the file may be replaced meanwhile; damage inside them goes unnoticed.
     """
     try:
-        arrays = {name: array.copy() for name, array in members(path, verify=True).items()}
+        arrays = members(path, verify=not mapped)
         if key_of(arrays, version) is not None:
             _check_types(arrays, like)
-            return arrays
+            return arrays if mapped else {name: array.copy() for name, array in arrays.items()}
         reason = "of another version"
     except FileNotFoundError:
         raise
     except DAMAGE as error:
-        reason = _reason(error)
-    raise UnusableIndex(f"{path}: {what} cannot be used ({reason}). Write it again with: assay index")
-
-
-def mapped(path: Path, version: int, what: str, like: Mapping[str, Array]) -> dict[str, Array]:
-    """Memory-map all arrays. The file may be replaced meanwhile; damage inside an array goes unnoticed."""
-    try:
-        arrays = members(path)
-        if key_of(arrays, version) is not None:
-            _check_types(arrays, like)
-            return arrays
-        reason = "of another version"
-    except FileNotFoundError:
-        raise
-    except DAMAGE as error:
-        reason = _reason(error)
-    raise UnusableIndex(f"{path}: {what} cannot be used ({reason}). Delete it, and it will be made again")
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+    remedy = "Delete it, and it will be made again" if mapped else "Write it again with: assay index"
+    raise UnusableIndex(f"{path}: {what} cannot be used ({reason}). {remedy}")
 
 
 def members(path: Path, verify: bool = False) -> dict[str, Array]:
@@ -151,7 +214,7 @@ def _member(memory: memoryview, info: zipfile.ZipInfo, verify: bool) -> Array:
     member = memory[start : start + info.file_size]
     if verify and zlib.crc32(member) != info.CRC:
         raise ValueError("a wrong checksum")
-    return array_in(member, 0)
+    return array_in(member)
 
 
 def _check_types(arrays: Mapping[str, Array], like: Mapping[str, Array]) -> None:
@@ -160,7 +223,3 @@ def _check_types(arrays: Mapping[str, Array], like: Mapping[str, Array]) -> None
         array.dtype != like[name].dtype or array.ndim != like[name].ndim for name, array in arrays.items()
     ):
         raise ValueError("not the arrays that are written there")
-
-
-def _reason(error: Exception) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from assay.config import user
 from assay.store import catalogue
+from assay.store.generation import Generation
 from assay.store.index import Index
 from assay.system.database import SIBLINGS, Guarded, check_schema, connect, was_interrupted
 from assay.system.files import UnsafeFolder, check_folder, owners
@@ -117,8 +118,8 @@ class PackCache(DiskCache):
     """LRU cache of answers on disk."""
 
     def __init__(self, index: Index) -> None:
-        first = index.parts[0].index  # multi-repository answers are cached with the first index
-        super().__init__(first.folder.parent.parent / NAME, (_TABLE,), _PATIENCE)
+        first = index.parts[0].generation  # answers about several repositories are cached with the first
+        super().__init__(first.home / NAME, (_TABLE,), _PATIENCE)
 
     def get(self, key: bytes) -> Answer | None:
         rows = self.read("SELECT text, code, sum FROM packs WHERE key = ?", (key,))
@@ -141,25 +142,25 @@ class PackCache(DiskCache):
 
 def key_of(index: Index, state: str, question: Iterable[object]) -> bytes:
     """Return the cache key: code version, indexes and sidecar files, settings, state of the files, and the query."""
-    index_states = [text for part in index.parts for text in (part.label, *_index_state(part.index))]
+    index_states = [text for part in index.parts for text in (part.label, *_index_state(part.generation))]
     parts = [_code_fingerprint(), *index_states, state, *(repr(value) for value in question)]
     return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def _index_state(index: Index) -> list[str]:
+def _index_state(index: Generation) -> list[str]:
     """Describe one index, its sidecar files and its settings."""
     return [
         str(index.root),
         f"{index.folder.name} {index.meta.get('indexed_at')} {_stat(index.folder / catalogue.NAME)}",
-        *(f"{path.name} {_stat(path)}" for path in _sidecars(index)),
+        *(f"{path.name} {_stat(path)}" for path in _sidecars(index.home)),
         _stat(index.root / _SETTINGS),
         repr(user.stamp(index.root / _SETTINGS)),
     ]
 
 
-def _sidecars(index: Index) -> list[Path]:
-    """Return the sidecar files of an index that a ranking may read, such as the history."""
-    with os.scandir(index.folder.parent.parent) as entries:
+def _sidecars(home: Path) -> list[Path]:
+    """Return the files beside the generations that a ranking may read, such as the history."""
+    with os.scandir(home) as entries:
         paths = [Path(entry.path) for entry in entries if entry.is_file(follow_symlinks=False)]
     return sorted(
         path for path in paths if not path.name.startswith(_NOT_RANKED) and not path.name.endswith(_SHARED_MEMORY)

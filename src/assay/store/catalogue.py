@@ -129,9 +129,15 @@ class Catalogue:
             raise
         return cls(connection)
 
-    def finish(self) -> None:
+    def finish(self, path: Path) -> None:
+        """Commit, close, and record the size of the file, so that truncation is detected."""
         self.connection.execute("COMMIT")
         self.connection.close()
+        size = path.stat().st_size
+        finished = Catalogue.edit(path)
+        finished.connection.execute("UPDATE meta SET value = ? WHERE key = 'catalogue_bytes'", (f"{size:012d}",))
+        finished.connection.execute("COMMIT")
+        finished.close()
 
     def close(self) -> None:
         self.connection.close()

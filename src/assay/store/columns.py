@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from assay.core.items import KINDS
+from assay.store.arrays import Array, array_of
 from assay.store.catalogue import SymbolRow
-from assay.store.index import MappedFiles, array_of
+from assay.store.generation import MappedFiles
 
 NAME = "columns.npy"
 
@@ -23,8 +22,6 @@ DTYPE = np.dtype([("file", "<i4"), ("kind", "u1"), ("test", "?")])
 _CODES = {name: code for code, name in enumerate(KIND_NAMES)}
 _NUMBERED = np.dtype([("number", "<i4"), *((name, DTYPE[name]) for name in DTYPE.names or ())])
 
-Array = npt.NDArray[Any]
-
 
 def describe_symbols(symbols: Iterable[SymbolRow]) -> Array:
     """Return the column rows of symbols, each with its item number."""
@@ -32,14 +29,14 @@ def describe_symbols(symbols: Iterable[SymbolRow]) -> Array:
 
 
 class Columns:
-    """The columns of one generation."""
+    """The columns of an index."""
 
     def __init__(self, rows: Array) -> None:
         self._rows = rows
 
     @classmethod
-    def open(cls, held: MappedFiles) -> Columns:
-        return cls(array_of(held, NAME, DTYPE))
+    def open(cls, maps: MappedFiles) -> Columns:
+        return cls(array_of(maps, NAME, DTYPE))
 
     @classmethod
     def of(cls, parts: list[Array]) -> Columns:
@@ -55,6 +52,16 @@ class Columns:
         for name in DTYPE.names or ():
             rows[name][fresh["number"]] = fresh[name]
         return Columns(rows)
+
+    @classmethod
+    def joined(cls, parts: Sequence[tuple[Columns, int, int]]) -> Columns:
+        """Concatenate the columns of several parts, each given with its item and file offset."""
+        if len(parts) == 1:
+            return parts[0][0]
+        rows = np.concatenate([columns._rows for columns, _, _ in parts])
+        for columns, first, first_file in parts:
+            rows["file"][first : first + len(columns)] += first_file
+        return cls(rows)
 
     def write(self, folder: Path) -> str:
         """Save for `open`; return the digest."""

@@ -6,16 +6,15 @@ External targets are negative: -n is external number n of the catalogue.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from assay.core.items import EDGE_NAMES, PROVENANCES
-from assay.store.index import MappedFiles, array_of
+from assay.store.arrays import Array, array_of
+from assay.store.generation import MappedFiles
 
 NAME, ORDER_NAME = "edges.npy", "edges_by_target.npy"
 
@@ -32,8 +31,6 @@ DTYPE = np.dtype(
 )
 
 _ROW = f"V{DTYPE.itemsize}"  # an edge as one value: numpy moves it ten times as fast as its fields
-
-Array = npt.NDArray[Any]
 
 
 def from_rows(rows: Iterable[tuple[int, int, int, int, float, int, int]]) -> Array:
@@ -83,7 +80,7 @@ def _bounds(numbers: Array, number: int) -> tuple[int, int]:
 
 
 class Edges:
-    """The edges of one generation."""
+    """The edges between the items of an index."""
 
     def __init__(self, edges: Array, order: Array) -> None:
         self.all = edges
@@ -98,8 +95,29 @@ class Edges:
         return np.ascontiguousarray(self.all["target"][self._order])
 
     @classmethod
-    def open(cls, held: MappedFiles) -> Edges:
-        return cls(array_of(held, NAME, DTYPE), array_of(held, ORDER_NAME, "<i4"))
+    def open(cls, maps: MappedFiles) -> Edges:
+        return cls(array_of(maps, NAME, DTYPE), array_of(maps, ORDER_NAME, "<i4"))
+
+    @classmethod
+    def joined(cls, parts: Sequence[tuple[Edges, int, int]]) -> Edges:
+        """Concatenate the edges of several parts, each given with its item and file offset.
+
+        In target order, external targets come first, as in a single part, which stays as it is, memory-mapped.
+        """
+        if len(parts) == 1:
+            return parts[0][0]
+        edges, external, internal, offset = [], [], [], 0
+        for part, first, first_file in parts:
+            rows, order = part.all.copy(), part.by_target + np.int32(offset)
+            external_count = int((rows["target"] < 0).sum())
+            rows["source"] += first
+            rows["target"][rows["target"] > 0] += first
+            rows["file"] += first_file
+            edges.append(rows)
+            external.append(order[:external_count])
+            internal.append(order[external_count:])
+            offset += len(rows)
+        return cls(np.concatenate(edges), np.concatenate([*external, *internal]))
 
     @property
     def digest(self) -> str:

@@ -244,9 +244,9 @@ def content_hash(data: bytes) -> bytes:
     return blake2b(data, digest_size=16).digest()
 
 
-def surely_same(known: tuple[int, int], found: tuple[int, int], indexed_at: int) -> bool:
+def surely_same(indexed: tuple[int, int], current: tuple[int, int], indexed_at: int) -> bool:
     """Return whether (size, mtime) prove that a file is unchanged since it was indexed; times in nanoseconds."""
-    return known == found and found[1] < indexed_at - RACY_SECONDS * 10**9
+    return indexed == current and current[1] < indexed_at - RACY_SECONDS * 10**9
 
 
 def read_bytes(root: Path, path: str, limit: int) -> bytes:

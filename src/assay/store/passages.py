@@ -18,8 +18,8 @@ import numpy as np
 
 from assay.core.items import Passage, passage_id
 from assay.store import arrays
-from assay.store.arrays import Array, Strings
-from assay.store.index import UnusableIndex
+from assay.store.arrays import Array
+from assay.store.generation import UnusableIndex
 from assay.text.terms import terms
 
 FORMAT = 1  # file format version
@@ -87,9 +87,13 @@ def _empty_arrays() -> dict[str, Array]:
 def key_at(path: Path) -> str | None:
     """Return the input key of a passage file; None if it is missing or unusable."""
     try:
-        return arrays.key_of(arrays.mapped(path, FORMAT, "the index of passages", _empty_arrays()), FORMAT)
+        return arrays.key_of(_load(path), FORMAT)
     except (OSError, UnusableIndex):
         return None
+
+
+def _load(path: Path) -> dict[str, Array]:
+    return arrays.read(path, FORMAT, "the index of passages", _empty_arrays(), mapped=True)
 
 
 def _ids(documents: Sequence[ChunkedDocument], chunker: str) -> list[str]:
@@ -133,61 +137,89 @@ def _flat(field: Sequence[Mapping[str, int]], places: Mapping[str, int]) -> tupl
     return codes << 32 | owners, counts
 
 
-class Passages:
-    """The passages by one chunker, open for reading."""
+class PassageTable:
+    """The passages of one repository."""
 
-    def __init__(self, found: Mapping[str, Array]) -> None:
-        self._arrays = found
+    def __init__(self, stored: Mapping[str, Array]) -> None:
+        self.arrays = stored
+        self.paths, self.languages, self._ids, self._headings, self._texts, self._terms = (
+            arrays.strings_of(stored, name) for name in ("path", "language", "id", "heading", "text", "term")
+        )
+
+    def __len__(self) -> int:
+        return len(self.arrays["documents"])
+
+    def passage(self, number: int, label: str, joint_number: int) -> Passage:
+        document = int(self.arrays["documents"][number])
+        headings = tuple(filter(None, self._headings[number].split("\n")))
+        first, last, start, end, page = self.arrays["places"][number].tolist()
+        prefix = f"{label}/" if label else ""
+        return Passage(
+            joint_number, prefix + self._ids[number], prefix + self.paths[document], self.languages[document],
+            headings, first, last, start, end, page, self._texts[number], label,
+        )  # fmt: skip
+
+    def having(self, term: str) -> tuple[Array, Array]:
+        position = self._terms.find(term)
+        start, end = self.arrays["term_starts"][position : position + 2] if position >= 0 else (0, 0)
+        return self.arrays["passages"][start:end], self.arrays["counts"][start:end]
+
+
+class Passages:
+    """The passages by one chunker, open for reading: those of a repository, or of several by label."""
+
+    def __init__(self, parts: Sequence[tuple[str, PassageTable]]) -> None:
+        self._labels, self._tables = [label for label, _ in parts], [table for _, table in parts]
+        self._firsts = arrays.offsets(map(len, self._tables))
 
     @classmethod
     def open(cls, path: Path) -> Passages:
-        return cls(arrays.mapped(path, FORMAT, "the index of passages", _empty_arrays()))
+        return cls([("", PassageTable(_load(path)))])
+
+    @classmethod
+    def joined(cls, passages: Mapping[str, Passages]) -> Passages:
+        """Join the passages of several repositories, by label."""
+        return cls([(label, table) for label, part in passages.items() for table in part._tables])
 
     def __len__(self) -> int:
-        return len(self._arrays["documents"])
+        return self._firsts[-1]
 
     @property
     def starts(self) -> Sequence[int]:
         """First passage number of each repository."""
-        return (0,)
+        return self._firsts[:-1]
 
     def __getitem__(self, number: int) -> Passage:
-        document = int(self._arrays["documents"][number])
-        headings = tuple(filter(None, self._strings["heading"][number].split("\n")))
-        first, last, start, end, page = self._arrays["places"][number].tolist()
-        path, language, text = self.paths[document], self.languages[document], self._strings["text"][number]
-        return Passage(
-            number, self._strings["id"][number], path, language, headings, first, last, start, end, page, text
-        )
+        place, local = arrays.locate(self._firsts, number)
+        return self._tables[place].passage(local, self._labels[place], number)
 
-    @property
+    @cached_property
     def documents(self) -> Array:
         """Document of each passage, as a position in `paths`."""
-        return self._arrays["documents"]
+        firsts = arrays.offsets(len(table.paths) for table in self._tables)
+        documents = [table.arrays["documents"] for table in self._tables]
+        return arrays.concatenated(
+            [part + first if first else part for part, first in zip(documents, firsts, strict=False)]
+        )
 
-    @property
+    @cached_property
     def lengths(self) -> Array:
         """Number of terms per passage and field."""
-        return self._arrays["lengths"]
+        return arrays.concatenated([table.arrays["lengths"] for table in self._tables])
 
     @cached_property
     def paths(self) -> list[str]:
-        return [self._strings["path"][number] for number in range(len(self._strings["path"]))]
+        return [
+            f"{label}/{path}" if label else path
+            for label, table in zip(self._labels, self._tables, strict=True)
+            for path in table.paths
+        ]
 
     @cached_property
     def languages(self) -> list[str]:
         """Format of each document."""
-        return [self._strings["language"][number] for number in range(len(self._strings["language"]))]
+        return [language for table in self._tables for language in table.languages]
 
     def having(self, term: str) -> tuple[Array, Array]:
         """Return the passages that have a term, ascending, and its counts by field."""
-        position = self._strings["term"].find(term)
-        start, end = self._arrays["term_starts"][position : position + 2] if position >= 0 else (0, 0)
-        return self._arrays["passages"][start:end], self._arrays["counts"][start:end]
-
-    @cached_property
-    def _strings(self) -> dict[str, Strings]:
-        return {
-            name: arrays.strings_of(self._arrays, name)
-            for name in ("path", "language", "heading", "id", "text", "term")
-        }
+        return arrays.concatenated_postings([table.having(term) for table in self._tables], self._firsts)

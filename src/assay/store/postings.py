@@ -1,6 +1,6 @@
 """Postings of items: items per term with term frequencies by field, and field lengths per item.
 
-Memory-mapped when read.
+Memory-mapped when read. A `Segment` holds those of one generation, `Postings` those of all parts of an index.
 
 Counts are stored per field, so that weights and length normalization can be chosen at query time. On disk: the sorted
 terms, one per line; for each, its offset in that text and in the rows; the rows (item, counts) by term and item;
@@ -11,16 +11,18 @@ from __future__ import annotations
 
 import zlib
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from assay.store.index import MappedFiles, array_of
+from assay.store.arrays import Array, array_of, concatenated_postings, offsets
+from assay.store.generation import MappedFiles
 
 FIELDS = ("name", "qualifier", "path", "signature", "doc", "identifiers", "literals")
 NAME, QUALIFIER, PATH, SIGNATURE, DOC, IDENTIFIERS, LITERALS = range(len(FIELDS))
@@ -35,8 +37,6 @@ _TYPES: tuple[tuple[npt.DTypeLike, int], ...] = (  # dtype and columns of FILES
     ("u1", 0), (START, 0), ("<i4", 0), ("u1", len(FIELDS)), ("<u2", len(FIELDS)),
 )  # fmt: skip
 
-Array = npt.NDArray[Any]
-
 
 @dataclass(frozen=True, slots=True)
 class Words:
@@ -50,7 +50,7 @@ class Words:
     lengths: Array  # per item: terms by field
 
 
-def joined(parts: list[Words]) -> Postings:
+def joined(parts: list[Words]) -> Segment:
     """Merge and sort postings by term and item. Rows of the same item and term in different fields are combined."""
     vocabulary = sorted({term for part in parts for term in part.vocabulary})
     places = {term: place for place, term in enumerate(vocabulary)}
@@ -75,14 +75,14 @@ def _codes(vocabulary: list[str], places: dict[str, int]) -> Array:
     return np.fromiter(map(places.__getitem__, vocabulary), "<i4", len(vocabulary))
 
 
-def _assemble(vocabulary: list[bytes], sizes: Array, items: Array, counts: Array, lengths: Array) -> Postings:
+def _assemble(vocabulary: list[bytes], sizes: Array, items: Array, counts: Array, lengths: Array) -> Segment:
     """Build postings from sorted rows; `sizes` is the number of rows per term. Terms without rows are dropped."""
     used = np.flatnonzero(sizes)
     text = np.frombuffer(b"".join(vocabulary[place] + b"\n" for place in used.tolist()), "u1")
     starts = np.zeros(len(used) + 1, START)
     starts["text"][1:] = np.flatnonzero(text == ord("\n")) + 1
     starts["row"][1:] = np.cumsum(sizes[used])
-    return Postings(text, starts, items, counts, lengths)
+    return Segment(text, starts, items, counts, lengths)
 
 
 def _digest(arrays: Iterable[Array]) -> str:
@@ -93,8 +93,8 @@ def _digest(arrays: Iterable[Array]) -> str:
     return f"{rows} {total:08x}"
 
 
-class Postings:
-    """The postings of one generation."""
+class Segment:
+    """The postings of one generation: written, updated and read."""
 
     def __init__(self, terms: Array, starts: Array, items: Array, counts: Array, lengths: Array) -> None:
         self._arrays = terms, starts, items, counts, lengths
@@ -102,8 +102,8 @@ class Postings:
         self.lengths = lengths  # by item number; zero for unused numbers
 
     @classmethod
-    def open(cls, held: MappedFiles) -> Postings:
-        return cls(*(array_of(held, name, *kind) for name, kind in zip(FILES, _TYPES, strict=True)))
+    def open(cls, maps: MappedFiles) -> Segment:
+        return cls(*(array_of(maps, name, *kind) for name, kind in zip(FILES, _TYPES, strict=True)))
 
     def write(self, folder: Path) -> str:
         """Save for `open`; return the digest."""
@@ -140,10 +140,6 @@ class Postings:
         rows = self._rows(term)
         return self._items[rows], self._counts[rows]
 
-    def document_frequency(self, term: str) -> int:
-        rows = self._rows(term)
-        return int(rows.stop - rows.start)
-
     @property
     def frequencies(self) -> Array:
         """Document frequency of each term, by position."""
@@ -168,7 +164,7 @@ class Postings:
         numbers = self.numbers.astype("<i4")
         return Words(vocabulary, terms, self._items, self._counts, numbers, self.lengths[numbers])
 
-    def replaced(self, gone: Iterable[int], fresh: Postings) -> Postings:
+    def replaced(self, gone: Iterable[int], fresh: Segment) -> Segment:
         """Return postings without the items `gone` and with `fresh` ones merged in: equal to a full rebuild."""
         lengths = np.zeros((max(len(self.lengths), len(fresh.lengths)), len(FIELDS)), "<u2")
         lengths[: len(self.lengths)] = self.lengths
@@ -185,7 +181,7 @@ class Postings:
         counts = np.insert(rows[0], places, rows[1]).view("u1").reshape(-1, len(FIELDS))
         return _assemble(vocabulary, sizes, np.insert(items, places, fresh._items), counts, lengths)
 
-    def _with_terms(self, fresh: Postings, sizes: Array, items: Array) -> tuple[list[bytes], Array, Array]:
+    def _with_terms(self, fresh: Segment, sizes: Array, items: Array) -> tuple[list[bytes], Array, Array]:
         """Return the merged vocabulary, rows per term, and the positions of fresh rows among the remaining ones."""
         vocabulary, firsts = self.vocabulary(), np.concatenate([[0], np.cumsum(sizes)])
         out, counts, places = list[bytes](), list[Array](), list[Array]()
@@ -226,6 +222,64 @@ class Postings:
 
     def _term(self, place: int) -> bytes:
         return bytes(self._text[int(self._starts["text"][place]) : int(self._starts["text"][place + 1]) - 1])
+
+
+class Postings:
+    """The postings of an index: those of its parts, each given with its item offset.
+
+    Rows of a single part are returned as they are, memory-mapped. Term positions are concatenated, too.
+    """
+
+    def __init__(self, parts: Sequence[tuple[Segment, int]]) -> None:
+        self._segments, self._firsts = [segment for segment, _ in parts], [first for _, first in parts]
+        self._terms = offsets(map(len, self._segments))
+
+    def __len__(self) -> int:
+        """Number of term positions."""
+        return self._terms[-1]
+
+    @cached_property
+    def lengths(self) -> Array:
+        """Terms by field, by item number; zero for unused numbers."""
+        if len(self._segments) == 1:
+            return self._segments[0].lengths
+        lengths = np.zeros((self._firsts[-1] + len(self._segments[-1].lengths), len(FIELDS)), "<u2")
+        for segment, first in zip(self._segments, self._firsts, strict=True):
+            lengths[first : first + len(segment.lengths)] = segment.lengths
+        return lengths
+
+    @cached_property
+    def numbers(self) -> Array:
+        """Existing item numbers; every item has a path."""
+        return np.flatnonzero(self.lengths[:, PATH])
+
+    def get(self, term: str) -> tuple[Array, Array]:
+        """Return the items that have a term, ascending, and its counts by field."""
+        return concatenated_postings([segment.get(term) for segment in self._segments], self._firsts)
+
+    @cached_property
+    def frequencies(self) -> Array:
+        """Document frequency over all parts of each term, by position."""
+        if len(self._segments) == 1:
+            return self._segments[0].frequencies
+        totals: Counter[bytes] = Counter()
+        vocabularies = [segment.vocabulary() for segment in self._segments]
+        for vocabulary, segment in zip(vocabularies, self._segments, strict=True):
+            totals.update(dict(zip(vocabulary, segment.frequencies.tolist(), strict=True)))
+        return np.fromiter(map(totals.__getitem__, chain.from_iterable(vocabularies)), np.int64, len(self))
+
+    def having(self, field: int) -> tuple[Array, Array]:
+        """Return term position and item of every row with a count in a field."""
+        rows = [segment.having(field) for segment in self._segments]
+        if len(rows) == 1:
+            return rows[0]
+        terms = [places + first for (places, _), first in zip(rows, self._terms, strict=False)]
+        items = [numbers + np.int64(first) for (_, numbers), first in zip(rows, self._firsts, strict=True)]
+        return np.concatenate(terms), np.concatenate(items)
+
+    def terms_like(self, prefix: str) -> list[str]:
+        """Return the terms with a prefix."""
+        return sorted({term for segment in self._segments for term in segment.terms_like(prefix)})
 
 
 def _are_offsets(starts: Array, end: int) -> bool:

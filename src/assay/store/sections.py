@@ -2,6 +2,8 @@
 
 One file in `.assay/`, replaced atomically when a document changes. Sections are numbered from 0 in document order.
 Mentions are stored by name and resolved against an open index, so that editing code never rewrites the sections.
+
+A `SectionTable` is the file of one repository, `Sections` those of all parts of an index.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
@@ -18,8 +20,9 @@ from typing import NamedTuple
 import numpy as np
 
 from assay.store import arrays, layout
-from assay.store.arrays import Array, Strings
-from assay.store.index import Index, UnusableIndex
+from assay.store.arrays import Array
+from assay.store.generation import Generation, UnusableIndex
+from assay.store.index import Index
 
 NAME = layout.SECTIONS
 FORMAT = 2  # file format version
@@ -95,7 +98,7 @@ def read_indexed_documents(path: Path, key: str) -> IndexedDocuments | None:
 
 
 def _load(path: Path) -> dict[str, Array]:
-    return arrays.load(path, FORMAT, "the index of documents", _empty_arrays())
+    return arrays.read(path, FORMAT, "the index of documents", _empty_arrays())
 
 
 @cache
@@ -144,78 +147,50 @@ def _postings(sections: Sequence[SectionFacts]) -> tuple[list[str], Array, Array
     return vocabulary, np.stack([flat, owners], axis=1)[order], np.minimum(counts, 255).astype("u1")[order]
 
 
-@dataclass(frozen=True)
-class Sections:
-    """The sections for one index. Symbols and files are numbers of its catalogue; those not indexed are left out."""
+class SectionTable:
+    """The sections of one repository, resolved against its index: mentions that are not indexed are left out."""
 
-    index: Index
-    arrays: Mapping[str, Array]
-    _resolved: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    _symbols: dict[int, Mapping[int, float]] = field(default_factory=dict)
+    def __init__(self, generation: Generation, stored: Mapping[str, Array]) -> None:
+        self._generation, self.arrays = generation, stored
+        self._paths, self._headings, self._terms, self._names = (
+            arrays.strings_of(stored, what) for what in ("path", "heading", "term", "name")
+        )
+        self._resolved: dict[str, tuple[int, ...]] = {}
 
     @classmethod
-    def open(cls, index: Index) -> Sections:
-        """Open the sections of an index; empty if no documents were indexed."""
+    def open(cls, generation: Generation) -> SectionTable:
+        """Open the sections of a repository; empty if no documents were indexed."""
         try:
-            return cls(index, _load(index.folder.parent.parent / NAME))
+            return cls(generation, _load(generation.home / NAME))
         except FileNotFoundError:
-            return cls(index, _empty_arrays())
+            return cls(generation, _empty_arrays())
 
     def __len__(self) -> int:
         return len(self.arrays["documents"])
 
-    @property
-    def documents(self) -> int:
-        """Number of documents."""
-        return len(self.arrays["sizes"])
-
-    @property
-    def unread(self) -> int:
-        """Number of documents that could not be read."""
-        return int((~self.arrays["hashes"].any(axis=1)).sum())
-
-    @property
-    def lengths(self) -> Array:
-        """Number of terms per section."""
-        return self.arrays["lengths"]
-
     def __getitem__(self, section: int) -> Section:
         first, last = self.arrays["lines"][section].tolist()
-        path = self._strings_of("path")[int(self.arrays["documents"][section])]
-        return Section(path, tuple(filter(None, self._strings_of("heading")[section].split("\n"))), first, last)
+        path = self._paths[int(self.arrays["documents"][section])]
+        return Section(path, tuple(filter(None, self._headings[section].split("\n"))), first, last)
 
     def having(self, term: str) -> tuple[Array, Array]:
-        """Return the sections that have a term, ascending, and the term frequencies."""
-        position = self._strings_of("term").find(term)
+        position = self._terms.find(term)
         start, end = self.arrays["term_starts"][position : position + 2] if position >= 0 else (0, 0)
         return self.arrays["sections"][start:end], self.arrays["counts"][start:end]
 
     def names(self, section: int) -> list[str]:
-        """Return the mentions in a section that look like code: `flask.Flask`, `url_for`, `src/flask/app.py`."""
         start, end = self.arrays["name_starts"][section : section + 2]
-        return [self._strings_of("name")[number] for number in self.arrays["names"][start:end].tolist()]
-
-    def symbols(self, section: int) -> Mapping[int, float]:
-        """Return the symbols that a section mentions; the weight of an ambiguous mention is split."""
-        if section not in self._symbols:
-            if len(self._symbols) >= _MAX_CACHED:
-                self._symbols.clear()
-            self._symbols[section] = shares([self.named(name) for name in self.names(section)])
-        return self._symbols[section]
-
-    def files(self, section: int) -> set[int]:
-        """Return the files that a section mentions, by path suffix."""
-        return {number for name in self.names(section) if (number := self._file(name))}
+        return [self._names[number] for number in self.arrays["names"][start:end].tolist()]
 
     def named(self, name: str) -> tuple[int, ...]:
         """Resolve a mention to the symbols that its qualifiers fit best; none if too many have the name."""
         if name not in self._resolved:
-            self._resolved[name] = () if "/" in name or self._file(name) else self._look_up(name)
+            self._resolved[name] = () if "/" in name or self.file(name) else self._look_up(name)
         return self._resolved[name]
 
     def _look_up(self, name: str) -> tuple[int, ...]:
         *qualifiers, last = name.split(".")
-        rows = self.index.catalogue.connection.execute(
+        rows = self._generation.catalogue.connection.execute(
             "SELECT s.number, s.symbol, f.path FROM symbols s JOIN files f ON f.number = s.file WHERE s.name = ? AND s.ordinal >= 0 LIMIT ?",
             (last, _MAX_ROWS if qualifiers else MOST_NAMESAKES + 1),
         ).fetchall()
@@ -225,7 +200,7 @@ class Sections:
             rows = _best_rows(rows, [_count_words(lower, f"{symbol}/{path}".lower()) for _, symbol, path in rows])
         return tuple(row[0] for row in rows) if len(rows) <= MOST_NAMESAKES else ()
 
-    def _file(self, name: str) -> int:
+    def file(self, name: str) -> int:
         """Return the number of the only file whose path ends so; 0 if there is none or it is ambiguous."""
         candidates = self._files.get(name.rpartition("/")[2], ())
         matches = [number for path, number in candidates if f"/{path}".endswith(f"/{name}")]
@@ -235,19 +210,80 @@ class Sections:
     def _files(self) -> dict[str, list[tuple[str, int]]]:
         """Indexed files by base name."""
         out: defaultdict[str, list[tuple[str, int]]] = defaultdict(list)
-        for path, row in self.index.files.items():
+        for path, row in self._generation.files.items():
             out[path.rpartition("/")[2]].append((path, row.number))
         return dict(out)
 
-    def _strings_of(self, name: str) -> Strings:
-        return self._all_strings[name]
+
+class Sections:
+    """The sections of an index, one part after the other. Symbols are numbers of the index.
+
+    Mentioned names are resolved in the section's own repository first, then in the others: a manual may be in a
+    repository of its own.
+    """
+
+    def __init__(self, index: Index, tables: Sequence[SectionTable]) -> None:
+        self.index, self.tables = index, tables  # one table per part
+        self._firsts = arrays.offsets(map(len, tables))
+        self._symbols: dict[int, dict[int, float]] = {}
+
+    @classmethod
+    def open(cls, index: Index) -> Sections:
+        """Open the sections of an index; empty if no documents were indexed."""
+        return cls(index, [SectionTable.open(part.generation) for part in index.parts])
+
+    def __len__(self) -> int:
+        return self._firsts[-1]
+
+    @property
+    def documents(self) -> int:
+        """Number of documents."""
+        return sum(len(table.arrays["sizes"]) for table in self.tables)
+
+    @property
+    def unread(self) -> int:
+        """Number of documents that could not be read."""
+        return sum(int((~table.arrays["hashes"].any(axis=1)).sum()) for table in self.tables)
 
     @cached_property
-    def _all_strings(self) -> dict[str, Strings]:
-        return {name: arrays.strings_of(self.arrays, name) for name in ("path", "heading", "term", "name")}
+    def lengths(self) -> Array:
+        """Number of terms per section."""
+        return arrays.concatenated([table.arrays["lengths"] for table in self.tables])
+
+    def having(self, term: str) -> tuple[Array, Array]:
+        """Return the sections that have a term, ascending, and the term frequencies."""
+        return arrays.concatenated_postings([table.having(term) for table in self.tables], self._firsts)
+
+    def __getitem__(self, section: int) -> Section:
+        place, local = arrays.locate(self._firsts, section)
+        local_section = self.tables[place][local]
+        return replace(local_section, path=self.index.parts[place].path(local_section.path))
+
+    def names(self, section: int) -> list[str]:
+        """Return the mentions in a section that look like code: `flask.Flask`, `url_for`, `src/flask/app.py`."""
+        place, local = arrays.locate(self._firsts, section)
+        return self.tables[place].names(local)
+
+    def symbols(self, section: int) -> Mapping[int, float]:
+        """Return the symbols that a section mentions; the weight of an ambiguous mention is split."""
+        if section not in self._symbols:
+            if len(self._symbols) >= _MAX_CACHED:
+                self._symbols.clear()
+            place, _ = arrays.locate(self._firsts, section)
+            self._symbols[section] = _shares(self._named(name, place) for name in self.names(section))
+        return self._symbols[section]
+
+    def _named(self, name: str, place: int) -> list[int]:
+        """Resolve a mention in the section's own part, else in all parts."""
+        matches = [
+            [number + part.first for number in table.named(name)]
+            for part, table in zip(self.index.parts, self.tables, strict=True)
+        ]
+        everywhere = list(chain.from_iterable(matches))
+        return matches[place] or (everywhere if len(everywhere) <= MOST_NAMESAKES else [])
 
 
-def shares(mentions: Iterable[Sequence[int]]) -> dict[int, float]:
+def _shares(mentions: Iterable[Sequence[int]]) -> dict[int, float]:
     """Return the weight of each symbol: 1/n for a mention of n candidates, the maximum over mentions."""
     out: defaultdict[int, float] = defaultdict(float)
     for candidates in mentions:

@@ -35,8 +35,8 @@ from assay.evaluate.verify import Inventory
 from assay.git import Listing
 from assay.index.outline import outline
 from assay.index.parse import TextParser
-from assay.index.scan import is_test_path
 from assay.languages import language_of
+from assay.languages.conventions import is_test_path
 from assay.system.inputs import open_unpacked, read_json, read_lines
 
 _SOURCES: dict[str, Callable[..., Mined]] = {

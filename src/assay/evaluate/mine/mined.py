@@ -12,6 +12,7 @@ from typing import Protocol
 from assay.core.golden import GoldenQuery
 from assay.errors import AssayError
 from assay.git import Git
+from assay.languages.conventions import is_test_path
 from assay.text.prose import LEADING, tidy, without_ids, without_trailers
 
 
@@ -91,16 +92,15 @@ _ROLES = {
         r"|(^|/)(LICEN[CS]E|AUTHORS|CONTRIBUTORS|NOTICE|README|CHANGES|CHANGELOG|Makefile|Dockerfile)[^/.]*$|(^|/)\.[^/]+$",
         re.I,
     ),
-    "test": re.compile(
-        r"(^|/)(tests?|specs?|testing|testdata|test[-_]?suite|__tests__|__mocks__|fixtures|[\w.-]*Tests?)/"
-        r"|(^|/)(test_[^/]*|conftest|[^/]*(_test|_tests|_spec|\.test|\.spec|[a-z]Tests?|[a-z]TestCase))\.\w+$|(^|/)tests?\.\w+$"
-    ),
 }
+# not tests themselves, but only used by them
+_TEST_DATA = re.compile(r"(^|/)(test[-_]?suite|fixtures)/|(^|/)tests?\.\w+$")
 
 
 def role(path: str) -> str:
     """Return the role of a file: vendored, document (also data and configuration), test or source."""
-    return next((name for name, pattern in _ROLES.items() if pattern.search(path)), "source")
+    other = "test" if is_test_path(path) or _TEST_DATA.search(path) else "source"
+    return next((name for name, pattern in _ROLES.items() if pattern.search(path)), other)
 
 
 def tier(paths: Iterable[str]) -> str:

@@ -18,12 +18,11 @@ import numpy as np
 
 from assay.core.items import CALLABLE_KINDS
 from assay.errors import AssayError
-from assay.index.build import ImportedRow, imported_edges, imported_rows
-from assay.index.rows import seal
+from assay.index.write import ImportedRow, imported_edges, imported_rows
 from assay.store import edges as edge_store
 from assay.store.catalogue import NAME as CATALOGUE_NAME
 from assay.store.catalogue import Catalogue, SymbolRow
-from assay.store.index import Index
+from assay.store.generation import Generation
 from assay.store.layout import Home
 from assay.system.files import read_regular
 
@@ -123,16 +122,16 @@ class _Document:
 def merge(root: Path, home: Home, file: Path) -> Merged:
     """Add the edges of a SCIP file to a new generation of the index, replacing earlier ones of its documents."""
     documents = _read(file)
-    Index.open(root, home).close()  # fail before writing anything if there is no index
+    Generation.open(root, home).close()  # fail before writing anything if there is no index
     with home.writing():
-        index = Index.open(root, home)
+        index = Generation.open(root, home)
         try:
             return _merge(home, index, documents)
         finally:
             index.close()
 
 
-def _merge(home: Home, index: Index, documents: list[_Document]) -> Merged:
+def _merge(home: Home, index: Generation, documents: list[_Document]) -> Merged:
     merged = Merged(documents=len(documents), missing=[d.path for d in documents if d.path not in index.files])
     rows = _edges(index, [d for d in documents if d.path in index.files])
     merged.edges = len(rows)
@@ -151,8 +150,7 @@ def _merge(home: Home, index: Index, documents: list[_Document]) -> Merged:
         imported = imported_edges(imported_rows(catalogue), numbers, index.files)
         edges = np.concatenate([index.edges.all[index.edges.all["file"] > 0], imported])
         catalogue.set_meta({"edges": edge_store.write(folder, edges)})
-        catalogue.finish()
-        seal(folder / CATALOGUE_NAME)
+        catalogue.finish(folder / CATALOGUE_NAME)
     return merged
 
 
@@ -224,7 +222,7 @@ def _implementations(data: bytes) -> list[tuple[str, str]]:
     return [(name, target) for target in related]
 
 
-def _edges(index: Index, documents: list[_Document]) -> list[ImportedRow]:
+def _edges(index: Generation, documents: list[_Document]) -> list[ImportedRow]:
     """Return the edges of documents: map SCIP symbols to items by their definitions, then link each reference.
 
     The source of an edge is the innermost item around the reference.
@@ -296,7 +294,7 @@ def _last_name(symbol: str) -> str:
 class _Spans:
     """Items by position."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: Generation) -> None:
         paths = {row.number: row.path for row in index.files.values()}
         self._by_path: dict[str, list[SymbolRow]] = defaultdict(list)
         for row in index.catalogue.symbols():

@@ -11,6 +11,7 @@ import numpy as np
 
 from assay.index.facts import SymbolFact, TextFact, WordFacts
 from assay.store import postings
+from assay.store.arrays import Array
 from assay.text.terms import END, pieces, terms, terms_of
 
 _MAX_COUNT, _MAX_LENGTH = 255, 65_535  # limits of their integer types, u1 and u2
@@ -37,7 +38,7 @@ def count_words(symbols: list[SymbolFact], texts: list[TextFact]) -> WordFacts:
     )
 
 
-def _terms_by_slot(text: str) -> tuple[list[str], postings.Array, postings.Array]:
+def _terms_by_slot(text: str) -> tuple[list[str], Array, Array]:
     """Return the distinct terms of texts separated by END, and the vocabulary index and text number of each occurrence.
 
     A file repeats its identifiers: each distinct one is tokenized once, the rest is array arithmetic.

@@ -22,6 +22,7 @@ from assay.index.resolve import CallCounts, Resolved, Resolver
 from assay.index.resolve.guard import outline
 from assay.index.table import Dependencies, Table, file_token
 from assay.store import edges as edge_store
+from assay.store.arrays import Array
 from assay.system.pool import begin_worker
 
 ALONE = 150  # files; for fewer, starting workers costs more than it saves
@@ -34,7 +35,7 @@ _TYPE = {name: row.code for name, row in EDGE_TYPES.items()}
 class ResolvedFiles(NamedTuple):
     """Result for a set of files: edges by item number, with external targets as -1 - index into `externals`."""
 
-    edges: edge_store.Array
+    edges: Array
     externals: list[str]
     calls: dict[str, CallCounts]
     dependencies: Dependencies
@@ -58,7 +59,7 @@ class EdgeRows:
                 number = numbers[target]
             self._rows.append((numbers[source], number, _TYPE[kind], _PROVENANCE[provenance], confidence, line, file))
 
-    def array(self) -> edge_store.Array:
+    def array(self) -> Array:
         return edge_store.from_rows(self._rows)
 
 

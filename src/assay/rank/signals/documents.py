@@ -10,7 +10,6 @@ from assay.rank.signals.lexical import PARSING, bm25
 from assay.rank.signals.signal import Signal, Stage
 
 if TYPE_CHECKING:
-    from assay.store.multi_repo import MultiSections
     from assay.store.sections import Sections
 
 _SATURATION, _LENGTH = 1.2, 0.6  # BM25 over sections
@@ -18,7 +17,7 @@ _SECTIONS = 20  # matching sections that count
 _CONSIDERED = 3 * _SECTIONS  # matching sections considered: sections without symbols do not count
 
 
-def symbol_shares(sections: Sections | MultiSections, query: Mapping[str, float]) -> dict[int, float]:
+def symbol_shares(sections: Sections, query: Mapping[str, float]) -> dict[int, float]:
     """Return the symbols mentioned by the best matching sections, relative to the most mentioned one.
 
     A section contributes the square of its score, divided by the square root of the number of its symbols.
@@ -38,7 +37,7 @@ def symbol_shares(sections: Sections | MultiSections, query: Mapping[str, float]
     return {number: share / largest for number, share in shares.items()}
 
 
-def section_scores(sections: Sections | MultiSections, query: Mapping[str, float]) -> Floats:
+def section_scores(sections: Sections, query: Mapping[str, float]) -> Floats:
     """Return the BM25 score of every section for the query terms."""
     return bm25(sections.having, sections.lengths, query, _SATURATION, _LENGTH)
 

@@ -14,7 +14,6 @@ from assay.rank.signals.signal import Signal, Stage
 if TYPE_CHECKING:
     from assay.rank.context import QueryContext
     from assay.store.history import History
-    from assay.store.multi_repo import MultiHistory
 
 _SATURATION, _LENGTH = 1.2, 0.5  # BM25 over messages; b = 0.5, as they vary less in length than code
 _COMMITS = 60  # matching commits that count
@@ -23,7 +22,7 @@ _COMMITS = 60  # matching commits that count
 class Commits:
     """The commits that match a task best, and what they touched."""
 
-    def __init__(self, history: History | MultiHistory, query: Mapping[str, float]) -> None:
+    def __init__(self, history: History, query: Mapping[str, float]) -> None:
         self._history = history
         scores = bm25(history.commits, history.lengths, query, _SATURATION, _LENGTH)
         self.best = [(int(commit), float(scores[commit])) for commit in highest(scores, _COMMITS)]

@@ -6,7 +6,8 @@ vector store. A query in a new process therefore reads neither texts nor store.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
@@ -114,21 +115,16 @@ _UNCACHED = "lsa:"  # name prefix of embedders that are faster than a cache look
 Rows = NDArray[np.integer[Any]]
 
 
-class VectorIndex:
-    """Vector index of the passages of one index; reusable."""
+@dataclass(frozen=True)
+class VectorPart:
+    """The vectors of one repository's passages, and the embedder of their space."""
 
-    def __init__(self, embedder: Embedder, rows: Vectors, store: VectorStore | None) -> None:
-        self.embedder = embedder
-        self.nearest = Nearest(rows)
-        self._store = None if embedder.name.startswith(_UNCACHED) else store
-
-    def cold(self) -> VectorIndex:
-        """Return the same without cached queries, so that every query is embedded (for measurements)."""
-        return VectorIndex(self.embedder, self.nearest.vectors, None)
+    embedder: Embedder
+    nearest: Nearest
+    store: VectorStore | None  # caches the vectors of queries
 
     def near(self, query: str, count: int, besides: Rows, among: Rows | None) -> tuple[Rows, NDArray[np.float64]]:
-        """Return the `count` nearest passages and those in `besides`, with cosines; none if the query has no vector."""
-        vector = embed_all(self.embedder, [query], self._store, role="query")[0]
+        vector = embed_all(self.embedder, [query], self.store, role="query")[0]
         if not vector.any():
             return np.zeros(0, np.int64), np.zeros(0)
         nearest = self.nearest.search(vector, count, among)
@@ -136,36 +132,61 @@ class VectorIndex:
         cosines = np.concatenate([nearest.scores, self.nearest.vectors[additional] @ vector])
         return np.concatenate([nearest.rows, additional]), cosines.astype(np.float64)
 
-    def alike(self, passages: Rows) -> NDArray[np.float64]:
-        """Return the matrix of cosines between some passages."""
-        rows = self.nearest.vectors[passages]
-        return (rows @ rows.T).astype(np.float64)
 
+class VectorIndex:
+    """Vector index of the passages of one or several repositories; reusable.
 
-class MultiVectorIndex(VectorIndex):
-    """Concatenated vector indexes of several repositories. Spaces differ, so cosines across repositories are 0."""
+    Spaces differ, so cosines across repositories are 0.
+    """
 
-    def __init__(self, parts: Sequence[tuple[VectorIndex, int]]) -> None:
-        """Take each index with its number of passages."""
-        self._parts = [part for part, _ in parts]
-        self._bounds = np.cumsum([0, *(size for _, size in parts)])
+    def __init__(self, parts: Sequence[VectorPart]) -> None:
+        self._parts = parts
+        self._bounds = np.cumsum([0, *(len(part.nearest.vectors) for part in parts)])
+
+    @classmethod
+    def of(cls, embedder: Embedder, rows: Vectors, store: VectorStore | None) -> VectorIndex:
+        """Return the index of one repository's vectors."""
+        return cls([VectorPart(embedder, Nearest(rows), None if embedder.name.startswith(_UNCACHED) else store)])
+
+    @classmethod
+    def joined(cls, indexes: Iterable[VectorIndex]) -> VectorIndex:
+        """Concatenate the indexes of several repositories."""
+        return cls([part for index in indexes for part in index._parts])
+
+    @property
+    def embedder(self) -> Embedder:
+        return self._parts[0].embedder
+
+    @property
+    def nearest(self) -> Nearest:
+        """The search among the vectors of the first repository."""
+        return self._parts[0].nearest
+
+    def cold(self) -> VectorIndex:
+        """Return the same without cached queries, so that every query is embedded (for measurements)."""
+        return VectorIndex([replace(part, store=None) for part in self._parts])
 
     def near(self, query: str, count: int, besides: Rows, among: Rows | None) -> tuple[Rows, NDArray[np.float64]]:
+        """Return the `count` nearest passages of each repository and those in `besides`, with cosines.
+
+        None if the query has no vector.
+        """
         rows, cosines = [np.zeros(0, np.int64)], [np.zeros(0)]
         for place, part in enumerate(self._parts):
-            first = self._bounds[place]
             allowed = None if among is None else self._rows_of(place, among)
             part_rows, part_cosines = part.near(query, count, self._rows_of(place, besides), allowed)
-            rows.append(part_rows + first)
+            rows.append(part_rows + self._bounds[place])
             cosines.append(part_cosines)
         return np.concatenate(rows), np.concatenate(cosines)
 
     def alike(self, passages: Rows) -> NDArray[np.float64]:
+        """Return the matrix of cosines between some passages."""
         table = np.zeros((len(passages), len(passages)))
         owners = np.searchsorted(self._bounds, passages, "right") - 1
         for place, part in enumerate(self._parts):
             own = np.flatnonzero(owners == place)
-            table[np.ix_(own, own)] = part.alike(passages[own] - self._bounds[place])
+            vectors = part.nearest.vectors[passages[own] - self._bounds[place]]
+            table[np.ix_(own, own)] = vectors @ vectors.T
         return table
 
     def _rows_of(self, place: int, rows: Rows) -> Rows:
@@ -188,17 +209,17 @@ def prepare(
     store = VectorStore(home.folder / vectors.NAME)
     texts = _Texts(divided)
     stored = _read_stored(path)
-    if stored and stored.key == key:
+    if stored and stored.key == key and len(stored.rows) == len(divided):
         chosen = embedder(spec, texts, store, root, key_variable, stored.known)
         if chosen.name == stored.known.name:
-            return VectorIndex(chosen, stored.rows, store)
+            return VectorIndex.of(chosen, stored.rows, store)
     if progress:
         progress.start("training embedder", 1)
     chosen = embedder(spec, texts, store, root, key_variable, before=stored.known.name if stored else "")
     rows = _embed_with_progress(chosen, texts, store, progress)
     with home.writing():
         arrays.write(path, _arrays(key, rows, chosen.name))
-    return VectorIndex(chosen, rows, store)
+    return VectorIndex.of(chosen, rows, store)
 
 
 def _arrays(key: str, rows: Vectors, model: str) -> dict[str, arrays.Array]:
@@ -231,7 +252,9 @@ def _key(home: Home, chunker: str, spec: str) -> str:
 def _read_stored(path: Path) -> _Stored | None:
     """Read a vector file; None if it is missing or unreadable."""
     try:
-        contents = arrays.mapped(path, FORMAT, "the file of vectors", _arrays("", np.zeros((0, 0), np.float32), ""))
+        contents = arrays.read(
+            path, FORMAT, "the file of vectors", _arrays("", np.zeros((0, 0), np.float32), ""), mapped=True
+        )
     except (OSError, UnusableIndex):
         return None
     rows = contents["vectors"]

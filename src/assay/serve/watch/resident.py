@@ -7,7 +7,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -18,8 +17,7 @@ from assay.config.configuration import NAME as CONFIGURATION
 from assay.config.roots import Root
 from assay.config.user import read_settings
 from assay.errors import AssayError
-from assay.index.freshness import Freshness, TreeCheck
-from assay.index.scan import Scan, scan
+from assay.index.freshness import TreeCheck, unchanged_tree
 from assay.serve.watch.first_look import RESCAN_SECONDS, TreeWatcher
 from assay.serve.watch.keeper import (
     BUILDING,
@@ -36,7 +34,7 @@ from assay.serve.watch.keeper import (
     State,
 )
 from assay.store import history, sections
-from assay.store.index import Index, NoIndex, UnusableIndex
+from assay.store.index import NoIndex, UnusableIndex
 from assay.store.layout import Home
 
 _POOL_SIZE = 3  # open repositories: each has its own caches, 130 MB for 40,000 symbols
@@ -55,23 +53,7 @@ class _WatchedRepository(Repository):
 
     def look(self) -> TreeCheck:
         state = self._watched_state()
-        return _UnchangedLook(self.root, self.index, state) if state else super().look()
-
-
-class _UnchangedLook(TreeCheck):
-    """A freshness check with the known result that nothing changed."""
-
-    def __init__(self, root: Path, index: Index, state: str) -> None:
-        self._root, self._index, self.at = root, index, time.time_ns()
-        self.state = state
-
-    @cached_property
-    def found(self) -> Scan:  # type: ignore[override]
-        return scan(self._root)
-
-    @cached_property
-    def freshness(self) -> Freshness:
-        return Freshness([])
+        return unchanged_tree(self.root, state) if state else super().look()
 
 
 class Resident:

@@ -1,25 +1,26 @@
-"""Convert facts to catalogue rows and seal a finished generation."""
+"""Write a generation: facts as catalogue rows, edges merged from elsewhere, and the metadata that readers verify."""
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from pathlib import Path
 
+from assay.core.items import EDGE_TYPES, PROVENANCES
 from assay.core.progress import Report
 from assay.index.extract.words import place_words
 from assay.index.facts import Extracted, decode_texts
 from assay.index.file import File
 from assay.index.parse import Parsed
 from assay.index.resolve import CallCounts
-from assay.index.scan import Scan, ScannedFile, read_config
+from assay.index.scan import Scan, ScannedFile
 from assay.index.version import index_version
 from assay.store import edges as edge_store
 from assay.store import postings
+from assay.store.arrays import Array
 from assay.store.catalogue import NAME as CATALOGUE_NAME
 from assay.store.catalogue import SCHEMA_VERSION, Catalogue, FileRow, SymbolRow, TextRow
-
-_MAX_CONFIG_BYTES = 500_000  # per manifest; hand-written ones have a few thousand
-_TOTAL_CONFIG_BYTES = 50_000_000  # of all manifests, which are held in memory
+from assay.store.generation import Generation
 
 
 def accept(parsed: Parsed, report: Report) -> bool:
@@ -41,17 +42,8 @@ def note_problem(path: str, problem: str, report: Report) -> None:
         report.problems.pop(path, None)
 
 
-def read_configs(root: Path, found: Scan) -> dict[str, str]:
-    """Return the texts of manifests; empty for those over the size limits."""
-    out, budget = dict[str, str](), _TOTAL_CONFIG_BYTES
-    for path, file in found.configs.items():
-        out[path] = read_config(root, path) if file.size <= min(_MAX_CONFIG_BYTES, budget) else ""
-        budget -= len(out[path])
-    return out
-
-
-def file_row(number: int, parsed: Parsed, file: File, found: Scan) -> FileRow:
-    stat = found.files[parsed.path]
+def file_row(number: int, parsed: Parsed, file: File, scanned: Scan) -> FileRow:
+    stat = scanned.files[parsed.path]
     lines = parsed.extracted.lines if parsed.extracted else 0
     return FileRow(
         number, parsed.path, file.facts.language, stat.size, stat.mtime, parsed.digest, int(file.test),
@@ -108,39 +100,70 @@ def with_counts(row: FileRow, calls: CallCounts) -> FileRow:
 
 
 def finish(
-    folder: Path, catalogue: Catalogue, edges: edge_store.Array, digests: dict[str, str], found: Scan, configs: dict[str, str],
+    folder: Path, catalogue: Catalogue, edges: Array, digests: dict[str, str], scanned: Scan, configs: dict[str, str],
     report: Report, indexed_at: int, started: float,
 ) -> None:  # fmt: skip
     """Write the remaining data and seal the generation with the metadata that readers verify.
 
     `digests` are checksums of the files written before.
     """
-    stats = found.files
+    stats = scanned.files
     skipped = [(p, r, 0, *_stat(stats, p)) for p, r in report.skipped.items()] + [
         (p, r, 1, *_stat(stats, p)) for p, r in report.problems.items()
     ]
     catalogue.replace_scan(
-        skipped, [(p, found.configs[p].size, found.configs[p].mtime, text) for p, text in configs.items()]
+        skipped, [(p, scanned.configs[p].size, scanned.configs[p].mtime, text) for p, text in configs.items()]
     )
     catalogue.set_meta(
         {
             "schema": str(SCHEMA_VERSION), "version": index_version(), "indexed_at": str(indexed_at),
             "edges": edge_store.write(folder, edges), "seconds": f"{time.monotonic() - started:.3f}", "mode": report.mode,
-            "others": str(found.others), "catalogue_bytes": "0" * 12, **digests,
+            "others": str(scanned.others), "catalogue_bytes": "0" * 12, **digests,
         }
     )  # fmt: skip
-    catalogue.finish()
-    seal(folder / CATALOGUE_NAME)
-
-
-def seal(path: Path) -> None:
-    """Record the file's size, so that truncation is detected."""
-    size = path.stat().st_size
-    sealed = Catalogue.edit(path)
-    sealed.connection.execute("UPDATE meta SET value = ? WHERE key = 'catalogue_bytes'", (f"{size:012d}",))
-    sealed.finish()
+    catalogue.finish(folder / CATALOGUE_NAME)
 
 
 def _stat(files: dict[str, ScannedFile], path: str) -> tuple[int, int]:
     file = files.get(path)
     return (file.size, file.mtime) if file is not None else (-1, -1)
+
+
+# Edges merged from elsewhere: kept in the catalogue, so that they survive an update and a rebuild
+
+_PROVENANCE = {name: code for code, name in enumerate(PROVENANCES)}
+
+
+ImportedRow = tuple[str, str, str, str, float, int, str, bytes]
+
+
+def previous_imports(previous: Generation | None) -> list[ImportedRow]:
+    """Return the edges merged into the last index. They survive a rebuild, but not a damaged catalogue."""
+    try:
+        return imported_rows(previous.catalogue) if previous is not None else []
+    except sqlite3.DatabaseError:
+        return []
+
+
+def imported_rows(catalogue: Catalogue) -> list[ImportedRow]:
+    return catalogue.connection.execute("SELECT * FROM imported").fetchall()
+
+
+def imported_edges(rows: list[ImportedRow], numbers: dict[str, int], files: dict[str, FileRow]) -> Array:
+    """Convert merged edges to rows; those whose file changed or whose items are gone are dropped."""
+    out = []
+    for source, target, kind, provenance, confidence, line, path, digest in rows:
+        file = files.get(path)
+        if file and file.hash == digest and source in numbers and target in numbers:
+            out.append(
+                (
+                    numbers[source],
+                    numbers[target],
+                    EDGE_TYPES[kind].code,
+                    _PROVENANCE[provenance],
+                    confidence,
+                    line,
+                    -file.number,
+                )
+            )
+    return edge_store.from_rows(out)
