@@ -16,10 +16,8 @@ from assay.index import facts as F
 from assay.index import table
 from assay.index.extract import extract
 from assay.index.file import File
-from assay.index.resolve import Resolver
+from assay.index.resolve import RAISE, CallCounts, Edges, Resolver
 from assay.index.resolve import parallel as resolve_all
-from assay.index.resolve.base import CallCounts, Edges
-from assay.index.resolve.guard import RAISE
 from assay.index.table import FullTable
 from assay.languages import language_of
 from support.repository import Repository, assert_equals_full_index

@@ -77,7 +77,7 @@ def _visible_facts(file: File | None) -> dict[str, list[object]]:
         out[row.literal].append(("impl", row.chain))
     rows = [(r.module, r.name, r.alias, r.export, file.sym(r.source).symbol) for r in file.facts.imports]
     out[f"imports:{file.path}"] = [file.facts.namespace, rows]
-    if file.language.visible == "package":
+    if file.language.visible.packages:
         out[f"imports:{file.path}"].append(sorted(file.top))
     return out
 

@@ -249,7 +249,7 @@ class Nesting(Collector):
 
     def _is_free_function(self, holder: Definition | None, scope: str) -> bool:
         """Return whether a function in a module is not a method: everywhere except in Ruby modules."""
-        return not scope and holder is not None and holder.kind == "module" and self.language.name != "ruby"
+        return not scope and holder is not None and holder.kind == "module" and not self.language.module_methods
 
     def _qualified_name(
         self, definition: Definition, name: str, kind: str, scope: str, parent: SymbolFact | None
