@@ -16,7 +16,7 @@ from assay.index.parse import ParseCache, Parsed, parse_files
 from assay.index.resolve.parallel import resolve_all
 from assay.index.rows import accept, add_items, file_row, finish, read_configs, symbol_rows, with_counts
 from assay.index.scan import Scan, is_test_path
-from assay.index.table import FullTable
+from assay.index.table import full_table
 from assay.store import columns as column_store
 from assay.store import edges as edge_store
 from assay.store import postings
@@ -111,7 +111,7 @@ def build(
             cache.prune()
 
         progress.start("resolving", len(files))
-        table = FullTable(files, configs)
+        table = full_table(files, configs)
         resolved = resolve_all(
             table,
             sorted(files),

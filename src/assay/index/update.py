@@ -22,8 +22,8 @@ from assay.index.resolve import Resolved, Resolver
 from assay.index.resolve.parallel import EdgeRows
 from assay.index.rows import accept, add_items, file_row, finish, note_problem, read_configs, symbol_rows, with_counts
 from assay.index.scan import Scan, is_test_path
-from assay.index.stored import FullIndexNeeded, StoredTable
-from assay.index.table import Dependencies, file_token
+from assay.index.symbols import StoredSymbols
+from assay.index.table import Dependencies, FullIndexNeeded, Table, file_token
 from assay.store import columns as column_store
 from assay.store import edges as edge_store
 from assay.store import postings
@@ -122,7 +122,7 @@ def update(
 ) -> Report:
     """Replace changed files in a copy of the last generation and resolve dependent files again.
 
-    Raises StartAfresh if a full index is necessary or faster.
+    Raises FullIndexNeeded if a full index is necessary or faster.
     """
     report = Report("update", skipped=dict(found.skipped), problems=dict(found.problems))
     indexed_at = time.time_ns()
@@ -150,7 +150,7 @@ def update(
         if len(affected) > REBUILD_SHARE * len(rows) + 20:
             catalogue.close()
             raise FullIndexNeeded("")
-        table = StoredTable(catalogue.connection, rows, _loader(root, rows, fresh, cache), configs)
+        table = Table(StoredSymbols(catalogue.connection), rows, _loader(root, rows, fresh, cache), configs)
         progress.start("resolving", len(affected))
         resolver, resolved = Resolver(table), {}
         for path in affected:
@@ -195,7 +195,7 @@ def carry_over_skips(previous: Index, found: Scan, parsed: dict[str, Parsed], re
 
 
 def _indexed_file(row: FileRow | None, cache: ParseCache) -> File | None:
-    """Return the facts of a file as last indexed; raise StartAfresh if they are no longer cached."""
+    """Return the facts of a file as last indexed; raise FullIndexNeeded if they are no longer cached."""
     if row is None:
         return None
     cached = cache.get(row.hash, row.language)

@@ -8,26 +8,6 @@ from pathlib import Path
 
 _HERE = Path(__file__).parent
 _TEXT, _STORE, _LANGUAGES = (_HERE.parent / name for name in ("text", "store", "languages"))
-# sources that affect the facts of a file
-_EXTRACTION = (
-    "facts.py",
-    "chains.py",
-    "parser.py",
-    "extract/__init__.py",
-    "extract/collect.py",
-    "extract/definition.py",
-    "extract/nest.py",
-    "extract/texts.py",
-    "extract/words.py",
-    "documents/docx.py",
-    "documents/facts.py",
-    "documents/formats.py",
-    "documents/html.py",
-    "documents/notebook.py",
-    "documents/opened.py",
-    "documents/outline.py",
-    "documents/pdf.py",
-)
 # sources that affect the facts of a commit
 _HISTORY = (
     _HERE / "history.py",
@@ -53,7 +33,8 @@ def extractor_version() -> str:
     """Return a hash that changes with anything that affects extraction from a file."""
     return _digest(
         [
-            *(_HERE / name for name in _EXTRACTION),
+            *(_HERE / name for name in ("facts.py", "chains.py")),
+            *(path for folder in ("extract", "documents") for path in sorted((_HERE / folder).glob("*.py"))),
             *word_files(),
             _TEXT / "tokens.py",
             _TEXT / "chunk.py",

@@ -22,8 +22,7 @@ from assay.index.resolve.edges import BY_NAME, BY_NAME_OF_FIELD, CERTAIN, CallCo
 from assay.index.resolve.guesses import Guesses
 from assay.index.resolve.relations import add_relations
 from assay.index.resolve.uses import Uses
-from assay.index.stored import FullIndexNeeded
-from assay.index.table import MAX_DEPTH, MAX_SECONDS, Table, TimeBudgetExceeded
+from assay.index.table import MAX_DEPTH, MAX_SECONDS, FullIndexNeeded, Table, TimeBudgetExceeded
 
 __all__ = ["BY_NAME", "BY_NAME_OF_FIELD", "CallCounts", "Edges", "Resolved", "Resolver", "outline"]
 
