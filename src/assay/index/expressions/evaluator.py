@@ -8,11 +8,11 @@ from collections.abc import Callable
 from assay.core.items import CALLABLE_KINDS
 from assay.index.chains import bare, split_arguments, without_name
 from assay.index.expressions.hierarchy import Hierarchy
-from assay.index.expressions.imports import Imports
 from assay.index.expressions.scopes import Scopes
 from assay.index.expressions.types import Types
 from assay.index.facts import FILE
 from assay.index.file import File, Sym
+from assay.index.imports import Imports
 from assay.index.imports.namespaces import named_fully
 from assay.index.table import T, Table
 from assay.index.values import (
@@ -31,7 +31,6 @@ from assay.index.values import (
     Search,
     Super,
     Value,
-    prefer,
     symbol_of,
 )
 
@@ -293,12 +292,9 @@ class Evaluator:
     def _attribute_of_item(self, sym: Sym, name: str, file: File, seen: Search | None) -> Value | None:
         if sym.kind in _SPACES or (sym.kind in TYPE_LIKE and file.language.open_types):
             other = self.table.file(sym.path)
-            full = f"{other.full(sym.index)}.{name}" if other else f".{name}"
-            inner = [
-                s for s in self.table.named(name, sym.kin) if (f := self.table.file(s.path)) and f.full(s.index) == full
-            ]
+            inner = named_fully(self, f"{other.full(sym.index)}.{name}", file) if other else None
             if inner:
-                return Item(prefer(self.scopes.defined(inner), file))
+                return Item(inner)
             if other and sym.kind == "module" and other.language.plain_modules:
                 nested = self.scopes.first(other, other.children[sym.index].get(name, ()))
                 return Item(nested) if nested else None

@@ -260,19 +260,18 @@ class Captures:
             return
         name, kind = captures["name"][0], capture[4:]
         existing = self.definitions.get(name.start_byte)
-        if existing and existing.kind in _VALUE_KINDS and kind == "variable":
-            return  # a variable that holds a function or class is that function or class
-        if existing and existing.kind == "variable" and kind in _VALUE_KINDS:
-            existing = None
-        if existing:
-            # second pattern for the same name: the wider span (decorators) and the more specific kind win
-            if existing.kind == kind or kind in ("function", "variable") or existing.kind in ("property", "constant"):
-                kind = existing.kind
-            if node.start_byte > existing.start or node.end_byte < existing.end:
-                existing.kind = kind
-                existing.type = existing.type or self._capture_text(captures, "type")
-                existing.value = existing.value or self.chain(self._capture_text(captures, "value"))
-                return
+        if existing:  # a second pattern for the same name: the wider span (decorators) and the more specific kind win
+            if existing.kind in _VALUE_KINDS and kind == "variable":
+                return  # a variable that holds a function or class is that function or class
+            if existing.kind == "variable" and kind in _VALUE_KINDS:
+                existing = None
+            else:
+                kind = _more_specific(existing.kind, kind)
+                if node.start_byte > existing.start or node.end_byte < existing.end:
+                    existing.kind = kind
+                    existing.type = existing.type or self._capture_text(captures, "type")
+                    existing.value = existing.value or self.chain(self._capture_text(captures, "value"))
+                    return
         if name.child_count:
             self.dotted[name.start_byte] = name.end_byte
         definition = self.definitions[name.start_byte] = Definition(
@@ -361,6 +360,11 @@ class Captures:
             alias = "default"
         for name in [self.text(n).strip("\"'`") for n in names] if names else ["*" if "star" in captures else ""]:
             self.imports.append((node.start_byte, module, name, alias, export))
+
+
+def _more_specific(first: str, second: str) -> str:
+    """Return the kind of a definition that two patterns match."""
+    return first if second in ("function", "variable") or first in ("property", "constant") else second
 
 
 @cache

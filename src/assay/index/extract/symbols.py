@@ -226,33 +226,27 @@ class SymbolBuilder:
 
 def refined_kind(kind: str, name: str, holder: Definition | None, scope: str, language: Language) -> str:
     """Return the kind of a definition in its context: a function in a class is a method, a variable there a field."""
+    container = holder.kind if holder is not None else ""
     if kind == "variable":
-        in_type = holder is not None and holder.kind in TYPE_KINDS
-        if holder is not None and holder.kind == "enum" and language.enum_bases:
+        if container == "enum" and language.enum_bases:
             return "constant"
-        if not in_type and language.constant_pattern.fullmatch(name):
-            return "constant"
-        return "field" if in_type else kind
+        if container in TYPE_KINDS:
+            return "field"
+        return "constant" if language.constant_pattern.fullmatch(name) else kind
     if kind not in ("function", "method"):
         return kind
-    in_class = bool(scope) or (holder is not None and holder.kind in CLASS_LIKE and holder.kind != "namespace")
+    in_class = bool(scope) or (container in CLASS_LIKE and container != "namespace")
     if in_class and name in language.constructors:
         return "constructor"
     if kind == "method":
-        return kind if in_class or holder is not None else "function"
-    in_module = not scope and holder is not None and holder.kind == "module"
-    is_method = in_class and (not in_module or language.module_methods)
-    return "method" if is_method or (holder is not None and holder.kind in _HOLDERS) else kind
+        return kind if in_class or container else "function"
+    is_method = in_class and (scope or container != "module" or language.module_methods)
+    return "method" if is_method or container in _HOLDERS else kind
 
 
 def build_bindings(captures: Captures, nesting: Nesting, symbols: list[SymbolFact]) -> list[Binding]:
     """Return the locals and parameters of a file, and count the parameters of its functions."""
-    order, line = nesting.order, captures.line
-    global_owners = nesting.enclosing_definitions([start for start, _ in captures.globals])
-    globals_ = {
-        (nesting.symbol_at(owner, start, True), name)
-        for (start, name), owner in zip(captures.globals, global_owners, strict=True)
-    }
+    order, line, globals_ = nesting.order, captures.line, _global_names(captures, nesting)
     rows = sorted(captures.bindings)
     out = []
     for (start, name, type_text, value), owner in zip(
@@ -275,6 +269,15 @@ def build_bindings(captures: Captures, nesting: Nesting, symbols: list[SymbolFac
         if (source, name) not in globals_:
             out.append(Binding(source, captures.later.get(start) or line(start), name, type_text, value, until))
     return out
+
+
+def _global_names(captures: Captures, nesting: Nesting) -> set[tuple[int, str]]:
+    """Return the names declared global, by the function that declares them."""
+    owners = nesting.enclosing_definitions([start for start, _ in captures.globals])
+    return {
+        (nesting.symbol_at(owner, start, True), name)
+        for (start, name), owner in zip(captures.globals, owners, strict=True)
+    }
 
 
 def _count_parameter(symbol: SymbolFact, start: int, captures: Captures) -> None:

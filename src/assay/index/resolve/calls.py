@@ -329,24 +329,28 @@ class Calls:
             syms = [s for s in syms if s.kind in CALLABLE_KINDS] or syms
         if len(syms) == 1 or syms[0].kind in FIELD_LIKE:
             return single_target(syms[0], RESOLVED)
+        fits = self._fitting_overloads(syms, row)
+        if len(fits) == 1 or (len({s.path for s in fits}) > 1 and not language.overloads):
+            return single_target(fits[0], RESOLVED)
+        return shared_among(fits[:MAX_CANDIDATES], RESOLVED)
+
+    def _fitting_overloads(self, syms: list[Sym], row: Reference) -> list[Sym]:
+        """Return the overloads that a call may mean, all if none fits."""
+        language = self._file.language
         facts = {s: f.facts.symbols[s.index] for s in syms if (f := self._table.file(s.path)) is not None}
         fits = syms if language.overloads else [s for s in syms if not facts[s].stub] or syms
         if row.generics:
             fits = [s for s in fits if self._type_parameter_count(s) == row.generics] or fits
         if row.arity >= 0:
-            fits = _fitting(fits, facts, row.arity) or fits
-        if language.prototypes:
-            fits = [s for s in fits if not facts[s].stub] or fits
-        if len(fits) == 1 or (len({s.path for s in fits}) > 1 and not language.overloads):
-            return single_target(fits[0], RESOLVED)
-        return shared_among(fits[:MAX_CANDIDATES], RESOLVED)
+            fits = _accepting(fits, facts, row.arity) or fits
+        return ([s for s in fits if not facts[s].stub] or fits) if language.prototypes else fits
 
     def _type_parameter_count(self, sym: Sym) -> int:
         file = self._table.file(sym.path)
         return sum(name[0] == "<" and name != "<this>" for name in file.bindings.get(sym.index, ())) if file else 0
 
 
-def _fitting(syms: list[Sym], facts: dict[Sym, SymbolFact], count: int) -> list[Sym]:
+def _accepting(syms: list[Sym], facts: dict[Sym, SymbolFact], count: int) -> list[Sym]:
     """Return the overloads that accept `count` arguments; without optional parameters, exact ones are preferred."""
     accepting = [s for s in syms if accepts_arguments(facts[s], count)]
     if any(facts[s].optional for s in accepting):
