@@ -1,4 +1,4 @@
-"""Where symbols are found by name: in memory for a full index, in the catalogue for an update."""
+"""Symbols by name and by owner: in memory for a full index, in the catalogue for an update."""
 
 from __future__ import annotations
 

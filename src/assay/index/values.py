@@ -14,7 +14,6 @@ from assay.core.items import TYPE_KINDS
 if TYPE_CHECKING:
     from assay.index.file import File, Sym
 
-DATA: Final = frozenset({"variable", "constant", "field", "property"})
 TYPE_LIKE: Final = TYPE_KINDS | {"module"}
 
 
@@ -88,11 +87,6 @@ Search = dict[tuple[str, str], Value | None]
 def symbol_of(value: Value | None) -> Sym | None:
     """Return the symbol that a value is, or is an object of."""
     return value.sym if isinstance(value, WITH_SYMBOL) else None
-
-
-def is_item_of(value: Value | None, kinds: frozenset[str]) -> bool:
-    """Return whether a value is a symbol of one of the kinds."""
-    return isinstance(value, Item) and value.sym.kind in kinds
 
 
 def is_top_level(sym: Sym) -> bool:

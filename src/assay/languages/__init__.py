@@ -21,6 +21,10 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+def _flags(names: str) -> dict[str, Any]:
+    return dict.fromkeys(names.split(), True)
+
+
 _NONE = frozenset[str]()
 
 # rows that several languages share
@@ -31,21 +35,17 @@ _JS: dict[str, Any] = {
     "inferred": _words("any unknown object Object Function"),
     "invokers": _words("call apply"),
     "module_names": _words("exports"),
-    "closed_types": True,
-    "callable_fields": True,
-    "shadowing": True,
     "wrappers": _words("Promise Readonly Partial Required NonNullable Awaited Ref"),
+    **_flags("closed_types callable_fields shadowing"),
 }
-_JVM: dict[str, Any] = {"visible": PACKAGE, "imports": "namespace", "implicit_self": True, "overloads": True}
+_JVM: dict[str, Any] = {"visible": PACKAGE, "imports": "namespace", **_flags("implicit_self overloads")}
 _C: dict[str, Any] = {
     "family": "c",
     "visible": GLOBAL,
     "imports": "include",
     "binds": "nothing",
     "super_names": _NONE,
-    "prototypes": True,
-    "open_enums": True,
-    "pointers": True,
+    **_flags("prototypes open_enums pointers"),
 }
 
 LANGUAGES: tuple[Language, ...] = (
@@ -57,7 +57,6 @@ LANGUAGES: tuple[Language, ...] = (
         self_names=_words("self cls"),
         constructors=_words("__init__"),
         constant=_UPPER,
-        super_is_object=True,
         fixtures="conftest.py",
         enum_bases=_words("Enum IntEnum StrEnum Flag IntFlag TextChoices IntegerChoices"),
         comments=("#",),
@@ -65,6 +64,7 @@ LANGUAGES: tuple[Language, ...] = (
             "Optional Union Annotated ClassVar Final Awaitable Coroutine Self Type type ContextManager "
             "AbstractContextManager AsyncContextManager Required NotRequired LocalProxy"
         ),
+        **_flags("super_is_object"),
     ),
     Language(
         "go",
@@ -75,10 +75,8 @@ LANGUAGES: tuple[Language, ...] = (
         binds="package",
         self_names=_NONE,
         super_names=_NONE,
-        shadowing=True,
-        embedding=True,
         capital_types=False,
-        structural=True,
+        **_flags("shadowing embedding structural"),
     ),
     Language(
         "typescript",
@@ -110,12 +108,7 @@ LANGUAGES: tuple[Language, ...] = (
         imports="rust",
         self_names=_words("self"),
         super_names=_NONE,
-        shadowing=True,
-        plain_modules=True,
-        scattered_impls=True,
         delegate="Target",
-        twin_names=True,
-        wraps_first=True,
         attributes=r"#\[",
         test_marker=r"#\[(?:\w+::)*(?:\w+_)?test\b|#\[cfg\((?:all\(|any\()?test\b|#\[rstest|#\[test_case",
         wrappers=_words("Option Result Box Rc Arc RefCell Cell Mutex RwLock Cow Pin MutexGuard Ref RefMut"),
@@ -130,16 +123,17 @@ LANGUAGES: tuple[Language, ...] = (
             "get get_mut first last first_mut last_mut pop next next_back nth peek remove swap_remove find pop_front "
             "pop_back front back max_by_key min_by_key max_by min_by entry recv peek_mut"
         ),
+        **_flags("shadowing plain_modules scattered_impls twin_names wraps_first"),
     ),
     Language(
         "java",
         (".java",),
         "tree_sitter_java:language",
-        shadowing=True,
         inferred=_words("var"),
         test_marker=r"@(?:\w+\.)*(?:Test|ParameterizedTest|RepeatedTest|TestFactory|TestTemplate)\b",
         static_marker="static",
         wrappers=_words("Optional CompletableFuture Future Supplier"),
+        **_flags("shadowing"),
         **_JVM,
     ),
     Language(
@@ -147,21 +141,17 @@ LANGUAGES: tuple[Language, ...] = (
         (".cs",),
         "tree_sitter_c_sharp:language",
         visible=NAMESPACE,
-        open_types=True,
         imports="namespace",
         super_names=_words("base"),
-        implicit_self=True,
-        shadowing=True,
         capital_types=False,
-        overloads=True,
         inferred=_words("var dynamic"),
-        extension_methods=True,
         decorator_suffix="Attribute",
         interface_prefix="I",
         declarations=_words("nameof"),
         test_marker=r"\[\s*(?:Fact|Theory|Test|TestCase|TestMethod)\b",
         static_marker="static",
         wrappers=_words("Task ValueTask Nullable Lazy"),
+        **_flags("open_types implicit_self shadowing overloads extension_methods"),
     ),
     Language(
         "ruby",
@@ -169,14 +159,10 @@ LANGUAGES: tuple[Language, ...] = (
         "tree_sitter_ruby:language",
         filenames=("Rakefile", "Gemfile"),
         visible=GLOBAL,
-        open_types=True,
         imports="ruby",
         binds="nothing",
-        module_methods=True,
         separator="::",
         self_names=_words("self"),
-        implicit_self=True,
-        uniform_access=True,
         closures=False,
         construct="new",
         companion="ClassMethods",
@@ -190,6 +176,7 @@ LANGUAGES: tuple[Language, ...] = (
         ),
         constructors=_words("initialize"),
         comments=("#",),
+        **_flags("open_types module_methods implicit_self uniform_access"),
     ),
     Language(
         "c",
@@ -202,12 +189,10 @@ LANGUAGES: tuple[Language, ...] = (
         "cpp",
         (".cpp", ".cc", ".cxx", ".hpp", ".hh", ".hxx", ".ipp"),
         "tree_sitter_cpp:language",
-        open_types=True,
         declarations=_words("static_cast dynamic_cast reinterpret_cast const_cast defined decltype alignof"),
         separator="::",
-        implicit_self=True,
-        overloads=True,
         wrappers=_words("unique_ptr shared_ptr optional weak_ptr"),
+        **_flags("open_types implicit_self overloads"),
         **_C,
     ),
     Language(
@@ -215,13 +200,13 @@ LANGUAGES: tuple[Language, ...] = (
         (".php",),
         "tree_sitter_php:language_php",
         visible=NAMESPACE,
-        open_types=True,
         imports="namespace",
         binds="last",
         self_names=_words("$this self static"),
         super_names=_words("parent"),
         constructors=_words("__construct"),
         comments=("//", "/*", "*", "#"),
+        **_flags("open_types"),
     ),
     Language(
         "kotlin",
@@ -240,9 +225,8 @@ LANGUAGES: tuple[Language, ...] = (
         declarations=_words("defer"),
         visible=GLOBAL,
         self_names=_words("self"),
-        implicit_self=True,
-        overloads=True,
         constructors=_words("init"),
+        **_flags("implicit_self overloads"),
     ),
     Language(
         "scala",
@@ -250,7 +234,7 @@ LANGUAGES: tuple[Language, ...] = (
         "tree_sitter_scala:language",
         implicit_locals=_words("_"),
         binds="last",
-        bare_calls=True,
+        **_flags("bare_calls"),
         **_JVM,
     ),
     Language(

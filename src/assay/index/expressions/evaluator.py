@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from assay.core.items import CALLABLE_KINDS
+from assay.core.items import CALLABLE_KINDS, DATA_KINDS
 from assay.index.chains import bare, split_arguments, without_name
 from assay.index.expressions.hierarchy import Hierarchy
 from assay.index.expressions.scopes import Scopes
@@ -17,7 +17,6 @@ from assay.index.imports.namespaces import named_fully
 from assay.index.table import T, Table
 from assay.index.values import (
     CYCLE,
-    DATA,
     LOCAL,
     OBJECTS,
     TYPE_LIKE,
@@ -35,7 +34,7 @@ from assay.index.values import (
 )
 
 _FIELD_MODIFIERS = re.compile(r"^\s*(?:#\[[^\]]*\]\s*)*(?:pub(?:\([^)]*\))?\s+)?")
-_NO_TUPLE = DATA - {"constant"}
+_NO_TUPLE = DATA_KINDS - {"constant"}
 _SPACES = frozenset({"namespace", "module"})
 
 
@@ -52,12 +51,6 @@ class Evaluator:
         self.imports = Imports(self)
         self.types = Types(self)
         self.hierarchy = Hierarchy(self)
-
-    def begin_file(self) -> None:
-        """Reset the evaluation state for the next file."""
-        self.base_lookups = 0
-        self.types.begin_file()
-        self.hierarchy.begin_file()
 
     def remember(self, token: str, answer: Callable[[], T]) -> T:
         """Memoize an answer. Those computed while resolving bases see less and are stored separately."""
@@ -239,7 +232,7 @@ class Evaluator:
         result = self.types.of(sym)
         if result is None and sym.kind == "function" and self.hierarchy.has_members(sym):
             return Instance(sym)
-        if isinstance(result, Item) and result.sym.kind in DATA:
+        if isinstance(result, Item) and result.sym.kind in DATA_KINDS:
             return self.types.of(result.sym)
         return result
 
@@ -306,7 +299,7 @@ class Evaluator:
         own = self.hierarchy.own_member(sym, name) if sym.kind in ("variable", "constant", "function") else []
         if own:
             return Item(own[0])
-        if sym.kind in DATA:
+        if sym.kind in DATA_KINDS:
             variable_type = self.types.of(sym)
             if variable_type is not None and variable_type is not CYCLE and symbol_of(variable_type) != sym:
                 return self.attribute(variable_type, name, file, seen)

@@ -6,9 +6,10 @@ import re
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
+from assay.core.items import DATA_KINDS
 from assay.index.facts import BASE, FILE, IMPLEMENTS, Reference
 from assay.index.file import File, Sym, stem
-from assay.index.values import DATA, TYPE_LIKE, External, Instance, Item, is_item_of, symbol_of
+from assay.index.values import TYPE_LIKE, External, Instance, Item, symbol_of
 
 if TYPE_CHECKING:
     from assay.index.expressions.evaluator import Evaluator
@@ -35,9 +36,6 @@ class Hierarchy:
         self._in_progress: dict[
             tuple[str, int], int
         ] = {}  # types whose ancestry is being computed → depth of that query
-
-    def begin_file(self) -> None:
-        self._in_progress = {}
 
     # Ancestors
 
@@ -219,9 +217,9 @@ class Hierarchy:
         value = self.evaluator.evaluate(expression, file, at)
         if isinstance(value, Item | Instance) and value.sym.kind in TYPE_LIKE:
             return Item(value.sym)
-        if isinstance(value, Item | Instance) and value.sym.kind in DATA:
+        if isinstance(value, Item | Instance) and value.sym.kind in DATA_KINDS:
             inner = self.evaluator.types.of(value.sym)
-            if isinstance(inner, Item) and is_item_of(inner, TYPE_LIKE):
+            if isinstance(inner, Item) and inner.sym.kind in TYPE_LIKE:
                 return inner
         return value if isinstance(value, External) else External(expression)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from assay.core.items import CALLABLE_KINDS, TYPE_KINDS
+from assay.core.items import CALLABLE_KINDS, DATA_KINDS, TYPE_KINDS
 from assay.index.chains import IDENTIFIER, bare
 from assay.index.facts import FILE, Binding
 from assay.index.file import File, Sym
@@ -13,7 +13,6 @@ from assay.index.imports.namespaces import namespace_names, outer_namespaces
 from assay.index.imports.style import parents
 from assay.index.values import (
     CYCLE,
-    DATA,
     LOCAL,
     TYPE_LIKE,
     External,
@@ -86,7 +85,7 @@ class Scopes:
                 sym = self._member_outside(name, file, at)
             if sym is not None:
                 return Item(sym)
-            if fact.kind not in DATA:
+            if fact.kind not in DATA_KINDS:
                 innermost = False
             at = fact.parent
         return self._name_in_file(name, file, start, line, maybe_local)
@@ -387,7 +386,7 @@ class Scopes:
     def _may_be_visible(sym: Sym, file: File) -> bool:
         """Return whether a symbol of another namespace may be visible by its bare name."""
         language = file.language
-        if sym.kind in DATA and language.visible.everywhere and not language.prototypes:
+        if sym.kind in DATA_KINDS and language.visible.everywhere and not language.prototypes:
             return False
         if sym.test and not file.test:
             return False

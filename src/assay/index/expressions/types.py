@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from assay.core.items import CALLABLE_KINDS
+from assay.core.items import CALLABLE_KINDS, DATA_KINDS
 from assay.index.chains import HEAD, SEQUENCE, bare, inside, split_arguments, without_name
 from assay.index.facts import FILE, SymbolFact
 from assay.index.file import File, Sym
 from assay.index.table import MemoEntry
 from assay.index.values import (
     CYCLE,
-    DATA,
     OBJECTS,
     TYPE_LIKE,
     External,
@@ -45,9 +44,6 @@ class Types:
         self.evaluator, self.table = evaluator, evaluator.table
         self._declared: dict[tuple[str, str, int, bool], MemoEntry] = {}
         self._in_progress: dict[tuple[str, int], int] = {}  # symbols whose type is being computed → depth of that query
-
-    def begin_file(self) -> None:
-        self._in_progress = {}
 
     # Declared types
 
@@ -215,7 +211,7 @@ class Types:
             scope = _assigning_constructor(file, fact, inner, expression)
             value = self.evaluator.evaluate(expression, file, scope)
             target = symbol_of(value)
-            if value is CYCLE or (target and target.kind in DATA and self.of(target) is CYCLE):
+            if value is CYCLE or (target and target.kind in DATA_KINDS and self.of(target) is CYCLE):
                 return CYCLE
             if value and not isinstance(value, Local):
                 return value

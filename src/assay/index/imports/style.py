@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class ImportStyle:
-    """How a language finds modules and what its imports mean. The base class is for languages that import nothing."""
+    """A module system: finds modules and evaluates imports. The base class is for languages that import nothing."""
 
     per_file = False  # a module's name may mean another one in each file of a folder
     reexports = False  # whoever imports a file sees everything it imports

@@ -54,7 +54,6 @@ class Resolver:
         file = self.table.file(path)
         assert file is not None
         self.table.begin_file()
-        self._evaluator.begin_file()
         edges = FileEdges(file, self._evaluator)
         for imported in file.facts.imports:
             if imported.module:

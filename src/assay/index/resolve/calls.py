@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from assay.core.items import CALLABLE_KINDS, TYPE_KINDS
+from assay.core.items import CALLABLE_KINDS, DATA_KINDS, TYPE_KINDS
 from assay.index.chains import bare
 from assay.index.facts import CALL, FILE, NEW, Reference, SymbolFact
 from assay.index.file import Sym
@@ -21,7 +21,6 @@ from assay.index.resolve.guesses import (
 from assay.index.resolve.uses import Uses
 from assay.index.table import BudgetExceeded
 from assay.index.values import (
-    DATA,
     TYPE_LIKE,
     UNKNOWN,
     WITH_SYMBOL,
@@ -103,7 +102,7 @@ class Calls:
         if not receiver:
             return self._plain_call(name, row)
         value = self._evaluator.evaluate(receiver, self._file, row.source, row.line)
-        if isinstance(value, Item) and value.sym.kind in DATA:
+        if isinstance(value, Item) and value.sym.kind in DATA_KINDS:
             own = self._evaluator.hierarchy.own_member(value.sym, name)
             if own:
                 return self._choose_overload(own, row)
@@ -237,7 +236,7 @@ class Calls:
 
     def _call_of_item(self, sym: Sym, row: Reference) -> Outcome:
         """Resolve a call of a definition; a variable may hold another one."""
-        if sym.kind in DATA:
+        if sym.kind in DATA_KINDS:
             target = self._evaluator.types.of(sym)
             if isinstance(target, Item) and target.sym.kind in _DEFINITIONS:
                 return self._resolve_definition(target.sym, row)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 
-from assay.core.items import CALLABLE_KINDS, TYPE_KINDS
+from assay.core.items import CALLABLE_KINDS, DATA_KINDS, TYPE_KINDS
 from assay.index.chains import bare, type_names
 from assay.index.facts import DECORATE, FILE, Reference
 from assay.index.file import Sym
 from assay.index.resolve.edges import FIELD_LIKE, RESOLVED, FileEdges
 from assay.index.values import (
-    DATA,
     TYPE_LIKE,
     External,
     ExternalObject,
@@ -18,7 +17,6 @@ from assay.index.values import (
     Item,
     Local,
     Value,
-    is_item_of,
     symbol_of,
 )
 from assay.languages.conventions import ENVIRONMENT_CHAINS, PROCESS_CHAINS, ROUTES, ends_like
@@ -49,7 +47,7 @@ class Uses:
             self._add_name(row.chain, source, row)
             return
         value, name = self._value(receiver, row), bare(last)
-        if isinstance(value, Item) and value.sym.kind in DATA:
+        if isinstance(value, Item) and value.sym.kind in DATA_KINDS:
             own = self._evaluator.hierarchy.own_member(value.sym, name)
             variable_type = self._evaluator.types.of(value.sym)
             if own:
@@ -169,7 +167,7 @@ class Uses:
         elif row.literal.startswith(("/", "^")) or name in _ROUTERS:
             for verb, text in _VERB_CALLS.findall(row.handler) or [(name, row.handler)]:
                 handler = self._value(text.replace("::", "."), row)
-                if isinstance(handler, Item) and is_item_of(handler, _HANDLERS):
+                if isinstance(handler, Item) and handler.sym.kind in _HANDLERS:
                     self._add_route(handler.sym, verb, row)
 
     def _add_route(self, handler: Sym, name: str, row: Reference) -> None:
