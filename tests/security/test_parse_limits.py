@@ -22,7 +22,7 @@ from assay.index.documents import docx
 from assay.index.documents.formats import FORMATS, format_of
 from assay.index.documents.opened import Unreadable
 from assay.index.facts import Extracted
-from assay.index.modules import _json
+from assay.index.imports.javascript import _json
 from assay.index.outline import outline
 from assay.index.parse import ParseCache
 from assay.index.scan import scan

@@ -16,11 +16,9 @@ from assay.index import facts as F
 from assay.index import table
 from assay.index.extract import extract
 from assay.index.file import File
-from assay.index.resolve import Resolver
+from assay.index.resolve import RAISE, CallCounts, Edges, Resolver
 from assay.index.resolve import parallel as resolve_all
-from assay.index.resolve.base import CallCounts, Edges
-from assay.index.resolve.guard import RAISE
-from assay.index.table import FullTable
+from assay.index.table import full_table
 from assay.languages import language_of
 from support.repository import Repository, assert_equals_full_index
 
@@ -39,7 +37,7 @@ def _facts(texts: dict[str, str]) -> Facts:
 def _resolved(facts: Facts, order: Sequence[str]) -> dict[str, tuple[Edges, CallCounts]]:
     """What files resolve to when they are resolved in this order."""
     files = {path: File(path, F.decode_facts(encoded), False) for path, encoded in facts.items()}
-    resolver = Resolver(FullTable(files, {}))
+    resolver = Resolver(full_table(files, {}))
     done = {path: resolver.resolve(path) for path in order}
     return {path: (resolved.edges, resolved.calls) for path, resolved in done.items()}
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from assay.index import facts as F
 from assay.index import version
-from assay.index.extract.words import count_words, place_words
+from assay.index.extract.texts import count_words, place_words
 from assay.store import postings as P
 from assay.store.generation import map_arrays
 from assay.store.postings import FIELDS, Segment

@@ -13,7 +13,7 @@ from assay.index.file import File
 from assay.index.parse import ParseCache, Parsed, parse_files
 from assay.index.resolve.parallel import resolve_all
 from assay.index.scan import Scan, read_configs
-from assay.index.table import FullTable
+from assay.index.table import full_table
 from assay.index.write import ImportedRow, accept, add_items, file_row, finish, imported_edges, symbol_rows, with_counts
 from assay.languages.conventions import is_test_path
 from assay.store import columns as column_store
@@ -69,7 +69,7 @@ def build(
             cache.prune()
 
         progress.start("resolving", len(files))
-        table = FullTable(files, configs)
+        table = full_table(files, configs)
         resolved = resolve_all(
             table,
             sorted(files),

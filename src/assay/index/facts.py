@@ -118,19 +118,13 @@ class Extracted(msgspec.Struct, array_like=True, gc=False):
     lines: int
 
 
-_encoder = msgspec.msgpack.Encoder()
-_facts_decoder = msgspec.msgpack.Decoder(FileFacts)
-_texts_decoder = msgspec.msgpack.Decoder(FileTexts)
-_references_decoder = msgspec.msgpack.Decoder(list[Reference])
-_bindings_decoder = msgspec.msgpack.Decoder(list[Binding])
-
-encode = _encoder.encode
-decode_facts = _facts_decoder.decode
-decode_texts = _texts_decoder.decode
-decode_references = _references_decoder.decode
-decode_bindings = _bindings_decoder.decode
+encode = msgspec.msgpack.Encoder().encode
+decode_facts = msgspec.msgpack.Decoder(FileFacts).decode
+decode_texts = msgspec.msgpack.Decoder(FileTexts).decode
+decode_references = msgspec.msgpack.Decoder(list[Reference]).decode
+decode_bindings = msgspec.msgpack.Decoder(list[Binding]).decode
 
 
 def encoded(rows: list[Reference] | list[Binding]) -> msgspec.Raw:
     """Encode rows for lazy decoding."""
-    return msgspec.Raw(_encoder.encode(rows))
+    return msgspec.Raw(encode(rows))

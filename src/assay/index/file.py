@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from functools import cached_property
 
 import msgspec
@@ -16,14 +17,30 @@ from assay.index.facts import (
     FileFacts,
     Import,
     Reference,
-    SymbolFact,
     decode_bindings,
     decode_references,
 )
+from assay.index.imports import STYLES
 from assay.languages import Language, by_name
 
 _TREE = re.compile(r"/(?:lib|libs|src|app|tests?|specs?|examples?|bin|benchmarks?|features|config|db|docs?)/")
+_VERSION = re.compile(r"v\d+")
 _OWNING = TYPE_KINDS | {"module", "variable", "constant"}
+
+
+def _package_name(module: str) -> str:
+    """Return the name of a Go package: the last segment of its path, without versions."""
+    segments = [segment for segment in module.split("/") if not _VERSION.fullmatch(segment)] or [module]
+    return re.sub(r"\.v\d+$|^go-", "", segments[-1])
+
+
+# local name of an imported module, by `Language.binds`
+_BOUND_NAMES: dict[str, Callable[[str], str]] = {
+    "first": lambda module: module.split(".")[0],
+    "last": lambda module: re.split(r"[.\\]", module)[-1],
+    "package": _package_name,
+    "nothing": lambda module: "",
+}
 
 
 class Sym(msgspec.Struct, frozen=True, gc=False, cache_hash=True):
@@ -47,6 +64,7 @@ class File:
     def __init__(self, path: str, facts: FileFacts, test: bool) -> None:
         self.path, self.facts, self.test = path, facts, test
         self.language: Language = by_name()[facts.language]
+        self.style = STYLES[self.language.imports]
         self.folder = path.rpartition("/")[0]
         self._syms: dict[int, Sym] = {}
         self._type_keys: dict[int, tuple[str, ...]] = {}
@@ -84,24 +102,10 @@ class File:
         """Map each local name to the imports that bind it."""
         out: dict[str, list[Import]] = defaultdict(list)
         for row in self.facts.imports:
-            name = row.alias or row.name or self._binds(row.module)
+            name = row.alias or row.name or _BOUND_NAMES[self.language.binds](row.module)
             if name and name != "*":
                 out[name].append(row)
         return out
-
-    def _binds(self, module: str) -> str:
-        """Return the local name of an imported module: the first word, in Go the last without its version.
-
-        Empty for languages that include files without binding a name.
-        """
-        if self.language.imports in ("ruby", "include", "bash"):
-            return ""
-        if self.language.binds == "last":
-            return re.split(r"[.\\]", module)[-1]
-        if self.language.imports != "go":
-            return module.split(".")[0]
-        words = [word for word in module.split("/") if not re.fullmatch(r"v\d+", word)] or [module]
-        return re.sub(r"\.v\d+$|^go-", "", words[-1])
 
     @cached_property
     def stars(self) -> list[Import]:
@@ -166,45 +170,29 @@ class File:
 
     def _keys_of(self, index: int) -> tuple[str, ...]:
         fact = self.facts.symbols[index]
-        if self.language.identity == "namespace":
+        if self.language.open_types:
             return (f"{self.language.kin}:{self.full(index)}",)
-        return (self._own_key(fact), self._loose_key(fact.name))
-
-    def _own_key(self, fact: SymbolFact) -> str:
-        return self._loose_key(fact.name) if self.language.identity == "directory" else f"{self.path}::{fact.symbol}"
+        loose = self._loose_key(fact.name)
+        return (loose if self.language.visible.folder else f"{self.path}::{fact.symbol}", loose)
 
     def _loose_key(self, name: str) -> str:
-        """Return the key of a type by name alone, in the unit where it is taken as unique.
+        """Return the key of a type by name alone, in the unit where it is taken as unique."""
+        return f"{self.language.kin}:{self.style.type_unit(self)}:{name}"
 
-        That is the package folder in Go, the crate in Rust, else the language.
-        """
-        if self.language.identity == "directory":
-            return f"{self.language.kin}:{self.folder}:{name}"
-        crate = self._crate if self.language.imports == "rust" else ""
-        return f"{self.language.kin}:{crate}:{name}"
-
-    @property
-    def _crate(self) -> str:
-        """Folder of the file's crate, guessed from its path."""
-        if self.path.startswith("src/"):
-            return ""
-        head, separator, _ = self.path.partition("/src/")
-        return head if separator else "/".join(self.folder.split("/")[:2])
+    def _outer_key(self, index: int) -> str:
+        """Return the key of the type whose full name precedes a symbol's."""
+        return f"{self.language.kin}:{self.full(index).rpartition('.')[0]}"
 
     def owner_key(self, index: int) -> str:
         """Return the key of the type that a symbol is a member of; empty for none."""
-        fact = self.facts.symbols[index]
+        fact, open_types = self.facts.symbols[index], self.language.open_types
         if fact.scope:
             type_index = self.types_here.get(fact.scope)
             if type_index is not None:
                 return self.type_keys(type_index)[0]
-            if self.language.identity == "namespace":
-                return f"{self.language.kin}:{self.full(index).rpartition('.')[0]}"
-            return self._loose_key(fact.scope)
-        if self.language.identity == "namespace" and fact.kind in _OWNING and "::" in fact.symbol:
-            return (
-                f"{self.language.kin}:{self.full(index).rpartition('.')[0]}"  # `class A::B` is written outside A's body
-            )
+            return self._outer_key(index) if open_types else self._loose_key(fact.scope)
+        if open_types and fact.kind in _OWNING and "::" in fact.symbol:
+            return self._outer_key(index)  # `class A::B` is written outside A's body
         if fact.parent != FILE and self.facts.symbols[fact.parent].kind in _OWNING:
             return self.type_keys(fact.parent)[0]
         return ""

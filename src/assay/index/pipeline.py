@@ -16,7 +16,7 @@ from assay.index.history import update_history
 from assay.index.parse import ParseCache, Parsed, cache_path
 from assay.index.scan import Scan, check_root, scan
 from assay.index.sections import update_sections
-from assay.index.stored import FullIndexNeeded
+from assay.index.table import FullIndexNeeded
 from assay.index.update import REBUILD_SHARE, carry_over_skips, update
 from assay.index.version import index_version
 from assay.index.write import previous_imports

@@ -1,4 +1,4 @@
-"""Symbol tables that name resolution queries, in memory or backed by the catalogue.
+"""The symbol table that name resolution queries.
 
 Queries are memoized and recorded: `Table.reads` holds the keys of every lookup made for the current file or memoized
 answer. `Dependencies` stores them as (reader, key) pairs, so that an update can find the files to resolve again. Depth,
@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.index.file import File, Sym, stem
+from assay.index.symbols import MemorySymbols, Symbols
 from assay.store.arrays import members
 
 T = TypeVar("T")
@@ -40,6 +41,10 @@ class StepBudgetExceeded(BudgetExceeded):
 
 class TimeBudgetExceeded(Exception):
     """Resolving one file exceeds its time budget (MAX_SECONDS)."""
+
+
+class FullIndexNeeded(Exception):
+    """An incremental update is not possible; the message is the reason."""
 
 
 class Frame:
@@ -82,7 +87,14 @@ class MemoEntry:
 class Table:
     """All files by path and all symbols by name. `load` reads a file's facts on first use."""
 
-    def __init__(self, paths: Iterable[str], load: Callable[[str], File | None], configs: dict[str, str]) -> None:
+    def __init__(
+        self,
+        symbols: Symbols,
+        paths: Iterable[str],
+        load: Callable[[str], File | None],
+        configs: dict[str, str],
+    ) -> None:
+        self._symbols = symbols
         self.paths = set(paths)
         self.configs = configs  # manifests such as go.mod, by path
         self._load = load
@@ -97,7 +109,9 @@ class Table:
         self._provisional: list[tuple[MutableMapping[Any, MemoEntry], Any]] = []
         self._deadline = float("inf")
         self._computed = 0  # answers computed so far
-        self.places: dict[tuple[str, str, str], tuple[Any, frozenset[str]]] = {}  # import targets, see modules.locate
+        self.places: dict[
+            tuple[str, str, str], tuple[Any, frozenset[str]]
+        ] = {}  # import targets, see ImportStyle.locate
 
     @cached_property
     def by_stem(self) -> dict[str, list[str]]:
@@ -283,20 +297,20 @@ class Table:
     def named(self, name: str, kin: str) -> list[Sym]:
         """Return every symbol of this name in a language family. The list is shared and may be long: read only."""
         self.reads.add(name)
-        return self._named(name, kin)
+        return self._symbols.named(name, kin)
 
     def member(self, owner: str, name: str) -> list[Sym]:
         self.reads.add(name)
-        return self._member(owner, name)
+        return self._symbols.member(owner, name)
 
     def members(self, owner: str) -> list[Sym]:
         self.reads.add(f"members:{owner}")
-        return self._members(owner)
+        return self._symbols.members(owner)
 
     def interfaces(self, kin: str) -> list[Sym]:
         """Return every interface, for languages with structural typing."""
         self.reads.add(f"interfaces:{kin}")
-        return self._interfaces(kin)
+        return self._symbols.interfaces(kin)
 
     def scope(self, path: str) -> File | None:
         """Return another file for its imports and top-level names."""
@@ -307,53 +321,10 @@ class Table:
         """Record that a file or folder of this name was searched for."""
         self.reads.add(f"file:{name}")
 
-    # storage backends: FullTable and StoredTable
 
-    def _named(self, name: str, kin: str) -> list[Sym]:
-        raise NotImplementedError
-
-    def _member(self, owner: str, name: str) -> list[Sym]:
-        raise NotImplementedError
-
-    def _members(self, owner: str) -> list[Sym]:
-        raise NotImplementedError
-
-    def _interfaces(self, kin: str) -> list[Sym]:
-        raise NotImplementedError
-
-
-class FullTable(Table):
-    """Symbol table held in memory, for a full index."""
-
-    def __init__(self, files: dict[str, File], configs: dict[str, str]) -> None:
-        super().__init__(files, files.get, configs)
-        self._by_name: dict[tuple[str, str], list[Sym]] = defaultdict(list)
-        self._by_owner: dict[str, dict[str, list[Sym]]] = defaultdict(dict)
-        self._by_kin: dict[str, list[Sym]] = defaultdict(list)
-        for path in sorted(files):
-            file = files[path]
-            for index in range(len(file.facts.symbols)):
-                sym = file.sym(index)
-                self._by_name[sym.name, sym.kin].append(sym)
-                if sym.owner:
-                    self._by_owner[sym.owner].setdefault(sym.name, []).append(sym)
-                if sym.kind == "interface":
-                    self._by_kin[sym.kin].append(sym)
-
-    def _named(self, name: str, kin: str) -> list[Sym]:
-        return self._by_name.get((name, kin), [])
-
-    def _member(self, owner: str, name: str) -> list[Sym]:
-        members = self._by_owner.get(owner)
-        return members.get(name, []) if members else []
-
-    def _members(self, owner: str) -> list[Sym]:
-        return sorted(
-            (sym for syms in self._by_owner.get(owner, {}).values() for sym in syms), key=lambda s: (s.path, s.index)
-        )
-
-    def _interfaces(self, kin: str) -> list[Sym]:
-        return self._by_kin[kin]
+def full_table(files: dict[str, File], configs: dict[str, str]) -> Table:
+    """Return the table of a full index, whose files are all in memory."""
+    return Table(MemorySymbols(files.values()), files, files.get, configs)
 
 
 # Dependencies between files, recorded while resolving.

@@ -19,8 +19,8 @@ from assay.index.parse import ParseCache, Parsed, parse_files
 from assay.index.resolve import Resolved, Resolver
 from assay.index.resolve.parallel import EdgeRows
 from assay.index.scan import Scan, read_configs
-from assay.index.stored import FullIndexNeeded, StoredTable
-from assay.index.table import Dependencies, file_token
+from assay.index.symbols import StoredSymbols
+from assay.index.table import Dependencies, FullIndexNeeded, Table, file_token
 from assay.index.write import (
     accept,
     add_items,
@@ -86,7 +86,7 @@ def _visible_facts(file: File | None) -> dict[str, list[object]]:
         out[row.literal].append(("impl", row.chain))
     rows = [(r.module, r.name, r.alias, r.export, file.sym(r.source).symbol) for r in file.facts.imports]
     out[f"imports:{file.path}"] = [file.facts.namespace, rows]
-    if file.language.visible == "package":
+    if file.language.visible.packages:
         out[f"imports:{file.path}"].append(sorted(file.top))
     return out
 
@@ -163,7 +163,7 @@ def update(
         def load(path: str) -> File | None:
             return fresh.get(path) or _indexed_file(rows.get(path), cache)
 
-        table = StoredTable(catalogue.connection, rows, load, configs)
+        table = Table(StoredSymbols(catalogue.connection), rows, load, configs)
         progress.start("resolving", len(affected))
         resolver, resolved = Resolver(table), {}
         for path in affected:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from assay.core.items import EDGE_TYPES, PROVENANCES
 from assay.core.progress import Report
-from assay.index.extract.words import place_words
+from assay.index.extract.texts import place_words
 from assay.index.facts import Extracted, decode_texts
 from assay.index.file import File
 from assay.index.parse import Parsed

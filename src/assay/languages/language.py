@@ -24,6 +24,24 @@ _C_STYLE = ("//", "/*", "*")
 
 
 @dataclass(frozen=True)
+class Visibility:
+    """Names of other files that a file sees without importing them one by one."""
+
+    folder: bool = False  # those of its folder, which is its package and the unit of type names (Go)
+    namespaces: bool = False  # those of its package or namespace, and of the ones around it
+    packages: bool = False  # a star import names a package: the folder of the files that declare it
+    using: bool = False  # an import makes the names of a namespace visible
+    everywhere: bool = False  # all top-level names
+
+
+IMPORTED = Visibility()
+FOLDER = Visibility(folder=True)
+PACKAGE = Visibility(namespaces=True, packages=True)
+NAMESPACE = Visibility(namespaces=True, using=True)
+GLOBAL = Visibility(namespaces=True, everywhere=True)
+
+
+@dataclass(frozen=True)
 class Language:
     """A row of the language table: what extractor and resolver need beyond the language's query file."""
 
@@ -33,13 +51,11 @@ class Language:
     query: str = ""  # query file names; default `<name>.scm`. Set if files are shared with other languages
     family: str = ""  # shared by languages that see each other's names; default: its own name
     filenames: tuple[str, ...] = ()
-    # names of other files that are visible without an import
-    visible: Literal["imports", "directory", "package", "namespace", "global"] = "imports"
-    # identity of a type: the file that defines it, its folder, or its full name
-    identity: Literal["file", "directory", "namespace"] = "file"
-    imports: str = ""  # name of the import strategy in `modules`
+    visible: Visibility = IMPORTED
+    open_types: bool = False  # the full name identifies a type: its parts may be in several files
+    imports: str = ""  # name of the import style in `index/imports`
     separator: str = "."  # between namespaces and types in a qualified name
-    self_names: frozenset[str] = frozenset({"self", "this"})
+    self_names: frozenset[str] = frozenset({"this"})
     super_names: frozenset[str] = frozenset({"super"})
     implicit_self: bool = False  # members are visible without `this.`
     shadowing: bool = False  # each binding of a local is a new declaration; the nearest preceding one applies
@@ -57,8 +73,14 @@ class Language:
     construct: str = ""  # constructor member of every type (Ruby's `new`)
     implicit_locals: frozenset[str] = frozenset()  # implicit parameters of anonymous functions (Kotlin's `it`)
     companion: str = ""  # nested module of a mixin whose members extend the including class
+    module_methods: bool = False  # functions in a module are methods of whoever includes it (Ruby)
+    plain_modules: bool = False  # a module has only what its body defines: no bases, no members elsewhere
+    scattered_impls: bool = False  # a type may implement a trait in any file that defines members of it
+    super_is_object: bool = False  # `super()` returns an object: it does not call the base's constructor
+    interface_prefix: str = ""  # a library type so named, with a capital after it, is an interface (C#'s `I`)
     declarations: frozenset[str] = frozenset()  # declarations that look like calls
-    binds: Literal["first", "last"] = "first"  # the segment of a module's name that an import binds
+    # the segment of a module's name that an import binds; `package`: the last without its version
+    binds: Literal["first", "last", "package", "nothing"] = "first"
     bare_calls: bool = False  # a bare method name without parameters is a call
     prototypes: bool = False  # declarations and definitions are separate; references mean the definition
     open_enums: bool = False  # enum members are visible without the enum's name

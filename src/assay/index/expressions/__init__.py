@@ -7,16 +7,6 @@ marked as such.
 
 from __future__ import annotations
 
-from assay.index.chains import type_names
-from assay.index.expressions.base import LOCAL, TYPE_LIKE, Ancestry, Value
-from assay.index.expressions.expressions import Expressions
-from assay.index.expressions.hierarchy import Hierarchy
-from assay.index.expressions.imports import Imports
-from assay.index.expressions.names import Names
-from assay.index.expressions.types import Types
+from assay.index.expressions.evaluator import Evaluator
 
-__all__ = ["LOCAL", "TYPE_LIKE", "Ancestry", "Evaluator", "Value", "type_names"]
-
-
-class Evaluator(Names, Imports, Types, Hierarchy, Expressions):
-    """Evaluator of chains, composed of one mixin per concern."""
+__all__ = ["Evaluator"]

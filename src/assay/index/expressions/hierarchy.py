@@ -4,33 +4,59 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, NamedTuple
 
-from assay.index.expressions.base import DATA, MAX_ANCESTORS, TYPE_LIKE, Ancestry, EvaluatorBase, Value
+from assay.core.items import DATA_KINDS
 from assay.index.facts import BASE, FILE, IMPLEMENTS, Reference
 from assay.index.file import File, Sym, stem
+from assay.index.values import TYPE_LIKE, External, Instance, Item, symbol_of
+
+if TYPE_CHECKING:
+    from assay.index.expressions.evaluator import Evaluator
+
+MAX_ANCESTORS = 150  # per type; larger hierarchies are truncated
+_BRACKETS = re.compile(r"[()\[\]{}]+")
 
 
-class Hierarchy(EvaluatorBase):
+class Ancestry(NamedTuple):
+    """A type and its ancestors, nearest first, and the names of ancestors outside the repository."""
+
+    types: tuple[Sym, ...]
+    outside: tuple[str, ...]
+
+
+class Hierarchy:
     """Bases, ancestors and members of types, and the type that encloses a piece of code."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator, self.table = evaluator, evaluator.table
+        self._primaries: dict[tuple[str, str | None, bool], Sym] = {}
+        self._parts_by_name: dict[tuple[str, str], list[Sym]] = {}
+        self._own_members: dict[tuple[str, str], list[Sym]] = {}
+        self._in_progress: dict[
+            tuple[str, int], int
+        ] = {}  # types whose ancestry is being computed → depth of that query
+
+    # Ancestors
 
     def ancestry(self, sym: Sym) -> Ancestry:
         """Return a type and everything it inherits from, depth first."""
         self.table.reads.add(sym.name)
         sym = self.primary(sym)
-        running_depth = self._ancestries_in_progress.get((sym.path, sym.index))
+        running_depth = self._in_progress.get((sym.path, sym.index))
         if running_depth is not None:  # while its own bases are being resolved
             self.table.record_cycle(running_depth)
             return Ancestry((sym,), ())
-        return self._remember(f"ancestry:{sym.id}", lambda: self._compute_ancestry(sym))
+        return self.evaluator.remember(f"ancestry:{sym.id}", lambda: self._compute_ancestry(sym))
 
     def _compute_ancestry(self, sym: Sym) -> Ancestry:
         types: list[Sym] = [sym]
         outside: list[str] = []
-        self._ancestries_in_progress[sym.path, sym.index] = self.table.depth
+        self._in_progress[sym.path, sym.index] = self.table.depth
         try:
             self._collect_ancestors(sym, types, outside)
         finally:
-            del self._ancestries_in_progress[sym.path, sym.index]
+            del self._in_progress[sym.path, sym.index]
         types += dict.fromkeys(s for ancestor in types[1:] for s in self._companions(ancestor) if s not in types)
         return Ancestry(tuple(types), tuple(outside))
 
@@ -41,26 +67,30 @@ class Hierarchy(EvaluatorBase):
             base = next(stack[-1], None)
             if base is None:
                 stack.pop()
-            elif base.kind == "item" and base.sym:
+            elif isinstance(base, External):
+                outside.append(base.name)
+            else:
                 ancestor = self.primary(base.sym)
                 if ancestor not in visited and len(types) < MAX_ANCESTORS:
                     visited.add(ancestor)
                     types.append(ancestor)
                     stack.append(iter(self.direct_bases(ancestor)))
-            elif base.kind == "outside":
-                outside.append(base.name)
+
+    # Structural typing
 
     def satisfied(self, sym: Sym) -> tuple[Sym, ...]:
         """Return the repository's interfaces that a type satisfies structurally."""
         file = self.table.file(sym.path)
         if file is None or not file.language.structural or sym.kind == "interface":
             return ()
-        return self._remember(f"satisfied:{sym.id}", lambda: self._find_satisfied(sym, self._method_names(sym)))
+        return self.evaluator.remember(
+            f"satisfied:{sym.id}", lambda: self._find_satisfied(sym, self._method_names(sym))
+        )
 
     def _find_satisfied(self, sym: Sym, methods: frozenset[str]) -> tuple[Sym, ...]:
         if not methods:
             return ()
-        interfaces = self._remember(f"demands:{sym.kin}", lambda: self._interfaces_by_method(sym.kin))
+        interfaces = self.evaluator.remember(f"demands:{sym.kin}", lambda: self._interfaces_by_method(sym.kin))
         satisfied = [
             interface
             for name in methods
@@ -84,7 +114,7 @@ class Hierarchy(EvaluatorBase):
 
     def _required_methods(self, interface: Sym) -> frozenset[str]:
         """Return the methods an interface requires; none if it inherits from outside, as it can never be checked."""
-        return self._remember(
+        return self.evaluator.remember(
             f"wanted:{interface.id}",
             lambda: frozenset() if self.ancestry(interface).outside else self._method_names(interface),
         )
@@ -92,30 +122,28 @@ class Hierarchy(EvaluatorBase):
     def _method_names(self, sym: Sym) -> frozenset[str]:
         names = set()
         for ancestor in self.ancestry(sym).types:
-            file = self.table.file(ancestor.path)
-            for key in dict.fromkeys(file.type_keys(ancestor.index)) if file else ():
-                names |= {m.name for m in self.table.members(key) if m.kind == "method"}
+            names |= {m.name for m in self.all_members(ancestor) if m.kind == "method"}
         return frozenset(names)
 
     def _companions(self, sym: Sym) -> list[Sym]:
         """Return the companion module of a mixin, whose members extend the class itself."""
         file = self.table.file(sym.path)
         name = file.language.companion if file else ""
-        return (
-            [self.primary(s) for s in self.own_member(sym, name)[:1] if s.kind == "module"]
-            if name and sym.kind == "module"
-            else []
-        )
+        if not name or sym.kind != "module":
+            return []
+        return [self.primary(s) for s in self.own_member(sym, name)[:1] if s.kind == "module"]
 
-    def direct_bases(self, sym: Sym) -> list[Value]:
-        """Return the base types of all parts of a type, resolved; unresolved names are `outside` values."""
+    # Bases
+
+    def direct_bases(self, sym: Sym) -> list[Item | External]:
+        """Return the base types of all parts of a type, resolved; unresolved names are external."""
         file = self.table.file(sym.path)
         if file is None or not file.language.uniform_access:
             return self.table.remembered(f"bases:{sym.id}", lambda: self._declared_bases(sym))
         sym = self.primary(sym)
         return self.table.remembered(f"bases:{sym.id}", lambda: self._mixed_bases(sym))
 
-    def _mixed_bases(self, sym: Sym) -> list[Value]:
+    def _mixed_bases(self, sym: Sym) -> list[Item | External]:
         """Return the bases in a language with mixins.
 
         Mixins come before the base class, the last one first, and those added by tests last.
@@ -129,23 +157,23 @@ class Hierarchy(EvaluatorBase):
                 ]
         rows.sort(key=lambda row: row[0])
         out = [self.base(row.chain, file, self.base_scope(row, file, index)) for _, index, row, file in rows]
-        return [value for value in dict.fromkeys(out) if value.sym != sym]
+        return [value for value in dict.fromkeys(out) if symbol_of(value) != sym]
 
     @staticmethod
     def base_scope(row: Reference, file: File, index: int) -> int:
         """Return the scope in which a base is looked up: around the type, or inside it for a mixin in its body."""
         return index if row.role == IMPLEMENTS and file.language.uniform_access else file.facts.symbols[index].parent
 
-    def _declared_bases(self, sym: Sym) -> list[Value]:
+    def _declared_bases(self, sym: Sym) -> list[Item | External]:
         parts = self._parts(sym)
         if len(parts) == 1:
             bases = self._bases_of_parts(parts)
         else:  # shared by all parts, computed once
             bases = self.table.remembered(f"bases of all:{parts[0].id}", lambda: self._bases_of_parts(parts))
-        return [value for value in bases if value.sym != sym]
+        return [value for value in bases if symbol_of(value) != sym]
 
-    def _bases_of_parts(self, parts: list[Sym]) -> list[Value]:
-        out: list[Value] = []
+    def _bases_of_parts(self, parts: list[Sym]) -> list[Item | External]:
+        out: list[Item | External] = []
         for part in parts:
             self.table.reads.add(part.name)
             file = self.table.scope(part.path)
@@ -157,20 +185,20 @@ class Hierarchy(EvaluatorBase):
             out += self._impls_elsewhere(part, file)
         return list(dict.fromkeys(out))
 
-    def _impls_elsewhere(self, part: Sym, file: File) -> list[Value]:
+    def _impls_elsewhere(self, part: Sym, file: File) -> list[Item | External]:
         """Return the traits that a type implements in files that define other members of it."""
         out = []
-        keys = file.type_keys(part.index)[1:] if file.language.imports == "rust" else ()
+        keys = file.type_keys(part.index)[1:] if file.language.scattered_impls else ()
         for path in sorted({m.path for key in keys for m in self.table.members(key)} - {part.path}):
             other = self.table.scope(path)
             for row in other.impls if other else ():
-                if other and row.literal == part.name:
-                    value = self.evaluate(row.literal, other, row.source)
-                    if value and value.sym == part:
-                        out.append(self.base(row.chain, other, row.source))
+                if other is None or row.literal != part.name:
+                    continue
+                if symbol_of(self.evaluator.evaluate(row.literal, other, row.source)) == part:
+                    out.append(self.base(row.chain, other, row.source))
         return out
 
-    def base(self, expression: str, file: File, at: int) -> Value:
+    def base(self, expression: str, file: File, at: int) -> Item | External:
         """Evaluate the name of a base type.
 
         Where types can be reopened anywhere, bases often refer to each other: the lookup then ignores inherited
@@ -178,29 +206,27 @@ class Hierarchy(EvaluatorBase):
         """
         if not file.language.uniform_access:
             return self._evaluate_base(expression, file, at)
-        self._base_lookups += 1
+        self.evaluator.base_lookups += 1
         try:
             return self._evaluate_base(expression, file, at)
         finally:
-            self._base_lookups -= 1
+            self.evaluator.base_lookups -= 1
 
-    def _evaluate_base(self, expression: str, file: File, at: int) -> Value:
-        expression = re.sub(r"[()\[\]{}]+", "", expression)
-        value = self.evaluate(expression, file, at)
-        if value and value.kind == "instance" and value.sym:
-            value = Value("item", value.sym)
-        if value and value.kind == "item" and value.sym and value.sym.kind in TYPE_LIKE:
-            return Value("item", value.sym)
-        if value and value.kind in ("variable", "item") and value.sym and value.sym.kind in DATA:
-            inner = self.type_of(value.sym)
-            if inner and inner.kind == "item" and inner.sym and inner.sym.kind in TYPE_LIKE:
+    def _evaluate_base(self, expression: str, file: File, at: int) -> Item | External:
+        expression = _BRACKETS.sub("", expression)
+        value = self.evaluator.evaluate(expression, file, at)
+        if isinstance(value, Item | Instance) and value.sym.kind in TYPE_LIKE:
+            return Item(value.sym)
+        if isinstance(value, Item | Instance) and value.sym.kind in DATA_KINDS:
+            inner = self.evaluator.types.of(value.sym)
+            if isinstance(inner, Item) and inner.sym.kind in TYPE_LIKE:
                 return inner
-        return Value("outside", name=value.name if value and value.kind == "outside" else expression)
+        return value if isinstance(value, External) else External(expression)
 
     def _parts(self, sym: Sym) -> list[Sym]:
         """Return all parts of a type: one in most languages, every reopening if the full name identifies the type."""
         file = self.table.file(sym.path)
-        if file is None or file.language.identity != "namespace":
+        if file is None or not file.language.open_types:
             return [sym]
         key = (sym.kin, file.full(sym.index))
         named = self.table.named(sym.name, sym.kin)
@@ -209,6 +235,8 @@ class Hierarchy(EvaluatorBase):
                 s for s in named if s.kind in TYPE_LIKE and (f := self.table.file(s.path)) and f.full(s.index) == key[1]
             ]
         return self._parts_by_name[key] or [sym]
+
+    # Members
 
     def own_member(self, sym: Sym, name: str) -> list[Sym]:
         """Return the members of that name which the type itself defines, in its body or outside it."""
@@ -225,12 +253,16 @@ class Hierarchy(EvaluatorBase):
         for key in file.type_keys(sym.index) if file else ():
             members = self.table.member(key, name)
             if members:
-                return sorted(members, key=lambda s: (s.test, self.is_stub(s))) if len(members) > 1 else members
+                return (
+                    sorted(members, key=lambda s: (s.test, self.evaluator.scopes.is_stub(s)))
+                    if len(members) > 1
+                    else members
+                )
         return []
 
     def member(self, sym: Sym, name: str, above: bool = False) -> list[Sym]:
         """Return the nearest definitions of a member along the ancestry; `above` skips the type itself (super)."""
-        if self._base_lookups:
+        if self.evaluator.base_lookups:
             return [] if above else self.own_member(sym, name)
         answers = self.table.frame.answers
         key = (sym.id, name, above)
@@ -246,15 +278,26 @@ class Hierarchy(EvaluatorBase):
                 return members
         return []
 
-    def delegate(self, sym: Sym) -> Value | None:
+    def has_members(self, sym: Sym) -> bool:
+        """Return whether a symbol has members, in its body or outside it."""
+        other = self.table.file(sym.path)
+        return bool(other and any(self.table.members(key) for key in other.type_keys(sym.index)))
+
+    def all_members(self, sym: Sym) -> list[Sym]:
+        """Return all members that the type itself defines."""
+        file = self.table.file(sym.path)
+        keys = dict.fromkeys(file.type_keys(sym.index)) if file else ()
+        return [member for key in keys for member in self.table.members(key)]
+
+    def delegate(self, sym: Sym) -> Instance | None:
         """Return the object to which a type delegates missing members (Rust's `Deref`), one level deep, if any."""
         file = self.table.file(sym.path)
         name = file.language.delegate if file else ""
         target_types = [s for s in self.own_member(sym, name) if s.kind == "type"] if name else []
-        value = self.type_of(target_types[0]) if target_types else None
-        if value is None or value.kind != "instance" or value.sym is None or self.own_member(value.sym, name):
-            return None
-        return value
+        value = self.evaluator.types.of(target_types[0]) if target_types else None
+        return value if isinstance(value, Instance) and not self.own_member(value.sym, name) else None
+
+    # Enclosing types
 
     def enclosing_type(self, file: File, at: int) -> Sym | None:
         """Return the type that symbol `at` is, or is a member of."""
@@ -264,7 +307,7 @@ class Hierarchy(EvaluatorBase):
                 return file.sym(at)
             if fact.scope:
                 return self.scope_type(file, at)
-            if fact.kind == "function" and self._members_of(file.sym(at)):
+            if fact.kind == "function" and self.has_members(file.sym(at)):
                 return file.sym(at)  # a constructor function
             if (
                 fact.kind in ("method", "function")
@@ -286,24 +329,24 @@ class Hierarchy(EvaluatorBase):
         return sym
 
     def _find_scope_type(self, file: File, at: int) -> Sym | None:
-        fact = file.facts.symbols[at]
+        fact, evaluator = file.facts.symbols[at], self.evaluator
         head, _, name = fact.scope.replace("::", ".").rpartition(".")
-        dotted = head and file.language.separator != "."
-        value = (
-            self.evaluate(f"{head}.{name}", file, fact.parent)
-            if dotted
-            else self._from_outside(name, file, fact.parent)
-        )
-        if value and value.kind == "item":
+        if head and file.language.separator != ".":
+            value = evaluator.evaluate(f"{head}.{name}", file, fact.parent)
+        else:
+            value = evaluator.scopes.from_other_files(name, file, fact.parent)
+        if isinstance(value, Item):
             return value.sym
         key = file.owner_key(at)
         for sym in self.table.named(name, file.language.kin):
             other = self.table.file(sym.path)
             if sym.kind in TYPE_LIKE and other and key in other.type_keys(sym.index):
                 return sym
-        bound = self._type_parameter(fact.scope, file, at)  # `impl<T: Priced> Priced for &T`
-        value = self.type_value(bound, file, fact.parent) if bound else None
-        return value.sym if value and value.kind == "instance" else None
+        bound = evaluator.types.parameter_bound(fact.scope, file, at)  # `impl<T: Priced> Priced for &T`
+        value = evaluator.types.declared(bound, file, fact.parent) if bound else None
+        return value.sym if isinstance(value, Instance) else None
+
+    # Types opened in several places
 
     def primary(self, sym: Sym, near: File | None = None) -> Sym:
         """Return the part that represents a type opened in several places.

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
 from tree_sitter import Node, QueryCursor, Tree
 
 from assay.index.chains import chain
-from assay.index.extract.definition import Definition, import_tree, place_in, strip_quotes, type_name
-from assay.index.facts import ACCESS, BASE, CALL, DECORATE, HINT, IMPLEMENTS, MENTION, NEW, THROW
-from assay.index.parser import parse
+from assay.index.extract.syntax import import_tree, parse, place_in, strip_quotes, type_name
+from assay.index.facts import ACCESS, BASE, CALL, DECORATE, FILE, HINT, IMPLEMENTS, MENTION, NEW, THROW
 from assay.languages import Language
 
 MAX_CHAIN = 3000  # bytes; longer expressions are not names
@@ -43,15 +43,40 @@ _ROLES = {
 _NOT_IN_TOKENS = frozenset({"def", "scope", "import"})
 
 
-class Collector:
-    """Runs the query over a file and records its matches, not yet nested."""
+Mark = tuple[int, int, int, str]  # start, end, role, chain
+
+
+@dataclass(slots=True)
+class Definition:
+    """A definition or a bare scope (an impl block) while its file is being read. Offsets are bytes."""
+
+    start: int
+    end: int
+    kind: str
+    name: str
+    name_start: int
+    body: int
+    type: str = ""
+    value: str = ""
+    receiver: str = ""
+    hoisted: bool = False
+    bound: bool = False  # becomes a symbol only where a variable would
+    test: bool = False
+    trait: str = ""
+    parent: int = FILE
+    index: int = FILE  # index of its symbol; FILE for scopes and locals
+    children: list[tuple[int, int]] = field(default_factory=list)
+
+
+class Captures:
+    """The matches of the language's query in a file, not yet nested. Positions are byte offsets."""
 
     def __init__(self, source: bytes, language: Language) -> None:
         self.source, self.language = source, language
         self.chain = _uniform_chain if language.uniform_access else chain
         self.line_starts = [0, *(np.flatnonzero(np.frombuffer(source, "u1") == _NEWLINE) + 1).tolist()]
         self.definitions: dict[int, Definition] = {}  # by offset of the name: the widest match wins
-        self.marks: list[tuple[int, int, int, str]] = []  # start, end, role, chain
+        self.marks: list[Mark] = []
         self.bindings: list[tuple[int, str, str, str]] = []  # start, name, type, value
         self.parameters: set[int] = set()
         self.optional: set[int] = set()  # offsets of parameters with a default
@@ -62,12 +87,11 @@ class Collector:
         self.imports: list[tuple[int, str, str, str, bool]] = []
         self.globals: list[tuple[int, str]] = []
         self.parts: set[tuple[int, int]] = set()  # spans of names that are part of a longer name
-        self.bare: list[tuple[int, int, int, str]] = []  # like marks: calls unless they turn out to be locals
+        self.bare: list[Mark] = []  # calls unless they turn out to be locals
         self.lambdas: list[tuple[int, int]] = []  # spans of anonymous functions
         self.listed: set[int] = set()  # offsets of names in imports and export lists: not mentions
         self.dotted: dict[int, int] = {}  # start → end of dotted names of definitions
         self.import_bound: set[int] = set()  # offsets of names bound by imports: not variables
-        self.bound: dict[tuple[int, str], int] = {}  # first line of each local, by symbol and name
         self.later: dict[int, int] = {}  # locals not visible inside their own declaration → its last line
         self.import_spans: list[tuple[int, int]] = []
         self.tokens: list[tuple[int, int]] = []
@@ -234,39 +258,41 @@ class Collector:
         if "name" not in captures:
             self._collect_anonymous(node, body, capture[4:])
             return
-        name = captures["name"][0]
-        kind = capture[4:]
+        name, kind = captures["name"][0], capture[4:]
         existing = self.definitions.get(name.start_byte)
-        if existing and existing.kind in _VALUE_KINDS and kind == "variable":
-            return  # a variable that holds a function or class is that function or class
-        if existing and existing.kind == "variable" and kind in _VALUE_KINDS:
-            existing = None
-        if existing:
-            # second pattern for the same name: the wider span (decorators) and the more specific kind win
-            if existing.kind == kind or kind in ("function", "variable") or existing.kind in ("property", "constant"):
-                kind = existing.kind
-            if node.start_byte > existing.start or node.end_byte < existing.end:
-                existing.kind = kind
-                existing.type = existing.type or self._capture_text(captures, "type")
-                existing.value = existing.value or self.chain(self._capture_text(captures, "value"))
-                return
-        value = captures.get("value")
+        if existing:  # a second pattern for the same name: the wider span (decorators) and the more specific kind win
+            if existing.kind in _VALUE_KINDS and kind == "variable":
+                return  # a variable that holds a function or class is that function or class
+            if existing.kind == "variable" and kind in _VALUE_KINDS:
+                existing = None
+            else:
+                kind = _more_specific(existing.kind, kind)
+                if node.start_byte > existing.start or node.end_byte < existing.end:
+                    existing.kind = kind
+                    existing.type = existing.type or self._capture_text(captures, "type")
+                    existing.value = existing.value or self.chain(self._capture_text(captures, "value"))
+                    return
         if name.child_count:
             self.dotted[name.start_byte] = name.end_byte
-        self.definitions[name.start_byte] = Definition(
+        definition = self.definitions[name.start_byte] = Definition(
             node.start_byte,
             node.end_byte if "open" not in captures else len(self.source),
             kind,
             self._visible_text(name) + ("[]" if "element" in captures else ""),
             name.start_byte,
             body[0].start_byte if body else 0,
-            type=self._capture_text(captures, "type") or (existing.type if existing else ""),
-            value=self._definition_value(captures) if value else (existing.value if existing else ""),
-            receiver=type_name(self._capture_text(captures, "receiver")) or (existing.receiver if existing else ""),
+            type=self._capture_text(captures, "type"),
+            value=self._definition_value(captures) if "value" in captures else "",
+            receiver=type_name(self._capture_text(captures, "receiver")),
             hoisted="self" in captures,
             bound="bound" in captures,
             test="test" in captures,
         )
+        if existing:
+            definition.type = definition.type or existing.type
+            definition.receiver = definition.receiver or existing.receiver
+            if "value" not in captures:
+                definition.value = existing.value
 
     def _definition_value(self, captures: dict[str, list[Node]]) -> str:
         value = self.chain(self._capture_text(captures, "value"))
@@ -336,6 +362,11 @@ class Collector:
             self.imports.append((node.start_byte, module, name, alias, export))
 
 
+def _more_specific(first: str, second: str) -> str:
+    """Return the kind of a definition that two patterns match."""
+    return first if second in ("function", "variable") or first in ("property", "constant") else second
+
+
 @cache
 def _cursors(language: Language) -> tuple[QueryCursor, QueryCursor]:
     grouped, single = map(QueryCursor, language.query_objects)
@@ -367,19 +398,19 @@ def role_of(captures: Iterable[str]) -> tuple[str, str]:
 
 
 # collectors by role, except definitions and marks
-_COLLECTORS: dict[str, Callable[[Collector, dict[str, list[Node]]], None]] = {
-    "import": Collector._collect_import,
+_COLLECTORS: dict[str, Callable[[Captures, dict[str, list[Node]]], None]] = {
+    "import": Captures._collect_import,
     "local": lambda self, captures: self._collect_local("local", captures),
     "param": lambda self, captures: self._collect_local("param", captures),
     "loop": lambda self, captures: self._collect_local("loop", captures),
-    "extension": Collector._collect_extension,
-    "typeparam": Collector._collect_type_parameters,
-    "return": Collector._collect_return,
-    "doc": Collector._collect_doc,
-    "scope": Collector._collect_scope,
-    "namespace": Collector._collect_namespace,
-    "global": Collector._collect_globals,
-    "tokens": Collector._collect_tokens,
-    "lambda": Collector._collect_lambda,
-    "part": Collector._collect_parts,
+    "extension": Captures._collect_extension,
+    "typeparam": Captures._collect_type_parameters,
+    "return": Captures._collect_return,
+    "doc": Captures._collect_doc,
+    "scope": Captures._collect_scope,
+    "namespace": Captures._collect_namespace,
+    "global": Captures._collect_globals,
+    "tokens": Captures._collect_tokens,
+    "lambda": Captures._collect_lambda,
+    "part": Captures._collect_parts,
 }

@@ -18,8 +18,7 @@ import numpy as np
 
 from assay.core.items import EDGE_TYPES, EXTERNAL, PROVENANCES
 from assay.index.parse import worker_count
-from assay.index.resolve import CallCounts, Resolved, Resolver
-from assay.index.resolve.guard import outline
+from assay.index.resolve import CallCounts, Resolved, Resolver, outline
 from assay.index.table import Dependencies, Table, file_token
 from assay.store import edges as edge_store
 from assay.store.arrays import Array

@@ -1,13 +1,13 @@
-"""Definitions while their file is being read, and helpers to parse fragments of source text."""
+"""Parse source text into a syntax tree, and fragments of it: imports, type names, strings."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from functools import cache
 
-from tree_sitter import Node
+from tree_sitter import Node, Parser, Tree
 
-from assay.index.facts import FILE
+from assay.languages import Language
 
 _OPENING = re.compile(r"^[rRbBuUfF]{0,2}(\"\"\"|'''|\"|')")
 _CLOSING = re.compile(r"(\"\"\"|'''|\"|')$")
@@ -15,26 +15,35 @@ _TYPE_ARGUMENTS = re.compile(r"<.*>|\[.*\]", re.S)
 _BETWEEN_NAMES = re.compile(r"::|\.|\s+")
 
 
-@dataclass(slots=True)
-class Definition:
-    """A definition or a bare scope (an impl block) while its file is being read. Offsets are bytes."""
+@cache
+def _parser(language: Language) -> Parser:
+    return Parser(language.grammar_object)
 
-    start: int
-    end: int
-    kind: str
-    name: str
-    name_start: int
-    body: int
-    type: str = ""
-    value: str = ""
-    receiver: str = ""
-    hoisted: bool = False
-    bound: bool = False  # becomes a symbol only where a variable would
-    test: bool = False
-    trait: str = ""
-    parent: int = FILE
-    index: int = FILE  # index of its symbol; FILE for scopes and locals
-    children: list[tuple[int, int]] = field(default_factory=list)
+
+def parse(source: bytes, language: Language) -> Tree:
+    """Return the syntax tree of a text.
+
+    Some inputs never terminate, so call this only in a worker that can be killed (see `parse_files`). The binding's
+    progress callback, which could stop the parser, crashes (tree-sitter 0.26.0).
+    """
+    return _parser(language).parse(source)
+
+
+def count_errors(root: Node) -> int:
+    """Count the topmost error nodes; a file without errors costs one flag test."""
+    if not root.has_error:
+        return 0
+    errors, cursor = 0, root.walk()
+    while True:
+        node = cursor.node
+        assert node is not None
+        if node.is_error or node.is_missing:
+            errors += 1
+        elif node.has_error and cursor.goto_first_child():
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return max(errors, 1)
 
 
 def place_in(node: Node, pattern: Node, value: Node) -> str:
