@@ -25,7 +25,6 @@ _EXTRACTION = (
     "documents/html.py",
     "documents/notebook.py",
     "documents/opened.py",
-    "documents/outline.py",
     "documents/pdf.py",
 )
 # sources that affect the facts of a commit
@@ -56,6 +55,7 @@ def extractor_version() -> str:
             *(_HERE / name for name in _EXTRACTION),
             *word_files(),
             _TEXT / "tokens.py",
+            _TEXT / "blocks.py",
             _TEXT / "chunk.py",
             *sorted(_LANGUAGES.glob("*.py")),
             *sorted(_LANGUAGES.glob("*.scm")),

@@ -6,24 +6,18 @@ import re
 
 from assay.core.packs import Pack, PackedItem, Section
 from assay.pack.render.form import Form, one_line, place, printable, remark, statements
+from assay.text.blocks import ticks_around
 
-_TICKS = re.compile("`+")
-_SHORTEST_FENCE = 3
 _EXTENSION = re.compile(r"\.([A-Za-z0-9]+)$")
 _MARKUP = re.compile(r"([\\`*_\[\]<>&~$])")
 # Text that a forge turns into a mention or reference: @name, #12, GH-12, a URL.
 _LINKED = re.compile(r"@(?=\w)|#(?=\d)|\bGH-(?=\d)|:(?=//)|\bwww(?=\.)", re.IGNORECASE)
 
 
-def _ticks(text: str, least: int) -> str:
-    """Return more backticks than any run in the text."""
-    return "`" * max(least, 1 + max((len(run) for run in _TICKS.findall(text)), default=0))
-
-
 def span(text: str) -> str:
     """Return a code span that shows the text verbatim."""
     text = one_line(text)
-    ticks = _ticks(text, 1)
+    ticks = ticks_around(text, 1)
     pad = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{ticks}{pad}{text}{pad}{ticks}"
 
@@ -40,7 +34,7 @@ def escaped(text: str) -> str:
 def fenced(packed: PackedItem) -> str:
     """Return the lines of an item in a fence that none of them closes."""
     text = printable(packed.text)
-    fence = _ticks(text, _SHORTEST_FENCE)
+    fence = ticks_around(text)
     extension = _EXTENSION.search(packed.item.path)
     return f"{fence}{extension[1] if extension else ''}\n{text}\n{fence}\n"
 
