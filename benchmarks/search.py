@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import assay
-from assay.search.embed.passages import prepare
+from assay.search.embed.vector_index import prepare
 from assay.search.search import Search
 from assay.store import passages
 from assay.store.passages import ChunkedDocument, PassageFacts, Passages

@@ -19,7 +19,7 @@ from assay.text import chunk
 if TYPE_CHECKING:
     from assay.core.progress import Progress
     from assay.search.embed import Reranker
-    from assay.search.embed.passages import VectorIndex
+    from assay.search.embed.vector_index import VectorIndex
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def is_ready(home: Home, settings: SearchSettings) -> bool:
         return False
     if settings.embedder == NONE or settings.vectors <= 0:
         return True
-    from assay.search.embed.passages import is_ready as embedded
+    from assay.search.embed.vector_index import is_ready as embedded
 
     return embedded(home, str(chosen), settings.embedder)
 
@@ -80,7 +80,7 @@ def prepare_all(
 def _join_meanings(parts: Sequence[tuple[VectorIndex, int]]) -> VectorIndex | None:
     if not parts:
         return None
-    from assay.search.embed.passages import MultiVectorIndex
+    from assay.search.embed.vector_index import MultiVectorIndex
 
     return MultiVectorIndex(parts)
 
@@ -102,7 +102,7 @@ def prepare(
     meaning = None
     search = Search(index, divided, Weights(vectors=settings.vectors))
     if settings.embedder != NONE and settings.vectors > 0:
-        from assay.search.embed.passages import prepare as embedded
+        from assay.search.embed.vector_index import prepare as embedded
 
         meaning = embedded(
             home, root, str(chosen), divided, settings.embedder, settings.embedder_key_variable, progress
