@@ -79,7 +79,7 @@ def main() -> None:
             print(f"opening the vectors again: {1000 * (time.perf_counter() - started):.0f} ms")
             how = "exactly" if opened.nearest.exact else f"approximately, recall@10 {meaning.nearest.recall():.3f}"
             print(f"{count:,} passages, words alone: {timed(search.ranked)}")
-            print(f"{count:,} passages, words and meaning ({how}): {timed(partial(search.ranked, meaning=opened))}")
+            print(f"{count:,} passages, words and meaning ({how}): {timed(partial(search.ranked, vector_index=opened))}")
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ class Word:
     written: str
     terms: tuple[str, ...]
     frequency: int
-    rarity: float
+    idf: float
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Question:
     @cached_property
     def weights(self) -> Mapping[str, float]:
         """Weight of each term: its inverse document frequency."""
-        return {term: word.rarity for word in self.words for term in word.terms}
+        return {term: word.idf for word in self.words for term in word.terms}
 
     @cached_property
     def pairs(self) -> frozenset[tuple[str, str]]:
@@ -323,10 +323,10 @@ UNSEEN, MATCH, BASE = -5.0, 1.4, -0.3  # logistic regression coefficients
 
 def confidence_features(question: Question, found: Sequence[SearchHit]) -> ConfidenceFeatures:
     """Compute the confidence features of a question and its search hits."""
-    total = sum(word.rarity for word in question.words)
+    total = sum(word.idf for word in question.words)
     if not total or not found:
         return ConfidenceFeatures(1.0, 0.0)
-    unseen = sum(word.rarity for word in question.words if not word.frequency)
+    unseen = sum(word.idf for word in question.words if not word.frequency)
     return ConfidenceFeatures(unseen / total, max(hit.lexical for hit in found) / total)
 
 

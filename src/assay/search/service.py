@@ -27,14 +27,14 @@ class Searcher:
     """A search over an index and its passages, with its vector index and reranker; reusable."""
 
     search: Search
-    meaning: VectorIndex | None
+    vector_index: VectorIndex | None
     reranker: Reranker | None
 
     def ranked(self, query: str, k: int = 10, filters: Filters = Filters()) -> list[SearchHit]:  # noqa: B008 (frozen)
         """Return the best `k` hits for a query, best first. Raises UnusableIndex if the stored passages are damaged."""
         rerank: Rerank | None = self._rerank if self.reranker else None
         try:
-            return self.search.ranked(query, k, filters, self.meaning, rerank)
+            return self.search.ranked(query, k, filters, self.vector_index, rerank)
         except IndexError as error:  # mapped arrays are not read whole, so damage inside them shows only here
             text = f"{self.search.index.folder}: the index of passages is damaged ({error}). Rebuild it with: assay index --rebuild"
             raise UnusableIndex(text) from None
@@ -70,14 +70,14 @@ def prepare_all(
     """Prepare a searcher over several repositories, with shared document frequencies and one reranker."""
     without_reranker = dataclasses.replace(settings, reranker=NONE)
     parts = [(part.label, prepare(*places[part.label], part.index, without_reranker, progress)) for part in index.parts]
-    divided = MultiPassages([(label, part.search.passages) for label, part in parts])
-    search = Search(index, divided, Weights(vectors=settings.vectors))
-    vector_indexes = [(part.meaning, len(part.search.passages)) for _, part in parts if part.meaning]
+    stored = MultiPassages([(label, part.search.passages) for label, part in parts])
+    search = Search(index, stored, Weights(vectors=settings.vectors))
+    vector_indexes = [(part.vector_index, len(part.search.passages)) for _, part in parts if part.vector_index]
     base = folder or next(iter(places.values()))[0]
-    return Searcher(search, _join_meanings(vector_indexes), _make_reranker(settings, search, base))
+    return Searcher(search, _join_vector_indexes(vector_indexes), _make_reranker(settings, search, base))
 
 
-def _join_meanings(parts: Sequence[tuple[VectorIndex, int]]) -> VectorIndex | None:
+def _join_vector_indexes(parts: Sequence[tuple[VectorIndex, int]]) -> VectorIndex | None:
     if not parts:
         return None
     from assay.search.embed.vector_index import MultiVectorIndex
@@ -90,7 +90,7 @@ def _make_reranker(settings: SearchSettings, search: Search, root: Path) -> Rera
         return None
     from assay.search.embed.rerankers import reranker
 
-    return reranker(settings.reranker, search.rarity, root, settings.reranker_key_variable)
+    return reranker(settings.reranker, search.idf, root, settings.reranker_key_variable)
 
 
 def prepare(
@@ -98,13 +98,13 @@ def prepare(
 ) -> Searcher:
     """Prepare a searcher for an index, building missing passages, vectors and trained tables."""
     chosen = chunk.parse(settings.chunker)
-    divided = passages.prepare_passages(root, home, chosen, progress)
-    meaning = None
-    search = Search(index, divided, Weights(vectors=settings.vectors))
+    stored = passages.prepare_passages(root, home, chosen, progress)
+    vector_index = None
+    search = Search(index, stored, Weights(vectors=settings.vectors))
     if settings.embedder != NONE and settings.vectors > 0:
         from assay.search.embed.vector_index import prepare as embedded
 
-        meaning = embedded(
-            home, root, str(chosen), divided, settings.embedder, settings.embedder_key_variable, progress
+        vector_index = embedded(
+            home, root, str(chosen), stored, settings.embedder, settings.embedder_key_variable, progress
         )
-    return Searcher(search, meaning, _make_reranker(settings, search, root))
+    return Searcher(search, vector_index, _make_reranker(settings, search, root))
