@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import assay
-from assay.search.embed.passages import prepare
+from assay.search.embed.vector_index import prepare
 from assay.search.search import Search
 from assay.store import passages
 from assay.store.passages import ChunkedDocument, PassageFacts, Passages
@@ -79,7 +79,7 @@ def main() -> None:
             print(f"opening the vectors again: {1000 * (time.perf_counter() - started):.0f} ms")
             how = "exactly" if opened.nearest.exact else f"approximately, recall@10 {meaning.nearest.recall():.3f}"
             print(f"{count:,} passages, words alone: {timed(search.ranked)}")
-            print(f"{count:,} passages, words and meaning ({how}): {timed(partial(search.ranked, meaning=opened))}")
+            print(f"{count:,} passages, words and meaning ({how}): {timed(partial(search.ranked, vector_index=opened))}")
 
 
 if __name__ == "__main__":

@@ -787,12 +787,13 @@ def test_a_section_that_names_too_many_symbols_is_left_out(shop: Repository) -> 
 
 
 def test_headings_of_markdown_and_of_restructured_text_are_found() -> None:
-    text = "=====\nTitle\n=====\n\n.. note:: no\n\nFirst words\nof it.\n\n# Other #\n\ntext\n\n~~~\n# code\n~~~\n"
-    assert [(one.heading, one.line, one.opening) for one in sections(text)] == [
-        ("Title", 2, "First words of it."),
-        ("Other", 10, "text"),
+    text = "=====\nTitle\n=====\n\n.. note:: no\n\nFirst words\nof it.\n"
+    assert [(one.heading, one.line, one.opening) for one in sections(text, "rst")] == [
+        ("Title", 2, "First words of it.")
     ]
-    assert list(sections("no heading\n")) == []
+    text = "intro\n\n# Other #\n\ntext\n\n~~~\n# code\n~~~\n"
+    assert [(one.heading, one.line, one.opening) for one in sections(text, "markdown")] == [("Other", 3, "text")]
+    assert list(sections("no heading\n", "markdown")) == []
 
 
 # ---- the command

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.pack.render.comment import MARKER
+from assay.pack.render.readable import MARKER
 from assay.text.tokens import count
 from support.command import Done, assay
 from support.comments import Comment

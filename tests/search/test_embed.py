@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import sys
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,10 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.errors import AssayError
-from assay.search.embed import embed_all, embedder, lsa, server
-from assay.search.embed import folder as wordllama_module
+from assay.search.embed import Candidate, embed_all, embedder, lsa, reranker, server
+from assay.search.embed import folder as folder_module
 from assay.search.embed import server as openai
-from assay.search.embed.bert import Bert
 from assay.search.embed.folder import WordLlama, tensors
 from assay.search.embed.lsa import Sparse
 from assay.search.embed.server import ServerEmbedder
@@ -153,7 +154,7 @@ def test_a_spec_that_names_nothing_is_a_clear_error(spec: str, tmp_path: Path) -
 
 
 def test_a_missing_model_names_the_three_ways_to_get_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wordllama_module, "find_spec", lambda name: None)
+    monkeypatch.setattr(folder_module, "find_spec", lambda name: None)
     for spec in ("wordllama", "folder:nowhere", "something"):
         with pytest.raises(AssayError) as error:
             embedder(spec, root=tmp_path)
@@ -186,123 +187,89 @@ def test_safetensors_are_read_and_damaged_ones_refused(tmp_path: Path) -> None:
             tensors(path)
 
 
-def small_bert(generator: np.random.Generator) -> tuple[Bert, dict[str, Any]]:
-    """A BERT of two layers with random weights, and the weights."""
-    shapes = {"embeddings.word_embeddings.weight": (9, 8), "embeddings.position_embeddings.weight": (7, 8)}
-    shapes |= {
-        "embeddings.token_type_embeddings.weight": (2, 8),
-        "pooler.dense.weight": (8, 8),
-        "classifier.weight": (1, 8),
-    }
-    shapes |= {"pooler.dense.bias": (8,), "classifier.bias": (1,)}
-    norms = ["embeddings"]
-    for layer in ("encoder.layer.0", "encoder.layer.1"):
-        dense = {f"attention.self.{part}": (8, 8) for part in ("query", "key", "value")}
-        dense |= {"attention.output.dense": (8, 8), "intermediate.dense": (16, 8), "output.dense": (8, 16)}
-        for name, shape in dense.items():
-            shapes |= {f"{layer}.{name}.weight": shape, f"{layer}.{name}.bias": shape[:1]}
-        norms += [f"{layer}.attention.output", f"{layer}.output"]
-    for name in norms:
-        shapes |= {f"{name}.LayerNorm.weight": (8,), f"{name}.LayerNorm.bias": (8,)}
-    weights = {f"bert.{name}": generator.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
-    config = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "layer_norm_eps": 1e-12}
-    return Bert(weights, config | {"max_position_embeddings": 7}), weights
+class Words:
+    """Stands for a tokenizer of a model folder: one piece for each known word."""
+
+    known = ("ship", "boat", "oven", "q:")
+
+    def no_padding(self) -> None: ...
+
+    def enable_truncation(self, longest: int) -> None:
+        self.longest = longest
+
+    def encode_batch(self, texts: list[str | tuple[str, str]]) -> list[Any]:
+        words = [" ".join(text).split() if isinstance(text, tuple) else text.split() for text in texts]
+        ids = [[self.known.index(word) for word in row if word in self.known][: self.longest] for row in words]
+        return [types.SimpleNamespace(ids=row, type_ids=[0] * len(row)) for row in ids]
 
 
-def plain_states(weights: dict[str, Any], ids: list[int]) -> Any:
-    """The same model written out token by token, as the paper has it."""
-    get = lambda name: weights[f"bert.{name}"].astype(float)  # noqa: E731
+class Session:
+    """Stands for a model that onnxruntime runs: states of a token, or a classifier with two classes."""
 
-    def dense(x: Any, name: str) -> Any:
-        return get(f"{name}.weight") @ x + get(f"{name}.bias")
+    outputs = "states"
 
-    def normal(x: Any, name: str) -> Any:
-        return (x - x.mean()) / x.std() * get(f"{name}.LayerNorm.weight") + get(f"{name}.LayerNorm.bias")
+    def __init__(self, path: str, providers: list[str]) -> None:
+        assert Path(path).read_bytes()
 
-    rows = [
-        normal(get("embeddings.word_embeddings.weight")[one] + get("embeddings.position_embeddings.weight")[place]
-               + get("embeddings.token_type_embeddings.weight")[0], "embeddings")
-        for place, one in enumerate(ids)
-    ]  # fmt: skip
-    for layer in ("encoder.layer.0", "encoder.layer.1"):
-        query, key, value = (
-            [dense(x, f"{layer}.attention.self.{part}") for x in rows] for part in ("query", "key", "value")
-        )
-        attended = []
-        for asking in query:
-            parts = []
-            for head in (slice(0, 4), slice(4, 8)):
-                shares = np.exp([asking[head] @ one[head] / 2 for one in key])
-                parts.append(sum(share * one[head] for share, one in zip(shares / shares.sum(), value, strict=True)))
-            attended.append(np.concatenate(parts))
-        rows = [
-            normal(x + dense(y, f"{layer}.attention.output.dense"), f"{layer}.attention.output")
-            for x, y in zip(rows, attended, strict=True)
-        ]
-        inner = [dense(x, f"{layer}.intermediate.dense") for x in rows]
-        inner = [np.array([v / 2 * (1 + math.erf(v / math.sqrt(2))) for v in x]) for x in inner]
-        rows = [
-            normal(x + dense(y, f"{layer}.output.dense"), f"{layer}.output") for x, y in zip(rows, inner, strict=True)
-        ]
-    return np.array(rows)
+    def get_inputs(self) -> list[Any]:
+        return [types.SimpleNamespace(name=name) for name in ("input_ids", "attention_mask")]
+
+    def run(self, names: None, inputs: dict[str, Any]) -> list[Any]:
+        ids, mask = inputs["input_ids"], inputs["attention_mask"]
+        if self.outputs == "classes":
+            same = (ids[:, :1] == ids).sum(axis=1) - (1 - mask).sum(axis=1)
+            return [np.stack([np.zeros(len(ids)), same], axis=1)]
+        return [np.eye(4, dtype=np.float32)[ids]]  # padding has states too; the mask leaves them out
 
 
-def test_the_encoder_computes_what_the_paper_says_and_padding_changes_nothing() -> None:
-    model, weights = small_bert(np.random.default_rng(3))
-    ids = np.array([[1, 4, 2, 0, 0], [3, 8, 5, 7, 6]])
-    mask = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])
-    states = model.states(ids, mask, np.zeros_like(ids))
-    assert np.allclose(states[0, :3], plain_states(weights, [1, 4, 2]), atol=1e-4)
-    assert np.allclose(states[1], plain_states(weights, [3, 8, 5, 7, 6]), atol=1e-4)
-    assert model.relevance(states).shape == (2,)
+@pytest.fixture
+def model_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(folder_module, "tokenizer", lambda path, extra: Words())
+    monkeypatch.setitem(sys.modules, "onnxruntime", types.SimpleNamespace(InferenceSession=Session))
+    (tmp_path / "config.json").write_text(json.dumps({"max_position_embeddings": 7}))
+    (tmp_path / "model.onnx").write_bytes(b"weights")
+    return tmp_path
 
 
-def test_a_local_folder_makes_vectors_through_its_own_tokenizer(tmp_path: Path) -> None:
-    tokenizers = pytest.importorskip("tokenizers")
-    words = {"[UNK]": 0, "ship": 1, "boat": 2, "oven": 3, "[CLS]": 4, "q:": 5}
-    pieces = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token="[UNK]"))
-    pieces.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
-    pieces.save(str(tmp_path / "tokenizer.json"))
-    _, weights = small_bert(np.random.default_rng(5))
-    write_safetensors(tmp_path / "model.safetensors", weights)
-    config = {
-        "model_type": "bert",
-        "hidden_size": 8,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "layer_norm_eps": 1e-12,
-    }
-    (tmp_path / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 7}))
-    model = embedder(f"folder:{tmp_path.name}", root=tmp_path.parent)
-    texts = ["ship", "ship boat oven", "oven " * 50, "", "\ud800"]
-    rows = model.embed(texts)
-    assert rows.shape == (5, 8)
-    assert np.allclose(np.linalg.norm(rows[:3], axis=1), 1, atol=1e-5)
-    assert np.allclose(rows[1], model.embed(["ship boat oven"])[0], atol=1e-5)
-    assert np.allclose(rows[1], unit(plain_states(weights, [1, 2, 3]).mean(axis=0)), atol=1e-4)
+def test_a_local_folder_makes_vectors_through_its_own_tokenizer(model_folder: Path) -> None:
+    model = embedder(f"folder:{model_folder.name}", root=model_folder.parent)
+    rows = model.embed(["ship", "ship boat oven", "oven " * 50, "", "\ud800"])
+    assert rows.shape == (5, 4)
+    assert np.allclose(rows[0], [1, 0, 0, 0])
+    assert np.allclose(rows[1], np.array([1, 1, 1, 0]) / math.sqrt(3))  # mean of the states, padding left out
+    assert np.allclose(rows[2], [0, 0, 1, 0])
     before = model.name
-    (tmp_path / "config_sentence_transformers.json").write_text(json.dumps({"prompts": {"query": "q: "}}))
-    prompted = embedder(f"folder:{tmp_path}")
+    (model_folder / "config_sentence_transformers.json").write_text(json.dumps({"prompts": {"query": "q: "}}))
+    prompted = embedder(f"folder:{model_folder}")
     assert prompted.name != before
-    assert np.allclose(prompted.embed(["boat"], "query"), prompted.embed(["q: boat"]), atol=1e-5)
+    assert np.allclose(prompted.embed(["boat"], "query"), prompted.embed(["q: boat"]))
 
 
-def unit(row: Any) -> Any:
-    return row / np.linalg.norm(row)
+def test_a_folder_may_pool_by_the_first_token(model_folder: Path) -> None:
+    (model_folder / "1_Pooling").mkdir()
+    (model_folder / "1_Pooling/config.json").write_text('{"pooling_mode_cls_token": true}')
+    assert np.allclose(embedder(f"folder:{model_folder}").embed(["boat oven"]), [[0, 1, 0, 0]])
 
 
-def write_safetensors(path: Path, weights: dict[str, Any]) -> None:
-    header, data = {}, b""
-    for name, one in weights.items():
-        header[name] = {"dtype": "F32", "shape": list(one.shape), "data_offsets": [len(data), len(data) + one.nbytes]}
-        data += one.tobytes()
-    head = json.dumps(header).encode()
-    path.write_bytes(len(head).to_bytes(8, "little") + head + data)
+def test_a_local_cross_encoder_scores_query_and_passage_together(
+    model_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = reranker(f"folder:{model_folder}")
+    with pytest.raises(AssayError, match="not a cross-encoder"):
+        model.scores("ship", [Candidate("boat")])
+    monkeypatch.setattr(Session, "outputs", "classes")
+    scores = model.scores("ship", [Candidate("oven"), Candidate("ship ship", title="boat"), Candidate("ship")])
+    assert np.argsort(-scores).tolist() == [1, 2, 0]
 
 
-def test_a_folder_without_a_model_says_what_it_lacks(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text('{"model_type": "llama"}')
-    with pytest.raises(AssayError, match=r"neither model\.onnx nor"):
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("model.safetensors", r"only PyTorch weights \(safetensors\), no model\.onnx"), ("x", "no model")],
+)
+def test_a_folder_without_an_onnx_model_says_how_to_convert_it(tmp_path: Path, name: str, reason: str) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    (tmp_path / name).write_bytes(b"weights")
+    with pytest.raises(AssayError, match=rf"{reason}.*optimum-cli export onnx.*Three ways to get an embedder"):
         embedder(f"folder:{tmp_path}")
 
 

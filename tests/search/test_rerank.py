@@ -21,12 +21,12 @@ CANDIDATES = st.lists(st.builds(Candidate, WORDS, WORDS, st.floats(0, 10)), max_
 
 
 def signs(query: str, *texts: str | Candidate) -> list[dict[str, float]]:
-    return Features().signs(query, [text if isinstance(text, Candidate) else Candidate(text) for text in texts])
+    return Features().features(query, [text if isinstance(text, Candidate) else Candidate(text) for text in texts])
 
 
 @given(WORDS, CANDIDATES)
 def test_every_sign_is_a_share_and_has_a_weight(query: str, candidates: list[Candidate]) -> None:
-    for row in Features().signs(query, candidates):
+    for row in Features().features(query, candidates):
         assert row.keys() == WEIGHTS.keys()
         assert all(0 <= sign <= 1 for sign in row.values())
 
@@ -41,7 +41,7 @@ def test_rare_words_count_for_more_than_common_ones() -> None:
     rare, common, *_ = signs("harbour ship", "harbour", "ship", "ship", "ship", "ship")
     assert rare["coverage"] > common["coverage"]
     given_rarity = Features(lambda term: 5.0 if term == "ship" else 1.0)
-    rare, common = given_rarity.signs("harbour ship", [Candidate("harbour"), Candidate("ship")])
+    rare, common = given_rarity.features("harbour ship", [Candidate("harbour"), Candidate("ship")])
     assert common["coverage"] == pytest.approx(5 / 6)
     assert rare["coverage"] == pytest.approx(1 / 6)
 

@@ -255,9 +255,9 @@ def test_what_repeats_a_better_passage_counts_less(opened: Opened) -> None:
     search = opened.searcher(embedder="none").search
     ids = [search.passages[number].id for number in range(3)]
     known = [(0, 0.9), (1, 0.8), (2, 0.7)]
-    found = search.ranked("zyzzyva", meaning=_Known(*known))
+    found = search.ranked("zyzzyva", vector_index=_Known(*known))
     assert [one.id for one in found] == ids
-    copied = search.ranked("zyzzyva", meaning=_Known(*known, alike=frozenset({0, 1})))
+    copied = search.ranked("zyzzyva", vector_index=_Known(*known, alike=frozenset({0, 1})))
     assert [one.id for one in copied] == [ids[0], ids[2], ids[1]]
 
 
@@ -267,13 +267,13 @@ def test_what_is_near_in_meaning_joins_what_the_words_found(opened: Opened) -> N
     page = "docs/manual.pdf, page 2"
     words = search.ranked("start the pumps")
     assert page not in _places(words)
-    blended = search.ranked("start the pumps", meaning=_Known((turbine, 0.8)))
+    blended = search.ranked("start the pumps", vector_index=_Known((turbine, 0.8)))
     joined = blended[_places(blended).index(page)]
     assert (joined.vector, joined.lexical, joined.score) == (0.8, 0.0, 0.5)
     best = next(one for one in blended if one.id == words[0].id)
     assert isnan(best.vector)
     assert best.score == 1.0, "what has no vector is judged by its words alone"
-    confined = search.ranked("start the pumps", filters=Filters(paths=("src/",)), meaning=_Known((turbine, 0.8)))
+    confined = search.ranked("start the pumps", filters=Filters(paths=("src/",)), vector_index=_Known((turbine, 0.8)))
     assert {one.path for one in confined} == {"src/pumps.py"}
 
 
@@ -283,7 +283,7 @@ def test_what_no_word_found_must_be_half_as_near_as_the_nearest(opened: Opened) 
     plumber = next(n for n in range(len(search.passages)) if "plumber" in search.passages[n].text)
     far, near = search.passages[turbine].id, search.passages[plumber].id
     for cosine, expected in ((0.39, {near}), (0.41, {near, far})):
-        found = search.ranked("zyzzyva", meaning=_Known((plumber, 0.8), (turbine, cosine)))
+        found = search.ranked("zyzzyva", vector_index=_Known((plumber, 0.8), (turbine, cosine)))
         assert {one.id for one in found} == expected
 
 

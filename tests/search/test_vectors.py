@@ -223,8 +223,8 @@ def test_an_approximate_search_finds_nearly_all_and_measures_how_many() -> None:
 
 def test_the_recall_that_is_reported_is_that_of_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
     made = clustered(3_000)
-    monkeypatch.setattr("assay.search.embed.passages.RESCORED", 1)
-    monkeypatch.setattr("assay.search.embed.passages.LEAST_RESCORED", 10)
+    monkeypatch.setattr("assay.search.embed.vector_index.RESCORED", 1)
+    monkeypatch.setattr("assay.search.embed.vector_index.LEAST_RESCORED", 10)
     poor = Nearest(made, exact_up_to=100)
     asked = made[np.linspace(0, len(made) - 1, 30).astype(int)]
     shares = [len(set(poor.search(one, 10).rows) & set(Nearest(made).search(one, 10).rows)) / 10 for one in asked]

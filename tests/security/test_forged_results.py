@@ -11,7 +11,7 @@ import assay as package
 from assay.answer.citations import strip_unknown_citations
 from assay.core.items import KINDS
 from assay.core.packs import BODY, PackedItem
-from assay.pack.render.plain import quoted
+from assay.pack.render.readable import quoted
 from assay.text.tokens import count
 from support.command import assay
 from support.repository import Repository

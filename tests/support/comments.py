@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 from markdown_it import MarkdownIt
 
-from assay.pack.render.comment import MARKER
+from assay.pack.render.readable import MARKER
 
 OURS = {"details", "summary", "b", "a", "code", "pre", "p", "ul", "li", "h3", "blockquote", "strong", "br"}
 QUIET = {"code", "pre", "a"}  # in these nothing is a mention or a reference

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -63,34 +64,26 @@ def write(
     It is a refusal if the extractive answer would be one (the model is not asked), or if the model cites no passage.
     """
     excerpts = extract(question, found, corpus, threshold)
-    name = model.server.name
     if not excerpts.grounded:
         return excerpts
     passages = found[:_MODEL_PASSAGES]
     citations = Citations(frozenset(range(1, len(passages) + 1)))
     text = _collect(model.text(messages(question.text, passages)), citations, show)
+    sources: tuple[Source, ...] = ()
     if not citations.used and not model.problem:
         why = _DECLINED if _declines(text) else _UNGROUNDED
-        reason = refusal(excerpts.searched, why)
-        return Reply(
-            question.text,
-            reason,
-            False,
-            excerpts.confidence,
-            threshold,
-            (),
-            excerpts.searched,
-            tuple(citations.dropped),
-            name,
-        )
-    sources = tuple(
-        source(number, passages[number - 1], 0, passages[number - 1].text.count("\n"), passages[number - 1].text)
-        for number in citations.used
-    )
-    return Reply(
-        question.text, text, bool(citations.used), excerpts.confidence, threshold, sources, excerpts.searched,
-        tuple(citations.dropped), name, model.problem,
+        text = refusal(excerpts.searched, why)
+    else:
+        sources = tuple(_whole(number, passages[number - 1]) for number in citations.used)
+    return replace(
+        excerpts, text=text, grounded=bool(citations.used), sources=sources, dropped=tuple(citations.dropped),
+        model=model.server.name, problem=model.problem,
     )  # fmt: skip
+
+
+def _whole(number: int, hit: SearchHit) -> Source:
+    """Return a whole passage as a source."""
+    return source(number, hit, 0, hit.text.count("\n"), hit.text)
 
 
 def _collect(chunks: Iterator[str], citations: Citations, show: Callable[[str], None] | None) -> str:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from assay.text.blocks import FENCE, closes
+
 _CITATION = re.compile(r"[ \t]*\[#([1-9]\d{0,5})\]")
 _PARTIAL = re.compile(r"[ \t]*(?:\[(?:#(?:[1-9]\d{0,5})?)?)?")  # may still become a citation
 _PLAIN = re.compile(r"[^`\[\\\n \t]+|[ \t]+(?![ \t\[])(?!$)")
-_FENCE = re.compile(r" {0,3}(`{3,}(?=[^`\n]*$)|~{3,})", re.MULTILINE)
 _UNDECIDED = re.compile(r"[ \t]*(?:`*|~*|[-*+]?|\d{0,9}[.)]?)")  # may still become a fence, a list item or blank
 _ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])[ \t]")
 _PARAGRAPH_END = re.compile(r"\n[ \t]*(?:\n|(?:`{3}|~{3}))")
@@ -71,11 +72,9 @@ class Citations:
             return None
         line = self._buffer[: end + 1] if end >= 0 else self._buffer
         if self._fence:
-            stripped = line.strip()
-            closes = stripped.startswith(self._fence) and not stripped.strip(self._fence[0])
-            self._fence = "" if closes else self._fence
+            self._fence = "" if closes(line, self._fence) else self._fence
             return self._take(len(line))
-        if fence := _FENCE.match(line.rstrip("\n")):
+        if fence := FENCE.match(line.rstrip("\n")):
             self._fence = fence[1]
             self._may_indent = True
             return self._take(len(line))

@@ -19,6 +19,7 @@ from assay.answer.reply import Source, source
 from assay.answer.units import CODE, SENTENCE, Unit, units
 from assay.rank.signals.lexical import inverse_document_frequency
 from assay.search.search import PASSAGE, Search, SearchHit
+from assay.text.blocks import ticks_around
 from assay.text.terms import COMMON, base_of, terms
 from assay.text.tokens import LONGEST_QUERY
 
@@ -35,7 +36,7 @@ class Word:
     written: str
     terms: tuple[str, ...]
     frequency: int
-    rarity: float
+    idf: float
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Question:
     @cached_property
     def weights(self) -> Mapping[str, float]:
         """Weight of each term: its inverse document frequency."""
-        return {term: word.rarity for word in self.words for term in word.terms}
+        return {term: word.idf for word in self.words for term in word.terms}
 
     @cached_property
     def pairs(self) -> frozenset[tuple[str, str]]:
@@ -170,7 +171,7 @@ def choose(question: Question, found: Sequence[SearchHit]) -> list[Excerpt]:
 def _candidates(question: Question, hits: Sequence[SearchHit]) -> Iterator[_Candidate]:
     """Yield the best start in each passage; a lower rank costs a little."""
     for rank, hit in enumerate(hits):
-        pieces = units(hit.text, hit.headings, code=hit.kind != PASSAGE)
+        pieces = units(hit.text, hit.headings, hit.language, code=hit.kind != PASSAGE)
         if pieces:
             start, score = _best_start(question, hit, pieces)
             kind_weight = 1.0 if hit.kind == PASSAGE else _DEFINITION
@@ -250,7 +251,6 @@ def _are_duplicates(excerpt: Excerpt, other: Excerpt) -> bool:
 
 # Answer text
 
-_TICKS = re.compile("`+")
 _MAX_PASSES = 5  # removing a citation may form another: `[#[#1]1]`
 
 
@@ -295,7 +295,7 @@ def _join_units(kind: str, units: Sequence[Unit]) -> str:
         prose = (" " if kind == SENTENCE else "\n").join(unit.text for unit in units)
         return _without_citations(prose)
     code = "\n\n".join(unit.text for unit in units)
-    fence = "`" * max(3, 1 + max((len(run) for run in _TICKS.findall(code)), default=0))
+    fence = ticks_around(code)
     return f"{fence}\n{code}\n{fence}"
 
 
@@ -323,10 +323,10 @@ UNSEEN, MATCH, BASE = -5.0, 1.4, -0.3  # logistic regression coefficients
 
 def confidence_features(question: Question, found: Sequence[SearchHit]) -> ConfidenceFeatures:
     """Compute the confidence features of a question and its search hits."""
-    total = sum(word.rarity for word in question.words)
+    total = sum(word.idf for word in question.words)
     if not total or not found:
         return ConfidenceFeatures(1.0, 0.0)
-    unseen = sum(word.rarity for word in question.words if not word.frequency)
+    unseen = sum(word.idf for word in question.words if not word.frequency)
     return ConfidenceFeatures(unseen / total, max(hit.lexical for hit in found) / total)
 
 

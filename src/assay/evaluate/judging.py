@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from assay.core.golden import Answer, Expected, GoldenQuery, Hit, Response
 from assay.evaluate.matching import MATCHERS, Matcher
 from assay.evaluate.metrics.judged import Judged, Level, Marks
+from assay.text.blocks import paragraphs
 from assay.text.prose import sentences
 from assay.text.terms import telling_terms, terms
 
 SUPPORT_THRESHOLD = 0.8  # share of a sentence's words in its citations; the others may link it to the question
 _CITATION = re.compile(r"\[#(\d+)\]")
 _TRAILING_CITATIONS = re.compile(r"([.!?])((?:\s*\[#\d+\])+)")  # citations after the end of their sentence
-_FENCE = re.compile(r"^\s*(```|~~~)")
-
-
-class Block(NamedTuple):
-    """A paragraph or a code block."""
-
-    text: str
-    code: bool
 
 
 def support(answer: Answer) -> float | None:
@@ -48,7 +40,7 @@ def _cited_sentences(text: str) -> Iterator[tuple[str, list[int]]]:
     Those are its own, else the nearest in its paragraph (following ones first), else those of the previous paragraph.
     """
     previous: list[int] = []
-    for block in blocks(text):
+    for block in paragraphs(text):
         prose = "" if block.code else _TRAILING_CITATIONS.sub(r" \2\1", block.text)
         parts = [block.text] if block.code else [prose[start:end] for start, end in sentences(prose)]
         numbers = [[int(number) for number in _CITATION.findall(part)] if not block.code else [] for part in parts]
@@ -56,28 +48,6 @@ def _cited_sentences(text: str) -> Iterator[tuple[str, list[int]]]:
             nearest = next(filter(None, (*numbers[position:], *reversed(numbers[:position]))), previous)
             yield _CITATION.sub("", part), nearest
         previous = next(filter(None, reversed(numbers)), previous)
-
-
-def blocks(text: str) -> Iterator[Block]:
-    """Yield the paragraphs and fenced code blocks of a Markdown text."""
-    lines: list[str] = []
-    fence = ""
-    for line in [*text.split("\n"), ""]:
-        match = _FENCE.match(line)
-        if fence:
-            if match and match[1] == fence:
-                yield Block("\n".join(lines), True)
-                lines, fence = [], ""
-            else:
-                lines.append(line)
-        elif match or not line.strip():
-            if lines:
-                yield Block("\n".join(lines), False)
-            lines, fence = [], match[1] if match else ""
-        else:
-            lines.append(line)
-    if lines:
-        yield Block("\n".join(lines), bool(fence))
 
 
 # judging hits, and per-query facts

@@ -276,7 +276,7 @@ class Search:
         query: str,
         k: int = 10,
         filters: Filters = Filters(),  # noqa: B008 (frozen)
-        meaning: PassageVectors | None = None,
+        vector_index: PassageVectors | None = None,
         rerank: Rerank | None = None,
     ) -> list[SearchHit]:
         """Return the best `k` hits for a query, best first."""
@@ -285,9 +285,9 @@ class Search:
         allowed = filter_mask(self.index, self.passages, filters)
         scores = np.where(allowed, self.scores(words), 0.0)
         best = highest(scores, max(k, _CANDIDATES_PER_RANKING))
-        if meaning and words:
-            ranking = self._blend(scores, best, *self._nearest(query, best, allowed, meaning))
-            ranking = self._demote_duplicates(ranking, meaning)
+        if vector_index and words:
+            ranking = self._blend(scores, best, *self._nearest(query, best, allowed, vector_index))
+            ranking = self._demote_duplicates(ranking, vector_index)
         else:
             ranking = [Scored(int(number), float(scores[number]), float(scores[number])) for number in best]
         reader = Reader(self.index, self.passages, frozenset(words))
@@ -295,11 +295,11 @@ class Search:
             return list(rerank(query, reader.read(ranking[: max(k, _RERANK_DEPTH)])))[:k]
         return reader.read(ranking[:k])
 
-    def _nearest(self, query: str, best: Ints, allowed: Bools, meaning: PassageVectors) -> tuple[Ints, Floats]:
+    def _nearest(self, query: str, best: Ints, allowed: Bools, vector_index: PassageVectors) -> tuple[Ints, Floats]:
         """Return the nearest passages and the lexical candidates, with their cosines."""
         passages = allowed[: len(self.passages)]
         among = None if passages.all() else np.flatnonzero(passages)
-        return meaning.near(query, max(len(best), _CANDIDATES_PER_RANKING), best[best < len(passages)], among)
+        return vector_index.near(query, max(len(best), _CANDIDATES_PER_RANKING), best[best < len(passages)], among)
 
     def _blend(self, scores: Floats, best: Ints, rows: Ints, cosines: Floats) -> list[Scored]:
         """Blend lexical and vector scores, each relative to its best; without a vector, the lexical score is used."""
@@ -339,10 +339,10 @@ class Search:
         definitions = len(self.index.postings.numbers) - len(self.index.files)  # files are items, too
         return f"{counted(len(self.passages), 'passage')} and {counted(definitions, 'definition')}"
 
-    def _demote_duplicates(self, ranking: list[Scored], meaning: PassageVectors) -> list[Scored]:
+    def _demote_duplicates(self, ranking: list[Scored], vector_index: PassageVectors) -> list[Scored]:
         """Down-weight near-duplicates of better passages to leave room for others."""
         best = [scored for scored in ranking[:_DUPLICATE_DEPTH] if scored.number < len(self.passages)]
-        alike = meaning.alike(np.array([scored.number for scored in best], np.int64))
+        alike = vector_index.alike(np.array([scored.number for scored in best], np.int64))
         copies = {
             scored.number for place, scored in enumerate(best) if (alike[place, :place] >= _DUPLICATE_COSINE).any()
         }
@@ -352,7 +352,7 @@ class Search:
         ]
         return sorted(reweighted, key=lambda scored: -scored.score)  # stable: ties keep their order
 
-    def rarity(self, word: str) -> float:
+    def idf(self, word: str) -> float:
         """Return the inverse document frequency of a word over all candidates."""
         with_word, items_with_word = self.passages.having(word)[0], self.index.postings.get(word)[0]
         return inverse_document_frequency(

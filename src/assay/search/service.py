@@ -19,7 +19,7 @@ from assay.text import chunk
 if TYPE_CHECKING:
     from assay.core.progress import Progress
     from assay.search.embed import Reranker
-    from assay.search.embed.passages import VectorIndex
+    from assay.search.embed.vector_index import VectorIndex
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,14 @@ class Searcher:
     """A search over an index and its passages, with its vector index and reranker; reusable."""
 
     search: Search
-    meaning: VectorIndex | None
+    vector_index: VectorIndex | None
     reranker: Reranker | None
 
     def ranked(self, query: str, k: int = 10, filters: Filters = Filters()) -> list[SearchHit]:  # noqa: B008 (frozen)
         """Return the best `k` hits for a query, best first. Raises UnusableIndex if the stored passages are damaged."""
         rerank: Rerank | None = self._rerank if self.reranker else None
         try:
-            return self.search.ranked(query, k, filters, self.meaning, rerank)
+            return self.search.ranked(query, k, filters, self.vector_index, rerank)
         except IndexError as error:  # mapped arrays are not read whole, so damage inside them shows only here
             folders = ", ".join(str(part.generation.home) for part in self.search.index.parts)
             text = f"{folders}: the index of passages is damaged ({error}). Rebuild it with: assay index --rebuild"
@@ -56,7 +56,7 @@ def is_ready(home: Home, settings: SearchSettings) -> bool:
         return False
     if settings.embedder == NONE or settings.vectors <= 0:
         return True
-    from assay.search.embed.passages import is_ready as embedded
+    from assay.search.embed.vector_index import is_ready as embedded
 
     return embedded(home, str(chosen), settings.embedder)
 
@@ -87,7 +87,7 @@ def prepare_all(
         root, home = places[part.label]
         divided[part.label] = passages.prepare_passages(root, home, chosen, progress)
         if settings.embedder != NONE and settings.vectors > 0:
-            from assay.search.embed.passages import prepare as embedded
+            from assay.search.embed.vector_index import prepare as embedded
 
             key_variable = settings.embedder_key_variable
             vectors.append(
@@ -101,7 +101,7 @@ def prepare_all(
 def _joined(vectors: Sequence[VectorIndex]) -> VectorIndex | None:
     if not vectors:
         return None
-    from assay.search.embed.passages import VectorIndex
+    from assay.search.embed.vector_index import VectorIndex
 
     return VectorIndex.joined(vectors)
 
@@ -111,4 +111,4 @@ def _make_reranker(settings: SearchSettings, search: Search, root: Path) -> Rera
         return None
     from assay.search.embed.rerankers import reranker
 
-    return reranker(settings.reranker, search.rarity, root, settings.reranker_key_variable)
+    return reranker(settings.reranker, search.idf, root, settings.reranker_key_variable)

@@ -7,8 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from assay.core.golden import Expected, GoldenQuery
 from assay.core.items import item_id
@@ -16,12 +15,9 @@ from assay.evaluate.mine import mined
 from assay.evaluate.mine.mined import Definition, LeftOut, Locator, Mined, Options, Progress, role, tier
 from assay.evaluate.mine.mined import repository as repository_at
 from assay.git import Blob, Blobs
+from assay.text.blocks import front_matter, outline
 from assay.text.terms import words
 
-_ATX = re.compile(r"#{1,6}\s+(.+?)\s*#*\s*$")
-_UNDERLINE = re.compile(r"""([=\-~^"'`+#*:.<>_])\1{2,}\s*$""")
-_FENCE = re.compile(r"\s*(```|~~~)")
-_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.S)
 # directives, fields, tables, images, badges, comments, indented code
 _NOT_PROSE = re.compile(r"\.\.(\s|$)|:[\w-]+:(\s|$)|[|!<]|\[!\[|\s{2,}\S|>>>|\$ ")
 
@@ -44,47 +40,15 @@ class Section:
         return ""
 
 
-def sections(text: str) -> Iterator[Section]:
+def sections(text: str, markup: str) -> Iterator[Section]:
     """Yield the sections of a document that have a heading, in order."""
-    text = text.replace("\r\n", "\n")
-    front = _FRONT_MATTER.match(text)
-    if front:
-        text = "\n" * front.group().count("\n") + text[front.end() :]
-    lines = text.split("\n")
-    code = _fenced(lines)
-    starts = [number for number in range(len(lines)) if number not in code and _heading(lines, number)]
-    for start, end in pairwise([*starts, len(lines)]):
-        body = [line for number, line in enumerate(lines[start + 1 : end], start + 1) if number not in code]
-        if body and _UNDERLINE.match(body[0]):
-            body = body[1:]
-        yield Section(_heading(lines, start), start + 1, "\n".join(body))
-
-
-def _heading(lines: list[str], number: int) -> str:
-    """Return the heading on a line; empty for other lines."""
-    line = lines[number]
-    atx = _ATX.match(line)
-    if atx:
-        return atx.group(1)
-    under = lines[number + 1] if number + 1 < len(lines) else ""
-    if line.strip() and not _NOT_PROSE.match(line) and _UNDERLINE.match(under) and not _UNDERLINE.match(line):
-        return line.strip()
-    return ""
-
-
-def _fenced(lines: list[str]) -> set[int]:
-    """Return the line numbers of fenced code blocks, fences included."""
-    fenced: set[int] = set()
-    fence = ""
-    for number, line in enumerate(lines):
-        match = _FENCE.match(line)
-        if fence or match:
-            fenced.add(number)
-        if match and not fence:
-            fence = match.group(1)
-        elif match and match.group(1) == fence:
-            fence = ""
-    return fenced
+    lines = text.replace("\r\n", "\n").split("\n")
+    outlined = outline(lines, markup, front_matter(lines)[1])
+    ends = [*(heading.line for heading in outlined.headings[1:]), len(lines)]
+    for heading, end in zip(outlined.headings, ends, strict=False):  # no heading, no section
+        body = [lines[number] for number in range(heading.last + 1, end) if number not in outlined.code]
+        title = lines[heading.title_line].strip(" \t#")  # with its markup: names in backticks are gold
+        yield Section(title, heading.title_line + 1, "\n".join(body))
 
 
 # the repository at HEAD
@@ -126,7 +90,7 @@ class Snapshot:
 # documents: the query is a section's opening, the gold the symbols named in backticks
 
 MAX_NAMES = 8  # more names mean a reference or a list
-_PROSE = re.compile(r"\.(md|mdx|markdown|rst|txt)$", re.I)
+_MARKUP = {".md": "markdown", ".mdx": "markdown", ".markdown": "markdown", ".rst": "rst", ".txt": "text"}
 _CHANGELOG = re.compile(r"(^|/)(change(s|log)|history|news|release[-_ ]?notes|upgrading)[^/]*$", re.I)
 _QUOTED = re.compile(r"`+([^`\n]+?)`+")
 _NAME = re.compile(r"[^\W\d][\w$]*(?:(?:\.|::|#)[^\W\d][\w$]*)*")
@@ -186,9 +150,10 @@ def mine_documents(
     with Snapshot.open(repository) as snapshot:
         names = Names(snapshot.definitions(locate, options, progress))
         for path, text in snapshot.texts("document"):
-            if not _PROSE.search(path) or _CHANGELOG.search(path):
+            markup = _MARKUP.get(PurePosixPath(path).suffix.lower())
+            if not markup or _CHANGELOG.search(path):
                 continue
-            for section in sections(text):
+            for section in sections(text, markup):
                 try:
                     query = _query(path, section, names, options)
                     mined.require_new(query.text, seen)

@@ -92,14 +92,14 @@ class SearchSystem(Base):
                     raise
                 except AssayError as error:  # no such model, a server that does not answer
                     raise SystemDied(str(error)) from None
-                cold = searcher.meaning.cold() if searcher.meaning else None
-                self._open[key] = _Opened(index, dataclasses.replace(searcher, meaning=cold))
+                cold = searcher.vector_index.cold() if searcher.vector_index else None
+                self._open[key] = _Opened(index, dataclasses.replace(searcher, vector_index=cold))
         return self._open[key]
 
     def made(self, repository: str) -> StageFacts:
         """Return the facts of a repository's search stages, building them if needed."""
         searcher = self.opened(repository).searcher
-        model = searcher.meaning.embedder.name if searcher.meaning else ""
+        model = searcher.vector_index.embedder.name if searcher.vector_index else ""
         return StageFacts(self.settings.chunker, len(searcher.search.passages), self.settings.embedder, model)
 
     def describe(self) -> dict[str, Any]:
@@ -113,8 +113,8 @@ class SearchSystem(Base):
         if self._corpus is not None:  # models are loaded by the first query
             return facts
         opened = self.opened("")
-        meaning = opened.searcher.meaning
-        models = {"embedder_model": meaning.embedder.name} if meaning else {}
+        vector_index = opened.searcher.vector_index
+        models = {"embedder_model": vector_index.embedder.name} if vector_index else {}
         return {**facts, "index_fingerprint": opened.fingerprint, **models}
 
     def retrieve(

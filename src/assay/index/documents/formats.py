@@ -35,12 +35,11 @@ class Format:
         return "" if not self.needs or _installed(self.needs) else f"{self.name} ({install('docs')} to read it)"
 
 
-def _open_text(data: bytes, outline: str) -> OpenedDocument:
-    """Open a text with an outline. Modules are imported on first use: classifying files by name needs neither."""
-    from assay.index.documents import opened
-    from assay.index.documents import outline as outlines
+def _open_text(data: bytes, markup: str) -> OpenedDocument:
+    """Open a text. The module is imported on first use: classifying files by name does not need it."""
+    from assay.index.documents.opened import open_text
 
-    return opened.open_text(data, getattr(outlines, outline))
+    return open_text(data, markup)
 
 
 def _open_with(data: bytes, module: str) -> OpenedDocument:
@@ -57,11 +56,10 @@ def _installed(module: str) -> bool:
 FORMATS = {
     form.name: form
     for form in (
-        Format("markdown", (".md", ".markdown", ".mdx"), partial(_open_text, outline="markdown")),
-        Format("rst", (".rst",), partial(_open_text, outline="restructured")),
-        Format("asciidoc", (".adoc", ".asciidoc"), partial(_open_text, outline="asciidoc")),
-        # guides in plain text are often reStructuredText, or underlined like it
-        Format("text", (".txt",), partial(_open_text, outline="restructured")),
+        Format("markdown", (".md", ".markdown", ".mdx"), partial(_open_text, markup="markdown")),
+        Format("rst", (".rst",), partial(_open_text, markup="rst")),
+        Format("asciidoc", (".adoc", ".asciidoc"), partial(_open_text, markup="asciidoc")),
+        Format("text", (".txt",), partial(_open_text, markup="text")),
         Format("html", (".html", ".htm", ".xhtml"), partial(_open_with, module="html"), most_bytes=5_000_000),
         Format("notebook", (".ipynb",), partial(_open_with, module="notebook"), most_bytes=_PACKED_BYTES),
         Format("docx", (".docx",), partial(_open_with, module="docx"), most_bytes=_PACKED_BYTES, binary=True),

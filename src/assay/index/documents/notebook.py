@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from assay.index.documents.opened import OpenedDocument, Unreadable, lines_of
-from assay.index.documents.outline import Heading, Outline, markdown
+from assay.text.blocks import Heading, Outline
+from assay.text.blocks import outline as outline_of
 
 
 def open_document(data: bytes) -> OpenedDocument:
@@ -20,7 +21,7 @@ def open_document(data: bytes) -> OpenedDocument:
         offset = len(lines)
         cells.append(offset)
         if cell.get("cell_type") == "markdown":
-            inner = markdown(source, 0)
+            inner = outline_of(source, "markdown")
             outline.headings.extend(Heading(h.line + offset, h.level, h.title) for h in inner.headings)
             outline.code.update(line + offset for line in inner.code)
         else:

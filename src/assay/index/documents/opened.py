@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from assay.index.documents.outline import Outline
+from assay.text.blocks import Outline, front_matter, outline
 from assay.text.chunk import Part, Text
-
-_FRONT = {"---": ("---", "..."), "+++": ("+++",)}  # opening line → closing lines of front matter
-_MAX_FRONT = 200  # lines of front matter; a rule that is not closed by then is not front matter
-_TITLE = re.compile(r"title\s*[:=](.*)")
 
 
 class Unreadable(Exception):
@@ -40,28 +35,11 @@ def lines_of(text: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
-def open_text(data: bytes, outline: Callable[[Sequence[str], int], Outline]) -> OpenedDocument:
+def open_text(data: bytes, markup: str) -> OpenedDocument:
     """Open a text as is; front matter may set its title."""
     lines = lines_of(data.decode())
-    title, start = _front_matter(lines)
-    return OpenedDocument(lines, outline(lines, start), title, start)
-
-
-def _front_matter(lines: Sequence[str]) -> tuple[str, int]:
-    """Return the title in the front matter and the line after it."""
-    closing = _FRONT.get(lines[0].rstrip()) if lines else None
-    title = ""
-    for number in range(1, min(len(lines), _MAX_FRONT)) if closing else ():
-        if closing and lines[number].rstrip() in closing:
-            return title, number + 1
-        if not title and (match := _TITLE.match(lines[number])):
-            title = _unquoted(match[1].strip())
-    return "", 0
-
-
-def _unquoted(text: str) -> str:
-    text = text[1:] if text[:1] in ('"', "'") else text
-    return text[:-1] if text[-1:] in ('"', "'") else text
+    title, start = front_matter(lines)
+    return OpenedDocument(lines, outline(lines, markup, start), title, start)
 
 
 # Splitting into sections: every line belongs to exactly one

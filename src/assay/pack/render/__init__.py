@@ -1,16 +1,13 @@
-"""Rendering of a pack in the format it was packed for. A new format is a module here and a row in `FORMS`."""
+"""Rendering of a pack in the format it was packed for. A new format is a `Form` and a row in `FORMS`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from assay.core.packs import Pack
-from assay.pack.render.comment import COMMENT
 from assay.pack.render.form import Form
-from assay.pack.render.json import JSON
-from assay.pack.render.markdown import MARKDOWN
-from assay.pack.render.plain import PLAIN
-from assay.pack.render.xml import XML
+from assay.pack.render.readable import COMMENT, MARKDOWN, PLAIN
+from assay.pack.render.structured import JSON, XML
 
 FORMS: dict[str, Form] = {form.name: form for form in (PLAIN, MARKDOWN, COMMENT, XML, JSON)}
 

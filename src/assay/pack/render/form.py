@@ -24,8 +24,8 @@ class Form:
     name: str
     head: Callable[[Pack], str]
     item: Callable[[PackedItem], str]
-    foot: Callable[[Pack], str]
-    least: Callable[[Pack], str]  # output when the budget does not even fit the frame
+    foot: Callable[[Pack], str] = lambda _pack: ""
+    least: Callable[[Pack], str] = lambda _pack: ""  # output when the budget does not even fit the frame
     writes_tokens: bool = False  # True if items state their tokens
     separator: str = ""  # before the line end of every item but the last
     opening: Callable[[Section], str] = lambda _section: ""  # before the items of a section

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assay.search.embed.embedders import Embedder, Role, Vectors, embed_all, embedder
-from assay.search.embed.passages import Nearest
 from assay.search.embed.rerankers import Candidate, Reranker, reranker
+from assay.search.embed.vector_index import Nearest
 
 __all__ = ["Candidate", "Embedder", "Nearest", "Reranker", "Role", "Vectors", "embed_all", "embedder", "reranker"]

@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import AssayError, install
-from assay.search.embed.bert import Bert, Floats, Ints
 from assay.search.embed.embedders import EMBEDDER_HELP, Role, Vectors, unit
 from assay.search.embed.rerankers import Candidate, Scores
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
 
 _TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U8": "u1"}
 _HEADER_LIMIT = 100 << 20  # bytes; the maximum of the format
@@ -95,6 +97,7 @@ def batched(
 # folder:PATH
 
 _ONNX = ("model.onnx", "onnx/model.onnx")
+_EXPORT = "convert it with: optimum-cli export onnx --model FOLDER FOLDER, or take one published with an ONNX file"
 _EXTRA = "onnx"
 _BATCH = 32
 _DEFAULT_MAX_TOKENS = 512  # tokens, if the folder sets no limit
@@ -104,26 +107,20 @@ _PROMPTS = {
     "query": ("query",),
 }  # names in the configuration of sentence-transformers
 
-Run = Callable[[Ints, Ints, Ints], Floats]  # ids, mask, types → token states, or one row per text
-
 
 class Folder:
-    """The files of a model, and a way to run it.
-
-    Expects tokenizer.json, config.json, and model.onnx or (BERT only) model.safetensors.
-    """
+    """The files of a model (tokenizer.json, config.json and model.onnx), and a way to run it with onnxruntime."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         if not path.is_dir():
             raise AssayError(f"{path}: no such model folder. {EMBEDDER_HELP}")
         self.settings = record(path / "config.json")
-        self.onnx = next((path / name for name in _ONNX if (path / name).is_file()), None)
-        self.weights = path / "model.safetensors"
-        if self.onnx is None and not (self.weights.is_file() and self.settings.get("model_type") == "bert"):
-            raise AssayError(
-                f"{path}: has neither model.onnx nor the model.safetensors of a BERT model. {EMBEDDER_HELP}"
-            )
+        onnx = next((path / name for name in _ONNX if (path / name).is_file()), None)
+        if onnx is None:
+            weights = "only PyTorch weights (safetensors), " if any(path.glob("*.safetensors")) else ""
+            raise AssayError(f"{path}: {weights}no model.onnx; {_EXPORT}. {EMBEDDER_HELP}")
+        self.onnx = onnx
         self.pieces = tokenizer(path / "tokenizer.json", _EXTRA)
         self.pieces.no_padding()
         self.pieces.enable_truncation(self.longest)
@@ -141,19 +138,14 @@ class Folder:
     def name(self) -> str:
         """Folder name and a digest of everything that determines its vectors."""
         digest = blake2b(digest_size=8)
-        weights = self.onnx or self.weights
-        with weights.open("rb") as file:
-            size = weights.stat().st_size
+        with self.onnx.open("rb") as file:
+            size = self.onnx.stat().st_size
             digest.update(f"{size} {self.longest}".encode() + file.read(_DIGEST_BYTES))
             file.seek(max(0, size - _DIGEST_BYTES))
             digest.update(file.read())
         for small in ("tokenizer.json", "config.json", "1_Pooling/config.json", "config_sentence_transformers.json"):
             digest.update((self.path / small).read_bytes() if (self.path / small).is_file() else b"\0")
         return f"folder:{self.path.resolve().name}:{digest.hexdigest()}"
-
-    @cached_property
-    def bert(self) -> Bert:
-        return Bert(tensors(self.weights), self.settings)
 
     @cached_property
     def session(self) -> Any:
@@ -174,8 +166,6 @@ class Folder:
             ids[row, : len(encoding.ids)], types[row, : len(encoding.ids)] = encoding.ids, encoding.type_ids
             mask[row, : len(encoding.ids)] = 1
         try:
-            if self.onnx is None:
-                return self.bert.states(ids, mask, types), mask
             available = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
             inputs = {encoding.name: available[encoding.name] for encoding in self.session.get_inputs()}
             return np.asarray(self.session.run(None, inputs)[0], np.float32), mask
@@ -242,15 +232,11 @@ class FolderReranker:
 
         def run(part: list[int]) -> Floats:
             rows, _ = self._folder.run([encoded[place] for place in part])
-            return (self._relevance(rows) if rows.ndim == 3 else rows[:, -1])[:, None]
+            if rows.ndim != 2:
+                raise AssayError(f"{self._folder.path}: not a cross-encoder: the model has no classifier")
+            return rows[:, -1:]  # with two classes, the second is "relevant"
 
         return batched([len(encoding.ids) for encoding in encoded], _BATCH, run, 1)[:, 0].astype(np.float64)
-
-    def _relevance(self, states: Floats) -> Floats:
-        try:
-            return self._folder.bert.relevance(states)
-        except KeyError:
-            raise AssayError(f"{self._folder.path}: not a cross-encoder: the model has no classifier") from None
 
 
 def _clean(text: Any) -> Any:

@@ -22,7 +22,7 @@ RERANKER_HELP = (
     "a server, rerank:URL#MODEL (any /v1/rerank as of Jina or Cohere)"
 )
 Scores = NDArray[np.float64]
-Rarity = Callable[[str], float]
+Idf = Callable[[str], float]
 
 
 class Candidate(NamedTuple):
@@ -43,13 +43,11 @@ class Reranker(Protocol):
         """Return a score for each candidate, in order; higher is better, only the order is meaningful."""
 
 
-def reranker(
-    spec: str = DEFAULT, rarity: Rarity | None = None, root: Path | None = None, key_variable: str = ""
-) -> Reranker:
-    """Create the reranker that a spec names. `features` uses the idf `rarity`; without it, idf among the candidates."""
+def reranker(spec: str = DEFAULT, idf: Idf | None = None, root: Path | None = None, key_variable: str = "") -> Reranker:
+    """Create the reranker that a spec names. `features` uses `idf` of the corpus; by default that of the candidates."""
     kind, _, argument = spec.strip().partition(":")
     if kind == "features" and not argument:
-        return Features(rarity)
+        return Features(idf)
     if kind == "folder":
         from assay.search.embed.folder import FolderReranker
 
@@ -80,24 +78,24 @@ _MAX_DISTANCE = 3  # terms between two neighbours, at most
 
 
 class Features:
-    """Linear model over the features that `signs` returns; deterministic, no model file."""
+    """Linear model over the features that `features` returns; deterministic, no model file."""
 
     name = "features"
 
-    def __init__(self, rarity: Rarity | None = None) -> None:
-        self._rarity = rarity
+    def __init__(self, idf: Idf | None = None) -> None:
+        self._idf = idf
 
     def scores(self, query: str, candidates: Sequence[Candidate]) -> Scores:
         return np.array(
-            [sum(WEIGHTS[name] * value for name, value in row.items()) for row in self.signs(query, candidates)]
+            [sum(WEIGHTS[name] * value for name, value in row.items()) for row in self.features(query, candidates)]
         )
 
-    def signs(self, query: str, candidates: Sequence[Candidate]) -> list[dict[str, float]]:
+    def features(self, query: str, candidates: Sequence[Candidate]) -> list[dict[str, float]]:
         """Return the features of each candidate, by the names in WEIGHTS."""
         query_terms = terms(query)
         texts = [terms(candidate.text) for candidate in candidates]
-        rarity = self._rarity or _rarity_among(texts)
-        weights = {term: rarity(term) for term in query_terms}
+        idf = self._idf or _idf_among(texts)
+        weights = {term: idf(term) for term in query_terms}
         pairs = {pair: min(weights[term] for term in pair) for pair in pairwise(query_terms)}
         best = max((candidate.score for candidate in candidates), default=0.0)
         return [
@@ -113,7 +111,7 @@ class Features:
         ]
 
 
-def _rarity_among(texts: Sequence[Sequence[str]]) -> Rarity:
+def _idf_among(texts: Sequence[Sequence[str]]) -> Idf:
     counts = Counter(term for text in texts for term in set(text))
     return lambda term: math.log(1 + (len(texts) - counts[term] + 0.5) / (counts[term] + 0.5))
 

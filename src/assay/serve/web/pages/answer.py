@@ -12,9 +12,9 @@ from assay.html.elements import Child, Markup, decimal, element, join
 from assay.serve.web.bench import Bench
 from assay.serve.web.pages.passages import address, listed, section_path
 from assay.serve.web.pages.shell import absent, freshness_badge, numbered
+from assay.text.blocks import paragraphs
 
 _MAX_NEAREST = 5  # passages shown with a refusal
-_FENCE = re.compile(r"(`{3,}|~{3,})")
 _INLINE = re.compile(r"\[#(\d{1,6})\]|(`+)(.+?)\2|\*\*(?=\S)([^*]+?)\*\*")
 
 
@@ -47,31 +47,11 @@ def _render_summary(repo: Repository, reply: Reply) -> Markup:
 
 def blocks(text: str, source_numbers: set[int]) -> Iterator[Markup]:
     """Yield the paragraphs and fenced code blocks of a Markdown text; other syntax is shown as is."""
-    lines = iter(text.split("\n"))
-    paragraph: list[str] = []
-    for line in lines:
-        fence = _FENCE.match(line)
-        if line.strip() and not fence:
-            paragraph.append(line)
-            continue
-        if paragraph:
-            yield _paragraph(paragraph, source_numbers)
-            paragraph = []
-        if fence:
-            yield element("pre", element("code", "\n".join(_read_fenced(lines, fence[1]))), class_="code")
-    if paragraph:
-        yield _paragraph(paragraph, source_numbers)
-
-
-def _read_fenced(lines: Iterator[str], fence: str) -> Iterator[str]:
-    for line in lines:
-        if line.strip() == fence:
-            return
-        yield line
-
-
-def _paragraph(lines: list[str], source_numbers: set[int]) -> Markup:
-    return element("p", list(_inline("\n".join(lines), source_numbers)))
+    for block in paragraphs(text):
+        if block.code:
+            yield element("pre", element("code", block.text), class_="code")
+        else:
+            yield element("p", list(_inline(block.text, source_numbers)))
 
 
 def _inline(text: str, source_numbers: set[int]) -> Iterator[str]:
