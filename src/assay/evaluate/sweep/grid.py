@@ -10,9 +10,10 @@ from pathlib import Path
 
 from assay.errors import AssayError
 from assay.evaluate.golden.nodes import Fields, Items, Node, Scalar, Unreadable, describe_node, parse, read_text
+from assay.evaluate.systems import is_external
 from assay.evaluate.systems.protocol import PLACEHOLDER
 from assay.text.chunk import parse as chunker
-from assay.text.display import counted
+from assay.text.display import counted, printable
 from assay.text.terms import nearest
 
 SEARCH = "search"  # system with chunkers, embedders and rerankers
@@ -221,6 +222,58 @@ def _convert(path: Path, node: Scalar, convert: Callable[[str], str]) -> str:
 
 def _error(path: Path, line: int, message: str) -> AssayError:
     return AssayError(f"{path}:{line}: {message}" if line else f"{path}: {message}")
+
+
+# Axes of the command line
+
+
+def axes_of(options: Mapping[str, str | None], assignments: Sequence[str]) -> dict[str, list[str]]:
+    """Return the axes of options such as `chunk_sizes="512,1024"` and of assignments `NAME=VALUE,VALUE`."""
+    axes: dict[str, list[str]] = {}
+    for name, (setting, convert) in _AXES.items():
+        axes.setdefault(setting, []).extend(map(convert, _split(f"--{name.replace('_', '-')}", options.get(name))))
+    for text in assignments:
+        name, equals, values = (part.strip() for part in text.partition("="))
+        if not equals or not name:
+            raise AssayError(f"--set {text}: write it as NAME=VALUE,VALUE")
+        if axes.get(name):
+            raise AssayError(f"--set {text}: {name} is given twice")
+        axes[name] = _split(f"--set {name}", values)
+    return {name: values for name, values in axes.items() if values}
+
+
+def _split(option: str, text: str | None) -> list[str]:
+    if text is None:
+        return []
+    values = [value.strip() for value in text.split(",")]
+    if not all(values):
+        raise AssayError(f"{option} '{text}' has an empty value; write values with commas between them")
+    return values
+
+
+def combine(path: Path | None, system: str | None, axes: Axes, trusted: bool) -> Grid:
+    """Return the grid of a file, if any, with the system and axes of the command line taking precedence.
+
+    Raises AssayError if an untrusted file would start a program or contact a server.
+    """
+    grid = read(path) if path else Grid()
+    spec = system or grid.system
+    if path and not trusted:
+        if system is None and is_external(spec):
+            raise AssayError(
+                printable(f"{path}: names the system {spec}; pass it as --system, or allow it with --trust-grid")
+            )
+        filled = [(name, value) for name, values in grid.axes.items() if name not in axes for value in values]
+        if risky := next((f"{name} {value}" for name, value in filled if not _is_harmless(spec, name, value)), ""):
+            problem = f"{path}: {risky} becomes part of a command, or contacts a server"
+            raise AssayError(printable(f"{problem}; pass it as an option, or allow it with --trust-grid"))
+    return Grid(spec, {**grid.axes, **axes}, grid.excluded)
+
+
+def _is_harmless(system: str, name: str, value: str) -> bool:
+    """Return True if a file may set this: ranking parameters and local models, not command lines or addresses."""
+    kind = system.partition(":")[0]
+    return kind == ENGINE or (kind == SEARCH and not is_external(f"{SEARCH}:{name}={value}"))
 
 
 # Names: `chunk_512_no_rerank` as in seed 004, plus the other varied settings
