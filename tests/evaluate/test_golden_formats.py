@@ -138,7 +138,7 @@ def test_problems_of_all_fixture_files_are_told_together(tmp_path: Path) -> None
     folder = _write(tmp_path, files)
     said = [problem.removeprefix(f"{folder}/easy/") for problem in _problems(folder)]
     assert said[0].startswith("a.yaml:2: broken YAML")
-    assert said[1] == "b.yaml:1: unknown field `taskk`; did you mean `task`?"
+    assert said[1] == "b.yaml:1: unknown field `taskk`. Did you mean 'task'?"
     assert said[2] == "b.yaml:1: needs `task` or `description`"
     assert said[3] == "c.yaml: is empty; a fixture needs `task` and `ground_truth`"
     assert said[4] == "d.yaml:1: is a list of queries, not a fixture; give its own path to use it"

@@ -124,7 +124,7 @@ def test_a_grid_file_has_the_axes_under_the_names_of_the_options(tmp_path: Path)
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("embedder: [lsa]", ":1: unknown field `embedder`; did you mean `embedders`?"),
+        ("embedder: [lsa]", ":1: unknown field `embedder`. Did you mean 'embedders'?"),
         ("rerankers: [none]\nchunk_sizes: [512, many]", ":2: no chunker 'structure:many'"),
         ("chunk_sizes:\n  - 512\n  - 2", ":3: chunker 'structure:2'"),
         ("set: [1]", ":1: `set` must be a mapping"),

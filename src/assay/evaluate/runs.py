@@ -37,7 +37,7 @@ from assay.evaluate.rows import (
 )
 from assay.system.database import check_schema, connect, statements, was_interrupted
 from assay.system.files import FOLDER, UnsafeFolder, check_folder, make_folder, owners
-from assay.text.terms import nearest
+from assay.text.suggest import did_you_mean
 
 SCHEMA_VERSION = 1
 LOCK_TIMEOUT = 10.0  # seconds to wait for another writer
@@ -278,8 +278,7 @@ class RunStore:
             raise NoSuchRun(
                 f"'{name}' is ambiguous: {', '.join(run.run_id for run in matches[:5])}; give more characters"
             )
-        near = nearest(name, [run.run_id for run in runs], 3) or [run.run_id for run in runs[-3:]]
-        hint = f" Nearest: {', '.join(near)}." if near else ""
+        hint = did_you_mean(name, [run.run_id for run in runs], 3) or f" Last: {', '.join(run.run_id for run in runs[-3:])}."
         raise NoSuchRun(
             f"no run called '{name}' in {self.path}.{hint} `assay eval list` shows all; `latest` is the last"
         )

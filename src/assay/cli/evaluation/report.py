@@ -27,7 +27,7 @@ from assay.evaluate.experiment import begin, conclude, open_entry
 from assay.evaluate.files import repository_file, write_output
 from assay.evaluate.report import render
 from assay.evaluate.summary import main_measures, run_json
-from assay.text.terms import nearest
+from assay.text.suggest import did_you_mean
 
 
 @click.command("report")
@@ -89,9 +89,7 @@ def show_command(
 def _find_query(queries: list[dict[str, Any]], query_id: str) -> dict[str, Any]:
     by_id = {query["id"]: query for query in queries}
     if query_id not in by_id:
-        suggestions = nearest(query_id, by_id, 3)
-        hint = f" Nearest: {', '.join(suggestions)}" if suggestions else ""
-        raise AssayError(f"no query '{query_id}' in this run.{hint}")
+        raise AssayError(f"no query '{query_id}' in this run.{did_you_mean(query_id, by_id, 3)}")
     return by_id[query_id]
 
 

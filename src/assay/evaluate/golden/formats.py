@@ -22,7 +22,7 @@ from assay.evaluate.golden.nodes import InvalidGolden, Problems, Unreadable, rea
 from assay.evaluate.golden.pairs import PAIRS
 from assay.evaluate.golden.trec import TREC
 from assay.evaluate.golden.yaml_queries import GOLDEN, QUERIES
-from assay.text.terms import nearest
+from assay.text.suggest import did_you_mean
 
 # in detection order
 FORMATS: dict[str, Format] = {fmt.name: fmt for fmt in (FIXTURES, GOLDEN, QUERIES, BEIR, PAIRS, TREC)}
@@ -31,10 +31,8 @@ FORMATS: dict[str, Format] = {fmt.name: fmt for fmt in (FIXTURES, GOLDEN, QUERIE
 def get_format(name: str) -> Format:
     """Return the format of that name; raise AssayError with the nearest name when there is none."""
     if name not in FORMATS:
-        near = nearest(name, FORMATS, 1)
         raise AssayError(
-            f"unknown golden format `{name}`; "
-            + (f"did you mean `{near[0]}`?" if near else f"known formats: {', '.join(FORMATS)}")
+            f"unknown golden format '{name}'.{did_you_mean(name, FORMATS)} Known formats: {', '.join(FORMATS)}"
         )
     return FORMATS[name]
 

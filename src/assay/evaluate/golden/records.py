@@ -11,7 +11,7 @@ from typing import Any
 
 from assay.core.golden import LEVELS, Expected, GoldenQuery
 from assay.evaluate.golden.nodes import Fields, Items, Node, Problems, Scalar, Unreadable, describe_node
-from assay.text.terms import nearest
+from assay.text.suggest import did_you_mean
 
 MOST_QUERIES = 200_000  # in a JSON-lines set: parsed in 10 s with 200 MB; running that many queries takes hours
 MAX_GRADE = 100  # far above any scale in use; 2 ** grade stays finite
@@ -115,10 +115,7 @@ def check_size(queries: Sequence[GoldenQuery], line: int) -> None:
 def unknown_field(name: str, fields: Iterable[str]) -> str:
     """Return an error message for an unknown field, with the nearest known one."""
     fields = list(fields)
-    near = nearest(name, fields, 1)
-    return f"unknown field `{name}`; " + (
-        f"did you mean `{near[0]}`?" if near else f"known fields: {', '.join(fields)}"
-    )
+    return f"unknown field `{name}`.{did_you_mean(name, fields) or ' Known fields: ' + ', '.join(fields)}"
 
 
 def _join_names(names: Iterable[str]) -> str:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from assay.errors import AssayError
 from assay.evaluate.metrics.judged import Floats, Ints, Judged, Level, Marks
-from assay.text.terms import nearest
+from assay.text.suggest import did_you_mean
 
 
 def precision(run: Judged, k: int, rel: int) -> Floats:
@@ -231,9 +231,7 @@ def parse(text: str) -> Measure:
         name = {"R": "DocR"}.get(name, f"{name}_doc")
     kind = KINDS.get(f"{name}({variant})" if variant else name)
     if kind is None:
-        names = [*KINDS, *_BY_ALIAS]
-        near = nearest(form["name"], names, 1)
-        hint = f" Did you mean '{near[0]}'?" if near else ""
+        hint = did_you_mean(form["name"], [*KINDS, *_BY_ALIAS])
         raise UnknownMeasure(f"unknown measure '{text}'.{hint} {_list_known()}")
     cut = int(form["cut"]) if form["cut"] else None
     if cut is not None and cut < 1:

@@ -10,11 +10,12 @@ from pathlib import Path
 
 from assay.errors import AssayError
 from assay.evaluate.golden.nodes import Fields, Items, Node, Scalar, Unreadable, describe_node, parse, read_text
+from assay.evaluate.golden.records import unknown_field
 from assay.evaluate.systems import is_external
 from assay.evaluate.systems.protocol import PLACEHOLDER
 from assay.text.chunk import parse as chunker
 from assay.text.display import counted, printable
-from assay.text.terms import nearest
+from assay.text.suggest import did_you_mean
 
 SEARCH = "search"  # system with chunkers, embedders and rerankers
 ENGINE = "assay"  # system with ranking parameters
@@ -101,11 +102,7 @@ class Grid:
                 f"the grid has {counted(size, 'configuration')}; the limit of a sweep is {MAX_CONFIGURATIONS:,}. Give fewer values"
             )
         for name in {name for exclusion in self.excluded for name in exclusion} - set(axes):
-            suggestions = nearest(name, axes, 1)
-            raise AssayError(
-                f"cannot exclude by '{name}', which is not an axis."
-                + (f" Did you mean '{suggestions[0]}'?" if suggestions else "")
-            )
+            raise AssayError(f"cannot exclude by '{name}', which is not an axis.{did_you_mean(name, axes)}")
 
 
 def _contains(settings: Mapping[str, str], subset: Mapping[str, str]) -> bool:
@@ -149,9 +146,7 @@ def read(path: Path) -> Grid:
         raise _error(path, root.line if root else 1, f"a grid is a mapping of {', '.join(_FIELDS)}")
     for name in root.values:
         if name not in _FIELDS:
-            suggestions = nearest(name, _FIELDS, 1)
-            hint = f"; did you mean `{suggestions[0]}`?" if suggestions else f"; a grid has {', '.join(_FIELDS)}"
-            raise _error(path, root.lines[name], f"unknown field `{name}`{hint}")
+            raise _error(path, root.lines[name], unknown_field(name, _FIELDS))
     axes: dict[str, list[str]] = {}
     for name, (setting, convert) in _AXES.items():
         if name in root.values:

@@ -15,7 +15,7 @@ from pathlib import Path
 from assay.config import trust
 from assay.errors import AssayError
 from assay.evaluate.systems.protocol import Base, System, SystemDied, SystemFailed, folder_of
-from assay.text.terms import nearest
+from assay.text.suggest import did_you_mean
 
 __all__ = ["KINDS", "Base", "System", "SystemDied", "SystemFailed", "folder_of", "open_system", "reaches_out"]
 
@@ -50,9 +50,9 @@ def open_system(spec: str, *, timeout: float = 60.0, root: Path, corpus: Path | 
     name, _, argument = spec.strip().partition(":")
     kind = KINDS.get(name)
     if kind is None:
-        near = nearest(name, KINDS, 1)
-        hint = f" Did you mean {KINDS[near[0]].example}?" if near else ""
-        raise AssayError(f"unknown kind of system '{name}'; a system is one of {', '.join(KINDS)}.{hint}")
+        raise AssayError(
+            f"unknown kind of system '{name}'; a system is one of {', '.join(KINDS)}.{did_you_mean(name, KINDS)}"
+        )
     if not argument.strip() and not kind.bare:
         raise AssayError(f"system '{spec}' has nothing after '{name}:'; write for example {kind.example}")
     if timeout <= 0:
