@@ -17,7 +17,7 @@ from assay.errors import AssayError
 from assay.evaluate import golden
 from assay.evaluate.golden import records
 from assay.evaluate.golden.nodes import Unreadable, parse
-from assay.evaluate.golden.trec import topics
+from assay.evaluate.golden.topics import topics
 from assay.evaluate.scores import read_baseline
 from assay.evaluate.systems.trec import RunFile
 from assay.index.enrich.scip import packed

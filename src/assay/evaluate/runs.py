@@ -278,7 +278,10 @@ class RunStore:
             raise NoSuchRun(
                 f"'{name}' is ambiguous: {', '.join(run.run_id for run in matches[:5])}; give more characters"
             )
-        hint = did_you_mean(name, [run.run_id for run in runs], 3) or f" Last: {', '.join(run.run_id for run in runs[-3:])}."
+        hint = (
+            did_you_mean(name, [run.run_id for run in runs], 3)
+            or f" Last: {', '.join(run.run_id for run in runs[-3:])}."
+        )
         raise NoSuchRun(
             f"no run called '{name}' in {self.path}.{hint} `assay eval list` shows all; `latest` is the last"
         )

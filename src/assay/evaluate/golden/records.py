@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from assay.core.golden import LEVELS, Expected, GoldenQuery
-from assay.evaluate.golden.nodes import Fields, Items, Node, Problems, Scalar, Unreadable, describe_node
+from assay.evaluate.golden.format import Problems
+from assay.evaluate.golden.nodes import Fields, Items, Node, Scalar, describe_node
 from assay.text.suggest import did_you_mean
 
 MOST_QUERIES = 200_000  # in a JSON-lines set: parsed in 10 s with 200 MB; running that many queries takes hours
@@ -104,12 +105,6 @@ def _check_expectations(schema: Schema, query: GoldenQuery, line: int, reporter:
         fields = _join_names(name for level in LEVELS for name in schema.names(level))
         negative = f"{schema.names(schema.negative)[0]}: []" if schema.negative else "refuse: true"
         reporter.error(line, f"expects nothing: fill {fields}, or write `{negative}` if it should be refused")
-
-
-def check_size(queries: Sequence[GoldenQuery], line: int) -> None:
-    """Raise Unreadable when a set has more than MOST_QUERIES queries."""
-    if len(queries) > MOST_QUERIES:
-        raise Unreadable(line, f"more than {MOST_QUERIES:,} queries, which is the limit")
 
 
 def unknown_field(name: str, fields: Iterable[str]) -> str:

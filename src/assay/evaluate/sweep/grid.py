@@ -9,7 +9,8 @@ from itertools import product
 from pathlib import Path
 
 from assay.errors import AssayError
-from assay.evaluate.golden.nodes import Fields, Items, Node, Scalar, Unreadable, describe_node, parse, read_text
+from assay.evaluate.golden.format import read_text
+from assay.evaluate.golden.nodes import Fields, Items, Node, Scalar, Unreadable, describe_node, parse
 from assay.evaluate.golden.records import unknown_field
 from assay.evaluate.systems import is_external
 from assay.evaluate.systems.protocol import PLACEHOLDER
