@@ -274,9 +274,9 @@ def test_a_link_is_written_through_and_keeps_the_mode_of_its_file(tmp_path: Path
 
 
 def test_an_unknown_format_offers_the_nearest(tmp_path: Path) -> None:
-    with pytest.raises(AssayError, match="unknown golden format 'fixture'. Did you mean 'fixtures'"):
+    with pytest.raises(AssayError, match=r"unknown golden format 'fixture'\. Did you mean 'fixtures'"):
         load(tmp_path, "fixture")
-    with pytest.raises(AssayError, match="unknown golden format 'xml'. Known formats: fixtures"):
+    with pytest.raises(AssayError, match=r"unknown golden format 'xml'\. Known formats: fixtures"):
         save([_query()], tmp_path / "x", "xml")
 
 
