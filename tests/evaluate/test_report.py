@@ -20,8 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.errors import AssayError
-from assay.evaluate.report import render
-from assay.evaluate.report.plots import (
+from assay.html.report import render
+from assay.html.report.plots import (
     Change,
     Effect,
     Mark,

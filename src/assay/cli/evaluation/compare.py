@@ -29,8 +29,8 @@ from assay.evaluate.compare import (
 )
 from assay.evaluate.diagnose import diagnose, diagnosis_json
 from assay.evaluate.files import write_output
+from assay.evaluate.markdown import comparison_report
 from assay.evaluate.matching import matcher
-from assay.evaluate.report.markdown import comparison_report
 from assay.evaluate.scores import read_baseline
 from assay.evaluate.verify import existence
 

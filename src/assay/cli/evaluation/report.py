@@ -25,8 +25,8 @@ from assay.errors import AssayError
 from assay.evaluate.compare import compare_runs, comparison_json
 from assay.evaluate.experiment import begin, conclude, open_entry
 from assay.evaluate.files import repository_file, write_output
-from assay.evaluate.report import render
 from assay.evaluate.summary import main_measures, run_json
+from assay.html.report import render
 from assay.text.suggest import did_you_mean
 
 

@@ -20,7 +20,6 @@ from assay.evaluate.compare import finite, statistics_json
 from assay.evaluate.diagnose import LEVELS, Difficulty, correlation
 from assay.evaluate.files import write_text
 from assay.evaluate.metrics.measures import mean
-from assay.evaluate.report.sweep import render
 from assay.evaluate.run import Plan
 from assay.evaluate.runs import RunStore
 from assay.evaluate.scores import slice_members
@@ -30,6 +29,7 @@ from assay.evaluate.sweep import asking as stages
 from assay.evaluate.sweep.asking import Stage, Task, run_tasks
 from assay.evaluate.sweep.grid import NONE, SHARED, Configuration, names
 from assay.evaluate.sweep.verdict import Figure, Measured, Verdict, band, difficulties, judge, read
+from assay.html.report.sweep import render
 from assay.text.chunk import parse as chunker
 
 # slice of the golden set → JSON key of seed 004

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 import msgspec
 
 from assay.errors import AssayError
-from assay.evaluate.metrics.measures import UnknownMeasure, parse
 
 Metrics = dict[str, float | None]
 Count = int | float | str | None
@@ -129,8 +128,18 @@ class Comparison(msgspec.Struct, frozen=True):
     deltas: dict[str, Count] = {}
     statistics: dict[str, Statistic] = {}
     counts: dict[str, Count] = {}
+    lower_is_better: list[str] = []  # metrics
     per_query: list[Pair] = []
     warnings: list[str] = []
+
+    def verdict(self, metric: str, delta: float) -> str:
+        """Return the colour class of a metric's difference."""
+        return verdict(-delta if metric in self.lower_is_better else delta)
+
+
+def verdict(delta: float) -> str:
+    """Return the colour class of a difference for which higher is better."""
+    return "gain" if delta > 0 else "loss" if delta < 0 else "even"
 
 
 Shape = TypeVar("Shape", Summary, Comparison)
@@ -197,11 +206,3 @@ def main_metrics(metrics: Iterable[str], k: int | None = None) -> list[str]:
 def _preference(families: tuple[str, ...], metric: str, k: int | None) -> tuple[int, bool, int]:
     name = family(metric)
     return families.index(name) if name in families else len(families), cut_off(metric) != k, -cut_off(metric)
-
-
-def lower_is_better(metric: str) -> bool:
-    """Return True if lower values of a metric are better; False for unknown metrics."""
-    try:
-        return not parse(metric).higher_is_better
-    except UnknownMeasure:
-        return False
