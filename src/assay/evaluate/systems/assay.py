@@ -22,7 +22,7 @@ from assay import __version__
 from assay.config.configuration import Configuration, load
 from assay.core.golden import Hit, Response, Stage
 from assay.errors import AssayError
-from assay.evaluate.systems.protocol import Base, SystemDied, finished, folder_of
+from assay.evaluate.systems.protocol import System, SystemDied, finished, folder_of
 from assay.rank.engine import Engine
 from assay.rank.profile import DEFAULT, PROFILES, Profile, flatten, settings_of, with_settings
 from assay.rank.ranking import Ranking, highest
@@ -53,7 +53,7 @@ class _Opened:
         return self.engine.varied(with_settings(self.profile, self.profile.name, changes, "variation"))
 
 
-class Assay(Base):
+class Assay(System):
     """Searches the index of the root, or of the query's repository inside the corpus."""
 
     concurrent = False

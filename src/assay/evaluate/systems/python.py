@@ -19,7 +19,7 @@ from typing import Any
 
 from assay.core.golden import Response
 from assay.errors import AssayError
-from assay.evaluate.systems.protocol import Base, SystemDied, SystemFailed, finished, one_line
+from assay.evaluate.systems.protocol import System, SystemDied, SystemFailed, finished, one_line
 from assay.evaluate.systems.shape import response
 from assay.text.suggest import did_you_mean
 
@@ -40,7 +40,7 @@ def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> InPr
     return InProcess(module, name, timeout)
 
 
-class InProcess(Base):
+class InProcess(System):
     """A Python retriever called in a thread of its own, one query at a time."""
 
     concurrent = False
