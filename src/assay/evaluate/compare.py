@@ -307,7 +307,6 @@ def comparison_json(comparison: Comparison, texts: dict[str, str] | None = None)
             name: statistics_json(pair, comparison.adjusted[name]) for name, pair in comparison.statistics.items()
         },
         "counts": comparison.counts,
-        "lower_is_better": [name for name in a.values if name in b.values and not parse(name).higher_is_better],
         "causes": config_differences(a.config, b.config),
         "per_query": _query_rows(comparison, main or list(comparison.statistics), texts),
         "warnings": list(comparison.warnings),

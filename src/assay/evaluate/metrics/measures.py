@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.core.golden import LOWER_IS_BETTER
 from assay.errors import AssayError
 from assay.evaluate.metrics.judged import Floats, Ints, Judged, Level, Marks
 from assay.text.suggest import did_you_mean
@@ -134,7 +135,6 @@ class Kind:
     meaning: str
     formula: Formula
     cut: str = "may"
-    better: str = "higher"
 
 
 def _fact_formula(name: str) -> Formula:
@@ -159,18 +159,18 @@ _VARIANTS = (
     Kind("nDCG(dcg=exp-log2)", "nDCG with gain 2^grade - 1", ndcg_exponential),
 )
 _FACTS = tuple(
-    Kind(name, meaning, _fact_formula(name), "no", better)
-    for name, meaning, better in (
-        ("citation_coverage", "share of grounded answers whose every citation resolves", "higher"),
-        ("groundedness", "share of answers with all must_contain strings and no forbidden one", "higher"),
-        ("support", "share of an answer's sentences whose words occur in the spans they cite", "higher"),
-        ("refusal_correctness", "share of the questions to refuse that were refused", "higher"),
-        ("unsupported_answer", "share of the questions to refuse that were answered anyway", "lower"),
-        ("over_refusal", "share of the answerable questions that were refused", "lower"),
-        ("empty_result_rate", "share of queries without any result", "lower"),
-        ("failure_rate", "share of queries on which the system failed", "lower"),
-        ("duplicate_rate", "share of results that repeat an earlier one", "lower"),
-        ("token_efficiency", "share of the returned tokens that belong to relevant results", "higher"),
+    Kind(name, meaning, _fact_formula(name), "no")
+    for name, meaning in (
+        ("citation_coverage", "share of grounded answers whose every citation resolves"),
+        ("groundedness", "share of answers with all must_contain strings and no forbidden one"),
+        ("support", "share of an answer's sentences whose words occur in the spans they cite"),
+        ("refusal_correctness", "share of the questions to refuse that were refused"),
+        ("unsupported_answer", "share of the questions to refuse that were answered anyway"),
+        ("over_refusal", "share of the answerable questions that were refused"),
+        ("empty_result_rate", "share of queries without any result"),
+        ("failure_rate", "share of queries on which the system failed"),
+        ("duplicate_rate", "share of results that repeat an earlier one"),
+        ("token_efficiency", "share of the returned tokens that belong to relevant results"),
     )
 )
 KINDS: dict[str, Kind] = {kind.name: kind for kind in (*_RANKED, *_VARIANTS, *_FACTS)}
@@ -213,7 +213,7 @@ class Measure:
 
     @property
     def higher_is_better(self) -> bool:
-        return self.kind.better == "higher"
+        return self.kind.name not in LOWER_IS_BETTER
 
     def values(self, run: Judged) -> Floats:
         """Return the figure of each query; NaN where there is nothing to measure."""

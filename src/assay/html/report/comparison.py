@@ -29,7 +29,7 @@ from assay.html.elements import (
     warning_list,
     whole,
 )
-from assay.html.report.data import Comparison, Metrics, Pair, Statistic, metric_names, primary_metric
+from assay.html.report.data import Comparison, Metrics, Pair, Statistic, metric_names, primary_metric, verdict
 from assay.html.report.plots import Change, Effect, difference_bars, forest, slopes
 from assay.text.display import counted
 
@@ -107,7 +107,7 @@ def _counts(comparison: Comparison) -> Markup | None:
 
 def _forest(comparison: Comparison) -> Iterator[Markup]:
     effects = [
-        Effect(metric, delta, low, high, "even" if low <= 0 <= high else comparison.verdict(metric, low))
+        Effect(metric, delta, low, high, "even" if low <= 0 <= high else verdict(low, metric))
         for metric, statistic in comparison.statistics.items()
         if (delta := finite_or_none(statistic.delta)) is not None
         and (low := finite_or_none(statistic.low)) is not None
@@ -159,7 +159,7 @@ def _statistics(comparison: Comparison) -> Markup | None:
         Column[str]("Metric", lambda metric: metric),
         number_column("A", lambda metric: a.get(metric)),
         number_column("B", lambda metric: b.get(metric)),
-        Column[str]("B − A", lambda metric: _difference(comparison, metric, delta(metric)), "number"),
+        Column[str]("B − A", lambda metric: _difference(metric, delta(metric)), "number"),
     ]
     if tests:
         columns += [
@@ -186,9 +186,8 @@ def _test_column(title: str, field: str, about: str, tests: dict[str, Statistic]
     return number_column(title, lambda metric: getattr(tests.get(metric, Statistic()), field), about, formatter)
 
 
-def _difference(comparison: Comparison, metric: str, value: float | None) -> Markup:
-    class_ = comparison.verdict(metric, finite_or_none(value) or 0.0)
-    return element("span", exact(value, signed(value)), class_=class_)
+def _difference(metric: str, value: float | None) -> Markup:
+    return element("span", exact(value, signed(value)), class_=verdict(finite_or_none(value) or 0.0, metric))
 
 
 def _balance(statistic: Statistic) -> Markup | None:
@@ -201,7 +200,7 @@ def _pairs(comparison: Comparison, primary: str | None, link: Link) -> Markup | 
     """Table of queries: regressions and losses first, then by size of the difference."""
     if not comparison.per_query:
         return None
-    columns = _pair_columns(comparison, primary, link)
+    columns = _pair_columns(comparison.per_query, primary, link)
     pairs = sorted(comparison.per_query, key=lambda pair: (_kind_order(pair.kind), -abs(_delta(pair, primary) or 0.0)))
     rows, note = bounded_rows(columns, pairs, lambda pair: {"data_kind": pair.kind})
     kinds = sorted({pair.kind for pair in pairs} - {""}, key=_kind_order)
@@ -229,7 +228,7 @@ def _query_link(pair: Pair, link: Link) -> Markup:
     return element("a" if address else "span", words, href=address, dir="auto", class_="text")
 
 
-def _pair_columns(comparison: Comparison, primary: str | None, link: Link) -> list[Column[Pair]]:
+def _pair_columns(pairs: Sequence[Pair], primary: str | None, link: Link) -> list[Column[Pair]]:
     columns = [
         Column[Pair]("Query", lambda pair: _query_link(pair, link), "wide"),
         Column[Pair]("Kind", lambda pair: badge(pair.kind, f"kind-{pair.kind.lower()}")),
@@ -237,9 +236,8 @@ def _pair_columns(comparison: Comparison, primary: str | None, link: Link) -> li
         number_column("Rank B", lambda pair: pair.b_hit_rank, "rank of the first hit in B", whole),
     ]
     if primary:
-        title = f"{primary}, B − A"
-        columns.append(Column(title, lambda pair: _difference(comparison, primary, _delta(pair, primary)), "number"))
-    if any(pair.note for pair in comparison.per_query):
+        columns.append(Column(f"{primary}, B − A", lambda pair: _difference(primary, _delta(pair, primary)), "number"))
+    if any(pair.note for pair in pairs):
         columns.append(
             Column("Note", lambda pair: element("span", shortened(pair.note, _MOST_TEXT), dir="auto"), "minor")
         )

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from assay.core.golden import LOWER_IS_BETTER
 from assay.errors import AssayError
 
 Metrics = dict[str, float | None]
@@ -128,18 +129,14 @@ class Comparison(msgspec.Struct, frozen=True):
     deltas: dict[str, Count] = {}
     statistics: dict[str, Statistic] = {}
     counts: dict[str, Count] = {}
-    lower_is_better: list[str] = []  # metrics
     per_query: list[Pair] = []
     warnings: list[str] = []
 
-    def verdict(self, metric: str, delta: float) -> str:
-        """Return the colour class of a metric's difference."""
-        return verdict(-delta if metric in self.lower_is_better else delta)
 
-
-def verdict(delta: float) -> str:
-    """Return the colour class of a difference for which higher is better."""
-    return "gain" if delta > 0 else "loss" if delta < 0 else "even"
+def verdict(delta: float, metric: str = "") -> str:
+    """Return the colour class of a difference in a metric."""
+    better = -delta if metric in LOWER_IS_BETTER else delta
+    return "gain" if better > 0 else "loss" if better < 0 else "even"
 
 
 Shape = TypeVar("Shape", Summary, Comparison)
