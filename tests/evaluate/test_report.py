@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.errors import AssayError
+from assay.html.plots import Scale, power_ticks, round_ticks
 from assay.html.report import render
 from assay.html.report.plots import (
     Change,
@@ -34,7 +35,6 @@ from assay.html.report.plots import (
     slopes,
     unit_bins,
 )
-from assay.html.plots import Scale, power_ticks, round_ticks
 from support.laws import examples
 
 _VOID = {"meta", "link", "input", "br"}

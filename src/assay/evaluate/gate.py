@@ -21,9 +21,10 @@ import numpy as np
 
 from assay.core.golden import GoldenSet
 from assay.errors import AssayError
-from assay.evaluate.compare import KINDS, Comparison, compare_runs, compare_with_baseline, finite
+from assay.evaluate.compare import KINDS, Comparison, compare_runs, compare_with_baseline
+from assay.evaluate.markdown import cell
 from assay.evaluate.matching import matcher_for
-from assay.evaluate.metrics.measures import defaults, parse
+from assay.evaluate.metrics.measures import defaults, parse, rounded
 from assay.evaluate.run import Plan
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import Scores, read_baseline, score_run
@@ -172,7 +173,7 @@ def _check_loss(comparison: Comparison, name: str, rules: Rules) -> Check:
     if failed:
         message += f": significant loss above the tolerance ({rules.tolerance:g})"
     elif loss > rules.tolerance:
-        detectable = finite(pair.detectable)
+        detectable = rounded(pair.detectable)
         message += ": lower, but not significantly" + (f"; this set detects {detectable:g}" if detectable else "")
     return Check(f"{name} against the baseline", not failed, message)
 
@@ -222,7 +223,7 @@ def github_annotations(checks: Sequence[Check]) -> list[str]:
 def markdown(scores: Scores, checks: Sequence[Check], advice: str = "") -> str:
     """Render the outcome as a table for a step summary, with the advice below."""
     verdict = "passed" if all(check.passed for check in checks) else "failed"
-    rows = [f"| {'✅' if c.passed else '❌'} | {_cell(c.name)} | {_cell(c.message)} |" for c in checks]
+    rows = [f"| {'✅' if c.passed else '❌'} | {cell(c.name)} | {cell(c.message)} |" for c in checks]
     return "\n".join(
         [
             f"## assay gate {verdict}: run {scores.run_id}",
@@ -234,10 +235,6 @@ def markdown(scores: Scores, checks: Sequence[Check], advice: str = "") -> str:
             *([advice, ""] if advice else []),
         ]
     )
-
-
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
 
 
 def _xml_safe(text: str) -> str:

@@ -205,35 +205,40 @@ _FACT_NAMES = (
 
 def _facts(query: GoldenQuery, response: Response, level: str, matcher: Matcher) -> dict[str, float]:
     """Return the query's figures that need no ranks; inapplicable ones are left out."""
-    distinct = {hit.id: hit for hit in reversed(response.hits)}  # at first occurrence
-    facts = {
-        "empty_result_rate": float(not response.hits),
-        "failure_rate": float(bool(response.error)),
-    }
+    facts = {"empty_result_rate": float(not response.hits), "failure_rate": float(bool(response.error))}
     if response.latency_ms:  # TREC run files have none
         facts["latency_ms"] = response.latency_ms
     if response.hits:
-        facts["duplicate_rate"] = 1 - len(distinct) / len(response.hits)
+        facts["duplicate_rate"] = 1 - len({hit.id for hit in response.hits}) / len(response.hits)
     if query.refuse:
         facts["refusal_correctness"] = float(response.refused)
         facts["unsupported_answer"] = float(not response.refused and not response.error)
     else:
         facts["over_refusal"] = float(response.refused)
-    answer = response.answer
-    if answer is not None and not response.error:
-        if answer.grounded:
-            resolved = [c.id in distinct if c.resolved is None else c.resolved for c in answer.citations]
-            facts["citation_coverage"] = float(all(resolved))
-            supported = support(answer)
-            if supported is not None:
-                facts["support"] = supported
-        text = answer.text
-        facts["groundedness"] = float(
-            all(part in text for part in query.must_contain) and not any(part in text for part in query.forbidden)
-        )
+    if response.answer is not None and not response.error:
+        facts |= _answer_facts(query, response.answer, {hit.id for hit in response.hits})
+    return facts | _token_facts(query, response, level, matcher)
+
+
+def _answer_facts(query: GoldenQuery, answer: Answer, retrieved: set[str]) -> dict[str, float]:
+    """Return the figures of a written answer: its citations, their support, and required or forbidden strings."""
+    facts = {}
+    if answer.grounded:
+        resolved = [c.id in retrieved if c.resolved is None else c.resolved for c in answer.citations]
+        facts["citation_coverage"] = float(all(resolved))
+        supported = support(answer)
+        if supported is not None:
+            facts["support"] = supported
+    complete = all(part in answer.text for part in query.must_contain)
+    return facts | {"groundedness": float(complete and not any(part in answer.text for part in query.forbidden))}
+
+
+def _token_facts(query: GoldenQuery, response: Response, level: str, matcher: Matcher) -> dict[str, float]:
+    """Return the share of relevant tokens, if the system reports tokens."""
     tokens = response.tokens or sum(hit.tokens for hit in response.hits)
-    if tokens and any(hit.tokens for hit in response.hits):
-        expected = query.at(level)
-        relevant = sum(hit.tokens for hit in distinct.values() if any(matcher.matches(hit, e) for e in expected))
-        facts["token_efficiency"] = min(1.0, relevant / tokens)
-    return facts
+    if not tokens or not any(hit.tokens for hit in response.hits):
+        return {}
+    expected = query.at(level)
+    distinct = {hit.id: hit for hit in reversed(response.hits)}  # at first occurrence
+    relevant = sum(hit.tokens for hit in distinct.values() if any(matcher.matches(hit, e) for e in expected))
+    return {"token_efficiency": min(1.0, relevant / tokens)}

@@ -45,7 +45,7 @@ def findings(run: Mapping[str, Any]) -> str:
         parts += [f"## Nothing found ({len(failed)})", ""]
         for query in failed:
             parts += [
-                f"- **{_cell(query['id'])}** {_cell(query['text'], 200)}",
+                f"- **{cell(query['id'])}** {cell(query['text'], 200)}",
                 f"  - expected: {_code_list(query['expected'])}",
             ]
             parts += [f"  - retrieved: {_code_list(query['retrieved']) or query['error'] or 'nothing'}"]
@@ -63,7 +63,7 @@ def cross_repo_findings(run: Mapping[str, Any]) -> str:
     missed = [q for q in run["queries"] if q["first_rank"] is None and q["expected"]]
     if missed:
         rows = [
-            [q["repository"], q["tier"], _cell(q["text"], _TASK_COLUMN_WIDTH), _code_list(q["expected"][:3])]
+            [q["repository"], q["tier"], cell(q["text"], _TASK_COLUMN_WIDTH), _code_list(q["expected"][:3])]
             for q in missed
         ]
         parts += [f"## Nothing found ({len(missed)})", "", table(["repository", "tier", "task", "expected"], rows), ""]
@@ -78,7 +78,7 @@ def comparison_report(comparison: Mapping[str, Any]) -> str:
     parts += [f"> **{warning}**" for warning in comparison["warnings"]]
     parts += ["", "Known differences: " + "; ".join(comparison["causes"]), ""] if comparison["causes"] else [""]
     rows = [
-        [name, _figure(s["a"]), _figure(s["b"]), _signed(s["delta"]), f"{_signed(s['low'])} … {_signed(s['high'])}", _figure(s["p_holm"]),
+        [name, _figure(s["a"]), _figure(s["b"]), signed(s["delta"]), f"{signed(s['low'])} … {signed(s['high'])}", _figure(s["p_holm"]),
          _figure(s["effect"]), f"{s['wins']}/{s['losses']}/{s['ties']}", _figure(s["detectable"])]
         for name, s in comparison["statistics"].items()
     ]  # fmt: skip
@@ -94,7 +94,7 @@ def comparison_report(comparison: Mapping[str, Any]) -> str:
         changed = [row for row in comparison["per_query"] if row["kind"] == kind]
         if changed:
             rows = [
-                [_cell(r["query_id"]), _rank(r["a_hit_rank"]), _rank(r["b_hit_rank"]), _cell(r["note"] or "")]
+                [cell(r["query_id"]), _rank(r["a_hit_rank"]), _rank(r["b_hit_rank"]), cell(r["note"] or "")]
                 for r in changed
             ]
             parts += [f"### {title} ({len(changed)})", "", table(["query", "rank a", "rank b", "note"], rows), ""]
@@ -149,7 +149,7 @@ def _group_table(
 def _query_table(queries: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
     rows = [
         [
-            _cell(q["text"], _TASK_COLUMN_WIDTH),
+            cell(q["text"], _TASK_COLUMN_WIDTH),
             *(_figure(q["metrics"].get(name)) for name in names),
             _rank(q["first_rank"]),
             q["tier"],
@@ -159,7 +159,8 @@ def _query_table(queries: Sequence[Mapping[str, Any]], names: Sequence[str]) -> 
     return table(["task", *names, "first", "tier"], rows)
 
 
-def _cell(text: str, limit: int = 0) -> str:
+def cell(text: str, limit: int = 0) -> str:
+    """Return text for a table cell: on one line, escaped, shortened to `limit` characters if given."""
     flat = " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
     return flat[: limit - 1].rstrip() + "…" if limit and len(flat) > limit else flat
 
@@ -172,7 +173,8 @@ def _figure(value: float | None) -> str:
     return "–" if value is None else f"{value:.4f}"
 
 
-def _signed(value: float | None) -> str:
+def signed(value: float | None) -> str:
+    """Format a difference with its sign, or a dash for None."""
     return "–" if value is None else f"{value:+.4f}"
 
 

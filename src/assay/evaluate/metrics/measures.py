@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -272,7 +273,12 @@ def defaults(k: int) -> list[Measure]:
 def mean(values: Floats) -> float | None:
     """Return the mean over the measured queries, rounded to four decimals as stored; None when there are none."""
     measured = values[~np.isnan(values)]
-    return round(float(measured.mean()), 4) + 0.0 if len(measured) else None
+    return rounded(float(measured.mean())) if len(measured) else None
+
+
+def rounded(value: float) -> float | None:
+    """Return a figure as it is stored and printed: four decimals, no negative zero; None unless it is finite."""
+    return round(float(value), 4) + 0.0 if math.isfinite(value) else None
 
 
 def aggregate(run: Judged, measures: Iterable[Measure]) -> dict[str, float | None]:

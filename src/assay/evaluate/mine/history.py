@@ -321,23 +321,28 @@ def _query_text(commit: Commit, options: Options) -> str:
 
 def _source_changes(commit: Commit, options: Options) -> list[Change]:
     """Return the changes to likely source files of the parent, by path; raise LeftOut when there are none."""
-    by_role = [(change, role(change.path)) for change in commit.changes]
-    by_role = [(change, file_role) for change, file_role in by_role if file_role != "vendored"]
-    if not by_role:
+    roles = {change.path: role(change.path) for change in commit.changes}
+    own = [change for change in commit.changes if roles[change.path] != "vendored"]
+    if not own:
         raise LeftOut("vendored or generated" if commit.changes else "empty")
-    if len(by_role) > options.max_files:
+    if len(own) > options.max_files:
         raise LeftOut("bulk")
-    roles = ("source", "test") if options.include_tests else ("source",)
-    source = [change for change, file_role in by_role if file_role in roles]
+    wanted = ("source", "test") if options.include_tests else ("source",)
+    source = [change for change in own if roles[change.path] in wanted]
     if not source:
-        raise LeftOut("tests only" if any(file_role == "test" for _, file_role in by_role) else "no source code")
+        raise LeftOut("tests only" if "test" in roles.values() else "no source code")
+    return sorted(_substantial(source), key=lambda change: change.path)
+
+
+def _substantial(source: list[Change]) -> list[Change]:
+    """Return the changes to existing files that do more than reformat; raise LeftOut when there are none."""
     existing = [change for change in source if change.old_blob]
     if not existing:
         raise LeftOut("pure addition")
     substantial = [change for change in existing if _substantial_hunks(change)]
     if not substantial:
         raise LeftOut("formatting" if any(change.hunks for change in existing) else "renamed only")
-    return sorted(substantial, key=lambda change: change.path)
+    return substantial
 
 
 def _substantial_hunks(change: Change) -> list[Hunk]:

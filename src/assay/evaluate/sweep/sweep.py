@@ -16,10 +16,9 @@ import numpy as np
 
 from assay.core.golden import GoldenQuery, GoldenSet
 from assay.core.progress import Progress
-from assay.evaluate.compare import finite, statistics_json
-from assay.evaluate.diagnose import LEVELS, Difficulty, correlation
+from assay.evaluate.compare import statistics_json
 from assay.evaluate.files import write_text
-from assay.evaluate.metrics.measures import mean
+from assay.evaluate.metrics.measures import mean, rounded
 from assay.evaluate.run import Plan
 from assay.evaluate.runs import RunStore
 from assay.evaluate.scores import slice_members
@@ -27,6 +26,7 @@ from assay.evaluate.statistics import latency, mean_interval
 from assay.evaluate.summary import clusters_of, describe_queries
 from assay.evaluate.sweep import asking as stages
 from assay.evaluate.sweep.asking import Stage, Task, run_tasks
+from assay.evaluate.sweep.difficulty import LEVELS, Difficulty, correlation
 from assay.evaluate.sweep.grid import NONE, SHARED, Configuration, names
 from assay.evaluate.sweep.verdict import Figure, Measured, Verdict, band, difficulties, judge, read
 from assay.html.report.sweep import render
@@ -48,7 +48,9 @@ def configuration_report(measured: Measured, golden: GoldenSet, difficulties: Se
         "summary": {"total_queries": len(golden.queries), **_averages(measured, slice(None))},
         "bands": {f"avg_{key}": word for key, value in measured.means.items() if (word := band(key, value))},
         "intervals": {f"avg_{figure.key}": _interval(measured, figure, clusters) for figure in measured.figures},
-        "latency": {name: finite(value) for name, value in asdict(latency(measured.judged.fact("latency_ms"))).items()},
+        "latency": {
+            name: rounded(value) for name, value in asdict(latency(measured.judged.fact("latency_ms"))).items()
+        },
         "latency_under_load": measured.disturbed,
         **{
             name: {group: {"count": len(rows), **_averages(measured, rows)} for group, rows in members_by_group.items()}
@@ -87,7 +89,7 @@ def comparison(
             name: statistics_json(pair, verdict.adjusted[name]) | {"told_apart": not verdict.alike(name)}
             for name, pair in verdict.against.items()
         },
-        "best_shares": {name: finite(share) for name, share in verdict.chosen.items()},
+        "best_shares": {name: rounded(share) for name, share in verdict.chosen.items()},
         "difficulty": difficulty(measured, golden.queries, difficulties),
         "work": dict(work),
         "warnings": warnings(measured, golden),
@@ -118,9 +120,9 @@ def recommendations(by_name: Mapping[str, Measured], verdict: Verdict) -> dict[s
         measured = by_name[name]
         return {
             "name": name,
-            f"ndcg_at_{measured.info.k}": finite(measured.score),
-            "latency_ms": finite(measured.latency),
-            "best_share": finite(verdict.chosen[name]),
+            f"ndcg_at_{measured.info.k}": rounded(measured.score),
+            "latency_ms": rounded(measured.latency),
+            "best_share": rounded(verdict.chosen[name]),
         }
 
     return {
@@ -141,7 +143,7 @@ def difficulty(
     quality = f"avg_ndcg_at_{measured[0].info.k}"
     return {
         "correlation": {
-            name: {"spearman": finite(entry.rho), "p": finite(entry.p), "n": entry.n}
+            name: {"spearman": rounded(entry.rho), "p": rounded(entry.p), "n": entry.n}
             for name, entry in correlations.items()
         },
         "classes": {
@@ -151,8 +153,8 @@ def difficulty(
         "queries": {
             query.id: {
                 "class": entry.level,
-                **{name: finite(getattr(entry, name)) for name in _FEATURES},
-                "quality": finite(value),
+                **{name: rounded(getattr(entry, name)) for name in _FEATURES},
+                "quality": rounded(value),
             }
             for query, entry, value in zip(queries, difficulties, quality_by_query.tolist(), strict=True)
         },
@@ -192,7 +194,7 @@ def warnings(measured: Sequence[Measured], golden: GoldenSet) -> list[str]:
 
 def _averages(measured: Measured, rows: Any) -> dict[str, float | None]:
     averages = {f"avg_{key}": mean(values[rows]) for key, values in measured.values.items()}
-    return averages | {"avg_latency_ms": finite(latency(measured.judged.fact("latency_ms")[rows]).mean)}
+    return averages | {"avg_latency_ms": rounded(latency(measured.judged.fact("latency_ms")[rows]).mean)}
 
 
 def _interval(measured: Measured, figure: Figure, clusters: list[str] | None) -> dict[str, float | None]:
@@ -201,7 +203,7 @@ def _interval(measured: Measured, figure: Figure, clusters: list[str] | None) ->
     if stored:
         return {"low": stored["low"], "high": stored["high"]}
     interval = mean_interval(measured.values[figure.key], clusters=clusters)
-    return {"low": finite(interval.low), "high": finite(interval.high)}
+    return {"low": rounded(interval.low), "high": rounded(interval.high)}
 
 
 def _by_level(difficulties: Sequence[Difficulty]) -> dict[str, list[int]]:

@@ -23,7 +23,7 @@ from assay.errors import AssayError
 from assay.evaluate.judging import judge
 from assay.evaluate.matching import Matcher
 from assay.evaluate.metrics.judged import Floats
-from assay.evaluate.metrics.measures import Measure
+from assay.evaluate.metrics.measures import Measure, mean, rounded
 from assay.evaluate.statistics import Paired, paired
 from assay.evaluate.summary import clusters_of
 from assay.evaluate.systems import open_system
@@ -333,7 +333,7 @@ def report(tuning: Tuning) -> dict[str, Any]:
         "outcome": verdict.outcome,
         "said": verdict_sentence(tuning),
         "held_out": comparison(verdict.held_out),
-        "in_sample": {"base": _mean(tuned.base), "tuned": _mean(tuned.tuned)},
+        "in_sample": {"base": mean(tuned.base), "tuned": mean(tuned.tuned)},
         "changes": [_change(tuning, name, value) for name, value in tuned.changes],
         "folds": {"by": tuning.folds.by, "each": [_fold(fold) for fold in tuned.folds]},
         "left_out": [name for name, _ in asking.fixed],
@@ -376,10 +376,10 @@ def warnings(tuning: Tuning) -> list[str]:
 def comparison(pair: Paired) -> dict[str, Any]:
     """Return the paired comparison of base and tuned as JSON."""
     return {
-        "base": _finite(pair.mean_a), "tuned": _finite(pair.mean_b), "delta": _finite(pair.delta),
-        "low": _finite(pair.interval.low), "high": _finite(pair.interval.high), "p": _finite(pair.p), "method": pair.method,
+        "base": rounded(pair.mean_a), "tuned": rounded(pair.mean_b), "delta": rounded(pair.delta),
+        "low": rounded(pair.interval.low), "high": rounded(pair.interval.high), "p": rounded(pair.p), "method": pair.method,
         "wins": pair.wins, "losses": pair.losses, "ties": pair.ties, "clusters": pair.clusters,
-        "detectable": _finite(pair.detectable),
+        "detectable": rounded(pair.detectable),
     }  # fmt: skip
 
 
@@ -393,9 +393,9 @@ def _change(tuning: Tuning, name: str, value: float) -> dict[str, Any]:
         "name": name,
         "from": base,
         "to": value,
-        "brings": _finite(contribution.delta),
-        "low": _finite(contribution.interval.low),
-        "high": _finite(contribution.interval.high),
+        "brings": rounded(contribution.delta),
+        "low": rounded(contribution.interval.low),
+        "high": rounded(contribution.interval.high),
         "chosen_by_folds": chosen,
         "same_direction": sum(
             fold_value is not None and (fold_value > base) == (value > base) for fold_value in chosen
@@ -407,15 +407,6 @@ def _fold(fold: Fold) -> dict[str, Any]:
     return {
         "queries": fold.queries,
         "changes": dict(fold.changes),
-        "base": _finite(fold.base),
-        "tuned": _finite(fold.tuned),
+        "base": rounded(fold.base),
+        "tuned": rounded(fold.tuned),
     }
-
-
-def _mean(figures: Floats) -> float | None:
-    judged = figures[~np.isnan(figures)]
-    return _finite(float(judged.mean())) if len(judged) else None
-
-
-def _finite(value: float) -> float | None:
-    return round(float(value), 4) + 0.0 if math.isfinite(value) else None
