@@ -38,6 +38,7 @@ from assay.git import Git
 from assay.text.display import printable
 
 _STORE_INTERVAL = 0.5  # seconds; a killed run loses at most these responses
+_STORED_SETTINGS = ("label", "k", "depth", "budget", "repeat", "answers", "corpus")  # of a plan, in the run file
 _MAX_DEATHS_IN_A_ROW = 3  # system deaths before the remaining queries are given up
 
 
@@ -88,18 +89,12 @@ def execute(
     info = RunInfo(
         run_id=f"{now:%Y%m%d-%H%M%S}-{identity.hexdigest()[:6]}",
         created=now.isoformat(timespec="seconds"),
-        label=plan.label,
         golden_hash=golden.digest,
         system=system.name,
         config=config,
         matching=plan.matching.name,
         level=plan.matching.level_for(golden),
-        k=plan.k,
-        depth=plan.depth,
-        budget=plan.budget,
-        repeat=plan.repeat,
-        answers=plan.answers,
-        corpus=plan.corpus,
+        **{name: getattr(plan, name) for name in _STORED_SETTINGS},
         index_fingerprint=str(config.get("index_fingerprint", "")),
         chunker_version=_chunker_version(config),
         versions={"assay": __version__, "python": platform.python_version(), "numpy": np.__version__},

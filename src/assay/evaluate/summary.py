@@ -27,6 +27,12 @@ def main_measures(k: int) -> list[Measure]:
     return [measure for measure in defaults(k) if measure.kind.name in _MAIN and measure.cut == k]
 
 
+def golden_json(golden: GoldenSet) -> dict[str, Any]:
+    """Return the identity of a golden set."""
+    facts = {"path": golden.path, "format": golden.format, "digest": golden.digest}
+    return {**facts, "queries": len(golden.queries)}
+
+
 def summarise(
     info: RunInfo, golden: GoldenSet, judged: Judged, measures: Sequence[Measure] | None = None
 ) -> dict[str, Any]:
@@ -41,12 +47,7 @@ def summarise(
         "created": info.created,
         "status": info.status,
         "label": info.label,
-        "golden": {
-            "path": golden.path,
-            "format": golden.format,
-            "digest": golden.digest,
-            "queries": len(golden.queries),
-        },
+        "golden": golden_json(golden),
         "system": info.system,
         "config": info.config,
         "matching": info.matching,

@@ -13,9 +13,10 @@ from pathlib import Path
 
 from assay.core.golden import Expected, GoldenQuery
 from assay.core.items import Outline
+from assay.core.progress import Progress
 from assay.errors import AssayError
 from assay.evaluate.mine import mined
-from assay.evaluate.mine.mined import Definition, LeftOut, Locator, Mined, Options, Progress, role, tier
+from assay.evaluate.mine.mined import DEFAULTS, SILENT, Definition, LeftOut, Locator, Mined, Options, role, tier
 from assay.evaluate.mine.mined import repository as repository_at
 from assay.git import Blobs, Git, unquote
 from assay.git.diff import OPTIONS, Hunk, read_hunk
@@ -237,21 +238,17 @@ ID_LENGTH = 12  # characters of a commit hash: unique in any history, independen
 _CACHED_OUTLINES = 256  # branches share parents
 
 
-def mine_history(
-    repository: Path, locate: Locator, options: Options | None = None, progress: Progress | None = None
-) -> Mined:
+def mine_history(repository: Path, locate: Locator, options: Options = DEFAULTS, progress: Progress = SILENT) -> Mined:
     """Return the queries of a repository's commits, newest first, and skip counts by reason."""
-    git, options = repository_at(repository), options or Options()
+    git = repository_at(repository)
     queries: list[GoldenQuery] = []
     counts: Counter[str] = Counter()
     seen: set[str] = set()
-    if progress:
-        progress.start("mining", count(git, options))
+    progress.start("mining", count(git, options))
     with git.blobs() as blobs, closing(commits(git, options)) as newest_first:
         parents = _ParentOutlines(locate, blobs)
         for commit in newest_first:
-            if progress:
-                progress.advance()
+            progress.advance()
             try:
                 query = _query(commit, parents, options)
                 mined.require_new(query.text, seen)

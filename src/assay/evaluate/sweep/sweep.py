@@ -23,7 +23,7 @@ from assay.evaluate.run import Plan
 from assay.evaluate.runs import RunStore
 from assay.evaluate.scores import slice_members
 from assay.evaluate.statistics import latency, mean_interval
-from assay.evaluate.summary import clusters_of, describe_queries
+from assay.evaluate.summary import clusters_of, describe_queries, golden_json
 from assay.evaluate.sweep import asking as stages
 from assay.evaluate.sweep.asking import Stage, Task, run_tasks
 from assay.evaluate.sweep.difficulty import LEVELS, Difficulty, correlation
@@ -74,12 +74,7 @@ def comparison(
     return {
         "timestamp": datetime.now(UTC).isoformat(timespec="seconds"),
         "num_configs": len(measured),
-        "golden": {
-            "path": golden.path,
-            "format": golden.format,
-            "digest": golden.digest,
-            "queries": len(golden.queries),
-        },
+        "golden": golden_json(golden),
         "matching": measured[0].info.matching,
         "k": measured[0].info.k,
         "recommendations": recommendations(by_name, verdict),
