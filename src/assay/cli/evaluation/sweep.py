@@ -28,7 +28,7 @@ from assay.errors import AssayError
 from assay.evaluate import golden as golden_sets
 from assay.evaluate.matching import matcher_for
 from assay.evaluate.run import Plan
-from assay.evaluate.sweep.asking import configured
+from assay.evaluate.sweep.execution import configured
 from assay.evaluate.sweep.grid import SEARCH, axes_of, combine
 from assay.evaluate.sweep.sweep import Sweep, run, save
 from assay.evaluate.sweep.verdict import ALPHA, Measured, band

@@ -136,9 +136,9 @@ def tune_command(
     configuration.profile(base)  # raises if there is none
     if write:
         _profile_text(configuration, root_path, write, {})
-    asking = TuningTask(golden, matcher_for(golden, matching), chosen_measure, root_path, base, corpus)
+    task = TuningTask(golden, matcher_for(golden, matching), chosen_measure, root_path, base, corpus)
     with progress_bar() as bar:
-        tuning = tune(asking, Runs(root_path).folder("tuning"), jobs, bar)
+        tuning = tune(task, Runs(root_path).folder("tuning"), jobs, bar)
     tuning_report = report(tuning)
     rows = _rows(configuration, base, dict(tuning.tuned.changes))
     better = tuning_report["outcome"] == GAIN

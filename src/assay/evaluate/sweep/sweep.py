@@ -24,9 +24,8 @@ from assay.evaluate.runs import RunStore
 from assay.evaluate.scores import slice_members
 from assay.evaluate.statistics import latency, mean_interval
 from assay.evaluate.summary import clusters_of, describe_queries, golden_json
-from assay.evaluate.sweep import asking as stages
-from assay.evaluate.sweep.asking import Stage, Task, run_tasks
 from assay.evaluate.sweep.difficulty import LEVELS, Difficulty, correlation
+from assay.evaluate.sweep.execution import Stage, Task, build_stages, run_tasks, stages_json
 from assay.evaluate.sweep.grid import NONE, SHARED, Configuration, names
 from assay.evaluate.sweep.verdict import Figure, Measured, Verdict, band, difficulties, judge, read
 from assay.html.report.sweep import render
@@ -270,7 +269,7 @@ class Sweep:
             "resumed": sum(entry.resumed for entry in self.measured),
             "queries_asked": sent,
             "queries_answered_before": queries - sent,
-            **stages.stages_json(self.shared),
+            **stages_json(self.shared),
         }
 
 
@@ -290,7 +289,7 @@ def run(
 ) -> Sweep:
     """Build shared stages once, run each configuration, and judge the results."""
     named = dict(zip(names(configurations), configurations, strict=True))
-    shared = stages.build_stages(configurations, golden, root, corpus, progress)
+    shared = build_stages(configurations, golden, root, corpus, progress)
     tasks = [
         Task(name, configuration.spec, golden, plan, root, runs, corpus, timeout, fresh)
         for name, configuration in named.items()

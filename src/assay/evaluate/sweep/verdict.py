@@ -15,8 +15,8 @@ from assay.evaluate.metrics.measures import Measure, mean, parse
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.statistics import Paired, holm, paired
 from assay.evaluate.statistics.intervals import BLOCK
-from assay.evaluate.sweep.asking import TaskResult
 from assay.evaluate.sweep.difficulty import Answer, Difficulty, classify
+from assay.evaluate.sweep.execution import TaskResult
 from assay.evaluate.sweep.grid import Configuration
 
 _SHORT = 5  # the smaller cut-off of seed 004
