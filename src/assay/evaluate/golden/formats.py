@@ -68,7 +68,7 @@ def detect(path: Path) -> Format:
     except OSError as error:
         raise AssayError(f"{path}: cannot be read ({error.strerror or error})") from None
     except Unreadable as reason:
-        raise AssayError(f"{path}:{reason.line}: {reason}" if reason.line else f"{path}: {reason}") from None
+        raise AssayError(reason.located(path)) from None
     if detected is None:
         hint = "nothing in this folder is a golden set" if path.is_dir() else "not recognised as a golden set"
         raise AssayError(f"{path}: {hint}. Name its format, or give one of:\n{describe_formats()}")

@@ -61,6 +61,11 @@ class Unreadable(Exception):
         super().__init__(message)
         self.line, self.message, self.path = line, message, path
 
+    def located(self, path: Path) -> str:
+        """Return the message with the file and the line."""
+        place = self.path or path
+        return f"{place}:{self.line}: {self.message}" if self.line else f"{place}: {self.message}"
+
 
 # YAML from parser events: no tag is executed, scalars are not coerced, alias expansion is bounded
 
