@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from assay.core.golden import Expected, GoldenQuery, Response
 from assay.errors import AssayError
-from assay.evaluate.judging import judge
+from assay.evaluate.judging import Judged, judge
 from assay.evaluate.matching import MATCHERS, matcher
-from assay.evaluate.metrics.judged import Judged
-from assay.evaluate.metrics.measures import Measure, defaults, parse, rounded
+from assay.evaluate.metrics import Measure, defaults, parse, rounded
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import Scores, score_run
 from assay.evaluate.statistics import Paired, holm, paired

@@ -24,7 +24,7 @@ from assay.errors import AssayError
 from assay.evaluate.compare import KINDS, Comparison, compare_runs, compare_with_baseline
 from assay.evaluate.markdown import cell
 from assay.evaluate.matching import matcher_for
-from assay.evaluate.metrics.measures import defaults, parse, rounded
+from assay.evaluate.metrics import defaults, parse, rounded
 from assay.evaluate.run import Plan
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import Scores, read_baseline, score_run

@@ -22,9 +22,8 @@ import numpy as np
 
 from assay.core.golden import Expected, GoldenQuery, GoldenSet, Hit, Response
 from assay.errors import AssayError
-from assay.evaluate.judging import JUDGING_VERSION, judge
+from assay.evaluate.judging import JUDGING_VERSION, Judged, judge
 from assay.evaluate.matching import matcher
-from assay.evaluate.metrics.judged import Judged
 from assay.system.database import check_schema, connect, statements, was_interrupted
 from assay.system.files import FOLDER, UnsafeFolder, check_folder, make_folder, owners
 from assay.text.suggest import did_you_mean

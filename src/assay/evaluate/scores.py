@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from assay.core.golden import GoldenQuery
 from assay.errors import AssayError
 from assay.evaluate.files import write_text
-from assay.evaluate.metrics.judged import Floats, Judged
-from assay.evaluate.metrics.measures import Measure, UnknownMeasure, defaults, first_rank, mean, parse
+from assay.evaluate.judging import Floats, Judged
+from assay.evaluate.metrics import Measure, UnknownMeasure, defaults, first_rank, mean, parse
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.system.inputs import read_json
 

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from assay.core.golden import GoldenQuery, GoldenSet, Hit, Response
-from assay.evaluate.judging import mark
+from assay.evaluate.judging import Floats, Judged, mark
 from assay.evaluate.matching import Matcher, matcher, matcher_for
-from assay.evaluate.metrics.judged import Floats, Judged
-from assay.evaluate.metrics.measures import Measure, defaults, first_rank, mean, rounded
+from assay.evaluate.metrics import Measure, defaults, first_rank, mean, rounded
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import SLICES, slice_members
 from assay.evaluate.statistics import detectable_before, latency, mean_interval, summary

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from assay.cli.common import Bar, echo
-from assay.evaluate.metrics.measures import Measure, parse
+from assay.evaluate.metrics import Measure, parse
 
 
 def parsed(names: Sequence[str]) -> list[Measure] | None:

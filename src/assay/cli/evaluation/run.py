@@ -31,7 +31,7 @@ from assay.errors import AssayError
 from assay.evaluate import golden as golden_sets
 from assay.evaluate.markdown import save_run
 from assay.evaluate.matching import matcher_for
-from assay.evaluate.metrics.measures import Measure, parse
+from assay.evaluate.metrics import Measure, parse
 from assay.evaluate.run import Outcome, Plan, execute, reopen_system, resume, resume_command
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.summary import list_runs, main_measures, run_json

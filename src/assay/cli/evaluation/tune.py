@@ -16,7 +16,7 @@ from assay.errors import AssayError
 from assay.evaluate import golden as golden_sets
 from assay.evaluate.files import write_text
 from assay.evaluate.matching import matcher_for
-from assay.evaluate.metrics.measures import Measure, parse
+from assay.evaluate.metrics import Measure, parse
 from assay.evaluate.tune.search import GAIN, NO_GAIN, TOO_FEW
 from assay.evaluate.tune.tuning import TuningTask, report, tune
 from assay.html.elements import probability

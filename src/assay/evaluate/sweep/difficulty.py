@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assay.evaluate.metrics.judged import Floats
+from assay.evaluate.judging import Floats
 from assay.evaluate.statistics.intervals import two_sided_p
 
 LEVELS = ("hard", "medium", "easy")

@@ -18,7 +18,7 @@ from assay.core.golden import GoldenQuery, GoldenSet
 from assay.core.progress import Progress
 from assay.evaluate.compare import statistics_json
 from assay.evaluate.files import write_text
-from assay.evaluate.metrics.measures import mean, rounded
+from assay.evaluate.metrics import mean, rounded
 from assay.evaluate.run import Plan
 from assay.evaluate.runs import RunStore
 from assay.evaluate.scores import slice_members

@@ -10,8 +10,8 @@ from functools import cached_property
 import numpy as np
 
 from assay.core.golden import GoldenSet, Response
-from assay.evaluate.metrics.judged import Floats, Judged
-from assay.evaluate.metrics.measures import Measure, mean, parse
+from assay.evaluate.judging import Floats, Judged
+from assay.evaluate.metrics import Measure, mean, parse
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.statistics import Paired, holm, paired
 from assay.evaluate.statistics.intervals import BLOCK

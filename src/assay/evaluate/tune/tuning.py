@@ -18,10 +18,9 @@ import numpy as np
 from assay.core.golden import GoldenQuery, GoldenSet
 from assay.core.progress import Progress
 from assay.errors import AssayError
-from assay.evaluate.judging import judge
+from assay.evaluate.judging import Floats, judge
 from assay.evaluate.matching import Matcher
-from assay.evaluate.metrics.judged import Floats
-from assay.evaluate.metrics.measures import Measure, mean, rounded
+from assay.evaluate.metrics import Measure, mean, rounded
 from assay.evaluate.statistics import Paired, paired
 from assay.evaluate.summary import clusters_of
 from assay.evaluate.systems import open_system

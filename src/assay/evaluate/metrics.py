@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from assay.core.golden import LOWER_IS_BETTER
 from assay.errors import AssayError
-from assay.evaluate.metrics.judged import Floats, Ints, Judged, Level, Marks
+from assay.evaluate.judging import Floats, Ints, Judged, Level, Marks
 from assay.text.suggest import did_you_mean
 
 
