@@ -31,9 +31,10 @@ from urllib.parse import urlencode
 HERE = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(HERE / "tests"), str(HERE / "src")]
 
-import assay  # noqa: E402
 from processes import children  # noqa: E402
 from serving import Server, serving  # noqa: E402
+
+import assay  # noqa: E402
 
 PATIENCE = 120.0
 KINDS = (

@@ -176,8 +176,8 @@ def test_the_front_is_what_nothing_beats_in_quality_and_latency(figures: list[tu
     assert fastest.latency == min(one.latency for one in every)
     assert verdict.best in verdict.front
     in_time = [one.score for one in every if one.latency <= 3.0]
-    assert (verdict.in_time == "") == (not in_time)
-    assert not in_time or next(one for one in every if one.name == verdict.in_time).score == max(in_time)
+    assert (verdict.best_within_limit == "") == (not in_time)
+    assert not in_time or next(one for one in every if one.name == verdict.best_within_limit).score == max(in_time)
 
 
 def test_a_configuration_is_told_from_the_best_only_by_more_than_chance_and_holm_counts_them_all() -> None:
@@ -185,14 +185,14 @@ def test_a_configuration_is_told_from_the_best_only_by_more_than_chance_and_holm
     bad, close = [0.0] * 12, [1.0] * 10 + [0.0] * 2
     verdict = judge([measured("good", good, 9.0), measured("bad", bad, 1.0), measured("close", close, 5.0)], 100.0)
     assert verdict.best == "good"
-    assert verdict.not_told_apart == ["close"]
-    assert verdict.thrifty == "close"
+    assert verdict.indistinguishable == ["close"]
+    assert verdict.fastest_indistinguishable == "close"
     assert verdict.fastest == "bad"
-    assert verdict.against["bad"].delta == -1.0
+    assert verdict.versus_best["bad"].delta == -1.0
     eight = [measured("good", good, 9.0), *(measured(f"low{n}", [1.0] * 6 + [0.0] * 6, 1.0) for n in range(8))]
     alone = judge(eight[:2], 100.0)
-    assert not alone.alike("low0")  # p = 2 / 64 = 0.031
-    assert judge(eight, 100.0).alike("low0")
+    assert not alone.is_indistinguishable("low0")  # p = 2 / 64 = 0.031
+    assert judge(eight, 100.0).is_indistinguishable("low0")
 
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=6, max_size=6), min_size=1, max_size=5))

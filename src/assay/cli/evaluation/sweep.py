@@ -91,7 +91,9 @@ def _column(values: Sequence[float | None], digits: int, best: Callable[[Iterabl
 
 def _marks(sweep: Sweep, entry: Measured) -> str:
     front = _FRONT if entry.name in sweep.verdict.front else " "
-    alike = _ALIKE if entry.name in sweep.verdict.against and sweep.verdict.alike(entry.name) else " "
+    alike = (
+        _ALIKE if entry.name in sweep.verdict.versus_best and sweep.verdict.is_indistinguishable(entry.name) else " "
+    )
     return (front + alike) if len(sweep.measured) > 1 else ""
 
 
@@ -128,14 +130,19 @@ def _recommendations(sweep: Sweep) -> list[str]:
         entry = named[name]
         return f"{name} ({quality}: {entry.score:.4f}{f', {entry.latency:.2f}ms' if isfinite(entry.latency) else ''})"
 
-    share = f"the best on {verdict.chosen[verdict.best]:.0%} of resampled query sets"
+    share = f"the best on {verdict.best_shares[verdict.best]:.0%} of resampled query sets"
     lines = [f"Best overall quality: {verdict.best} ({quality}: {named[verdict.best].score:.4f}; {share})"]
     if isfinite(named[verdict.fastest].latency):
         lines.append(f"Fastest: {verdict.fastest} ({named[verdict.fastest].latency:.2f}ms)")
-        lines.append(f"Best under {verdict.limit:g}ms: {describe(verdict.in_time) if verdict.in_time else 'none'}")
-    indistinguishable, worse = verdict.not_told_apart, [name for name in verdict.against if not verdict.alike(name)]
+        lines.append(
+            f"Best under {verdict.limit:g}ms: {describe(verdict.best_within_limit) if verdict.best_within_limit else 'none'}"
+        )
+    indistinguishable, worse = (
+        verdict.indistinguishable,
+        [name for name in verdict.versus_best if not verdict.is_indistinguishable(name)],
+    )
     if indistinguishable:
-        lines.append(f"Fastest without significant loss: {describe(verdict.thrifty)}")
+        lines.append(f"Fastest without significant loss: {describe(verdict.fastest_indistinguishable)}")
         lines.append(
             f"Not significantly different from the best (p ≥ {ALPHA:g} after Holm): {_listed(indistinguishable)}"
         )

@@ -37,11 +37,11 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """The run of a configuration; `asked` counts the queries this command sent."""
+    """The run of a configuration; `sent` counts the queries this command sent."""
 
     name: str
     run_id: str
-    asked: int
+    sent: int
     resumed: bool = False
 
 

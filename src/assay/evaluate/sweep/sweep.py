@@ -78,12 +78,12 @@ def comparison(
         "k": measured[0].info.k,
         "recommendations": recommendations(by_name, verdict),
         "pareto_front": list(verdict.front),
-        "not_told_apart": verdict.not_told_apart,
+        "not_told_apart": verdict.indistinguishable,
         "against_best": {
-            name: statistics_json(pair, verdict.adjusted[name]) | {"told_apart": not verdict.alike(name)}
-            for name, pair in verdict.against.items()
+            name: statistics_json(pair, verdict.adjusted[name]) | {"told_apart": not verdict.is_indistinguishable(name)}
+            for name, pair in verdict.versus_best.items()
         },
-        "best_shares": {name: rounded(share) for name, share in verdict.chosen.items()},
+        "best_shares": {name: rounded(share) for name, share in verdict.best_shares.items()},
         "difficulty": difficulty(measured, golden.queries, difficulties),
         "work": dict(work),
         "warnings": warnings(measured, golden),
@@ -116,14 +116,14 @@ def recommendations(by_name: Mapping[str, Measured], verdict: Verdict) -> dict[s
             "name": name,
             f"ndcg_at_{measured.info.k}": rounded(measured.score),
             "latency_ms": rounded(measured.latency),
-            "best_share": rounded(verdict.chosen[name]),
+            "best_share": rounded(verdict.best_shares[name]),
         }
 
     return {
         "best_quality": describe(verdict.best),
         "fastest": describe(verdict.fastest),
-        "best_under": {"limit_ms": verdict.limit, **(describe(verdict.in_time) or {"name": None})},
-        "fastest_not_told_apart": describe(verdict.thrifty),
+        "best_under": {"limit_ms": verdict.limit, **(describe(verdict.best_within_limit) or {"name": None})},
+        "fastest_not_told_apart": describe(verdict.fastest_indistinguishable),
     }
 
 
@@ -178,7 +178,7 @@ def warnings(measured: Sequence[Measured], golden: GoldenSet) -> list[str]:
         messages[
             f"{disturbed} of {len(measured)} configurations were measured while others ran, which raises their latencies"
         ] = None
-    unverified = sum(not entry.asked and not any(entry.info.config.get(fact) for fact in _STATE) for entry in measured)
+    unverified = sum(not entry.sent and not any(entry.info.config.get(fact) for fact in _STATE) for entry in measured)
     if unverified:
         messages[
             f"{unverified} of {len(measured)} configurations reuse earlier runs of a system whose changes cannot be detected; --fresh repeats them"
@@ -262,10 +262,10 @@ class Sweep:
     def work(self) -> dict[str, Any]:
         """Counts of this command's work and of reused work."""
         queries = len(self.golden.queries) * len(self.measured)
-        sent = sum(entry.asked for entry in self.measured)
+        sent = sum(entry.sent for entry in self.measured)
         return {
             "configurations": len(self.measured),
-            "finished_before": sum(not entry.asked for entry in self.measured),
+            "finished_before": sum(not entry.sent for entry in self.measured),
             "resumed": sum(entry.resumed for entry in self.measured),
             "queries_asked": sent,
             "queries_answered_before": queries - sent,

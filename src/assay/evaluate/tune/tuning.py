@@ -235,7 +235,7 @@ class Tuning:
     folds: Folds
     tuned: Tuned
     leaked: int  # queries mined from commits in the searched history
-    asked: int  # queries sent by this command, summed over the settings
+    sent: int  # queries sent by this command, summed over the settings
     before: int  # the same of earlier commands
 
 
@@ -314,7 +314,7 @@ def report(tuning: Tuning) -> dict[str, Any]:
         "folds": {"by": tuning.folds.by, "each": [_fold(fold) for fold in tuned.folds]},
         "left_out": [name for name, _ in task.fixed],
         "warnings": warnings(tuning),
-        "work": {"asked": tuning.asked, "answered_before": tuning.before},
+        "work": {"asked": tuning.sent, "answered_before": tuning.before},
     }
 
 
