@@ -7,15 +7,9 @@ from pathlib import Path
 import click
 
 from assay.cli.common import echo, print_json
+from assay.cli.evaluation import options
 from assay.cli.evaluation.common import echo_table, echo_warnings, figure, parsed
-from assay.cli.evaluation.options import (
-    Runs,
-    corpus_option,
-    force_option,
-    measures_option,
-    path_option,
-    store_options,
-)
+from assay.cli.evaluation.options import Runs
 from assay.errors import AssayError
 from assay.evaluate.compare import (
     KINDS,
@@ -41,17 +35,17 @@ _REPORTED = 10_000  # maximum number of queries for report.md
 @click.command("compare")
 @click.argument("a", required=False)
 @click.argument("b", required=False)
-@path_option("--baseline", help="Compare with a baseline file instead of run A.")
+@options.path("--baseline", help="Compare with a baseline file instead of run A.")
 @click.option(
     "--strict-chunker-version",
     is_flag=True,
     help="Refuse runs of different chunkers instead of matching by document and span.",
 )
-@force_option("Compare what two different golden sets or settings share; the report notes it.")
-@path_option("--output", help="The report file. Default: .assay/runs/B/report.md.")
+@options.force("Compare what two different golden sets or settings share; the report notes it.")
+@options.path("--output", help="The report file. Default: .assay/runs/B/report.md.")
 @click.option("--verbose", "-v", is_flag=True, help="List every query that changed.")
-@measures_option
-@store_options
+@options.measures
+@options.store
 def compare_command(
     a: str | None,
     b: str | None,
@@ -139,9 +133,9 @@ _SHOWN_DIAGNOSES = 30
 
 @click.command("diagnose")
 @click.argument("run", default="latest")
-@corpus_option("The corpus of the run, if it had one.")
+@options.corpus("The corpus of the run, if it had one.")
 @click.option("--verbose", "-v", is_flag=True, help="List every missed expectation.")
-@store_options
+@options.store
 def diagnose_command(run: str, corpus: Path | None, verbose: bool, runs: Runs, form: str) -> None:
     """Show at which stage each missed expectation of RUN (default: the last) was lost, with totals per stage.
 

@@ -9,20 +9,9 @@ from pathlib import Path
 import click
 
 from assay.cli.common import echo, find_root, format_option, print_json
+from assay.cli.evaluation import options
 from assay.cli.evaluation.common import echo_table, echo_warnings, figure, progress_bar
-from assay.cli.evaluation.options import (
-    FILE,
-    Runs,
-    count_option,
-    force_option,
-    golden_option,
-    path_option,
-    repeated_option,
-    root_option,
-    store_options,
-    system_option,
-    timeout_option,
-)
+from assay.cli.evaluation.options import Runs
 from assay.cli.evaluation.run import begin
 from assay.config.configuration import load as load_configuration
 from assay.errors import AssayError
@@ -46,8 +35,8 @@ from assay.evaluate.systems import open_system
 from assay.evaluate.threshold import Advice, Point, advise, ask_confidences, threshold_curve, threshold_json
 from assay.text.display import counted
 
-_file_option = path_option(
-    "--file", "path", type=FILE, help=f"The baseline file. Default: {BASELINE_FILE} at the root."
+_file_option = options.path(
+    "--file", "path", type=options.FILE, help=f"The baseline file. Default: {BASELINE_FILE} at the root."
 )
 
 
@@ -59,7 +48,7 @@ def baseline_command() -> None:
 @baseline_command.command("set")
 @click.argument("run", default="latest")
 @_file_option
-@store_options
+@options.store
 def set_(run: str, path: Path | None, runs: Runs, form: str) -> None:
     """Make RUN (default: the last) the baseline."""
     with runs.open() as store:
@@ -79,7 +68,7 @@ def set_(run: str, path: Path | None, runs: Runs, form: str) -> None:
 
 @baseline_command.command("show")
 @_file_option
-@root_option
+@options.root
 @format_option
 def show(path: Path | None, root: Path | None, form: str) -> None:
     """Show the baseline."""
@@ -102,9 +91,9 @@ def show(path: Path | None, root: Path | None, form: str) -> None:
 
 @click.command("gate")
 @click.argument("run", default="")
-@golden_option("Run this golden set first and gate that run: one command for hooks and CI.", required=False)
-@system_option()
-@repeated_option(
+@options.golden("Run this golden set first and gate that run: one command for hooks and CI.", required=False)
+@options.system()
+@options.repeated(
     "--min",
     "floors",
     metavar="MEASURE=VALUE",
@@ -115,7 +104,7 @@ def show(path: Path | None, root: Path | None, form: str) -> None:
     metavar="FILE|RUN",
     help=f"Compare with a baseline file or another run. Default: {BASELINE_FILE} if it exists.",
 )
-@repeated_option(
+@options.repeated(
     "--guard",
     "guarded",
     metavar="MEASURE",
@@ -135,17 +124,17 @@ def show(path: Path | None, root: Path | None, form: str) -> None:
     show_default=True,
     help="The significance level of a loss.",
 )
-@count_option(
+@options.count(
     "--max-breaks",
     least=0,
     help="Queries that may drop from the top 3 to no hit. Default: 1, plus 1 per 50 queries.",
 )
-@force_option()
-@path_option("--junit", "junit_file", type=FILE, help="Write the outcome as JUnit XML.")
+@options.force()
+@options.path("--junit", "junit_file", type=options.FILE, help="Write the outcome as JUnit XML.")
 @click.option(
     "--github", is_flag=True, help="Print annotations and write the step summary. Automatic in GitHub Actions."
 )
-@store_options
+@options.store
 def gate_command(
     run: str,
     golden_path: Path | None,
@@ -220,10 +209,10 @@ def _print_gate(gated: Gated, advice: str) -> None:
 
 
 @click.command("threshold")
-@golden_option("The golden set, with some questions to refuse.")
-@system_option("The system: ask, ask:model=URL#NAME, or any that returns a confidence.", default="ask")
-@timeout_option("Seconds per question.")
-@root_option
+@options.golden("The golden set, with some questions to refuse.")
+@options.system("The system: ask, ask:model=URL#NAME, or any that returns a confidence.", default="ask")
+@options.timeout("Seconds per question.")
+@options.root
 @format_option
 def threshold_command(golden_path: Path, spec: str, timeout: float, root: Path | None, form: str) -> None:
     """Choose the confidence below which `assay ask` refuses: evaluates all thresholds on a golden set.

@@ -11,18 +11,8 @@ from typing import Any
 import click
 
 from assay.cli.common import echo, find_root, format_option, print_json
+from assay.cli.evaluation import options
 from assay.cli.evaluation.common import echo_warnings
-from assay.cli.evaluation.options import (
-    EXISTING_FILE,
-    PATH,
-    corpus_option,
-    golden_option,
-    matching_option,
-    path_option,
-    repeated_option,
-    root_option,
-    system_option,
-)
 from assay.core.golden import Expected, GoldenQuery, Hit
 from assay.errors import AssayError
 from assay.evaluate.golden import FORMATS, append, convert, load
@@ -35,18 +25,18 @@ _FORMAT = click.Choice(list(FORMATS))
 
 
 @click.command("create")
-@golden_option("The golden set to add to; created if missing.")
+@options.golden("The golden set to add to; created if missing.")
 @click.option("--set-format", type=_FORMAT, help="The format of a new set. Default: by path and expected items.")
 @click.option("--question", metavar="TEXT", help="The question. Skips all prompts.")
-@repeated_option("--expect-symbol", "symbol", metavar="NAME", help="An expected symbol; may be repeated.")
-@repeated_option("--expect-file", "file", metavar="PATH", help="An expected file; may be repeated.")
-@repeated_option("--expect-doc", "doc", metavar="ID", help="An expected document; may be repeated.")
-@repeated_option("--expect-chunk", "chunk", metavar="ID", help="An expected chunk; may be repeated.")
+@options.repeated("--expect-symbol", "symbol", metavar="NAME", help="An expected symbol; may be repeated.")
+@options.repeated("--expect-file", "file", metavar="PATH", help="An expected file; may be repeated.")
+@options.repeated("--expect-doc", "doc", metavar="ID", help="An expected document; may be repeated.")
+@options.repeated("--expect-chunk", "chunk", metavar="ID", help="An expected chunk; may be repeated.")
 @click.option("--negative", "refuse", is_flag=True, help="No answer exists: the right response is a refusal.")
 @click.option("--id", "identity", metavar="ID", help="The query's id. Default: derived from the question.")
 @click.option("--tier", default="", help="easy, medium or hard.")
 @click.option("--category", default="", help="The kind of question.")
-@repeated_option(
+@options.repeated(
     "--tag",
     "tags",
     metavar=None,
@@ -54,8 +44,8 @@ _FORMAT = click.Choice(list(FORMATS))
 )
 @click.option("--notes", default="", help="Why this query exists.")
 @click.option("--answer", default="", help="A reference answer, for people.")
-@system_option("The system to search with.")
-@root_option
+@options.system("The system to search with.")
+@options.root
 @format_option
 def create_command(
     golden_path: Path,
@@ -217,8 +207,8 @@ def _ids(path: Path) -> set[str]:
 
 
 @click.command("convert")
-@click.argument("source", type=PATH)
-@click.argument("target", type=PATH)
+@click.argument("source", type=options.PATH)
+@click.argument("target", type=options.PATH)
 @click.option("--to", "to", type=_FORMAT, required=True, help="The format to write.")
 @click.option("--from", "source_format", type=_FORMAT, help="The format of SOURCE. Default: detected.")
 @format_option
@@ -233,15 +223,15 @@ def convert_command(source: Path, target: Path, to: str, source_format: str | No
 
 
 @click.command("verify")
-@golden_option()
-@matching_option("The matcher of the set. Default: by the set.")
-@corpus_option("A folder with one indexed repository per sub-folder, for sets over several repositories.")
-@path_option(
+@options.golden()
+@options.matching("The matcher of the set. Default: by the set.")
+@options.corpus("A folder with one indexed repository per sub-folder, for sets over several repositories.")
+@options.path(
     "--items",
-    type=EXISTING_FILE,
+    type=options.EXISTING_FILE,
     help="All retrievable items, if not those of the index: one id per line, or JSON objects as systems return them.",
 )
-@root_option
+@options.root
 @format_option
 def verify_command(
     golden_path: Path, matching: str | None, corpus: Path | None, items: Path | None, root: Path | None, form: str

@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from assay.cli.common import echo, find_root, format_option, print_json
+from assay.cli.evaluation import options
 from assay.cli.evaluation.common import echo_warnings, progress_bar
-from assay.cli.evaluation.options import Decorator, path_option, root_option
 from assay.core.golden import GoldenQuery
 from assay.errors import AssayError
 from assay.evaluate.golden import save
@@ -41,7 +41,7 @@ _SUFFIXES = (".jsonl", ".ndjson")
 _parser = TextParser()  # starts its worker with the first text
 
 
-def _limit_option(name: str, help: str) -> Decorator:
+def _limit_option(name: str, help: str) -> options.Decorator:
     return click.option(name, type=click.IntRange(min=0), default=0, metavar="N", help=help)
 
 
@@ -57,7 +57,7 @@ def locate(path: str, text: str) -> list[Definition]:
 
 
 @click.command("mine")
-@root_option
+@options.root
 @click.option(
     "--from",
     "sources",
@@ -67,7 +67,9 @@ def locate(path: str, text: str) -> list[Definition]:
     show_default=True,
     help="The source; may be repeated.",
 )
-@path_option("--output", "-o", metavar="FILE.jsonl", help="The file to write. Without it, only the counts are printed.")
+@options.path(
+    "--output", "-o", metavar="FILE.jsonl", help="The file to write. Without it, only the counts are printed."
+)
 @_limit_option("--limit", "At most N queries per source, newest commits first; 0: all.")
 @_limit_option("--max-commits", "Read at most N commits; 0: all.")
 @click.option(
@@ -93,7 +95,7 @@ def locate(path: str, text: str) -> list[Definition]:
 )
 @click.option("--keep-trailers", is_flag=True, help="Keep Signed-off-by and the like.")
 @click.option("--include-tests", is_flag=True, help="Include tests among the expected items.")
-@path_option(
+@options.path(
     "--held-out", help="With --from docstrings: write the symbols whose doc comments must be hidden from the index."
 )
 @format_option

@@ -50,76 +50,72 @@ class Runs:
 # kinds of options
 
 
-def path_option(
-    *names: str, help: str, type: click.Path = PATH, metavar: str = "FILE", required: bool = False
-) -> Decorator:
+def path(*names: str, help: str, type: click.Path = PATH, metavar: str = "FILE", required: bool = False) -> Decorator:
     return click.option(*names, type=type, metavar=metavar, required=required, help=help)
 
 
-def count_option(*names: str, help: str, default: int | None = None, least: int = 1) -> Decorator:
+def count(*names: str, help: str, default: int | None = None, least: int = 1) -> Decorator:
     """Add an option for a whole number of at least `least`."""
     kind = click.IntRange(min=least)
     return click.option(*names, type=kind, default=default, show_default=default is not None, help=help)
 
 
-def repeated_option(*names: str, metavar: str | None, help: str) -> Decorator:
+def repeated(*names: str, metavar: str | None, help: str) -> Decorator:
     """Add an option that may be repeated; its values arrive as a tuple."""
     return click.option(*names, multiple=True, metavar=metavar, help=help)
 
 
-def golden_option(
+def golden(
     help: str = "The golden set: a file or a folder, any format.", required: bool = True, *names: str
 ) -> Decorator:
-    return path_option(*names, "--golden", "golden_path", metavar="PATH", required=required, help=help)
+    return path(*names, "--golden", "golden_path", metavar="PATH", required=required, help=help)
 
 
-def system_option(
+def system(
     help: str = "The system under test: assay, 'cmd:… {query}', http:URL, python:module:function, trec:FILE.",
     default: str = "assay",
 ) -> Decorator:
     return click.option("--system", "spec", metavar="SPEC", default=default, show_default=True, help=help)
 
 
-def timeout_option(help: str = "Seconds per query.") -> Decorator:
+def timeout(help: str = "Seconds per query.") -> Decorator:
     kind = click.FloatRange(min=0, min_open=True)
     return click.option("--timeout", type=kind, default=60.0, show_default=True, help=help)
 
 
-def corpus_option(
+def corpus(
     help: str = "A folder with one repository per sub-folder, for golden sets over several repositories.",
 ) -> Decorator:
-    return path_option("--corpus", type=EXISTING_FOLDER, metavar="DIR", help=help)
+    return path("--corpus", type=EXISTING_FOLDER, metavar="DIR", help=help)
 
 
-def matching_option(help: str) -> Decorator:
+def matching(help: str) -> Decorator:
     return click.option("--matching", metavar="NAME", help=help)
 
 
-def force_option(help: str = "Compare even if golden set or settings differ.") -> Decorator:
+def force(help: str = "Compare even if golden set or settings differ.") -> Decorator:
     return click.option("--force", is_flag=True, help=help)
 
 
 # options that are the same everywhere
 
-cutoff_option = count_option("-k", "--k", default=10, help="The cut-off of the measures.")
-measures_option = repeated_option(
+cutoff = count("-k", "--k", default=10, help="The cut-off of the measures.")
+measures = repeated(
     "--measure",
     "-m",
     "measures",
     metavar="NAME",
     help="A measure such as nDCG@10, P(rel=2)@5, AP; may be repeated. Default: the standard ones.",
 )
-root_option = path_option(
-    "--root", metavar="DIR", help="The repository. Default: the one that contains the current folder."
-)
-_runs_option = path_option("--runs", "runs_file", type=FILE, help="The run store. Default: .assay/runs.db at the root.")
+root = path("--root", metavar="DIR", help="The repository. Default: the one that contains the current folder.")
+_runs = path("--runs", "runs_file", type=FILE, help="The run store. Default: .assay/runs.db at the root.")
 
 
-def store_options(function: Callable[..., None]) -> Callable[..., None]:
+def store(function: Callable[..., None]) -> Callable[..., None]:
     """Add --root, --runs and --format; the first two are passed as `runs`."""
 
-    @root_option
-    @_runs_option
+    @root
+    @_runs
     @format_option
     @functools.wraps(function)
     def with_runs(*arguments: Any, root: Path | None, runs_file: Path | None, **options: Any) -> None:

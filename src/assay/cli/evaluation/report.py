@@ -9,17 +9,9 @@ from typing import Any
 import click
 
 from assay.cli.common import echo, print_json
+from assay.cli.evaluation import options
 from assay.cli.evaluation.common import parsed
-from assay.cli.evaluation.options import (
-    FILE,
-    Runs,
-    count_option,
-    force_option,
-    matching_option,
-    measures_option,
-    path_option,
-    store_options,
-)
+from assay.cli.evaluation.options import Runs
 from assay.cli.evaluation.run import print_run
 from assay.errors import AssayError
 from assay.evaluate.compare import compare_runs, comparison_json
@@ -33,9 +25,9 @@ from assay.text.suggest import did_you_mean
 @click.command("report")
 @click.argument("run", default="latest")
 @click.option("--against", metavar="RUN", help="Include a comparison with this earlier run.")
-@path_option("--output", "-o", type=FILE, metavar="FILE.html", help="Default: .assay/runs/RUN/report.html.")
-@force_option()
-@store_options
+@options.path("--output", "-o", type=options.FILE, metavar="FILE.html", help="Default: .assay/runs/RUN/report.html.")
+@options.force()
+@options.store
 def report_command(run: str, against: str | None, output: Path | None, force: bool, runs: Runs, form: str) -> None:
     """Render RUN (default: the last) as one HTML page: summary, distributions and every query.
 
@@ -64,9 +56,9 @@ def report_command(run: str, against: str | None, output: Path | None, force: bo
 @click.option(
     "--query", "query_id", metavar="ID", help="Show one query: expected and retrieved items with their ranks."
 )
-@matching_option("Judge the stored results with another matcher.")
-@measures_option
-@store_options
+@options.matching("Judge the stored results with another matcher.")
+@options.measures
+@options.store
 def show_command(
     run: str, query_id: str | None, matching: str | None, measures: tuple[str, ...], runs: Runs, form: str
 ) -> None:
@@ -112,7 +104,7 @@ def _print_query(query: dict[str, Any]) -> None:
 
 _LOG = "EXPERIMENTS.md"
 
-_log_option = path_option("--log", type=FILE, help=f"The log. Default: {_LOG} at the root.")
+_log_option = options.path("--log", type=options.FILE, help=f"The log. Default: {_LOG} at the root.")
 
 
 @click.group("experiment")
@@ -126,7 +118,7 @@ def experiment_command() -> None:
 @click.option("--what", required=True, help="What you will change.")
 @click.option("--before", default="latest", show_default=True, metavar="RUN", help="The run to start from.")
 @_log_option
-@store_options
+@options.store
 def new(title: str, hypothesis: str, what: str, before: str, log: Path | None, runs: Runs, form: str) -> None:
     """Open an experiment called TITLE."""
     log_path = log or repository_file(runs.root, _LOG)
@@ -142,12 +134,12 @@ def new(title: str, hypothesis: str, what: str, before: str, log: Path | None, r
 
 
 @experiment_command.command("conclude")
-@count_option("--number", help="The experiment. Default: the open one.")
+@options.count("--number", help="The experiment. Default: the open one.")
 @click.option("--after", default="latest", show_default=True, metavar="RUN", help="The run after the change.")
 @click.option("--conclusion", required=True, help="Did it work? Why or why not? Keep or revert?")
-@force_option("Conclude even if golden set or settings differ between the runs.")
+@options.force("Conclude even if golden set or settings differ between the runs.")
 @_log_option
-@store_options
+@options.store
 def conclude_(
     number: int | None, after: str, conclusion: str, force: bool, log: Path | None, runs: Runs, form: str
 ) -> None:

@@ -11,21 +11,9 @@ import click
 from click.core import ParameterSource
 
 from assay.cli.common import echo, print_json
+from assay.cli.evaluation import options
 from assay.cli.evaluation.common import echo_table, echo_warnings, figure, parsed, progress_bar, shortened
-from assay.cli.evaluation.options import (
-    PATH,
-    Runs,
-    corpus_option,
-    count_option,
-    cutoff_option,
-    golden_option,
-    matching_option,
-    measures_option,
-    path_option,
-    store_options,
-    system_option,
-    timeout_option,
-)
+from assay.cli.evaluation.options import Runs
 from assay.core.golden import GoldenSet
 from assay.errors import AssayError
 from assay.evaluate import golden as golden_sets
@@ -43,18 +31,18 @@ _UNSTABLE_SHOWN = 5
 
 
 @click.command("run")
-@golden_option(required=False)
-@system_option()
-@matching_option("The matcher: exact, symbol, dotted, strict, file, doc, chunk, span. Default: by the set.")
-@cutoff_option
-@count_option("--depth", help="Retrieve more results than k, for measures without cut-off and for eval diagnose.")
-@count_option("--budget", help="A token budget passed to the system.")
-@count_option(
+@options.golden(required=False)
+@options.system()
+@options.matching("The matcher: exact, symbol, dotted, strict, file, doc, chunk, span. Default: by the set.")
+@options.cutoff
+@options.count("--depth", help="Retrieve more results than k, for measures without cut-off and for eval diagnose.")
+@options.count("--budget", help="A token budget passed to the system.")
+@options.count(
     "--repeat",
     default=1,
     help="Repetitions: the median latency counts, and queries with differing results are listed.",
 )
-@count_option("--jobs", default=1, help="Concurrent queries, if the system allows it.")
+@options.count("--jobs", default=1, help="Concurrent queries, if the system allows it.")
 @click.option(
     "--ties",
     type=click.Choice(["order", "trec"]),
@@ -62,9 +50,9 @@ _UNSTABLE_SHOWN = 5
     show_default=True,
     help="Order of equal scores: as returned, or by id as in trec_eval.",
 )
-@timeout_option()
+@options.timeout()
 @click.option("--answers", is_flag=True, help="Request generated answers, too.")
-@corpus_option()
+@options.corpus()
 @click.option("--label", default="", metavar="NAME", help="A name for the run.")
 @click.option(
     "--resume",
@@ -72,12 +60,17 @@ _UNSTABLE_SHOWN = 5
     metavar="RUN",
     help="Resume an interrupted run; failed queries are retried. Repeat --system if it is a command, module or URL.",
 )
-@path_option(
-    "--output", type=PATH, metavar="DIR", help="Folder for results.json and FINDINGS.md. Default: .assay/runs/RUN."
+@options.path(
+    "--output",
+    type=options.PATH,
+    metavar="DIR",
+    help="Folder for results.json and FINDINGS.md. Default: .assay/runs/RUN.",
 )
-@path_option("--findings", "findings_file", type=PATH, help="Also write FINDINGS.md to this file, to commit it.")
-@measures_option
-@store_options
+@options.path(
+    "--findings", "findings_file", type=options.PATH, help="Also write FINDINGS.md to this file, to commit it."
+)
+@options.measures
+@options.store
 def run_command(
     golden_path: Path | None,
     spec: str,
@@ -110,7 +103,9 @@ def run_command(
             outcome = _resume(store, info, system, jobs)
         else:
             if golden_path is None:
-                raise AssayError("no golden set: give --golden PATH (or --resume RUN to resume an interrupted run)")
+                raise AssayError(
+                    "no golden set: give --golden PATH (or --resume RUN to resume an interrupted run)"
+                )
             golden = golden_sets.load(golden_path)
             folder = str(corpus.resolve()) if corpus else ""
             plan = Plan(matcher_for(golden, matching), depth=depth or 0, jobs=jobs, corpus=folder, **settings)
@@ -220,8 +215,8 @@ def _print_failed(run: dict[str, Any]) -> None:
 @click.command("list")
 @click.option("--system", metavar="TEXT", help="Only runs of systems that contain TEXT.")
 @click.option("--golden", metavar="TEXT", help="Only runs on golden sets whose path contains TEXT.")
-@count_option("-n", "--limit", default=50, help="The last N runs.")
-@store_options
+@options.count("-n", "--limit", default=50, help="The last N runs.")
+@options.store
 def list_command(system: str | None, golden: str | None, limit: int, runs: Runs, form: str) -> None:
     """List the stored runs, oldest first."""
     with runs.open() as store:

@@ -10,20 +10,9 @@ from typing import Any
 import click
 
 from assay.cli.common import Part, echo, echo_styled, print_json
+from assay.cli.evaluation import options
 from assay.cli.evaluation.common import echo_table, echo_warnings, figure, progress_bar
-from assay.cli.evaluation.options import (
-    FILE,
-    Runs,
-    corpus_option,
-    count_option,
-    cutoff_option,
-    golden_option,
-    matching_option,
-    path_option,
-    repeated_option,
-    store_options,
-    timeout_option,
-)
+from assay.cli.evaluation.options import Runs
 from assay.errors import AssayError
 from assay.evaluate import golden as golden_sets
 from assay.evaluate.matching import matcher_for
@@ -209,7 +198,7 @@ def _work(work: dict[str, Any]) -> list[str]:
 
 
 @click.command("sweep")
-@golden_option("The golden set: a file or a folder, any format.", True, "--queries")
+@options.golden("The golden set: a file or a folder, any format.", True, "--queries")
 @click.option("--chunk-sizes", metavar="N,N,…", help="Passage sizes in tokens. Default: 512,1024,2048,4096.")
 @click.option(
     "--chunkers", metavar="SPEC,…", help="Chunkers: structure:512, tokens:1024:128, … Added to --chunk-sizes."
@@ -222,16 +211,16 @@ def _work(work: dict[str, Any]) -> list[str]:
     metavar="SPEC,…",
     help="Rerankers: none, features, folder:PATH, rerank:URL#MODEL. Default: none,features.",
 )
-@repeated_option(
+@options.repeated(
     "--set",
     "settings",
     metavar="NAME=V,V,…",
     help="Values of another setting of the system; may be repeated.",
 )
-@path_option(
+@options.path(
     "--grid",
     "grid_path",
-    type=FILE,
+    type=options.FILE,
     help="Axes and excluded combinations in YAML. Options override its axes.",
 )
 @click.option(
@@ -255,22 +244,22 @@ def _work(work: dict[str, Any]) -> list[str]:
     metavar="MS",
     help="Also recommend the best configuration within this mean latency.",
 )
-@matching_option("The matcher: exact, strict, file, doc, span, … Default: by the set.")
-@cutoff_option
-@count_option(
+@options.matching("The matcher: exact, strict, file, doc, span, … Default: by the set.")
+@options.cutoff
+@options.count(
     "--jobs",
     default=1,
     help="Configurations measured at once, in separate processes. Latencies are then measured under load.",
 )
-@timeout_option()
-@corpus_option()
+@options.timeout()
+@options.corpus()
 @click.option("--fresh", is_flag=True, help="Repeat queries that an earlier sweep or run has answered.")
-@path_option(
+@options.path(
     "--output",
     metavar="DIR",
     help="Where to save comparison.json, a report for each configuration and report.html. Default: .assay/sweeps/ID.",
 )
-@store_options
+@options.store
 def sweep_command(
     golden_path: Path,
     settings: tuple[str, ...],

@@ -9,8 +9,9 @@ from typing import Any
 import click
 
 from assay.cli.common import echo, find_root, format_option, print_json
+from assay.cli.evaluation import options
 from assay.cli.evaluation.common import echo_table, echo_warnings, figure, progress_bar
-from assay.cli.evaluation.options import Runs, corpus_option, golden_option, matching_option, root_option
+from assay.cli.evaluation.options import Runs
 from assay.config.configuration import NAME, Configuration, load, table_text, with_table
 from assay.errors import AssayError
 from assay.evaluate import golden as golden_sets
@@ -95,9 +96,9 @@ _CODES = {GAIN: 0, NO_GAIN: 1, TOO_FEW: 2}
 
 
 @click.command("tune")
-@golden_option("The golden set: a file or a folder, any format; a mined one works, too.")
+@options.golden("The golden set: a file or a folder, any format; a mined one works, too.")
 @click.option("--measure", "-m", default="nDCG@10", show_default=True, metavar="NAME", help="The measure to optimize.")
-@matching_option("The matcher: exact, strict, file, … Default: by the set.")
+@options.matching("The matcher: exact, strict, file, … Default: by the set.")
 @click.option(
     "--from", "base", default=DEFAULT, show_default=True, metavar="PROFILE", help="The profile to start from."
 )
@@ -111,8 +112,8 @@ _CODES = {GAIN: 0, NO_GAIN: 1, TOO_FEW: 2}
     show_default="all cores",
     help="Worker processes.",
 )
-@corpus_option()
-@root_option
+@options.corpus()
+@options.root
 @format_option
 def tune_command(
     golden_path: Path,
