@@ -103,9 +103,7 @@ def run_command(
             outcome = _resume(store, info, system, jobs)
         else:
             if golden_path is None:
-                raise AssayError(
-                    "no golden set: give --golden PATH (or --resume RUN to resume an interrupted run)"
-                )
+                raise AssayError("no golden set: give --golden PATH (or --resume RUN to resume an interrupted run)")
             golden = golden_sets.load(golden_path)
             folder = str(corpus.resolve()) if corpus else ""
             plan = Plan(matcher_for(golden, matching), depth=depth or 0, jobs=jobs, corpus=folder, **settings)
