@@ -94,10 +94,7 @@ def show(path: Path | None, root: Path | None, form: str) -> None:
 @options.golden("Run this golden set first and gate that run: one command for hooks and CI.", required=False)
 @options.system()
 @options.repeated(
-    "--min",
-    "floors",
-    metavar="MEASURE=VALUE",
-    help="The minimum of a measure, e.g. RR@10=0.7; may be repeated.",
+    "--min", "floors", metavar="MEASURE=VALUE", help="The minimum of a measure, e.g. RR@10=0.7; may be repeated."
 )
 @click.option(
     "--baseline",
@@ -125,9 +122,7 @@ def show(path: Path | None, root: Path | None, form: str) -> None:
     help="The significance level of a loss.",
 )
 @options.count(
-    "--max-breaks",
-    least=0,
-    help="Queries that may drop from the top 3 to no hit. Default: 1, plus 1 per 50 queries.",
+    "--max-breaks", least=0, help="Queries that may drop from the top 3 to no hit. Default: 1, plus 1 per 50 queries."
 )
 @options.force()
 @options.path("--junit", "junit_file", type=options.FILE, help="Write the outcome as JUnit XML.")

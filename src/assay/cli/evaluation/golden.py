@@ -37,10 +37,7 @@ _FORMAT = click.Choice(list(FORMATS))
 @click.option("--tier", default="", help="easy, medium or hard.")
 @click.option("--category", default="", help="The kind of question.")
 @options.repeated(
-    "--tag",
-    "tags",
-    metavar=None,
-    help="A tag; may be repeated. `critical` makes a gate fail when the query breaks.",
+    "--tag", "tags", metavar=None, help="A tag; may be repeated. `critical` makes a gate fail when the query breaks."
 )
 @click.option("--notes", default="", help="Why this query exists.")
 @click.option("--answer", default="", help="A reference answer, for people.")

@@ -38,9 +38,7 @@ _UNSTABLE_SHOWN = 5
 @options.count("--depth", help="Retrieve more results than k, for measures without cut-off and for eval diagnose.")
 @options.count("--budget", help="A token budget passed to the system.")
 @options.count(
-    "--repeat",
-    default=1,
-    help="Repetitions: the median latency counts, and queries with differing results are listed.",
+    "--repeat", default=1, help="Repetitions: the median latency counts, and queries with differing results are listed."
 )
 @options.count("--jobs", default=1, help="Concurrent queries, if the system allows it.")
 @click.option(

@@ -212,16 +212,10 @@ def _work(work: dict[str, Any]) -> list[str]:
     help="Rerankers: none, features, folder:PATH, rerank:URL#MODEL. Default: none,features.",
 )
 @options.repeated(
-    "--set",
-    "settings",
-    metavar="NAME=V,V,…",
-    help="Values of another setting of the system; may be repeated.",
+    "--set", "settings", metavar="NAME=V,V,…", help="Values of another setting of the system; may be repeated."
 )
 @options.path(
-    "--grid",
-    "grid_path",
-    type=options.FILE,
-    help="Axes and excluded combinations in YAML. Options override its axes.",
+    "--grid", "grid_path", type=options.FILE, help="Axes and excluded combinations in YAML. Options override its axes."
 )
 @click.option(
     "--trust-grid",
