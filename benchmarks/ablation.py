@@ -20,7 +20,7 @@ from assay.core.golden import GoldenQuery, Hit, Response
 from assay.evaluate.golden import load
 from assay.evaluate.judging import judge
 from assay.evaluate.matching import MATCHERS
-from assay.evaluate.metrics.measures import parse
+from assay.evaluate.metrics import parse
 from assay.rank.engine import Engine
 from assay.rank.profile import PROFILES, Profile
 from assay.store.index import Index

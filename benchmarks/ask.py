@@ -23,7 +23,7 @@ from assay.core.golden import GoldenSet
 from assay.evaluate import golden as golden_sets
 from assay.evaluate.judging import judge
 from assay.evaluate.matching import default_for
-from assay.evaluate.metrics.measures import aggregate, parse
+from assay.evaluate.metrics import aggregate, parse
 from assay.evaluate.systems import open_system
 
 Floats = NDArray[np.float64]

@@ -27,9 +27,8 @@ from typing import Any
 import numpy as np
 
 from assay.core.golden import Expected, GoldenQuery, GoldenSet, Hit, Response
-from assay.evaluate.judging import judge
+from assay.evaluate.judging import Judged, Level, Marks, judge
 from assay.evaluate.matching import MATCHERS
-from assay.evaluate.metrics.judged import Judged, Level, Marks
 from assay.evaluate.runs import RunInfo, RunStore
 
 BUDGET_SECONDS = 10.0

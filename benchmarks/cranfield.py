@@ -22,7 +22,7 @@ import numpy as np
 import assay
 from assay.api import Repository
 from assay.config.configuration import SearchSettings
-from assay.evaluate.metrics.measures import evaluate
+from assay.evaluate.metrics import evaluate
 from assay.evaluate.statistics import paired
 from assay.rank.signals.fusion import Channel, fuse
 from assay.search.search import question_terms

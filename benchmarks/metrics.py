@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import Any
 
 from assay.core.golden import GoldenSet
-from assay.evaluate.metrics import measures as dicts
-from assay.evaluate.metrics.judged import Judged
-from assay.evaluate.metrics.measures import parse
+from assay.evaluate import metrics as dicts
+from assay.evaluate.judging import Judged
+from assay.evaluate.metrics import parse
 from assay.evaluate.runs import RunInfo, RunStore
 
 MEASURES = ("nDCG@10", "AP", "RR", "R@10", "P@10")
@@ -226,9 +226,9 @@ def main() -> None:
                 f"| {row['times_as_fast']:.2f} | {row['largest_difference']:.0e} | {kept} |",
                 flush=True,
             )
-    importing, numpy = (import_seconds(module, 10) for module in ("assay.evaluate.metrics.measures", "numpy"))
+    importing, numpy = (import_seconds(module, 10) for module in ("assay.evaluate.metrics", "numpy"))
     agreed = max(row["largest_difference"] for row in rows) <= EQUAL
-    print(f"\nImport of assay.evaluate.metrics.measures in a fresh process: {importing * 1000:.0f} ms, ", end="")
+    print(f"\nImport of assay.evaluate.metrics in a fresh process: {importing * 1000:.0f} ms, ", end="")
     print(
         f"{numpy * 1000:.0f} of them numpy's; at most {IMPORT_BUDGET * 1000:.0f}: {_verdict(importing <= IMPORT_BUDGET)}"
     )

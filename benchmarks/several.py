@@ -21,7 +21,7 @@ from assay.core.packs import Ranked
 from assay.evaluate.golden import load
 from assay.evaluate.judging import judge
 from assay.evaluate.matching import MATCHERS
-from assay.evaluate.metrics.measures import parse
+from assay.evaluate.metrics import parse
 from assay.rank.engine import Engine
 from assay.rank.profile import Profile
 from assay.store.index import Index

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from assay.answer.answering import extract
 from assay.answer.extractive import ConfidenceFeatures, Question, Word, choose, confidence, confidence_features
-from assay.evaluate.gate import JudgedQuestion, advise, evaluate_threshold, threshold_curve
+from assay.evaluate.threshold import JudgedQuestion, advise, evaluate_threshold, threshold_curve
 from assay.search.search import SearchHit
 from assay.text.terms import terms
 
@@ -164,7 +164,7 @@ SET = (
 
 def test_a_threshold_answers_what_is_as_sure_and_refuses_the_rest() -> None:
     point = evaluate_threshold(0.5, SET)
-    assert (point.answered, point.refused, point.balanced) == (0.9, 0.9, pytest.approx(0.9))
+    assert (point.answered, point.refused, point.balanced_accuracy) == (0.9, 0.9, pytest.approx(0.9))
     assert point.low < 0.9 < point.high
     assert evaluate_threshold(0.3, SET).answered == 1.0
     assert (evaluate_threshold(0.0, SET).answered, evaluate_threshold(0.0, SET).refused) == (1.0, 0.0)
@@ -182,7 +182,7 @@ def test_a_threshold_that_is_surely_better_is_recommended() -> None:
     advice = advise(clear, 0.5)
     assert advice.change
     assert 0.6 < advice.point.threshold <= 0.9
-    assert advice.point.balanced == 1.0
+    assert advice.point.balanced_accuracy == 1.0
 
 
 def test_no_change_is_advised_without_a_gain_or_for_a_gain_that_may_be_chance() -> None:
@@ -191,7 +191,7 @@ def test_no_change_is_advised_without_a_gain_or_for_a_gain_that_may_be_chance() 
     assert kept.why == "no threshold does better on this set"
     perhaps = advise(SET, 0.5)
     assert not perhaps.change
-    assert perhaps.point.balanced > perhaps.used.balanced
+    assert perhaps.point.balanced_accuracy > perhaps.used.balanced_accuracy
     assert "not significantly" in perhaps.why
 
 
@@ -206,5 +206,5 @@ def test_a_small_set_tells_nothing() -> None:
 def test_advice_is_never_worse_than_what_is_in_use(rows: list[tuple[float, bool]], used: float) -> None:
     judged = [JudgedQuestion(*row) for row in rows] + [JudgedQuestion(0.5, True)] * 8 + [JudgedQuestion(0.5, False)] * 8
     advice = advise(judged, used)
-    assert advice.point.balanced >= advice.used.balanced
-    assert 0 <= advice.point.low <= advice.point.balanced <= advice.point.high <= 1
+    assert advice.point.balanced_accuracy >= advice.used.balanced_accuracy
+    assert 0 <= advice.point.low <= advice.point.balanced_accuracy <= advice.point.high <= 1

@@ -91,7 +91,7 @@ def test_a_run_that_cannot_begin_says_why_in_one_line(bench: Workbench, name: st
     ("arguments", "says"),
     [
         (["show", "secnd"], "no run called 'secnd'"),
-        (["show", "--query", "q13"], "no query 'q13' in this run. Nearest: q1"),
+        (["show", "--query", "q13"], "no query 'q13' in this run. Did you mean 'q1'"),
         (["show", "--matching", "chunk"], "matching 'chunk' judges chunk expectations, but the set has only file, doc"),
         (["show", "-m", "Sucess@5"], "Did you mean 'Success'?"),
         (["compare", "first", "nowhere"], "no run called 'nowhere'"),

@@ -21,7 +21,7 @@ from assay.evaluate.compare import (
     comparison_json,
     config_differences,
 )
-from assay.evaluate.metrics.measures import parse
+from assay.evaluate.metrics import parse
 from assay.evaluate.scores import Scores, read_baseline, write_baseline
 from support.laws import examples
 from support.paths import FIXTURES

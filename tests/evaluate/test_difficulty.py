@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from assay.evaluate.diagnose import LEVELS, Answer, agreement, classify, correlation, gap, percentile_ranks, spread
+from assay.evaluate.sweep.difficulty import (
+    LEVELS,
+    Answer,
+    agreement,
+    classify,
+    correlation,
+    gap,
+    percentile_ranks,
+    spread,
+)
 
 SCORES = st.lists(st.floats(0.01, 100.0), max_size=12).map(lambda values: sorted(values, reverse=True))
 NAMES = st.lists(st.sampled_from("abcdefghijklmnop"), unique=True, max_size=12)

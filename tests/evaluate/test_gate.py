@@ -15,7 +15,7 @@ import pytest
 from assay.errors import AssayError
 from assay.evaluate.compare import Comparison, compare_scores
 from assay.evaluate.gate import Check, Rules, gate, github_annotations, junit, markdown, parse_floors
-from assay.evaluate.metrics.measures import parse
+from assay.evaluate.metrics import parse
 from assay.evaluate.scores import Scores
 from support.command import ENVIRONMENT
 from support.workbench import COULD_NOT_RUN, DONE, QUALITY, Workbench, question

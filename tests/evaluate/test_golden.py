@@ -41,8 +41,8 @@ GOOD = {"id": "a", "question": "what is a?", "expected_files": ["f.py"]}
 
 # What stands in line 2 of a set of pairs, and what is said about it.
 _WRONG_RECORDS = [
-    ({**GOOD, "id": "b", "expectd_files": []}, "unknown field `expectd_files`; did you mean `expected_files`?"),
-    ({**GOOD, "id": "b", "zzz": 1}, "unknown field `zzz`; known fields: id, question,"),
+    ({**GOOD, "id": "b", "expectd_files": []}, "unknown field `expectd_files`. Did you mean 'expected_files'?"),
+    ({**GOOD, "id": "b", "zzz": 1}, "unknown field `zzz`. Known fields: id, question,"),
     ({**GOOD, "id": "b", "question": " "}, "`question` must not be empty"),
     ({**GOOD, "id": "b", "question": None}, "`question` must not be empty"),
     ({**GOOD, "id": "b", "question": ["x"]}, "`question` must be text, not a list"),
@@ -74,7 +74,7 @@ _WRONG_RECORDS = [
     ({**GOOD, "id": "b", "expected_files": [{"path": "f", "grade": 101}]}, "must be between -100 and 100, not 101"),
     ({**GOOD, "id": "b", "expected_files": [{"path": "f", "grade": 10**30}]}, "`grade` must be a whole number"),
     ({**GOOD, "id": "b", "expected_files": [{"grade": 1}]}, "`expected_files` needs `path`"),
-    ({**GOOD, "id": "b", "expected_files": [{"path": "f", "grad": 1}]}, "unknown field `grad`; did you mean `grade`?"),
+    ({**GOOD, "id": "b", "expected_files": [{"path": "f", "grad": 1}]}, "unknown field `grad`. Did you mean 'grade'?"),
     (
         {**GOOD, "id": "b", "expected_files": ["f", {"path": "f", "grade": 2}]},
         "expects `f` twice with different values",
@@ -155,7 +155,7 @@ def test_broken_yaml_is_told_in_plain_words_with_its_line(tmp_path: Path, text: 
 
 def test_all_fields_of_the_top_level_are_checked(tmp_path: Path) -> None:
     path = _write(tmp_path / "set.yaml", "versoin: 1\nqueries:\n  - {id: a, query: x, expected_files: [f]}\n")
-    assert _problems(path) == (f"{path}:1: unknown field `versoin`; did you mean `version`?",)
+    assert _problems(path) == (f"{path}:1: unknown field `versoin`. Did you mean 'version'?",)
 
 
 def test_aliases_work_but_cannot_explode(tmp_path: Path) -> None:
@@ -274,9 +274,9 @@ def test_a_link_is_written_through_and_keeps_the_mode_of_its_file(tmp_path: Path
 
 
 def test_an_unknown_format_offers_the_nearest(tmp_path: Path) -> None:
-    with pytest.raises(AssayError, match="unknown golden format `fixture`; did you mean `fixtures`"):
+    with pytest.raises(AssayError, match=r"unknown golden format 'fixture'\. Did you mean 'fixtures'"):
         load(tmp_path, "fixture")
-    with pytest.raises(AssayError, match="unknown golden format `xml`; known formats: fixtures"):
+    with pytest.raises(AssayError, match=r"unknown golden format 'xml'\. Known formats: fixtures"):
         save([_query()], tmp_path / "x", "xml")
 
 

@@ -15,8 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assay.core.golden import LEVELS, Expected, GoldenQuery
-from assay.evaluate.golden import FORMATS, InvalidGolden, convert, fixtures, load, pairs, save
-from assay.evaluate.golden import yaml_queries as queries_yaml
+from assay.evaluate.golden import FORMATS, InvalidGolden, convert, fixtures, load, query_files, save
 from support.laws import examples
 from support.paths import ROOT
 
@@ -54,13 +53,13 @@ def test_the_examples_of_the_guide_are_what_they_are_said_to_be(tmp_path: Path, 
     example = section.split("```")[1].partition("\n")[2]
     assert load(_write(tmp_path, {place: example}) / place).format == format
     named = set(re.findall(r"`(\w+)`", section))
-    schema = {
-        "fixtures": fixtures.SCHEMA,
-        "pairs": pairs.SCHEMA,
-        "queries": queries_yaml.QUERIES_SCHEMA,
-        "golden": None,
+    fields = {
+        "fixtures": fixtures.SCHEMA.fields,
+        "pairs": query_files.PAIRS_SCHEMA.fields,
+        "queries": query_files.FIELDS,
+        "golden": {},
     }[format]
-    assert schema is None or set(schema.fields) <= named
+    assert set(fields) <= named
 
 
 # ── fixtures ──
@@ -138,7 +137,7 @@ def test_problems_of_all_fixture_files_are_told_together(tmp_path: Path) -> None
     folder = _write(tmp_path, files)
     said = [problem.removeprefix(f"{folder}/easy/") for problem in _problems(folder)]
     assert said[0].startswith("a.yaml:2: broken YAML")
-    assert said[1] == "b.yaml:1: unknown field `taskk`; did you mean `task`?"
+    assert said[1] == "b.yaml:1: unknown field `taskk`. Did you mean 'task'?"
     assert said[2] == "b.yaml:1: needs `task` or `description`"
     assert said[3] == "c.yaml: is empty; a fixture needs `task` and `ground_truth`"
     assert said[4] == "d.yaml:1: is a list of queries, not a fixture; give its own path to use it"

@@ -15,7 +15,7 @@ from assay.core.golden import Expected, GoldenQuery, GoldenSet, Hit, Response
 from assay.errors import AssayError
 from assay.evaluate.judging import judge, mark
 from assay.evaluate.matching import MATCHERS, Matcher, bare_name, components, default_for, matcher, path_in
-from assay.evaluate.metrics.measures import parse
+from assay.evaluate.metrics import parse
 from support.laws import examples
 
 

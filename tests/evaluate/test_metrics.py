@@ -17,11 +17,10 @@ from hypothesis import strategies as st
 
 from assay.core.golden import Answer, Citation, Expected, GoldenQuery, Hit, Response
 from assay.errors import AssayError
-from assay.evaluate.judging import judge
+from assay.evaluate import metrics as dicts
+from assay.evaluate.judging import Judged, judge
 from assay.evaluate.matching import MATCHERS
-from assay.evaluate.metrics import measures as dicts
-from assay.evaluate.metrics.judged import Judged
-from assay.evaluate.metrics.measures import KINDS, Measure, UnknownMeasure, aggregate, defaults, mean, parse
+from assay.evaluate.metrics import KINDS, Measure, UnknownMeasure, aggregate, defaults, mean, parse
 from support.laws import examples
 from support.paths import ROOT
 
@@ -525,7 +524,7 @@ def test_nothing_at_all_is_judged_without_complaint() -> None:
 
 
 def test_importing_the_metrics_loads_nothing_heavy() -> None:
-    code = "import sys, assay.evaluate.metrics.measures; print(*sys.modules)"
+    code = "import sys, assay.evaluate.metrics; print(*sys.modules)"
     loaded = set(
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     )

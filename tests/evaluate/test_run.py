@@ -382,7 +382,7 @@ def test_a_run_is_found_by_id_beginning_label_and_how_long_ago(tmp_path: Path) -
         for name, says in (
             ("20260102", "is ambiguous: 20260102-bbb, 20260102-ccc"),
             ("latest~3", "has only 3 runs"),
-            ("20260102-bbc", "Nearest: 20260102-bbb"),
+            ("20260102-bbc", "Did you mean '20260102-bbb'"),
             ("", "is ambiguous"),
         ):
             with pytest.raises(NoSuchRun, match=says):

@@ -124,7 +124,7 @@ def test_a_grid_file_has_the_axes_under_the_names_of_the_options(tmp_path: Path)
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("embedder: [lsa]", ":1: unknown field `embedder`; did you mean `embedders`?"),
+        ("embedder: [lsa]", ":1: unknown field `embedder`. Did you mean 'embedders'?"),
         ("rerankers: [none]\nchunk_sizes: [512, many]", ":2: no chunker 'structure:many'"),
         ("chunk_sizes:\n  - 512\n  - 2", ":3: chunker 'structure:2'"),
         ("set: [1]", ":1: `set` must be a mapping"),
@@ -176,8 +176,8 @@ def test_the_front_is_what_nothing_beats_in_quality_and_latency(figures: list[tu
     assert fastest.latency == min(one.latency for one in every)
     assert verdict.best in verdict.front
     in_time = [one.score for one in every if one.latency <= 3.0]
-    assert (verdict.in_time == "") == (not in_time)
-    assert not in_time or next(one for one in every if one.name == verdict.in_time).score == max(in_time)
+    assert (verdict.best_within_limit == "") == (not in_time)
+    assert not in_time or next(one for one in every if one.name == verdict.best_within_limit).score == max(in_time)
 
 
 def test_a_configuration_is_told_from_the_best_only_by_more_than_chance_and_holm_counts_them_all() -> None:
@@ -185,14 +185,14 @@ def test_a_configuration_is_told_from_the_best_only_by_more_than_chance_and_holm
     bad, close = [0.0] * 12, [1.0] * 10 + [0.0] * 2
     verdict = judge([measured("good", good, 9.0), measured("bad", bad, 1.0), measured("close", close, 5.0)], 100.0)
     assert verdict.best == "good"
-    assert verdict.not_told_apart == ["close"]
-    assert verdict.thrifty == "close"
+    assert verdict.indistinguishable == ["close"]
+    assert verdict.fastest_indistinguishable == "close"
     assert verdict.fastest == "bad"
-    assert verdict.against["bad"].delta == -1.0
+    assert verdict.versus_best["bad"].delta == -1.0
     eight = [measured("good", good, 9.0), *(measured(f"low{n}", [1.0] * 6 + [0.0] * 6, 1.0) for n in range(8))]
     alone = judge(eight[:2], 100.0)
-    assert not alone.alike("low0")  # p = 2 / 64 = 0.031
-    assert judge(eight, 100.0).alike("low0")
+    assert not alone.is_indistinguishable("low0")  # p = 2 / 64 = 0.031
+    assert judge(eight, 100.0).is_indistinguishable("low0")
 
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=6, max_size=6), min_size=1, max_size=5))
@@ -690,7 +690,7 @@ def test_a_page_of_hostile_names_and_nothing_measured_is_still_a_page(bench: Wor
 @settings(max_examples=examples(20))
 @given(st.lists(st.tuples(st.floats(0, 1), st.one_of(st.none(), st.floats(0.0, 1e6))), min_size=2, max_size=6))
 def test_every_place_of_the_plot_is_inside_it(points: list[tuple[float, float | None]]) -> None:
-    from assay.evaluate.report.sweep.plots import WIDE, Point, pareto
+    from assay.html.report.sweep_plots import WIDE, Point, pareto
 
     drawn = pareto(
         [Point(f"c{n}", latency or 0.0, quality, "front") for n, (quality, latency) in enumerate(points)], "Q"

@@ -70,7 +70,7 @@ def _gone(pid: int) -> bool:
             "cdm:rg {query}",
             "unknown kind of system 'cdm'; a system is one of assay, search, ask, cmd, http, https, python, trec",
         ),
-        ("pyhton:a:b", "Did you mean python:"),
+        ("pyhton:a:b", "Did you mean 'python'?"),
         ("", "unknown kind of system ''"),
         ("cmd:", "has nothing after 'cmd:'; write for example cmd:rg"),
         ("trec:  ", "has nothing after 'trec:'"),
@@ -879,7 +879,7 @@ def test_what_a_function_raises_is_the_failure_of_one_query(
     [
         ("x = 1", "x", "is neither a function nor an object with retrieve()"),
         ("def search(query): pass", "serach", "'serach' of 'serach' is not in"),
-        ("def search(query): pass", "serach", "Nearest: search"),
+        ("def search(query): pass", "serach", "Did you mean 'search'?"),
         ("def f(): pass", "f", "cannot be called with (query, k)"),
         ("def f(query, k, *, model): pass", "f", "missing a required"),
         ("1 / 0", "f", "loading it failed: ZeroDivisionError"),

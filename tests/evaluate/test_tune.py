@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from assay.config.configuration import with_table
 from assay.core.golden import GoldenQuery
 from assay.errors import AssayError
-from assay.evaluate.metrics.judged import Floats
+from assay.evaluate.judging import Floats
 from assay.evaluate.systems.assay import HISTORY_SETTINGS, TUNED, Assay
 from assay.evaluate.systems.assay import open as open_assay
 from assay.evaluate.tune.search import (

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import assay
-from assay.evaluate.metrics import measures
-from assay.evaluate.metrics.judged import Floats, Judged
+from assay.evaluate import metrics as measures
+from assay.evaluate.judging import Floats, Judged
 
 PACKAGE = Path(assay.__file__).parent
 

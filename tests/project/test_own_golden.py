@@ -30,7 +30,7 @@ def items(tmp_path_factory: pytest.TempPathFactory) -> list[Hit]:
     index(ROOT, Home.of(ROOT, folder))
     system = Assay(ROOT, None, "default", folder)
     try:
-        return system.inventory().hits
+        return system.items()
     finally:
         system.close()
 

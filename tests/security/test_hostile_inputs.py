@@ -15,9 +15,9 @@ import pytest
 import assay as package
 from assay.errors import AssayError
 from assay.evaluate import golden
-from assay.evaluate.golden import records
+from assay.evaluate.golden import query_files
 from assay.evaluate.golden.nodes import Unreadable, parse
-from assay.evaluate.golden.trec import topics
+from assay.evaluate.golden.topics import topics
 from assay.evaluate.scores import read_baseline
 from assay.evaluate.systems.trec import RunFile
 from assay.index.enrich.scip import packed
@@ -84,7 +84,7 @@ def test_a_run_file_of_too_many_lines_is_refused_in_a_line(tmp_path: Path, monke
 
 def test_a_golden_set_of_too_many_queries_is_refused_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = _packed(tmp_path / "g.jsonl.gz", PAIR % 1, 700_000_000)
-    monkeypatch.setattr(records, "MOST_QUERIES", 1_000)
+    monkeypatch.setattr(query_files, "MOST_QUERIES", 1_000)
     with pytest.raises(AssayError, match="more than 1,000 queries"):
         golden.load(path)
 

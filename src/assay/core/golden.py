@@ -8,6 +8,11 @@ from typing import Any
 # Kinds of expectations. A query may have several levels; the matcher of a run selects the one that is judged.
 LEVELS = ("symbol", "file", "doc", "chunk", "span")
 
+# Metrics of which lower values are better, for the metric table and the reports; all others are better when higher.
+LOWER_IS_BETTER = frozenset(
+    {"unsupported_answer", "over_refusal", "empty_result_rate", "failure_rate", "duplicate_rate"}
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Expected:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.core.golden import Expected, GoldenQuery, Response
 from assay.errors import AssayError
+from assay.evaluate.judging import Judged, judge
 from assay.evaluate.matching import MATCHERS, matcher
-from assay.evaluate.metrics.measures import Measure, defaults, parse
-from assay.evaluate.runs import RunInfo, RunStore, SpanRun, convert_to_spans, queries_with_responses
+from assay.evaluate.metrics import Measure, defaults, parse, rounded
+from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import Scores, score_run
 from assay.evaluate.statistics import Paired, holm, paired
 from assay.evaluate.summary import main_measures, matched_ranks
@@ -51,6 +52,60 @@ def _shorten_hash(value: object) -> str:
     return text[:_HASH_SHOWN] if re.fullmatch(r"[0-9a-f]{16,}", text) else text
 
 
+# comparison across chunkers: chunk ids differ, so expected chunks are matched by document and span
+
+Span = tuple[str, int, int]  # document, first and last line (or character)
+
+
+@dataclass(frozen=True, slots=True)
+class SpanRun:
+    """A run with its expected chunks converted to spans."""
+
+    queries: tuple[GoldenQuery, ...]
+    responses: list[Response]
+
+    def judged(self) -> Judged:
+        return judge(self.queries, self.responses, MATCHERS["span"], "span")
+
+    @property
+    def unknown(self) -> int:
+        """Count the expected chunks without a known span."""
+        return sum(not (expected.end or expected.page) for query in self.queries for expected in query.at("span"))
+
+
+def convert_to_spans(store: RunStore, a: RunInfo, b: RunInfo) -> tuple[SpanRun, SpanRun]:
+    """Convert two runs to spans.
+
+    The span of an expected chunk is the golden set's, else that of a hit with its id in run a, else in run b.
+    """
+    sets = [store.golden(run).queries for run in (a, b)]
+    answers = [store.responses(run.run_id, len(queries)) for run, queries in zip((a, b), sets, strict=True)]
+    spans = _spans(answers[1]) | _spans(answers[0])  # the golden set was written for the ids of a
+    first, second = (
+        SpanRun(tuple(_with_spans(query, spans) for query in queries), responses)
+        for queries, responses in zip(sets, answers, strict=True)
+    )
+    return first, second
+
+
+def _spans(responses: Iterable[Response]) -> dict[str, Span]:
+    return {hit.id: (hit.document, hit.start, hit.end) for answer in responses for hit in answer.hits if hit.end}
+
+
+def _with_spans(query: GoldenQuery, spans: dict[str, Span]) -> GoldenQuery:
+    """Return the query with its expected chunks as spans."""
+    return replace(query, expected=tuple(_as_span(expected, spans) for expected in query.expected))
+
+
+def _as_span(expected: Expected, spans: dict[str, Span]) -> Expected:
+    if expected.level != "chunk":
+        return expected
+    doc, start, end = (
+        (expected.doc, expected.start, expected.end) if expected.end else spans.get(expected.name, ("", 0, 0))
+    )
+    return replace(expected, level="span", doc=doc, start=start, end=end)
+
+
 # query positions and k → per query, the matched expectations within the first k with their rank
 RankLookup = Callable[[Sequence[int], int], list[dict[str, int]]]
 
@@ -60,7 +115,8 @@ def rank_lookup(store: RunStore, run: RunInfo, side: SpanRun | None) -> RankLook
 
     def ranks_at(positions: Sequence[int], k: int) -> list[dict[str, int]]:
         if side:
-            pairs, match_by, level = queries_with_responses(side, positions), MATCHERS["span"], "span"
+            pairs = [(side.queries[position], side.responses[position]) for position in positions]
+            match_by, level = MATCHERS["span"], "span"
         else:
             pairs = list(zip(store.queries(run, positions), store.responses_at(run.run_id, positions), strict=True))
             match_by, level = matcher(run.matching), run.level
@@ -91,9 +147,9 @@ class Comparison:
     b_rank: NDArray[np.float64]
     statistics: dict[str, Paired]
     adjusted: dict[str, float]  # Holm-adjusted p over the metrics shown
-    notes: dict[str, str]
-    chunker_version_match: str
-    warnings: tuple[str, ...]
+    notes: dict[str, str] = field(default_factory=dict)
+    chunker_version_match: str = "exact"
+    warnings: tuple[str, ...] = ()
 
     @property
     def counts(self) -> dict[str, int]:
@@ -123,29 +179,39 @@ def compare_scores(
 
     Raise NotComparable for different golden sets, matching, k or status; with `force`, warn instead.
     """
-    warnings = [] if force else _require_comparable(a, b)
-    if force:
-        warnings += [f"forced: {reason}" for reason in _differences(a, b)]
+    reasons = _differences(a, b)
+    if reasons and not force:
+        raise NotComparable(
+            f"runs {a.run_id} and {b.run_id} are not comparable: {'; '.join(reasons)}. --force compares what they share, with a banner."
+        )
     queries = a.queries if a.queries == b.queries else _common_queries(a.queries, b.queries)
     if not queries:
         raise NotComparable(f"runs {a.run_id} and {b.run_id} have no query in common")
     a_rows, b_rows = a.rows(queries), b.rows(queries)
-    names = [str(m) for m in measures or default_measures(a, b)]
+    labels = [clusters[query] for query in queries] if clusters else None
+    statistics = {
+        name: paired(a.values[name][a_rows], b.values[name][b_rows], clusters=labels)
+        for name in _shared_measures(a, b, measures)
+    }
+    statistics = {name: pair for name, pair in statistics.items() if pair.n}
+    k = min(a.k, b.k)
+    a_rank, b_rank = (np.where(ranks <= k, ranks, 0) for ranks in (a.first_rank[a_rows], b.first_rank[b_rows]))
+    return Comparison(
+        a=a, b=b, queries=queries, kinds=classify_changes(a_rank, b_rank), a_rank=a_rank, b_rank=b_rank, statistics=statistics,
+        adjusted=holm({name: pair.p for name, pair in statistics.items()}), warnings=tuple(f"forced: {reason}" for reason in reasons),
+    )  # fmt: skip
+
+
+def _shared_measures(a: Scores, b: Scores, measures: Sequence[Measure] | None) -> list[str]:
+    """Return the measures to compare; raise NotComparable if a requested one is not in both runs."""
+    names = [str(measure) for measure in measures or default_measures(a, b)]
     shared = [name for name in names if name in a.values and name in b.values]
     if measures and len(shared) < len(names):
         missing = [name for name in names if name not in shared]
         raise NotComparable(
             f"{', '.join(missing)}: not in both runs; they have {', '.join(sorted(a.values.keys() & b.values.keys()))}"
         )
-    labels = [clusters[query] for query in queries] if clusters else None
-    statistics = {name: paired(a.values[name][a_rows], b.values[name][b_rows], clusters=labels) for name in shared}
-    statistics = {name: pair for name, pair in statistics.items() if pair.n}
-    k = min(a.k, b.k)
-    a_rank, b_rank = (np.where(ranks <= k, ranks, 0) for ranks in (a.first_rank[a_rows], b.first_rank[b_rows]))
-    return Comparison(
-        a=a, b=b, queries=queries, kinds=classify_changes(a_rank, b_rank), a_rank=a_rank, b_rank=b_rank, statistics=statistics,
-        adjusted=holm({name: pair.p for name, pair in statistics.items()}), notes={}, chunker_version_match="exact", warnings=tuple(warnings),
-    )  # fmt: skip
+    return shared
 
 
 def default_measures(a: Scores, b: Scores) -> list[Measure]:
@@ -233,15 +299,6 @@ def _chunker_warnings(a: RunInfo, b: RunInfo, sides: tuple[SpanRun, SpanRun]) ->
     return warnings + [
         f"{without_span} expected chunks have no known span and cannot be matched across chunkers"
     ] * bool(without_span)
-
-
-def _require_comparable(a: Scores, b: Scores) -> list[str]:
-    reasons = _differences(a, b)
-    if reasons:
-        raise NotComparable(
-            f"runs {a.run_id} and {b.run_id} are not comparable: {'; '.join(reasons)}. --force compares what they share, with a banner."
-        )
-    return []
 
 
 def _differences(a: Scores, b: Scores) -> list[str]:
@@ -343,7 +400,7 @@ def deltas(comparison: Comparison) -> dict[str, Any]:
         differences = b.values[name][b_rows] - a.values[name][a_rows]
         measured = differences[~np.isnan(differences)]
         if len(measured):
-            means[name] = finite(float(measured.mean()))
+            means[name] = rounded(float(measured.mean()))
     return {name: means[name] for name in a.values if name in means} | {
         "chunker_version_match": comparison.chunker_version_match
     }
@@ -351,17 +408,13 @@ def deltas(comparison: Comparison) -> dict[str, Any]:
 
 def statistics_json(pair: Paired, adjusted: float) -> dict[str, Any]:
     return {
-        "n": pair.n, "a": finite(pair.mean_a), "b": finite(pair.mean_b), "delta": finite(pair.delta),
-        "low": finite(pair.interval.low), "high": finite(pair.interval.high),
-        "p": finite(pair.p), "p_holm": finite(adjusted), "p_wilcoxon": finite(pair.p_wilcoxon), "p_t": finite(pair.p_t),
-        "effect": None if pair.effect is None else finite(pair.effect),
-        "wins": pair.wins, "losses": pair.losses, "ties": pair.ties, "detectable": finite(pair.detectable),
+        "n": pair.n, "a": rounded(pair.mean_a), "b": rounded(pair.mean_b), "delta": rounded(pair.delta),
+        "low": rounded(pair.interval.low), "high": rounded(pair.interval.high),
+        "p": rounded(pair.p), "p_holm": rounded(adjusted), "p_wilcoxon": rounded(pair.p_wilcoxon), "p_t": rounded(pair.p_t),
+        "effect": None if pair.effect is None else rounded(pair.effect),
+        "wins": pair.wins, "losses": pair.losses, "ties": pair.ties, "detectable": rounded(pair.detectable),
         "clusters": pair.clusters, "method": pair.method,
     }  # fmt: skip
-
-
-def finite(value: float) -> float | None:
-    return round(float(value), 4) + 0.0 if math.isfinite(value) else None
 
 
 def is_improvement(name: str, delta: float) -> bool | None:
@@ -377,7 +430,7 @@ def _query_figures(scores: Scores, queries: Sequence[str], names: Sequence[str])
     figures: list[dict[str, float | None]] = [{} for _ in rows]
     for name in names:
         values, positions = np.unique(scores.values[name][rows], return_inverse=True)
-        rounded = [finite(value) for value in values.tolist()]
+        distinct = [rounded(value) for value in values.tolist()]
         for row, position in zip(figures, positions.tolist(), strict=True):
-            row[name] = rounded[position]
+            row[name] = distinct[position]
     return figures

@@ -11,6 +11,7 @@ from typing import Any
 
 from assay.errors import AssayError
 from assay.evaluate.files import write_text
+from assay.evaluate.markdown import signed
 from assay.system.inputs import read_text
 
 _MAX_LOG_SIZE = 16_000_000  # bytes
@@ -92,7 +93,7 @@ def result_lines(before: Mapping[str, Any], after: Mapping[str, Any], comparison
         paired = comparison["statistics"].get(name)
         if paired:
             lines.append(
-                f"- {name}: Δ {paired['delta']:+.4f}, 95 % interval {_signed(paired['low'])} … {_signed(paired['high'])}, "
+                f"- {name}: Δ {paired['delta']:+.4f}, 95 % interval {signed(paired['low'])} … {signed(paired['high'])}, "
                 f"p = {paired['p_holm']:.4f} (Holm), detectable {paired['detectable'] if paired['detectable'] is not None else '–'}"
             )
     counts = comparison["counts"]
@@ -114,10 +115,6 @@ def _format_changes(before: Mapping[str, Any], after: Mapping[str, Any], k: int)
         if a is not None and b is not None:
             parts.append(f"{name} {a * 100:.1f}% -> {b * 100:.1f}% ({(b - a) * 100:+.1f}pp)")
     return ", ".join(parts) or "nothing measured in both"
-
-
-def _signed(value: float | None) -> str:
-    return "–" if value is None else f"{value:+.4f}"
 
 
 def _entry_text(text: str, heading: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""Atomic file writes of evaluation commands, and paths confined to the repository."""
+"""Files that evaluation commands write, and paths confined to the repository."""
 
 from __future__ import annotations
 
@@ -22,6 +22,16 @@ def write_text(path: Path, text: str) -> None:
         raise AssayError(f"{path}: cannot be written as UTF-8 ({error.object[error.start]!r}); remove it") from None
     except OSError as error:
         raise AssayError(f"{path}: cannot be written ({error.strerror or error}); give another path") from None
+
+
+def write_output(path: Path, text: str, append: bool = False, hint: str = "") -> None:
+    """Write or append to a report, which may be a pipe or a device; raise AssayError, with `hint`, when that fails."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a" if append else "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise AssayError(f"{path}: cannot be written ({error.strerror or error}){hint}") from None
 
 
 def repository_file(root: Path, name: str) -> Path:

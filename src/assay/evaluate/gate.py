@@ -5,28 +5,32 @@
     break      queries answered at the top (rank 1 to 3) in the baseline and not answered any more:
                more than allowed, or one of them tagged `critical`
 
-Runs are recorded independently of the rules, so any stored run can be gated again. `advise` recommends a refusal
-threshold.
+Runs are recorded independently of the rules, so any stored run can be gated again.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 
+from assay.core.golden import GoldenSet
 from assay.errors import AssayError
-from assay.evaluate.compare import KINDS, Comparison, finite
-from assay.evaluate.metrics.measures import parse
-from assay.evaluate.scores import Scores
-from assay.text.display import counted
+from assay.evaluate.compare import KINDS, Comparison, compare_runs, compare_with_baseline
+from assay.evaluate.markdown import cell
+from assay.evaluate.matching import matcher_for
+from assay.evaluate.metrics import defaults, parse, rounded
+from assay.evaluate.run import Plan
+from assay.evaluate.runs import RunInfo, RunStore
+from assay.evaluate.scores import Scores, read_baseline, score_run
+from assay.evaluate.summary import main_measures
 
+BASELINE_FILE = "eval/baseline.json"  # below the root, unless another is named
 CRITICAL = "critical"  # tag of queries that may never break
 _TOP = 3  # a query is answered at the top when its first relevant result ranks this high
 
@@ -51,6 +55,27 @@ class Check:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class Gated:
+    """The outcome of a gate: all checks of a run, and its comparison with the baseline, if there is one."""
+
+    scores: Scores
+    checks: Sequence[Check]
+    comparison: Comparison | None
+
+    @property
+    def passed(self) -> bool:
+        return all(check.passed for check in self.checks)
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        return self.comparison.warnings if self.comparison else ()
+
+    def as_json(self) -> dict[str, Any]:
+        checks = [asdict(check) for check in self.checks]
+        return {"run_id": self.scores.run_id, "passed": self.passed, "checks": checks, "warnings": list(self.warnings)}
+
+
 def parse_floors(texts: Sequence[str]) -> dict[str, float]:
     """Parse `RR@10=0.7` → {RR@10: 0.7}."""
     floors = {}
@@ -60,6 +85,51 @@ def parse_floors(texts: Sequence[str]) -> dict[str, float]:
             raise AssayError(f"--min '{text}': write a measure and a number, like RR@10=0.7")
         floors[str(parse(name.strip()))] = float(value)
     return floors
+
+
+def baseline_file(baseline: str | None, root: Path) -> Path | None:
+    """Return the named or default baseline file; None if there is none, or if the baseline is another run."""
+    default = root / BASELINE_FILE
+    if baseline is None:
+        return default if default.exists() else None
+    return Path(baseline) if baseline.endswith(".json") or Path(baseline).exists() else None
+
+
+def comparable_plan(golden: GoldenSet, baseline: str | None, root: Path) -> Plan:
+    """Return the plan of a run with the matcher and k of the baseline file, if there is one."""
+    file = baseline_file(baseline, root)
+    if file is None:
+        return Plan(matcher_for(golden, None))
+    scores = read_baseline(file)
+    return Plan(matcher_for(golden, scores.matching), scores.k)
+
+
+def gate_run(store: RunStore, info: RunInfo, rules: Rules, baseline: str | None, root: Path, force: bool) -> Gated:
+    """Check a stored run against the rules and the named or default baseline, a file or another run."""
+    names = dict.fromkeys([*map(str, defaults(info.k)), *rules.floors, *rules.guarded])
+    scores = score_run(store, info, [parse(name) for name in names])
+    guarded = [str(parse(name)) for name in rules.guarded] or [
+        name for name in map(str, main_measures(scores.k)) if scores.means[name] is not None
+    ]
+    comparison = _compare(store, info, baseline, root, guarded, force)
+    checks = gate(scores, replace(rules, guarded=guarded), comparison, store.tagged(info, CRITICAL))
+    return Gated(scores, checks, comparison)
+
+
+def _compare(
+    store: RunStore, info: RunInfo, baseline: str | None, root: Path, guarded: Sequence[str], force: bool
+) -> Comparison | None:
+    file = baseline_file(baseline, root)
+    if file is None and baseline is None:
+        return None
+    if not guarded:
+        raise AssayError(
+            "no query of this golden set has ranked expectations: name the measures, as in --guard refusal_correctness"
+        )
+    measures = [parse(name) for name in guarded]
+    if file is not None:
+        return compare_with_baseline(store, read_baseline(file), info, measures, force)
+    return compare_runs(store, store.find(baseline or ""), info, measures, force=force)
 
 
 def gate(
@@ -103,7 +173,7 @@ def _check_loss(comparison: Comparison, name: str, rules: Rules) -> Check:
     if failed:
         message += f": significant loss above the tolerance ({rules.tolerance:g})"
     elif loss > rules.tolerance:
-        detectable = finite(pair.detectable)
+        detectable = rounded(pair.detectable)
         message += ": lower, but not significantly" + (f"; this set detects {detectable:g}" if detectable else "")
     return Check(f"{name} against the baseline", not failed, message)
 
@@ -124,14 +194,6 @@ def _check_breaks(comparison: Comparison, rules: Rules, critical: frozenset[str]
 
 
 # output formats
-
-
-def as_json(scores: Scores, checks: Sequence[Check]) -> dict[str, Any]:
-    return {
-        "run_id": scores.run_id,
-        "passed": all(check.passed for check in checks),
-        "checks": [{"name": c.name, "passed": c.passed, "message": c.message} for c in checks],
-    }
 
 
 def junit(scores: Scores, checks: Sequence[Check]) -> str:
@@ -161,7 +223,7 @@ def github_annotations(checks: Sequence[Check]) -> list[str]:
 def markdown(scores: Scores, checks: Sequence[Check], advice: str = "") -> str:
     """Render the outcome as a table for a step summary, with the advice below."""
     verdict = "passed" if all(check.passed for check in checks) else "failed"
-    rows = [f"| {'✅' if c.passed else '❌'} | {_cell(c.name)} | {_cell(c.message)} |" for c in checks]
+    rows = [f"| {'✅' if c.passed else '❌'} | {cell(c.name)} | {cell(c.message)} |" for c in checks]
     return "\n".join(
         [
             f"## assay gate {verdict}: run {scores.run_id}",
@@ -175,10 +237,6 @@ def markdown(scores: Scores, checks: Sequence[Check], advice: str = "") -> str:
     )
 
 
-def _cell(text: str) -> str:
-    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
-
-
 def _xml_safe(text: str) -> str:
     return re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "?", text)
 
@@ -186,99 +244,3 @@ def _xml_safe(text: str) -> str:
 def _escape_annotation(text: str, in_property: bool = False) -> str:
     text = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return text.replace(":", "%3A").replace(",", "%2C") if in_property else text
-
-
-# refusal threshold: answered and refused shares of a golden set per threshold, and the best one
-
-MIN_QUESTIONS = 8  # questions of either kind; with fewer, one question moves the figure more than any threshold
-_EXPECTED_BEHAVIOURS = ((False, "answer"), (True, "refuse"))
-_STEPS = 20  # thresholds on the curve
-_Z_95 = 1.96  # normal quantile of a two-sided 95 % interval
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedQuestion:
-    """A system's confidence on a question, and the expected behaviour."""
-
-    confidence: float
-    refuse: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """Effect of a threshold: share of answerable questions answered, share of the others refused, balanced accuracy.
-
-    Balanced accuracy is the mean of the two shares; `low` and `high` are its 95 % interval.
-    """
-
-    threshold: float
-    answered: float
-    refused: float
-    balanced: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True)
-class Advice:
-    """The recommended threshold; `change`: it is significantly better than the one in use; `why`: the reason."""
-
-    point: Point
-    used: Point
-    change: bool
-    why: str
-
-
-def evaluate_threshold(threshold: float, judged: Sequence[JudgedQuestion]) -> Point:
-    """Evaluate a threshold, with the Agresti–Caffo interval, which holds for small sets and shares of 0 and 1."""
-    answered_flags = [question.confidence >= threshold for question in judged if not question.refuse]
-    refused_flags = [question.confidence < threshold for question in judged if question.refuse]
-    answered, refused = _share(answered_flags), _share(refused_flags)
-    adjusted = [((sum(flags) + 1) / (len(flags) + 2), len(flags) + 2) for flags in (answered_flags, refused_flags)]
-    middle = sum(share for share, _ in adjusted) / 2
-    spread = _Z_95 * math.sqrt(sum(share * (1 - share) / size for share, size in adjusted)) / 2
-    balanced = (answered + refused) / 2
-    return Point(
-        threshold, answered, refused, balanced,
-        max(0.0, min(middle - spread, balanced)), min(1.0, max(middle + spread, balanced)),
-    )  # fmt: skip
-
-
-def threshold_curve(judged: Sequence[JudgedQuestion]) -> list[Point]:
-    """Evaluate thresholds from 0 to 1 in even steps."""
-    return [evaluate_threshold(step / _STEPS, judged) for step in range(_STEPS + 1)]
-
-
-def advise(judged: Sequence[JudgedQuestion], used: float) -> Advice:
-    """Return the best threshold, in the middle of its equivalent range.
-
-    Keep the one in use unless another is significantly better.
-    """
-    current = evaluate_threshold(used, judged)
-    fewest, behaviour = min(
-        (sum(question.refuse == refuse for question in judged), name) for refuse, name in _EXPECTED_BEHAVIOURS
-    )
-    if fewest < MIN_QUESTIONS:
-        why = f"the set has only {counted(fewest, 'question')} to {behaviour}; at least {MIN_QUESTIONS} are needed"
-        return Advice(current, current, False, why)
-    points = [evaluate_threshold(threshold, judged) for threshold in _candidate_thresholds(judged)]
-    best = max(points, key=lambda point: (point.balanced, -abs(point.threshold - used)))
-    if best.balanced <= current.balanced:
-        return Advice(current, current, False, "no threshold does better on this set")
-    if current.balanced >= best.low:
-        return Advice(best, current, False, "better on this set, but not significantly; add questions to the set")
-    return Advice(best, current, True, "significantly better on this set")
-
-
-def _candidate_thresholds(judged: Sequence[JudgedQuestion]) -> list[float]:
-    """Return a threshold between each two neighbouring confidences, rounded to two decimals where possible."""
-    confidences = sorted({0.0, *(question.confidence for question in judged), 1.0})
-    thresholds = []
-    for low, high in pairwise(confidences):
-        middle = (low + high) / 2
-        thresholds.append(round(middle, 2) if low < round(middle, 2) <= high else middle)
-    return thresholds
-
-
-def _share(flags: Sequence[bool]) -> float:
-    return sum(flags) / len(flags) if flags else math.nan

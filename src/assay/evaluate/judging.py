@@ -1,18 +1,136 @@
-"""Judging: hits against expectations by a matcher, and answers against their citations."""
+"""Judging: hits against expectations by a matcher, answers against their citations.
+
+queries × responses ──▶ judge ──▶ Judged: flat arrays of ranks and grades. Every metric is a reduction over these.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assay.core.golden import Answer, Expected, GoldenQuery, Hit, Response
 from assay.evaluate.matching import MATCHERS, Matcher
-from assay.evaluate.metrics.judged import Judged, Level, Marks
 from assay.text.blocks import paragraphs
 from assay.text.prose import sentences
 from assay.text.terms import telling_terms, terms
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+
+_SAME = "documents.same"  # key of an empty array: the main level is the document level
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Ranks and grades of many queries in flat arrays, sorted by query and rank. Ranks start at 1."""
+
+    owner: Ints
+    rank: Ints
+    grade: Ints
+
+    @classmethod
+    def of(cls, rows: list[tuple[int, int, int]]) -> Marks:
+        """Build from sorted (query number, rank, grade) rows."""
+        table = np.array(rows, dtype=np.int32).reshape(-1, 3)
+        return cls(*(np.ascontiguousarray(table[:, column]) for column in range(3)))
+
+    def __len__(self) -> int:
+        return len(self.owner)
+
+    def chosen(self, relevant_from: int, cut: int | None) -> Marks:
+        """Return the marks of at least grade `relevant_from`, within the first `cut` ranks."""
+        keep = self.grade >= relevant_from
+        if cut is not None:
+            keep &= self.rank <= cut
+        return Marks(self.owner[keep], self.rank[keep], self.grade[keep])
+
+    def count(self, queries: int) -> Floats:
+        """Return the number of marks per query."""
+        return np.bincount(self.owner, minlength=queries).astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Judgements at one level of expectation.
+
+    `hits`: matching results at their rank, with the best grade they match (0 or less: judged irrelevant).
+    `found`: expectations, at the rank of the first result that matches them.
+    `pairs`: expectations, each paired with at most one result.
+    `wanted`: all expectations, best grade first, at their rank in that ideal list.
+
+    Where every expectation can be matched only once, the first three are the same.
+    """
+
+    hits: Marks
+    found: Marks
+    pairs: Marks
+    wanted: Marks
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A judged run. `facts` are per-query figures without ranks (latency, tokens, refusals…); NaN = not measured."""
+
+    queries: tuple[str, ...]
+    returned: Ints  # results per query, duplicates included
+    main: Level
+    documents: Level | None = None  # document level, when the golden set has document expectations
+    facts: dict[str, Floats] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def fact(self, name: str) -> Floats:
+        return self.facts.get(name, np.full(len(self), np.nan))
+
+    # serialisation
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        named: dict[str, NDArray[Any]] = {"returned": self.returned}
+        named |= {f"fact.{name}": values for name, values in self.facts.items()}
+        named |= _level_arrays("main", self.main)
+        if self.documents is self.main:
+            named[_SAME] = np.array([], dtype=np.int32)
+        elif self.documents is not None:
+            named |= _level_arrays("documents", self.documents)
+        return named
+
+    @classmethod
+    def from_arrays(cls, queries: tuple[str, ...], arrays: dict[str, NDArray[Any]]) -> Judged:
+        facts = {name[5:]: values for name, values in arrays.items() if name.startswith("fact.")}
+        main = _level(arrays, "main")
+        documents = main if _SAME in arrays else None
+        if "documents.wanted.owner" in arrays:
+            documents = _level(arrays, "documents")
+        return cls(queries, arrays["returned"], main, documents, facts)
+
+
+def _level_arrays(name: str, level: Level) -> dict[str, NDArray[Any]]:
+    parts = {"hits": level.hits, "wanted": level.wanted}
+    if level.found is not level.hits:
+        parts |= {"found": level.found, "pairs": level.pairs}
+    return {
+        f"{name}.{part}.{column}": getattr(marks, column)
+        for part, marks in parts.items()
+        for column in ("owner", "rank", "grade")
+    }
+
+
+def _level(arrays: dict[str, NDArray[Any]], name: str) -> Level:
+    def marks(part: str) -> Marks:
+        return Marks(*(arrays[f"{name}.{part}.{column}"] for column in ("owner", "rank", "grade")))
+
+    hits = marks("hits")
+    separate = f"{name}.found.owner" in arrays
+    return Level(hits, marks("found") if separate else hits, marks("pairs") if separate else hits, marks("wanted"))
+
+
+# support: sentences of an answer against the spans they cite
 
 SUPPORT_THRESHOLD = 0.8  # share of a sentence's words in its citations; the others may link it to the question
 _CITATION = re.compile(r"\[#(\d+)\]")
@@ -175,35 +293,40 @@ _FACT_NAMES = (
 
 def _facts(query: GoldenQuery, response: Response, level: str, matcher: Matcher) -> dict[str, float]:
     """Return the query's figures that need no ranks; inapplicable ones are left out."""
-    distinct = {hit.id: hit for hit in reversed(response.hits)}  # at first occurrence
-    facts = {
-        "empty_result_rate": float(not response.hits),
-        "failure_rate": float(bool(response.error)),
-    }
+    facts = {"empty_result_rate": float(not response.hits), "failure_rate": float(bool(response.error))}
     if response.latency_ms:  # TREC run files have none
         facts["latency_ms"] = response.latency_ms
     if response.hits:
-        facts["duplicate_rate"] = 1 - len(distinct) / len(response.hits)
+        facts["duplicate_rate"] = 1 - len({hit.id for hit in response.hits}) / len(response.hits)
     if query.refuse:
         facts["refusal_correctness"] = float(response.refused)
         facts["unsupported_answer"] = float(not response.refused and not response.error)
     else:
         facts["over_refusal"] = float(response.refused)
-    answer = response.answer
-    if answer is not None and not response.error:
-        if answer.grounded:
-            resolved = [c.id in distinct if c.resolved is None else c.resolved for c in answer.citations]
-            facts["citation_coverage"] = float(all(resolved))
-            supported = support(answer)
-            if supported is not None:
-                facts["support"] = supported
-        text = answer.text
-        facts["groundedness"] = float(
-            all(part in text for part in query.must_contain) and not any(part in text for part in query.forbidden)
-        )
+    if response.answer is not None and not response.error:
+        facts |= _answer_facts(query, response.answer, {hit.id for hit in response.hits})
+    return facts | _token_facts(query, response, level, matcher)
+
+
+def _answer_facts(query: GoldenQuery, answer: Answer, retrieved: set[str]) -> dict[str, float]:
+    """Return the figures of a written answer: its citations, their support, and required or forbidden strings."""
+    facts = {}
+    if answer.grounded:
+        resolved = [c.id in retrieved if c.resolved is None else c.resolved for c in answer.citations]
+        facts["citation_coverage"] = float(all(resolved))
+        supported = support(answer)
+        if supported is not None:
+            facts["support"] = supported
+    complete = all(part in answer.text for part in query.must_contain)
+    return facts | {"groundedness": float(complete and not any(part in answer.text for part in query.forbidden))}
+
+
+def _token_facts(query: GoldenQuery, response: Response, level: str, matcher: Matcher) -> dict[str, float]:
+    """Return the share of relevant tokens, if the system reports tokens."""
     tokens = response.tokens or sum(hit.tokens for hit in response.hits)
-    if tokens and any(hit.tokens for hit in response.hits):
-        expected = query.at(level)
-        relevant = sum(hit.tokens for hit in distinct.values() if any(matcher.matches(hit, e) for e in expected))
-        facts["token_efficiency"] = min(1.0, relevant / tokens)
-    return facts
+    if not tokens or not any(hit.tokens for hit in response.hits):
+        return {}
+    expected = query.at(level)
+    distinct = {hit.id: hit for hit in reversed(response.hits)}  # at first occurrence
+    relevant = sum(hit.tokens for hit in distinct.values() if any(matcher.matches(hit, e) for e in expected))
+    return {"token_efficiency": min(1.0, relevant / tokens)}

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from assay.core.golden import Expected, GoldenSet, Hit
 from assay.errors import AssayError
-from assay.text.terms import nearest
+from assay.text.suggest import did_you_mean
 
 _MIN_OVERLAP = 0.5  # share of the shorter span: seed 001's rule for chunks of different chunkers
 
@@ -47,9 +47,7 @@ def matcher(name: str) -> Matcher:
     """Return the matcher of that name; raise AssayError with the nearest name when there is none."""
     match_by = MATCHERS.get(name)
     if match_by is None:
-        near = nearest(name, MATCHERS, 1)
-        hint = f" Did you mean '{near[0]}'?" if near else ""
-        raise AssayError(f"unknown matching '{name}'.{hint} Known: {', '.join(MATCHERS)}")
+        raise AssayError(f"unknown matching '{name}'.{did_you_mean(name, MATCHERS)} Known: {', '.join(MATCHERS)}")
     return match_by
 
 

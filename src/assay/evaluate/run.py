@@ -12,6 +12,7 @@ import hashlib
 import math
 import os
 import platform
+import shlex
 import statistics
 import sys
 import time
@@ -32,10 +33,12 @@ from assay.evaluate.judging import judge
 from assay.evaluate.matching import Matcher, matcher
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.summary import summarise
-from assay.evaluate.systems.protocol import System, SystemDied, SystemFailed
+from assay.evaluate.systems import System, SystemDied, SystemFailed, is_external, open_system
 from assay.git import Git
+from assay.text.display import printable
 
 _STORE_INTERVAL = 0.5  # seconds; a killed run loses at most these responses
+_STORED_SETTINGS = ("label", "k", "depth", "budget", "repeat", "answers", "corpus")  # of a plan, in the run file
 _MAX_DEATHS_IN_A_ROW = 3  # system deaths before the remaining queries are given up
 
 
@@ -86,18 +89,12 @@ def execute(
     info = RunInfo(
         run_id=f"{now:%Y%m%d-%H%M%S}-{identity.hexdigest()[:6]}",
         created=now.isoformat(timespec="seconds"),
-        label=plan.label,
         golden_hash=golden.digest,
         system=system.name,
         config=config,
         matching=plan.matching.name,
         level=plan.matching.level_for(golden),
-        k=plan.k,
-        depth=plan.depth,
-        budget=plan.budget,
-        repeat=plan.repeat,
-        answers=plan.answers,
-        corpus=plan.corpus,
+        **{name: getattr(plan, name) for name in _STORED_SETTINGS},
         index_fingerprint=str(config.get("index_fingerprint", "")),
         chunker_version=_chunker_version(config),
         versions={"assay": __version__, "python": platform.python_version(), "numpy": np.__version__},
@@ -105,6 +102,33 @@ def execute(
         warnings=[*golden.warnings, *_warnings(golden, system, Path(plan.corpus or root))],
     )
     return _execute_queries(golden, system, store, plan, store.start(info, golden), range(len(golden.queries)), advance)
+
+
+def reopen_system(info: RunInfo, spec: str | None, root: Path, corpus: Path | None, timeout: float) -> System:
+    """Open the system of a run again; `spec` and `corpus` are what the user named.
+
+    The store may be a stranger's: what it names is started only if the user names it, too. Raise AssayError otherwise.
+    """
+    if spec is None and is_external(info.system):
+        raise AssayError(
+            printable(f"run {info.run_id} used {info.system}; to use it again, name it: {resume_command(info)}")
+        )
+    if spec is not None and spec.strip() != info.system:
+        raise AssayError(
+            printable(f"run {info.run_id} used {info.system}, not {spec}: leave out --system, or repeat it")
+        )
+    corpus_path = corpus or (Path(info.corpus) if info.corpus else None)
+    if corpus is None and corpus_path is not None and not corpus_path.resolve().is_relative_to(root.resolve()):
+        raise AssayError(
+            printable(f"run {info.run_id} used the corpus {info.corpus}; to resume there, repeat --corpus")
+        )
+    return open_system(info.system, timeout=timeout, root=root, corpus=corpus_path)
+
+
+def resume_command(info: RunInfo) -> str:
+    """Return the command that resumes a run."""
+    system_option = f" --system {shlex.quote(info.system)}" if is_external(info.system) else ""
+    return f"assay eval run --resume {info.run_id}{system_option}"
 
 
 def resume(info: RunInfo, system: System, store: RunStore, jobs: int, advance: Callable[[], None]) -> Outcome:

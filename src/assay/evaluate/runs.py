@@ -10,34 +10,23 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from assay.core.golden import Expected, GoldenQuery, GoldenSet, Response
+from assay.core.golden import Expected, GoldenQuery, GoldenSet, Hit, Response
 from assay.errors import AssayError
-from assay.evaluate.judging import JUDGING_VERSION, judge
-from assay.evaluate.matching import MATCHERS, matcher
-from assay.evaluate.metrics.judged import Judged
-from assay.evaluate.rows import (
-    NOT_RUN,
-    RESPONSE_COLUMNS,
-    Damaged,
-    OnlyRepository,
-    OnlyTags,
-    decode,
-    decode_response,
-    encode_queries,
-    encode_response,
-)
+from assay.evaluate.judging import JUDGING_VERSION, Judged, judge
+from assay.evaluate.matching import matcher
 from assay.system.database import check_schema, connect, statements, was_interrupted
 from assay.system.files import FOLDER, UnsafeFolder, check_folder, make_folder, owners
-from assay.text.terms import nearest
+from assay.text.suggest import did_you_mean
 
 SCHEMA_VERSION = 1
 LOCK_TIMEOUT = 10.0  # seconds to wait for another writer
@@ -101,7 +90,10 @@ class RunInfo:
 
 _JSON_COLUMNS = ("config", "versions", "environment", "warnings", "aggregate_json")
 _COLUMNS = tuple(column.name for column in fields(RunInfo))
-_SELECT_ANSWER = f"{', '.join(RESPONSE_COLUMNS)} FROM eval_query_results"
+# columns of `eval_query_results` that hold a response
+_RESPONSE_COLUMNS = ("hits", "answer", "trace", "config", "tokens", "latency_ms", "error")
+_NOT_RUN = Response(error="not asked: the run was interrupted")
+_SELECT_ANSWER = f"{', '.join(_RESPONSE_COLUMNS)} FROM eval_query_results"
 
 
 class RunStore:
@@ -135,7 +127,7 @@ class RunStore:
             store = cls(path, connection)
             store._prepare(write)
             yield store
-        except (sqlite3.Error, Damaged) as error:
+        except (sqlite3.Error, _Damaged) as error:
             raise _unusable_file_error(path, error) from None
         finally:
             connection.close()
@@ -184,7 +176,7 @@ class RunStore:
 
     def start(self, info: RunInfo, golden: GoldenSet) -> RunInfo:
         """Insert a new run and its golden set; return it with a unique id (a number is appended if needed)."""
-        queries = encode_queries(golden.queries)
+        queries = _encode_queries(golden.queries)
         key = _golden_key(golden, queries)
         with self._transaction():
             self._db.execute(
@@ -206,7 +198,7 @@ class RunStore:
     def record(self, run_id: str, answers: Sequence[tuple[int, str, Response, bool]]) -> None:
         """Store responses: (position, query id, response, True if repeats differed)."""
         rows = [
-            (run_id, position, query_id, *encode_response(reply), int(unstable))
+            (run_id, position, query_id, *_encode_response(reply), int(unstable))
             for position, query_id, reply, unstable in answers
         ]
         with self._transaction():
@@ -234,11 +226,6 @@ class RunStore:
                 [(run_id, matching, JUDGING_VERSION, *row) for row in rows],
             )
 
-    def delete(self, run_id: str) -> None:
-        with self._transaction():
-            for table in ("eval_judged", "eval_query_results", "eval_runs"):
-                self._db.execute(f"DELETE FROM {table} WHERE run_id = ?", (run_id,))
-
     # reading
 
     def runs(self) -> list[RunInfo]:
@@ -248,7 +235,7 @@ class RunStore:
 
     def like(self, golden: GoldenSet, **columns: Any) -> list[RunInfo]:
         """Return the runs of exactly this golden set with these column values, newest first."""
-        conditions = {"golden": _golden_key(golden, encode_queries(golden.queries)), **columns}
+        conditions = {"golden": _golden_key(golden, _encode_queries(golden.queries)), **columns}
         where = " AND ".join(f"{name} IS ?" for name in conditions)
         rows = self._db.execute(
             f"SELECT {', '.join(_COLUMNS)} FROM eval_runs WHERE {where} ORDER BY created DESC, rowid DESC",
@@ -265,21 +252,19 @@ class RunStore:
     def find(self, name: str) -> RunInfo:
         """Return a run by id, unique id prefix, label, `latest`, or `latest~1` for the one before; raise NoSuchRun."""
         runs = self.runs()
-        if name == "latest" or (name.startswith("latest~") and name[7:].isdigit()):
-            back = int(name[7:] or 0) if "~" in name else 0
+        if match := re.fullmatch(r"latest(?:~(\d+))?", name):
+            back = int(match[1] or 0)
             if back >= len(runs):
                 raise NoSuchRun(f"'{name}' does not exist: {self.path} has only {len(runs)} runs")
             return runs[-1 - back]
-        exact = [run for run in runs if run.run_id == name] or [run for run in runs if run.label == name != ""][-1:]
-        matches = exact or [run for run in runs if run.run_id.startswith(name)]
+        matches = _matching_runs(runs, name)
         if len(matches) == 1:
             return matches[0]
-        if matches:
-            raise NoSuchRun(
-                f"'{name}' is ambiguous: {', '.join(run.run_id for run in matches[:5])}; give more characters"
-            )
-        near = nearest(name, [run.run_id for run in runs], 3) or [run.run_id for run in runs[-3:]]
-        hint = f" Nearest: {', '.join(near)}." if near else ""
+        ids = [run.run_id for run in matches]
+        if ids:
+            raise NoSuchRun(f"'{name}' is ambiguous: {', '.join(ids[:5])}; give more characters")
+        ids = [run.run_id for run in runs]
+        hint = did_you_mean(name, ids, 3) or (f" The last: {', '.join(ids[-3:])}." if ids else "")
         raise NoSuchRun(
             f"no run called '{name}' in {self.path}.{hint} `assay eval list` shows all; `latest` is the last"
         )
@@ -287,24 +272,24 @@ class RunStore:
     def golden(self, info: RunInfo) -> GoldenSet:
         """Return the golden set of a run, as it was when the run was made."""
         path, form, blob = self._stored_golden(info)
-        return GoldenSet(decode(blob, tuple[GoldenQuery, ...]), path, form, info.golden_hash)
+        return GoldenSet(_decode(blob, tuple[GoldenQuery, ...]), path, form, info.golden_hash)
 
     def golden_path(self, info: RunInfo) -> str:
         return self._stored_golden(info)[0]
 
     def queries(self, info: RunInfo, positions: Sequence[int]) -> list[GoldenQuery]:
         """Return selected queries of a run's golden set; only those are decoded, which is most of the work."""
-        raw = decode(self._stored_golden(info)[2], list[msgspec.Raw])
-        return [decode(raw[position], GoldenQuery) for position in positions]
+        raw = _decode(self._stored_golden(info)[2], list[msgspec.Raw])
+        return [_decode(raw[position], GoldenQuery) for position in positions]
 
     def repositories(self, info: RunInfo) -> list[str]:
         """Return the repository of each query of a run."""
-        rows = decode(self._stored_golden(info)[2], list[OnlyRepository])
+        rows = _decode(self._stored_golden(info)[2], list[_OnlyRepository])
         return [row.repository for row in rows]
 
     def tagged(self, info: RunInfo, tag: str) -> frozenset[str]:
         """Return the ids of a run's queries that have a tag."""
-        rows = decode(self._stored_golden(info)[2], list[OnlyTags])
+        rows = _decode(self._stored_golden(info)[2], list[_OnlyTags])
         return frozenset(row.id for row in rows if tag in row.tags)
 
     def _stored_golden(self, info: RunInfo) -> tuple[str, str, bytes]:
@@ -322,16 +307,16 @@ class RunStore:
 
     def responses(self, run_id: str, queries: int) -> list[Response]:
         """Return all responses by position; a query that was not run has an error response."""
-        results = [NOT_RUN] * queries
+        results = [_NOT_RUN] * queries
         for position, *row in self._db.execute(f"SELECT position, {_SELECT_ANSWER} WHERE run_id = ?", (run_id,)):
-            results[position] = decode_response(row)
+            results[position] = _decode_response(row)
         return results
 
     def responses_at(self, run_id: str, positions: Sequence[int]) -> list[Response]:
         """Return the responses at these positions, in their order."""
         select = f"SELECT {_SELECT_ANSWER} WHERE run_id = ? AND position = ?"
         rows = (self._db.execute(select, (run_id, position)).fetchone() for position in positions)
-        return [NOT_RUN if row is None else decode_response(row) for row in rows]
+        return [_NOT_RUN if row is None else _decode_response(row) for row in rows]
 
     def unstable(self, run_id: str) -> list[str]:
         """Return the ids of queries whose repeats differed."""
@@ -349,12 +334,21 @@ class RunStore:
         ).fetchall()
         if rows:
             arrays = {key: np.frombuffer(data, dtype=kind) for key, kind, data in rows if kind != "json"}
-            queries = next(decode(data, tuple[str, ...]) for key, _, data in rows if key == "queries")
+            queries = next(_decode(data, tuple[str, ...]) for key, _, data in rows if key == "queries")
             return Judged.from_arrays(queries, arrays)
         golden = self.golden(info)
         chosen = matcher(name)
         level = info.level if name == info.matching else chosen.level_for(golden)
         return judge(golden.queries, self.responses(info.run_id, len(golden.queries)), chosen, level)
+
+
+def _matching_runs(runs: Sequence[RunInfo], name: str) -> list[RunInfo]:
+    """Return the run of this id, else the last of this label, else all whose id starts with the name."""
+    return (
+        [run for run in runs if run.run_id == name]
+        or [run for run in runs if run.label == name != ""][-1:]
+        or [run for run in runs if run.run_id.startswith(name)]
+    )
 
 
 def _golden_key(golden: GoldenSet, queries: bytes) -> str:
@@ -364,7 +358,7 @@ def _golden_key(golden: GoldenSet, queries: bytes) -> str:
 def _decode_info(row: tuple[Any, ...]) -> RunInfo:
     values = dict(zip(_COLUMNS, row, strict=True))
     values["answers"] = bool(values["answers"])
-    return RunInfo(**{n: decode(v) if n in _JSON_COLUMNS else v for n, v in values.items()})
+    return RunInfo(**{n: _decode(v) if n in _JSON_COLUMNS else v for n, v in values.items()})
 
 
 def _no_runs_error(path: Path) -> NoSuchRun:
@@ -398,60 +392,66 @@ def _unusable_file_error(path: Path, error: Exception) -> AssayError:
     return AssayError(f"{path}: the run file cannot be used ({message})")
 
 
-# comparison across chunkers: chunk ids differ, so expected chunks are matched by document and span
+# JSON of golden queries, hits and responses in the run file
 
-Span = tuple[str, int, int]  # document, first and last line (or character)
-
-
-@dataclass(frozen=True, slots=True)
-class SpanRun:
-    """A run with its expected chunks converted to spans."""
-
-    queries: tuple[GoldenQuery, ...]
-    responses: list[Response]
-
-    def judged(self) -> Judged:
-        return judge(self.queries, self.responses, MATCHERS["span"], "span")
-
-    @property
-    def unknown(self) -> int:
-        """Count the expected chunks without a known span."""
-        return sum(not (expected.end or expected.page) for query in self.queries for expected in query.at("span"))
+_DEFAULTS = {kind: {field.name: field.default for field in fields(kind)} for kind in (Hit, Expected, GoldenQuery)}
 
 
-def convert_to_spans(store: RunStore, a: RunInfo, b: RunInfo) -> tuple[SpanRun, SpanRun]:
-    """Convert two runs to spans.
+class _OnlyRepository(msgspec.Struct):
+    """Partial decoding of a golden query: its repository."""
 
-    The span of an expected chunk is the golden set's, else that of a hit with its id in run a, else in run b.
-    """
-    sets = [store.golden(run).queries for run in (a, b)]
-    answers = [store.responses(run.run_id, len(queries)) for run, queries in zip((a, b), sets, strict=True)]
-    spans = _spans(answers[1]) | _spans(answers[0])  # the golden set was written for the ids of a
-    first, second = (
-        SpanRun(tuple(_with_spans(query, spans) for query in queries), responses)
-        for queries, responses in zip(sets, answers, strict=True)
+    repository: str = ""
+
+
+class _OnlyTags(msgspec.Struct):
+    """Partial decoding of a golden query: its id and tags."""
+
+    id: str
+    tags: tuple[str, ...] = ()
+
+
+def _encode_queries(queries: Sequence[GoldenQuery]) -> bytes:
+    return msgspec.json.encode(
+        [_compact(query) | {"expected": [_compact(expected) for expected in query.expected]} for query in queries]
     )
-    return first, second
 
 
-def _spans(responses: Iterable[Response]) -> dict[str, Span]:
-    return {hit.id: (hit.document, hit.start, hit.end) for answer in responses for hit in answer.hits if hit.end}
-
-
-def _with_spans(query: GoldenQuery, spans: dict[str, Span]) -> GoldenQuery:
-    """Return the query with its expected chunks as spans."""
-    return replace(query, expected=tuple(_as_span(expected, spans) for expected in query.expected))
-
-
-def _as_span(expected: Expected, spans: dict[str, Span]) -> Expected:
-    if expected.level != "chunk":
-        return expected
-    doc, start, end = (
-        (expected.doc, expected.start, expected.end) if expected.end else spans.get(expected.name, ("", 0, 0))
+def _encode_response(response: Response) -> tuple[Any, ...]:
+    """Return a response as _RESPONSE_COLUMNS."""
+    return (
+        msgspec.json.encode([_compact(hit) for hit in response.hits]),
+        msgspec.json.encode(response.answer),
+        msgspec.json.encode(response.stages),
+        msgspec.json.encode(response.config) if response.config else None,
+        response.tokens,
+        response.latency_ms,
+        response.error,
     )
-    return replace(expected, level="span", doc=doc, start=start, end=end)
 
 
-def queries_with_responses(side: SpanRun, positions: Sequence[int]) -> list[tuple[GoldenQuery, Response]]:
-    """Return some queries of a side with their responses."""
-    return [(side.queries[position], side.responses[position]) for position in positions]
+class _Damaged(Exception):
+    """A stored value that this version of assay would not write."""
+
+
+def _decode(data: Any, kind: Any = Any) -> Any:
+    """Decode a stored JSON value as `kind`; raise _Damaged for anything else (a damaged or forged file)."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
+        raise _Damaged(str(error)) from None
+
+
+def _decode_response(row: Sequence[Any]) -> Response:
+    """Decode a response from _RESPONSE_COLUMNS."""
+    hits, answer, trace, config, tokens, latency, error = row
+    parts = {"hits": hits, "answer": answer, "stages": trace, "config": config or b"{}"}
+    raw: dict[str, Any] = {name: msgspec.Raw(part) for name, part in parts.items()}
+    encoded = msgspec.json.encode(raw | {"tokens": tokens, "latency_ms": latency, "error": error})
+    decoded: Response = _decode(encoded, Response)
+    return decoded
+
+
+def _compact(value: Hit | Expected | GoldenQuery) -> dict[str, Any]:
+    """Return the fields that differ from their defaults."""
+    defaults = _DEFAULTS[type(value)].items()
+    return {name: actual for name, default in defaults if (actual := getattr(value, name)) != default}

@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 from assay.core.golden import GoldenQuery
 from assay.errors import AssayError
 from assay.evaluate.files import write_text
-from assay.evaluate.metrics.judged import Floats, Judged
-from assay.evaluate.metrics.measures import Measure, UnknownMeasure, defaults, first_rank, mean, parse
+from assay.evaluate.judging import Floats, Judged
+from assay.evaluate.metrics import Measure, UnknownMeasure, defaults, first_rank, mean, parse
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.system.inputs import read_json
 
 BASELINE_FORMAT = 1
+# facts of a run that identify it in its scores and in a baseline file
+_IDENTITY = ("run_id", "created", "golden_hash", "system", "matching", "k", "chunker_version", "config")
 _MAX_BASELINE_SIZE = 32_000_000  # bytes: a baseline of 100,000 queries
 
 
@@ -61,15 +63,7 @@ def score_run(
     judged = judged or store.judged(info)
     values = {str(measure): measure.values(judged) for measure in measures or defaults(info.k)}
     return Scores(
-        run_id=info.run_id,
-        created=info.created,
-        golden_hash=info.golden_hash,
-        system=info.system,
-        matching=info.matching,
-        k=info.k,
-        status=info.status,
-        chunker_version=info.chunker_version,
-        config=info.config,
+        **{name: getattr(info, name) for name in (*_IDENTITY, "status")},
         queries=judged.queries,
         values=values,
         first_rank=first_rank(judged, info.k, 1),
@@ -83,14 +77,7 @@ def write_baseline(scores: Scores, path: Path) -> None:
     measured = {name: values for name, values in scores.values.items() if not np.isnan(values).all()}
     head = {
         "assay_baseline": BASELINE_FORMAT,
-        "run_id": scores.run_id,
-        "created": scores.created,
-        "golden_hash": scores.golden_hash,
-        "system": scores.system,
-        "matching": scores.matching,
-        "k": scores.k,
-        "chunker_version": scores.chunker_version,
-        "config": scores.config,
+        **{name: getattr(scores, name) for name in _IDENTITY},
         "metrics": {name: scores.means[name] for name in measured},
     }
     lines = [
@@ -125,15 +112,8 @@ def read_baseline(path: Path) -> Scores:
             for name in names
         }
         return Scores(
-            run_id=raw["run_id"],
-            created=raw["created"],
-            golden_hash=raw["golden_hash"],
-            system=raw["system"],
-            matching=raw["matching"],
-            k=raw["k"],
+            **{name: raw[name] for name in _IDENTITY},
             status="complete",
-            chunker_version=raw["chunker_version"],
-            config=raw["config"],
             queries=tuple(rows),
             values=values,
             first_rank=np.array([row["rank"] for row in rows.values()], dtype=float),

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from assay.core.golden import GoldenQuery, GoldenSet, Hit, Response
-from assay.evaluate.judging import mark
+from assay.evaluate.judging import Floats, Judged, mark
 from assay.evaluate.matching import Matcher, matcher, matcher_for
-from assay.evaluate.metrics.judged import Floats, Judged
-from assay.evaluate.metrics.measures import Measure, defaults, first_rank, mean
+from assay.evaluate.metrics import Measure, defaults, first_rank, mean, rounded
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.scores import SLICES, slice_members
 from assay.evaluate.statistics import detectable_before, latency, mean_interval, summary
@@ -25,6 +24,12 @@ SHOWN = 10  # results listed per query
 def main_measures(k: int) -> list[Measure]:
     """Return the four main measures at k."""
     return [measure for measure in defaults(k) if measure.kind.name in _MAIN and measure.cut == k]
+
+
+def golden_json(golden: GoldenSet) -> dict[str, Any]:
+    """Return the identity of a golden set."""
+    facts = {"path": golden.path, "format": golden.format, "digest": golden.digest}
+    return {**facts, "queries": len(golden.queries)}
 
 
 def summarise(
@@ -41,12 +46,7 @@ def summarise(
         "created": info.created,
         "status": info.status,
         "label": info.label,
-        "golden": {
-            "path": golden.path,
-            "format": golden.format,
-            "digest": golden.digest,
-            "queries": len(golden.queries),
-        },
+        "golden": golden_json(golden),
         "system": info.system,
         "config": info.config,
         "matching": info.matching,
@@ -58,7 +58,7 @@ def summarise(
         "spread": {name: _spread(figures, clusters) for name, figures in shown.items()},
         "counts": _counts(golden.queries, judged),
         "latency": {
-            name: _finite(getattr(latency(judged.fact("latency_ms")), name)) for name in ("p50", "p95", "mean")
+            name: rounded(getattr(latency(judged.fact("latency_ms")), name)) for name in ("p50", "p95", "mean")
         },
     }
     for name in SLICES:
@@ -74,7 +74,7 @@ def summarise(
 def _spread(values: Floats, clusters: list[str] | None) -> dict[str, float | None]:
     stats = summary(values)
     interval = mean_interval(values, clusters=clusters)
-    return {"sd": _finite(stats.sd), "low": _finite(interval.low), "high": _finite(interval.high)}
+    return {"sd": rounded(stats.sd), "low": rounded(interval.low), "high": rounded(interval.high)}
 
 
 def _counts(queries: Sequence[GoldenQuery], judged: Judged) -> dict[str, int]:
@@ -134,7 +134,7 @@ def describe_queries(
             "repository": query.repository,
             "refuse": query.refuse,
             "refused": response.refused,
-            "metrics": {name: _finite(values[number]) for name, values in figures.items()},
+            "metrics": {name: rounded(values[number]) for name, values in figures.items()},
             "first_rank": int(first[number]) or None,
             "expected": [e.name for e in query.at(info.level)],
             "found": matched_ranks(query, response.hits, match_by, info.level),
@@ -151,10 +151,6 @@ def matched_ranks(query: GoldenQuery, hits: Sequence[Hit], match_by: Matcher, le
     expected = query.at(level)
     rank_by_position = mark(hits, expected, match_by).places
     return {expected[position].name: rank for position, rank in sorted(rank_by_position.items())}
-
-
-def _finite(value: float) -> float | None:
-    return round(float(value), 4) + 0.0 if math.isfinite(value) else None
 
 
 # stored runs as JSON

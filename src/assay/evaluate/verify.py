@@ -1,16 +1,28 @@
-"""Golden-set verification and Markdown reports of runs and comparisons.
+"""Golden-set verification: everything expected must exist.
 
 An expectation that is missing from the corpus can never be found and would look like a ranking loss.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import contextlib
+import json
+import os
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from assay.core.golden import Expected, GoldenQuery, Hit
+from assay.core.golden import Expected, GoldenQuery, GoldenSet, Hit
+from assay.errors import AssayError
+from assay.evaluate.diagnose import Exists
 from assay.evaluate.matching import MATCHERS, Matcher, components
+from assay.evaluate.systems import SystemFailed
+from assay.evaluate.systems.shape import response
+from assay.git import Listing
+from assay.system.inputs import open_unpacked, read_json, read_lines
 from assay.text.terms import nearest
 
 _MAX_SUGGESTIONS = 3
@@ -33,6 +45,13 @@ class Missing:
         )
         hint = f"  (nearest: {', '.join(self.near)})" if self.near else ""
         return f"MISSING [{self.query.tier or '-'}] {task}: {self.expected.name}{hint}"
+
+    def as_json(self) -> dict[str, Any]:
+        query, expected = self.query, self.expected
+        return {
+            "query": query.id, "tier": query.tier, "text": query.text, "expected": expected.name, "level": expected.level,
+            "where": query.where, "nearest": list(self.near),
+        }  # fmt: skip
 
 
 class Inventory:
@@ -94,154 +113,123 @@ def verify(
     return missing, checked, skipped
 
 
-# Markdown reports
+# inventories of retrievable items: index, folder, item list, BEIR corpus
 
-_TASK_COLUMN_WIDTH = 60  # characters
-
-
-def findings(run: Mapping[str, Any]) -> str:
-    """Render FINDINGS.md: metrics overall, per group and per query of a run (the JSON of `eval run`)."""
-    names = _measures_at_k(run, ("P", "R", "RR", "nDCG"))
-    parts = ["# Findings", "", *_run_header(run), "", "## Overall", "", _overall_table(run), ""]
-    for title, key in (("Per tier", "tiers"), ("Per category", "categories"), ("Per language", "languages")):
-        if run.get(key):
-            parts += [f"## {title}", "", _group_table(run[key], names), ""]
-    parts += ["## Per query", "", _query_table(run["queries"], names), ""]
-    failed = [q for q in run["queries"] if q["first_rank"] is None and q["expected"]]
-    if failed:
-        parts += [f"## Nothing found ({len(failed)})", ""]
-        for query in failed:
-            parts += [
-                f"- **{_cell(query['id'])}** {_cell(query['text'], 200)}",
-                f"  - expected: {_code_list(query['expected'])}",
-            ]
-            parts += [f"  - retrieved: {_code_list(query['retrieved']) or query['error'] or 'nothing'}"]
-    return "\n".join(parts).rstrip() + "\n"
+_LARGEST_CORPUS = 8_000_000_000  # bytes of a BEIR corpus; only its ids are kept
 
 
-def cross_repo_findings(run: Mapping[str, Any]) -> str:
-    """Render CROSS_REPO_FINDINGS.md: any-hit recall and the main figures per tier and repository."""
-    k = run["k"]
-    names = _measures_at_k(run, ("Success", "P", "R", "RR"))
-    titles = [f"any-hit R@{k}" if name == f"Success@{k}" else name for name in names]
-    parts = ["# Cross-repository findings", "", *_run_header(run), ""]
-    parts += ["## Per tier", "", _group_table(run["tiers"], names, titles, overall=run), ""]
-    parts += ["## Per repository", "", _group_table(run["repositories"], names, titles), ""]
-    missed = [q for q in run["queries"] if q["first_rank"] is None and q["expected"]]
-    if missed:
-        rows = [
-            [q["repository"], q["tier"], _cell(q["text"], _TASK_COLUMN_WIDTH), _code_list(q["expected"][:3])]
-            for q in missed
-        ]
-        parts += [f"## Nothing found ({len(missed)})", "", table(["repository", "tier", "task", "expected"], rows), ""]
-    return "\n".join(parts).rstrip() + "\n"
-
-
-def report(comparison: Mapping[str, Any]) -> str:
-    """Render report.md: metric differences of a comparison, then the changed queries."""
-    a, b = comparison["run_a"], comparison["run_b"]
-    counts = comparison["counts"]
-    parts = [f"# {a} → {b}", ""]
-    parts += [f"> **{warning}**" for warning in comparison["warnings"]]
-    parts += ["", "Known differences: " + "; ".join(comparison["causes"]), ""] if comparison["causes"] else [""]
-    rows = [
-        [name, _figure(s["a"]), _figure(s["b"]), _signed(s["delta"]), f"{_signed(s['low'])} … {_signed(s['high'])}", _figure(s["p_holm"]),
-         _figure(s["effect"]), f"{s['wins']}/{s['losses']}/{s['ties']}", _figure(s["detectable"])]
-        for name, s in comparison["statistics"].items()
-    ]  # fmt: skip
-    parts += [
-        "## Metrics",
-        "",
-        table(["metric", "a", "b", "Δ", "95 % interval", "p (Holm)", "effect d", "+/−/=", "detectable"], rows),
-        "",
-    ]
-    parts += [f"Chunks matched: {comparison['deltas']['chunker_version_match']}.", ""]
-    parts += ["## Queries", "", ", ".join(f"{count} {kind}" for kind, count in counts.items()), ""]
-    for kind, title in (("Regression", "Regressions"), ("Loss", "Losses"), ("Win", "Wins")):
-        changed = [row for row in comparison["per_query"] if row["kind"] == kind]
-        if changed:
-            rows = [
-                [_cell(r["query_id"]), _rank(r["a_hit_rank"]), _rank(r["b_hit_rank"]), _cell(r["note"] or "")]
-                for r in changed
-            ]
-            parts += [f"### {title} ({len(changed)})", "", table(["query", "rank a", "rank b", "note"], rows), ""]
-    return "\n".join(parts).rstrip() + "\n"
-
-
-def _measures_at_k(run: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    """Return these measures at k, or all measures of a run that has none of them."""
-    default = [f"{name}@{run['k']}" for name in names]
-    return [name for name in default if name in run["metrics"]] or list(run["metrics"])
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows])
-
-
-def _run_header(run: Mapping[str, Any]) -> list[str]:
-    lines = [
-        f"Run `{run['run_id']}` of `{run['system']}` on `{run['golden']['path']}` ({run['golden']['queries']} queries, "
-        f"golden `{run['golden']['digest'][:12]}`), matching `{run['matching']}`, k = {run['k']}. Written by `assay eval run`; do not edit."
-    ]
-    return [*lines, *(f"\n> {warning}" for warning in run["warnings"])]
-
-
-def _overall_table(run: Mapping[str, Any]) -> str:
-    spread = run["spread"]
-    rows = [
-        [name, _figure(value), *(_figure(spread.get(name, {}).get(part)) for part in ("sd", "low", "high"))]
-        for name, value in run["metrics"].items()
-    ]
-    return table(["metric", "mean", "sd", "95 % low", "high"], rows)
-
-
-def _group_table(
-    groups: Mapping[str, Any],
-    names: Sequence[str],
-    titles: Sequence[str] | None = None,
-    overall: Mapping[str, Any] | None = None,
-) -> str:
-    rows = [
-        [group, *(_figure(summary["metrics"].get(name)) for name in names), summary["count"]]
-        for group, summary in groups.items()
-    ]
-    if overall is not None:
-        rows.append(
-            ["**overall**", *(_figure(overall["metrics"].get(name)) for name in names), overall["counts"]["queries"]]
+def inventories(golden: GoldenSet, root: Path, corpus: Path | None, items: Path | None) -> dict[str, Inventory]:
+    """Return the retrievable items by repository; "" for queries without one."""
+    if items is not None:
+        return {"": Inventory(_read_items(items), ("symbol", "file", "doc", "chunk", "span"))}
+    if golden.format == "beir":
+        corpus_file = _beir_corpus(Path(golden.path))
+        return (
+            {"": Inventory((Hit(identifier) for identifier in _beir_ids(corpus_file)), ("doc",))} if corpus_file else {}
         )
-    return table(["", *(titles or names), "N"], rows)
+    if golden.format == "trec":
+        return {}  # the documents are elsewhere
+    if corpus is None:
+        return {"": _folder_inventory(root)}
+    names = {query.repository for query in golden.queries if query.repository}
+    return {name: _folder_inventory(corpus / name) for name in sorted(names) if (corpus / name).is_dir()}
 
 
-def _query_table(queries: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
-    rows = [
-        [
-            _cell(q["text"], _TASK_COLUMN_WIDTH),
-            *(_figure(q["metrics"].get(name)) for name in names),
-            _rank(q["first_rank"]),
-            q["tier"],
-        ]
-        for q in queries
-    ]
-    return table(["task", *names, "first", "tier"], rows)
+def _folder_inventory(folder: Path) -> Inventory:
+    """Return the files of a folder and the symbols of its index, if any."""
+    from assay.evaluate.systems.assay import Assay
+
+    hits = [Hit(path, path=path, doc=path) for path in _files(folder)]
+    levels = ["file", "span", "doc"]
+    with contextlib.closing(Assay(folder)) as system, contextlib.suppress(SystemFailed):
+        hits += system.items()
+        levels.append("symbol")
+    return Inventory(hits, levels)
 
 
-def _cell(text: str, limit: int = 0) -> str:
-    flat = " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
-    return flat[: limit - 1].rstrip() + "…" if limit and len(flat) > limit else flat
+def existence(system_name: str, root: Path, corpus: Path | None) -> Exists:
+    """Return a lookup of whether an expectation exists: by the index for assay, None for other systems."""
+    if not system_name.startswith("assay"):
+        return lambda expected, repository: None
+    from assay.evaluate.systems.assay import Assay
+
+    system = Assay(root, corpus)
+
+    @cache
+    def inventory(repository: str) -> Inventory | None:
+        try:
+            return Inventory(system.items(repository), ("symbol", "file"))
+        except AssayError:
+            return None
+
+    def exists(expected: Expected, repository: str) -> bool | None:
+        items = inventory(repository)
+        if items is None or expected.level not in items.levels:
+            return None
+        return items.has(expected, MATCHERS["strict"])
+
+    return exists
 
 
-def _code_list(names: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
+def _files(folder: Path) -> Iterator[str]:
+    git_paths = Listing(folder).paths()
+    if git_paths is not None:
+        yield from git_paths
+        return
+    for folder_path, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            yield (Path(folder_path) / name).relative_to(folder).as_posix()
 
 
-def _figure(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4f}"
+def _read_items(path: Path) -> Iterator[Hit]:
+    """Read items from a file: a JSON list, JSON lines, or one id per line."""
+    with _readable(path):
+        if _is_json_list(path):
+            try:
+                yield from response(read_json(path)).hits
+            except ValueError as error:
+                raise AssayError(f"{path}: not JSON ({error})") from None
+            return
+        yield from _read_item_lines(path)
 
 
-def _signed(value: float | None) -> str:
-    return "–" if value is None else f"{value:+.4f}"
+def _read_item_lines(path: Path) -> Iterator[Hit]:
+    for number, line in read_lines(path):
+        if not line.strip():
+            continue
+        if line.lstrip().startswith("{"):
+            try:
+                yield from response([json.loads(line)]).hits
+            except (ValueError, RecursionError, AssayError) as error:
+                raise AssayError(f"{path}:{number}: {error}") from None
+        else:
+            yield Hit(line.strip(), symbol=line.strip(), path=line.strip())
 
 
-def _rank(rank: int | None) -> str:
-    return "–" if rank is None else str(rank)
+def _beir_corpus(golden: Path) -> Path | None:
+    folder = golden if golden.is_dir() else golden.parent.parent
+    return next((path for path in (folder / "corpus.jsonl", folder / "corpus.jsonl.gz") if path.exists()), None)
+
+
+def _beir_ids(path: Path) -> Iterator[str]:
+    with _readable(path):
+        for number, line in read_lines(path, _LARGEST_CORPUS):
+            try:
+                yield str(json.loads(line)["_id"])
+            except (ValueError, KeyError, TypeError, RecursionError):
+                raise AssayError(f'{path}:{number}: not a BEIR document (an object with "_id")') from None
+
+
+def _is_json_list(path: Path) -> bool:
+    with open_unpacked(path, _LARGEST_CORPUS) as file:
+        return file.read(1024).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
+
+
+@contextlib.contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Convert read errors to AssayError."""
+    try:
+        yield
+    except (OSError, EOFError, zlib.error) as error:
+        raise AssayError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None

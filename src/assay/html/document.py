@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import TypeVar
 
 from assay.html.elements import Markup, element, join
+
+Data = TypeVar("Data")
+Sections = Mapping[str, tuple[str, Callable[[Data], Markup | None]]]  # id → title in the table of contents, renderer
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +37,12 @@ def page(drawn: PageContent) -> str:
     )
 
 
-def contents(titles: Mapping[str, str]) -> Markup | None:
-    """Render links to the sections, given as id → title; None for fewer than two."""
-    links = [element("a", title, href=f"#{name}") for name, title in titles.items()]
-    return element("nav", links, aria_label="Sections") if len(links) > 1 else None
+def render_sections(table: Sections[Data], data: Data) -> tuple[Markup | None, list[Markup]]:
+    """Render the sections that the data has; return links to them (None for fewer than two) and the sections."""
+    rendered = {name: markup for name, (_, render) in table.items() if (markup := render(data))}
+    links = [element("a", table[name][0], href=f"#{name}") for name in rendered]
+    contents = element("nav", links, aria_label="Sections") if len(links) > 1 else None
+    return contents, list(rendered.values())
 
 
 def document(title: str, *body: Markup | None) -> str:

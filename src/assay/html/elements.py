@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Generic, TypeVar
@@ -250,4 +250,52 @@ def _choice(name: str, values: Sequence[str]) -> Markup:
     options = [element("option", value, value=value) for value in values]
     return element(
         "label", f"{name.capitalize()} ", element("select", element("option", "all", value=""), options, name=name)
+    )
+
+
+# Parts of a page
+
+_MOST_WARNINGS = 20
+_MOST_WARNING = 1000  # characters
+
+
+def section(name: str, title: str, *children: Child, class_: str | None = None) -> Markup:
+    """Render a section with its heading; `name` is its id."""
+    return element("section", element("h2", title), *children, id=name, class_=class_)
+
+
+def definitions(facts: Mapping[str, Child]) -> Markup:
+    """Render names with their values as a definition list; empty values are left out."""
+    pairs = [element("div", element("dt", name), element("dd", value)) for name, value in facts.items() if value]
+    return element("dl", pairs, class_="facts")
+
+
+def figure(title: str, sentence: str, plot: Markup) -> Markup:
+    """Render a plot with its title and a one-sentence caption."""
+    return element("figure", element("figcaption", element("strong", title), " ", sentence), plot)
+
+
+def figures(*plots: Markup | None) -> Markup:
+    """Render plots side by side."""
+    return element("div", join(plots), class_="figures")
+
+
+def badge(word: str, class_: str) -> Markup:
+    """Render a coloured word."""
+    return element("span", word, class_=f"badge {class_}")
+
+
+def warning_list(warnings: Sequence[str]) -> Markup | None:
+    """Render warnings as one box, or None."""
+    more = [f"and {len(warnings) - _MOST_WARNINGS:,} more"] if len(warnings) > _MOST_WARNINGS else []
+    items = [
+        element("li", shortened(warning, _MOST_WARNING), dir="auto") for warning in (*warnings[:_MOST_WARNINGS], *more)
+    ]
+    return element("ul", items, class_="warnings", aria_label="Warnings") if items else None
+
+
+def page_header(eyebrow: str, title: Child, facts: Mapping[str, Child]) -> Markup:
+    """Render the top of a report: its kind, its title and its facts."""
+    return element(
+        "header", element("p", eyebrow, class_="eyebrow"), element("h1", title), definitions(facts), class_="top"
     )

@@ -75,22 +75,53 @@ def label(words: str, x: float, y: float, anchor: str = "start", class_: str = "
     return element("text", words, x=round(x, 1), y=round(y, 1), text_anchor=anchor, class_=class_)
 
 
+def horizontal(x1: float, x2: float, y: float, class_: str) -> Markup:
+    """Draw a horizontal line."""
+    return element("line", x1=x1, x2=x2, y1=y, y2=y, class_=class_)
+
+
+def vertical(x: float, y1: float, y2: float, class_: str) -> Markup:
+    """Draw a vertical line."""
+    return element("line", x1=x, x2=x, y1=y1, y2=y2, class_=class_)
+
+
+def dot(x: float, y: float, radius: float, class_: str | None = None, tooltip: str = "") -> Markup:
+    """Draw a filled circle."""
+    return element("circle", _tooltip(tooltip), cx=x, cy=y, r=radius, class_=class_)
+
+
+def bar(
+    x: float, y: float, width: float, height: float, class_: str, tooltip: str = "", radius: float | None = None
+) -> Markup:
+    """Draw a filled rectangle."""
+    return element("rect", _tooltip(tooltip), x=x, y=y, width=width, height=height, rx=radius, class_=class_)
+
+
+def whisker(low: float, high: float, y: float) -> Markup:
+    """Draw an interval: a line with an upright end on either side."""
+    return join([horizontal(low, high, y, "whisker"), *(vertical(x, y - 4, y + 4, "whisker") for x in (low, high))])
+
+
+def _tooltip(words: str) -> Markup | None:
+    return element("title", words) if words else None
+
+
 def x_axis(scale: Scale, ticks: Sequence[float], base: float, title: str, width: float = WIDTH) -> Markup:
     """Draw the base line, the ticks that have room for their numbers, and the title."""
-    marks = [element("line", x1=scale.start, x2=scale.end, y1=base, y2=base, class_="axis")]
+    marks = [horizontal(scale.start, scale.end, base, "axis")]
     occupied_until = float("-inf")
     for tick in ticks:
         position, half_width = scale(tick), len(tick_text(tick)) * CHARACTER / 2
         middle = min(position, width - half_width)
         if middle - half_width >= occupied_until + 4:
             occupied_until = middle + half_width
-            marks.append(element("line", x1=position, x2=position, y1=base, y2=base + 4, class_="axis"))
+            marks.append(vertical(position, base, base + 4, "axis"))
             marks.append(label(tick_text(tick), middle, base + 15, "middle"))
     return join([*marks, label(title, (scale.start + scale.end) / 2, base + 31, "middle")])
 
 
 def y_axis(scale: Scale, ticks: Sequence[float], left: float, right: float, title: str) -> Markup:
     """Draw a grid line and a number per tick, with the title above."""
-    lines = [element("line", x1=left, x2=right, y1=scale(tick), y2=scale(tick), class_="grid") for tick in ticks]
+    lines = [horizontal(left, right, scale(tick), "grid") for tick in ticks]
     numbers = [label(tick_text(tick), left - 6, scale(tick) + 4, "end") for tick in ticks]
     return join([*lines, *numbers, label(title, 4, 12)])

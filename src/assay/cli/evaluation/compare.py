@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
-from assay.cli.common import echo, find_root, format_option, print_json
-from assay.cli.evaluation.common import (
-    columns,
-    echo_warnings,
-    figure,
-    kept_at,
-    measures_option,
-    parsed,
-    root_option,
-    run_store,
-    runs_option,
-)
-from assay.core.golden import Expected
+from assay.cli.common import echo, print_json
+from assay.cli.evaluation import options
+from assay.cli.evaluation.common import echo_table, echo_warnings, figure, parsed
+from assay.cli.evaluation.options import Runs
 from assay.errors import AssayError
 from assay.evaluate.compare import (
     KINDS,
@@ -31,11 +21,12 @@ from assay.evaluate.compare import (
     is_improvement,
     statistics_json,
 )
-from assay.evaluate.diagnose import Exists, diagnose, diagnosis_json
-from assay.evaluate.matching import MATCHERS, matcher
-from assay.evaluate.runs import RunInfo
+from assay.evaluate.diagnose import diagnose, diagnosis_json
+from assay.evaluate.files import write_output
+from assay.evaluate.markdown import comparison_report
+from assay.evaluate.matching import matcher
 from assay.evaluate.scores import read_baseline
-from assay.evaluate.verify import Inventory, report
+from assay.evaluate.verify import existence
 
 _SHOWN = 10  # changed queries per kind printed without --verbose
 _REPORTED = 10_000  # maximum number of queries for report.md
@@ -44,28 +35,17 @@ _REPORTED = 10_000  # maximum number of queries for report.md
 @click.command("compare")
 @click.argument("a", required=False)
 @click.argument("b", required=False)
-@click.option(
-    "--baseline", type=click.Path(path_type=Path), metavar="FILE", help="Compare with a baseline file instead of run A."
-)
+@options.path("--baseline", help="Compare with a baseline file instead of run A.")
 @click.option(
     "--strict-chunker-version",
     is_flag=True,
     help="Refuse runs of different chunkers instead of matching by document and span.",
 )
-@click.option(
-    "--force", is_flag=True, help="Compare what two different golden sets or settings share; the report notes it."
-)
-@click.option(
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="The report file. Default: .assay/runs/B/report.md.",
-)
+@options.force("Compare what two different golden sets or settings share; the report notes it.")
+@options.path("--output", help="The report file. Default: .assay/runs/B/report.md.")
 @click.option("--verbose", "-v", is_flag=True, help="List every query that changed.")
-@measures_option
-@root_option
-@runs_option
-@format_option
+@options.measures
+@options.store
 def compare_command(
     a: str | None,
     b: str | None,
@@ -75,8 +55,7 @@ def compare_command(
     output: Path | None,
     verbose: bool,
     measures: tuple[str, ...],
-    root: Path | None,
-    runs_file: Path | None,
+    runs: Runs,
     form: str,
 ) -> None:
     """Compare run A with run B, with significance tests. Default: the last two runs.
@@ -84,7 +63,7 @@ def compare_command(
     With --baseline FILE, the one run named (default: the last) is compared with that file.
     """
     chosen = parsed(measures)
-    with run_store(root, runs_file) as store:
+    with runs.open() as store:
         if baseline is not None:
             if b is not None:
                 raise AssayError("--baseline replaces run A: name only one run")
@@ -93,15 +72,14 @@ def compare_command(
         else:
             run_a, run_b = store.find(a or "latest~1"), store.find(b or "latest")
             comparison = compare_runs(store, run_a, run_b, chosen, strict_chunker_version, force)
-        texts = {}
-        if len(comparison.queries) <= _REPORTED:
-            texts = {query.id: query.text for query in store.golden(run_b).queries}
-    with_report = len(comparison.queries) <= _REPORTED or output is not None
-    full = comparison_json(comparison, texts or None) if with_report or form == "json" else {}
-    report_path = None
-    if with_report:
-        path = output or kept_at(root, runs_file, "runs", run_b.run_id) / "report.md"
-        report_path = _write(full, path, output is not None)
+        small = len(comparison.queries) <= _REPORTED
+        texts = {query.id: query.text for query in store.golden(run_b).queries} if small else None
+    full = comparison_json(comparison, texts) if small or output is not None or form == "json" else {}
+    report_path = output
+    if output is not None:
+        write_output(output, comparison_report(full))
+    elif small:
+        report_path = _write_default(runs.folder("runs", run_b.run_id) / "report.md", comparison_report(full))
     if form == "json":
         print_json(full)
         return
@@ -110,14 +88,11 @@ def compare_command(
         echo(f"\nsaved: {report_path}")
 
 
-def _write(full: dict[str, Any], path: Path, required: bool) -> Path | None:
-    """Write the report and return its path; None if an unrequested report cannot be written."""
+def _write_default(path: Path, text: str) -> Path | None:
+    """Write the report nobody asked for and return its path; None if it cannot be written."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(report(full), "utf-8")
-    except OSError as error:
-        if required:
-            raise AssayError(f"{path}: cannot be written ({error.strerror or error})") from None
+        write_output(path, text)
+    except AssayError:
         return None
     return path
 
@@ -138,8 +113,7 @@ def print_comparison(comparison: Comparison, verbose: bool) -> None:
             name, figure(row["a"]), figure(row["b"]), figure(row["delta"], True), f"{figure(row['low'], True)} … {figure(row['high'], True)}",
             figure(row["p_holm"]), figure(row["effect"]), f"{pair.wins}/{pair.losses}/{pair.ties}", figure(row["detectable"]), verdict,
         ])  # fmt: skip
-    for line in columns(["metric", "a", "b", "Δ", "95 % interval", "p (Holm)", "d", "+/-/=", "detectable", ""], rows):
-        echo(line)
+    echo_table(["metric", "a", "b", "Δ", "95 % interval", "p (Holm)", "d", "+/-/=", "detectable", ""], rows)
     echo("\n" + ", ".join(f"{count:,} {kind}" for kind, count in comparison.counts.items()))
     for kind in ("Regression", "Loss", "Win"):
         numbers = (comparison.kinds == KINDS.index(kind)).nonzero()[0].tolist()
@@ -159,29 +133,20 @@ _SHOWN_DIAGNOSES = 30
 
 @click.command("diagnose")
 @click.argument("run", default="latest")
-@click.option(
-    "--corpus",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    metavar="DIR",
-    help="The corpus of the run, if it had one.",
-)
+@options.corpus("The corpus of the run, if it had one.")
 @click.option("--verbose", "-v", is_flag=True, help="List every missed expectation.")
-@root_option
-@runs_option
-@format_option
-def diagnose_command(
-    run: str, corpus: Path | None, verbose: bool, root: Path | None, runs_file: Path | None, form: str
-) -> None:
+@options.store
+def diagnose_command(run: str, corpus: Path | None, verbose: bool, runs: Runs, form: str) -> None:
     """Show at which stage each missed expectation of RUN (default: the last) was lost, with totals per stage.
 
     Stages come from the trace that a system returns. Without one, only "ranked low" (see --depth of eval run), "not
     returned" and "empty result" can be distinguished.
     """
-    with run_store(root, runs_file) as store:
+    with runs.open() as store:
         info = store.find(run)
         golden = store.golden(info)
         responses = store.responses(info.run_id, len(golden.queries))
-    exists = _existence(info, find_root(root), corpus)
+    exists = existence(info.system, runs.root, corpus)
     lost = diagnose(golden.queries, responses, matcher(info.matching), info.level, info.k, exists)
     report_json = diagnosis_json(lost, len(golden.queries))
     if form == "json":
@@ -189,37 +154,10 @@ def diagnose_command(
         return
     expected = sum(len(query.at(info.level)) for query in golden.queries)
     echo(f"run {info.run_id}: {len(lost)} of {expected} expectations missed in the first {info.k}\n")
-    for line in columns(
-        ["lost at", "missed", "share"],
-        [[stage, count, f"{count / max(len(lost), 1):.0%}"] for stage, count in report_json["stages"].items()],
-    ):
-        echo(line)
+    rows = [[stage, count, f"{count / max(len(lost), 1):.0%}"] for stage, count in report_json["stages"].items()]
+    echo_table(["lost at", "missed", "share"], rows)
     echo("")
     for loss in lost[: None if verbose else _SHOWN_DIAGNOSES]:
         echo(f"  {loss.query}: {loss.expected}: {loss.stage} ({loss.detail})")
     if len(lost) > _SHOWN_DIAGNOSES and not verbose:
         echo(f"  … and {len(lost) - _SHOWN_DIAGNOSES} more; --verbose lists them")
-
-
-def _existence(info: RunInfo, root: Path, corpus: Path | None) -> Exists:
-    """Return a lookup of whether an expectation exists: by the index for assay, None for other systems."""
-    if not info.system.startswith("assay"):
-        return lambda expected, repository: None
-    from assay.errors import AssayError
-    from assay.evaluate.systems.assay import Assay
-
-    system = Assay(root, corpus)
-    inventories: dict[str, Inventory | None] = {}
-
-    def exists(expected: Expected, repository: str) -> bool | None:
-        if repository not in inventories:
-            try:
-                inventories[repository] = system.inventory(repository)
-            except AssayError:
-                inventories[repository] = None
-        inventory = inventories[repository]
-        if inventory is None or expected.level not in inventory.levels:
-            return None
-        return inventory.has(expected, MATCHERS["strict"])
-
-    return exists

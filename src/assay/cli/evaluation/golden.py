@@ -4,115 +4,95 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import closing, nullcontext
 from pathlib import Path
+from typing import Any
 
 import click
 
 from assay.cli.common import echo, find_root, format_option, print_json
-from assay.cli.evaluation.common import echo_warnings, root_option
-from assay.cli.evaluation.mine import inventories
+from assay.cli.evaluation import options
+from assay.cli.evaluation.common import echo_warnings
 from assay.core.golden import Expected, GoldenQuery, Hit
 from assay.errors import AssayError
 from assay.evaluate.golden import FORMATS, append, convert, load
 from assay.evaluate.matching import matcher_for
 from assay.evaluate.systems import System, SystemFailed, open_system
-from assay.evaluate.verify import verify
+from assay.evaluate.verify import inventories, verify
 
 _RESULTS = 10
+_FORMAT = click.Choice(list(FORMATS))
 
 
 @click.command("create")
-@click.option(
-    "--golden",
-    "path",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="The golden set to add to; created if missing.",
-)
-@click.option(
-    "--set-format",
-    type=click.Choice(list(FORMATS)),
-    help="The format of a new set. Default: by path and expected items.",
-)
+@options.golden("The golden set to add to; created if missing.")
+@click.option("--set-format", type=_FORMAT, help="The format of a new set. Default: by path and expected items.")
 @click.option("--question", metavar="TEXT", help="The question. Skips all prompts.")
-@click.option("--expect-symbol", multiple=True, metavar="NAME", help="An expected symbol; may be repeated.")
-@click.option("--expect-file", multiple=True, metavar="PATH", help="An expected file; may be repeated.")
-@click.option("--expect-doc", multiple=True, metavar="ID", help="An expected document; may be repeated.")
-@click.option("--expect-chunk", multiple=True, metavar="ID", help="An expected chunk; may be repeated.")
-@click.option("--negative", is_flag=True, help="No answer exists: the right response is a refusal.")
+@options.repeated("--expect-symbol", "symbol", metavar="NAME", help="An expected symbol; may be repeated.")
+@options.repeated("--expect-file", "file", metavar="PATH", help="An expected file; may be repeated.")
+@options.repeated("--expect-doc", "doc", metavar="ID", help="An expected document; may be repeated.")
+@options.repeated("--expect-chunk", "chunk", metavar="ID", help="An expected chunk; may be repeated.")
+@click.option("--negative", "refuse", is_flag=True, help="No answer exists: the right response is a refusal.")
 @click.option("--id", "identity", metavar="ID", help="The query's id. Default: derived from the question.")
 @click.option("--tier", default="", help="easy, medium or hard.")
 @click.option("--category", default="", help="The kind of question.")
-@click.option(
-    "--tag",
-    "tags",
-    multiple=True,
-    help="A tag; may be repeated. `critical` makes a gate fail when the query breaks.",
+@options.repeated(
+    "--tag", "tags", metavar=None, help="A tag; may be repeated. `critical` makes a gate fail when the query breaks."
 )
 @click.option("--notes", default="", help="Why this query exists.")
 @click.option("--answer", default="", help="A reference answer, for people.")
-@click.option("--system", "spec", default="assay", show_default=True, metavar="SPEC", help="The system to search with.")
-@root_option
+@options.system("The system to search with.")
+@options.root
 @format_option
 def create_command(
-    path: Path,
+    golden_path: Path,
     set_format: str | None,
     question: str | None,
-    expect_symbol: tuple[str, ...],
-    expect_file: tuple[str, ...],
-    expect_doc: tuple[str, ...],
-    expect_chunk: tuple[str, ...],
-    negative: bool,
+    symbol: tuple[str, ...],
+    file: tuple[str, ...],
+    doc: tuple[str, ...],
+    chunk: tuple[str, ...],
+    refuse: bool,
     identity: str | None,
-    tier: str,
-    category: str,
-    tags: tuple[str, ...],
-    notes: str,
-    answer: str,
     spec: str,
     root: Path | None,
     form: str,
+    **facts: Any,
 ) -> None:
     """Add a query to a golden set: type a question, see search results, pick the expected ones.
 
     With --question and --expect-… there are no prompts. The set is validated before it is replaced atomically.
     """
-    root_path = find_root(root)
     if question is not None:
-        expectations = {"symbol": expect_symbol, "file": expect_file, "doc": expect_doc, "chunk": expect_chunk}
-        expected = tuple(Expected(name, level) for level, names in expectations.items() for name in names)
-        if negative == bool(expected):
+        by_level = {"symbol": symbol, "file": file, "doc": doc, "chunk": chunk}
+        expected = tuple(Expected(name, level) for level, names in by_level.items() for name in names)
+        if refuse == bool(expected):
             raise AssayError(
                 "give either what is expected (--expect-symbol, --expect-file, --expect-doc, --expect-chunk) or --negative"
             )
-        query = GoldenQuery(
-            identity or new_id(question, _ids(path)), question, expected, negative, tier, category, tags, notes, answer
-        )
-        _add(query, path, set_format, form)
+        identity = identity or new_id(question, _ids(golden_path))
+        _add(GoldenQuery(identity, question, expected, refuse, **facts), golden_path, set_format, form)
         return
-    system = _searcher(spec, root_path)
-    try:
-        while True:
-            new_query = _interview(system, path)
-            if new_query is None:
-                return
-            _add(new_query, path, set_format, form)
+    system = _searcher(spec, find_root(root))
+    with closing(system) if system else nullcontext():
+        while (new_query := _interview(system, golden_path)) is not None:
+            _add(new_query, golden_path, set_format, form)
             if not click.confirm("another?", default=True):
                 return
-    finally:
-        if system is not None:
-            system.close()  # fmt: skip
 
 
 def _add(query: GoldenQuery, path: Path, set_format: str | None, form: str) -> None:
     """Append a query to the set and report fields its format cannot hold."""
-    dropped = append(query, path, set_format)
+    lost = append(query, path, set_format)
+    _print_written({"id": query.id, "golden": str(path)}, f"added {query.id} to {path}", lost, form)
+
+
+def _print_written(facts: dict[str, Any], message: str, lost: Sequence[str], form: str) -> None:
     if form == "json":
-        print_json({"id": query.id, "golden": str(path), "lost": dropped})
+        print_json({**facts, "lost": lost})
         return
-    echo(f"added {query.id} to {path}")
-    for line in dropped:
+    echo(message)
+    for line in lost:
         echo(f"lost: {line}", err=True)
 
 
@@ -224,50 +204,31 @@ def _ids(path: Path) -> set[str]:
 
 
 @click.command("convert")
-@click.argument("source", type=click.Path(path_type=Path))
-@click.argument("target", type=click.Path(path_type=Path))
-@click.option("--to", "to", type=click.Choice(list(FORMATS)), required=True, help="The format to write.")
-@click.option(
-    "--from", "source_format", type=click.Choice(list(FORMATS)), help="The format of SOURCE. Default: detected."
-)
+@click.argument("source", type=options.PATH)
+@click.argument("target", type=options.PATH)
+@click.option("--to", "to", type=_FORMAT, required=True, help="The format to write.")
+@click.option("--from", "source_format", type=_FORMAT, help="The format of SOURCE. Default: detected.")
 @format_option
 def convert_command(source: Path, target: Path, to: str, source_format: str | None, form: str) -> None:
     """Convert the golden set SOURCE to TARGET in another format, and list what that format cannot hold."""
     lost = convert(source, target, to, source_format)
-    if form == "json":
-        print_json({"source": str(source), "target": str(target), "format": to, "lost": lost})
-        return
-    echo(f"wrote {target} ({to})")
-    for line in lost:
-        echo(f"lost: {line}", err=True)
+    facts = {"source": str(source), "target": str(target), "format": to}
+    _print_written(facts, f"wrote {target} ({to})", lost, form)
 
 
 # assay eval verify
 
 
 @click.command("verify")
-@click.option(
-    "--golden",
-    "golden_path",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="The golden set: a file or a folder, any format.",
-)
-@click.option("--matching", metavar="NAME", help="The matcher of the set. Default: by the set.")
-@click.option(
-    "--corpus",
-    type=click.Path(path_type=Path, exists=True, file_okay=False),
-    metavar="DIR",
-    help="A folder with one indexed repository per sub-folder, for sets over several repositories.",
-)
-@click.option(
+@options.golden()
+@options.matching("The matcher of the set. Default: by the set.")
+@options.corpus("A folder with one indexed repository per sub-folder, for sets over several repositories.")
+@options.path(
     "--items",
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    metavar="FILE",
+    type=options.EXISTING_FILE,
     help="All retrievable items, if not those of the index: one id per line, or JSON objects as systems return them.",
 )
-@root_option
+@options.root
 @format_option
 def verify_command(
     golden_path: Path, matching: str | None, corpus: Path | None, items: Path | None, root: Path | None, form: str
@@ -294,18 +255,7 @@ def verify_command(
                 "queries": len(golden.queries),
                 "checked": checked,
                 "not_checkable": skipped,
-                "missing": [
-                    {
-                        "query": entry.query.id,
-                        "tier": entry.query.tier,
-                        "text": entry.query.text,
-                        "expected": entry.expected.name,
-                        "level": entry.expected.level,
-                        "where": entry.query.where,
-                        "nearest": list(entry.near),
-                    }
-                    for entry in missing
-                ],
+                "missing": [entry.as_json() for entry in missing],
                 "warnings": list(golden.warnings),
             }
         )
@@ -317,4 +267,4 @@ def verify_command(
             f"{golden.format}: {len(golden.queries)} queries, {checked} expectations checked, {len(missing)} missing{note}"
         )
         echo_warnings(golden.warnings)
-    raise click.exceptions.Exit(1 if missing else 0)  # fmt: skip
+    raise click.exceptions.Exit(1 if missing else 0)

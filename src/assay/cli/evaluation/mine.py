@@ -1,19 +1,18 @@
-"""`assay eval mine`, and the inventories that `assay eval verify` checks against."""
+"""`assay eval mine`."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import click
 
-from assay.cli.common import Bar, echo, find_root, format_option, print_json
-from assay.core.golden import GoldenQuery, GoldenSet, Hit
+from assay.cli.common import echo, find_root, format_option, print_json
+from assay.cli.evaluation import options
+from assay.cli.evaluation.common import echo_warnings, progress_bar
+from assay.core.golden import GoldenQuery
 from assay.errors import AssayError
 from assay.evaluate.golden import save
 from assay.evaluate.mine import (
@@ -28,16 +27,10 @@ from assay.evaluate.mine import (
     sample,
     split,
 )
-from assay.evaluate.systems.assay import Assay
-from assay.evaluate.systems.protocol import SystemFailed
-from assay.evaluate.systems.shape import response
-from assay.evaluate.verify import Inventory
-from assay.git import Listing
 from assay.index.outline import outline
 from assay.index.parse import TextParser
 from assay.languages import language_of
 from assay.languages.conventions import is_test_path
-from assay.system.inputs import open_unpacked, read_json, read_lines
 
 _SOURCES: dict[str, Callable[..., Mined]] = {
     "history": mine_history,
@@ -46,6 +39,10 @@ _SOURCES: dict[str, Callable[..., Mined]] = {
 }
 _SUFFIXES = (".jsonl", ".ndjson")
 _parser = TextParser()  # starts its worker with the first text
+
+
+def _limit_option(name: str, help: str) -> options.Decorator:
+    return click.option(name, type=click.IntRange(min=0), default=0, metavar="N", help=help)
 
 
 def locate(path: str, text: str) -> list[Definition]:
@@ -60,12 +57,7 @@ def locate(path: str, text: str) -> list[Definition]:
 
 
 @click.command("mine")
-@click.option(
-    "--root",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="The repository. Default: the one that contains the current folder.",
-)
+@options.root
 @click.option(
     "--from",
     "sources",
@@ -75,23 +67,11 @@ def locate(path: str, text: str) -> list[Definition]:
     show_default=True,
     help="The source; may be repeated.",
 )
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path),
-    metavar="FILE.jsonl",
-    help="The file to write. Without it, only the counts are printed.",
+@options.path(
+    "--output", "-o", metavar="FILE.jsonl", help="The file to write. Without it, only the counts are printed."
 )
-@click.option(
-    "--limit",
-    type=click.IntRange(min=0),
-    default=0,
-    metavar="N",
-    help="At most N queries per source, newest commits first; 0: all.",
-)
-@click.option(
-    "--max-commits", type=click.IntRange(min=0), default=0, metavar="N", help="Read at most N commits; 0: all."
-)
+@_limit_option("--limit", "At most N queries per source, newest commits first; 0: all.")
+@_limit_option("--max-commits", "Read at most N commits; 0: all.")
 @click.option(
     "--since", default="", metavar="DATE|REVISION", help="Only commits from this day on (UTC), or after this revision."
 )
@@ -115,11 +95,8 @@ def locate(path: str, text: str) -> list[Definition]:
 )
 @click.option("--keep-trailers", is_flag=True, help="Keep Signed-off-by and the like.")
 @click.option("--include-tests", is_flag=True, help="Include tests among the expected items.")
-@click.option(
-    "--held-out",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="With --from docstrings: write the symbols whose doc comments must be hidden from the index.",
+@options.path(
+    "--held-out", help="With --from docstrings: write the symbols whose doc comments must be hidden from the index."
 )
 @format_option
 def mine_command(
@@ -171,12 +148,8 @@ def _check(sources: tuple[str, ...], output: Path | None, at: str, held_out: Pat
 
 
 def _mine(root: Path, sources: tuple[str, ...], options: Options) -> dict[str, Mined]:
-    bar = Bar()
-    try:
+    with progress_bar() as bar, closing(_parser):
         return {source: _SOURCES[source](root, locate, options, bar) for source in sources}
-    finally:
-        bar.close()
-        _parser.close()
 
 
 def _write(queries: list[GoldenQuery], output: Path | None, at: str | float) -> dict[str, int]:
@@ -208,8 +181,7 @@ def _as_json(mined: dict[str, Mined], total: int, written: dict[str, int]) -> di
 
 def _print(mined: dict[str, Mined], total: int, written: dict[str, int]) -> None:
     for source, result in mined.items():
-        for warning in result.warnings:
-            echo(f"warning: {warning}", err=True)
+        echo_warnings(result.warnings)
         echo(f"{source}: {len(result.queries)} queries, {sum(result.counts.values())} left out")
         for reason, number in sorted(result.counts.items(), key=lambda row: (-row[1], row[0])):
             echo(f"  {number:6}  {reason}")
@@ -217,104 +189,3 @@ def _print(mined: dict[str, Mined], total: int, written: dict[str, int]) -> None
         echo(f"sampled: {total} queries")
     for path, number in written.items():
         echo(f"wrote {number} to {path}")
-
-
-# Inventories of retrievable items: index, folder, item list, BEIR corpus
-
-_LARGEST_CORPUS = 8_000_000_000  # bytes of a BEIR corpus; only its ids are kept
-
-
-def inventories(golden: GoldenSet, root: Path, corpus: Path | None, items: Path | None) -> dict[str, Inventory]:
-    """Return the retrievable items by repository; "" for queries without one."""
-    if items is not None:
-        return {"": Inventory(_read_items(items), ("symbol", "file", "doc", "chunk", "span"))}
-    if golden.format == "beir":
-        corpus_file = _beir_corpus(Path(golden.path))
-        return (
-            {"": Inventory((Hit(identifier) for identifier in _beir_ids(corpus_file)), ("doc",))} if corpus_file else {}
-        )
-    if golden.format == "trec":
-        return {}  # the documents are elsewhere
-    if corpus is None:
-        return {"": _folder_inventory(root)}
-    names = {query.repository for query in golden.queries if query.repository}
-    return {name: _folder_inventory(corpus / name) for name in sorted(names) if (corpus / name).is_dir()}
-
-
-def _folder_inventory(folder: Path) -> Inventory:
-    """Return the files of a folder and the symbols of its index, if any."""
-    hits = [Hit(path, path=path, doc=path) for path in _files(folder)]
-    levels = ["file", "span", "doc"]
-    system = Assay(folder)
-    try:
-        hits += system.inventory().hits
-        levels.append("symbol")
-    except SystemFailed:
-        pass
-    finally:
-        system.close()
-    return Inventory(hits, levels)
-
-
-def _files(folder: Path) -> Iterator[str]:
-    git_paths = Listing(folder).paths()
-    if git_paths is not None:
-        yield from git_paths
-        return
-    for folder_path, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            yield (Path(folder_path) / name).relative_to(folder).as_posix()
-
-
-def _read_items(path: Path) -> Iterator[Hit]:
-    """Read items from a file: a JSON list, JSON lines, or one id per line."""
-    with _readable(path):
-        if _is_json_list(path):
-            try:
-                yield from response(read_json(path)).hits
-            except ValueError as error:
-                raise AssayError(f"{path}: not JSON ({error})") from None
-            return
-        yield from _read_item_lines(path)
-
-
-def _read_item_lines(path: Path) -> Iterator[Hit]:
-    for number, line in read_lines(path):
-        if not line.strip():
-            continue
-        if line.lstrip().startswith("{"):
-            try:
-                yield from response([json.loads(line)]).hits
-            except (ValueError, RecursionError, AssayError) as error:
-                raise AssayError(f"{path}:{number}: {error}") from None
-        else:
-            yield Hit(line.strip(), symbol=line.strip(), path=line.strip())
-
-
-def _beir_corpus(golden: Path) -> Path | None:
-    folder = golden if golden.is_dir() else golden.parent.parent
-    return next((path for path in (folder / "corpus.jsonl", folder / "corpus.jsonl.gz") if path.exists()), None)
-
-
-def _beir_ids(path: Path) -> Iterator[str]:
-    with _readable(path):
-        for number, line in read_lines(path, _LARGEST_CORPUS):
-            try:
-                yield str(json.loads(line)["_id"])
-            except (ValueError, KeyError, TypeError, RecursionError):
-                raise AssayError(f'{path}:{number}: not a BEIR document (an object with "_id")') from None
-
-
-def _is_json_list(path: Path) -> bool:
-    with open_unpacked(path, _LARGEST_CORPUS) as file:
-        return file.read(1024).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
-
-
-@contextlib.contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    """Convert read errors to AssayError."""
-    try:
-        yield
-    except (OSError, EOFError, zlib.error) as error:
-        raise AssayError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from None

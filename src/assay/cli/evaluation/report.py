@@ -8,58 +8,40 @@ from typing import Any
 
 import click
 
-from assay.cli.common import echo, find_root, format_option, print_json
-from assay.cli.evaluation.common import kept_at, measures_option, parsed, root_option, run_store, runs_option
+from assay.cli.common import echo, print_json
+from assay.cli.evaluation import options
+from assay.cli.evaluation.common import parsed
+from assay.cli.evaluation.options import Runs
 from assay.cli.evaluation.run import print_run
 from assay.errors import AssayError
 from assay.evaluate.compare import compare_runs, comparison_json
 from assay.evaluate.experiment import begin, conclude, open_entry
-from assay.evaluate.files import repository_file
-from assay.evaluate.report import render
+from assay.evaluate.files import repository_file, write_output
 from assay.evaluate.summary import main_measures, run_json
-from assay.text.terms import nearest
+from assay.html.report import render
+from assay.text.suggest import did_you_mean
 
 
 @click.command("report")
 @click.argument("run", default="latest")
 @click.option("--against", metavar="RUN", help="Include a comparison with this earlier run.")
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE.html",
-    help="Default: .assay/runs/RUN/report.html.",
-)
-@click.option("--force", is_flag=True, help="Compare even if golden set or settings differ.")
-@root_option
-@runs_option
-@format_option
-def report_command(
-    run: str,
-    against: str | None,
-    output: Path | None,
-    force: bool,
-    root: Path | None,
-    runs_file: Path | None,
-    form: str,
-) -> None:
+@options.path("--output", "-o", type=options.FILE, metavar="FILE.html", help="Default: .assay/runs/RUN/report.html.")
+@options.force()
+@options.store
+def report_command(run: str, against: str | None, output: Path | None, force: bool, runs: Runs, form: str) -> None:
     """Render RUN (default: the last) as one HTML page: summary, distributions and every query.
 
     With --against, it includes a comparison. The page is self-contained and opens offline.
     """
-    with run_store(root, runs_file) as store:
+    with runs.open() as store:
         info = store.find(run)
         summary = run_json(store, info, None)
         comparison = None
         if against:
             texts = {query.id: query.text for query in store.golden(info).queries}
             comparison = comparison_json(compare_runs(store, store.find(against), info, force=force), texts)
-    path = output or kept_at(root, runs_file, "runs", info.run_id) / "report.html"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(render(summary, comparison), "utf-8")
-    except OSError as error:
-        raise AssayError(f"{path}: cannot be written ({error.strerror or error})") from None
+    path = output or runs.folder("runs", info.run_id) / "report.html"
+    write_output(path, render(summary, comparison))
     if form == "json":
         print_json({"run_id": info.run_id, "file": str(path)})
     else:
@@ -74,26 +56,18 @@ def report_command(
 @click.option(
     "--query", "query_id", metavar="ID", help="Show one query: expected and retrieved items with their ranks."
 )
-@click.option("--matching", metavar="NAME", help="Judge the stored results with another matcher.")
-@measures_option
-@root_option
-@runs_option
-@format_option
+@options.matching("Judge the stored results with another matcher.")
+@options.measures
+@options.store
 def show_command(
-    run: str,
-    query_id: str | None,
-    matching: str | None,
-    measures: tuple[str, ...],
-    root: Path | None,
-    runs_file: Path | None,
-    form: str,
+    run: str, query_id: str | None, matching: str | None, measures: tuple[str, ...], runs: Runs, form: str
 ) -> None:
     """Show a stored run. RUN is its id, a prefix of it, its label, `latest` or `latest~1`.
 
     Metrics are computed from the stored responses, so other measures and matchers can be applied later.
     """
     chosen = parsed(measures)
-    with run_store(root, runs_file) as store:
+    with runs.open() as store:
         summary = run_json(store, store.find(run), chosen, matching or "")
     if query_id is not None:
         query = _find_query(summary["queries"], query_id)
@@ -105,13 +79,10 @@ def show_command(
 
 
 def _find_query(queries: list[dict[str, Any]], query_id: str) -> dict[str, Any]:
-    for query in queries:
-        if query["id"] == query_id:
-            return query
-    suggestions = nearest(query_id, [query["id"] for query in queries], 3)
-    raise AssayError(
-        f"no query '{query_id}' in this run." + (f" Nearest: {', '.join(suggestions)}" if suggestions else "")
-    )
+    by_id = {query["id"]: query for query in queries}
+    if query_id not in by_id:
+        raise AssayError(f"no query '{query_id}' in this run.{did_you_mean(query_id, by_id, 3)}")
+    return by_id[query_id]
 
 
 def _print_query(query: dict[str, Any]) -> None:
@@ -133,14 +104,7 @@ def _print_query(query: dict[str, Any]) -> None:
 
 _LOG = "EXPERIMENTS.md"
 
-
-def _log_option(function: click.decorators.FC) -> click.decorators.FC:
-    return click.option(
-        "--log",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
-        help=f"The log. Default: {_LOG} at the root.",
-    )(function)
+_log_option = options.path("--log", type=options.FILE, help=f"The log. Default: {_LOG} at the root.")
 
 
 @click.group("experiment")
@@ -154,22 +118,11 @@ def experiment_command() -> None:
 @click.option("--what", required=True, help="What you will change.")
 @click.option("--before", default="latest", show_default=True, metavar="RUN", help="The run to start from.")
 @_log_option
-@root_option
-@runs_option
-@format_option
-def new(
-    title: str,
-    hypothesis: str,
-    what: str,
-    before: str,
-    log: Path | None,
-    root: Path | None,
-    runs_file: Path | None,
-    form: str,
-) -> None:
+@options.store
+def new(title: str, hypothesis: str, what: str, before: str, log: Path | None, runs: Runs, form: str) -> None:
     """Open an experiment called TITLE."""
-    log_path = log or repository_file(find_root(root), _LOG)
-    with run_store(root, runs_file) as store:
+    log_path = log or repository_file(runs.root, _LOG)
+    with runs.open() as store:
         run_id = store.find(before).run_id
     number = begin(log_path, title, hypothesis, what, run_id, date.today())
     if form == "json":
@@ -181,28 +134,19 @@ def new(
 
 
 @experiment_command.command("conclude")
-@click.option("--number", type=click.IntRange(min=1), help="The experiment. Default: the open one.")
+@options.count("--number", help="The experiment. Default: the open one.")
 @click.option("--after", default="latest", show_default=True, metavar="RUN", help="The run after the change.")
 @click.option("--conclusion", required=True, help="Did it work? Why or why not? Keep or revert?")
-@click.option("--force", is_flag=True, help="Conclude even if golden set or settings differ between the runs.")
+@options.force("Conclude even if golden set or settings differ between the runs.")
 @_log_option
-@root_option
-@runs_option
-@format_option
+@options.store
 def conclude_(
-    number: int | None,
-    after: str,
-    conclusion: str,
-    force: bool,
-    log: Path | None,
-    root: Path | None,
-    runs_file: Path | None,
-    form: str,
+    number: int | None, after: str, conclusion: str, force: bool, log: Path | None, runs: Runs, form: str
 ) -> None:
     """Fill in result and conclusion of the open experiment from the runs before and after."""
-    log_path = log or repository_file(find_root(root), _LOG)
+    log_path = log or repository_file(runs.root, _LOG)
     entry = open_entry(log_path, number)
-    with run_store(root, runs_file) as store:
+    with runs.open() as store:
         a, b = store.find(entry.before), store.find(after)
         comparison = comparison_json(compare_runs(store, a, b, force=force))
         before_run, after_run = run_json(store, a, None), run_json(store, b, None)

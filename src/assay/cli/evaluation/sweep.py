@@ -3,39 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import click
 
-from assay.cli.common import Bar, Part, echo, echo_styled, find_root, format_option, print_json
-from assay.cli.evaluation.common import (
-    columns,
-    corpus_option,
-    cutoff_option,
-    echo_warnings,
-    figure,
-    kept_at,
-    root_option,
-    runs_option,
-    runs_path,
-    timeout_option,
-)
+from assay.cli.common import Part, echo, echo_styled, print_json
+from assay.cli.evaluation import options
+from assay.cli.evaluation.common import echo_table, echo_warnings, figure, progress_bar
+from assay.cli.evaluation.options import Runs
 from assay.errors import AssayError
 from assay.evaluate import golden as golden_sets
 from assay.evaluate.matching import matcher_for
 from assay.evaluate.run import Plan
-from assay.evaluate.sweep import grid as grid_file
-from assay.evaluate.sweep.asking import configured
-from assay.evaluate.sweep.grid import ENGINE, SEARCH, Grid, canonical_chunker, chunker_of_size
+from assay.evaluate.sweep.execution import configured
+from assay.evaluate.sweep.grid import SEARCH, axes_of, combine
 from assay.evaluate.sweep.sweep import Sweep, run, save
 from assay.evaluate.sweep.verdict import ALPHA, Measured, band
-from assay.evaluate.systems import is_external
 from assay.html.elements import probability
-from assay.text.display import counted, printable
+from assay.text.display import counted
 
+_SHARE = click.FloatRange(0, 1)
 _BEST, _FRONT, _ALIKE = "*", "◆", "≈"
 _NAMED = 6  # configurations listed by name
 
@@ -91,7 +80,9 @@ def _column(values: Sequence[float | None], digits: int, best: Callable[[Iterabl
 
 def _marks(sweep: Sweep, entry: Measured) -> str:
     front = _FRONT if entry.name in sweep.verdict.front else " "
-    alike = _ALIKE if entry.name in sweep.verdict.against and sweep.verdict.alike(entry.name) else " "
+    alike = (
+        _ALIKE if entry.name in sweep.verdict.versus_best and sweep.verdict.is_indistinguishable(entry.name) else " "
+    )
     return (front + alike) if len(sweep.measured) > 1 else ""
 
 
@@ -128,14 +119,19 @@ def _recommendations(sweep: Sweep) -> list[str]:
         entry = named[name]
         return f"{name} ({quality}: {entry.score:.4f}{f', {entry.latency:.2f}ms' if isfinite(entry.latency) else ''})"
 
-    share = f"the best on {verdict.chosen[verdict.best]:.0%} of resampled query sets"
+    share = f"the best on {verdict.best_shares[verdict.best]:.0%} of resampled query sets"
     lines = [f"Best overall quality: {verdict.best} ({quality}: {named[verdict.best].score:.4f}; {share})"]
     if isfinite(named[verdict.fastest].latency):
         lines.append(f"Fastest: {verdict.fastest} ({named[verdict.fastest].latency:.2f}ms)")
-        lines.append(f"Best under {verdict.limit:g}ms: {describe(verdict.in_time) if verdict.in_time else 'none'}")
-    indistinguishable, worse = verdict.not_told_apart, [name for name in verdict.against if not verdict.alike(name)]
+        lines.append(
+            f"Best under {verdict.limit:g}ms: {describe(verdict.best_within_limit) if verdict.best_within_limit else 'none'}"
+        )
+    indistinguishable, worse = (
+        verdict.indistinguishable,
+        [name for name in verdict.versus_best if not verdict.is_indistinguishable(name)],
+    )
     if indistinguishable:
-        lines.append(f"Fastest without significant loss: {describe(verdict.thrifty)}")
+        lines.append(f"Fastest without significant loss: {describe(verdict.fastest_indistinguishable)}")
         lines.append(
             f"Not significantly different from the best (p ≥ {ALPHA:g} after Holm): {_listed(indistinguishable)}"
         )
@@ -162,8 +158,7 @@ def _print_groups(report: dict[str, Any], best: Measured) -> None:
                 for group, metrics in report[key].items()
             ]
             echo("")
-            for line in columns([title, *(column.title for column in best.figures), "N"], rows):
-                echo(line)
+            echo_table([title, *(column.title for column in best.figures), "N"], rows)
 
 
 def _print_difficulty(difficulty: dict[str, Any], k: int) -> None:
@@ -203,15 +198,7 @@ def _work(work: dict[str, Any]) -> list[str]:
 
 
 @click.command("sweep")
-@click.option(
-    "--queries",
-    "--golden",
-    "golden_path",
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    required=True,
-    help="The golden set: a file or a folder, any format.",
-)
+@options.golden("The golden set: a file or a folder, any format.", True, "--queries")
 @click.option("--chunk-sizes", metavar="N,N,…", help="Passage sizes in tokens. Default: 512,1024,2048,4096.")
 @click.option(
     "--chunkers", metavar="SPEC,…", help="Chunkers: structure:512, tokens:1024:128, … Added to --chunk-sizes."
@@ -224,19 +211,11 @@ def _work(work: dict[str, Any]) -> list[str]:
     metavar="SPEC,…",
     help="Rerankers: none, features, folder:PATH, rerank:URL#MODEL. Default: none,features.",
 )
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="NAME=V,V,…",
-    help="Values of another setting of the system; may be repeated.",
+@options.repeated(
+    "--set", "settings", metavar="NAME=V,V,…", help="Values of another setting of the system; may be repeated."
 )
-@click.option(
-    "--grid",
-    "grid_path",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Axes and excluded combinations in YAML. Options override its axes.",
+@options.path(
+    "--grid", "grid_path", type=options.FILE, help="Axes and excluded combinations in YAML. Options override its axes."
 )
 @click.option(
     "--trust-grid",
@@ -249,10 +228,8 @@ def _work(work: dict[str, Any]) -> list[str]:
     help="The system: search, assay:PROFILE, or any SPEC with {NAME} placeholders for settings. Default: search.",
 )
 @click.option("--single", is_flag=True, help="Measure only the configuration of assay.toml.")
-@click.option("--min-mrr", type=click.FloatRange(0, 1), metavar="X", help="Exit code 1 when the best has a lower MRR.")
-@click.option(
-    "--min-ndcg", type=click.FloatRange(0, 1), metavar="X", help="Exit code 1 when the best has a lower NDCG."
-)
+@click.option("--min-mrr", type=_SHARE, metavar="X", help="Exit code 1 when the best has a lower MRR.")
+@click.option("--min-ndcg", type=_SHARE, metavar="X", help="Exit code 1 when the best has a lower NDCG.")
 @click.option(
     "--under",
     type=click.FloatRange(min=0, min_open=True),
@@ -261,33 +238,24 @@ def _work(work: dict[str, Any]) -> list[str]:
     metavar="MS",
     help="Also recommend the best configuration within this mean latency.",
 )
-@click.option("--matching", metavar="NAME", help="The matcher: exact, strict, file, doc, span, … Default: by the set.")
-@cutoff_option
-@click.option(
+@options.matching("The matcher: exact, strict, file, doc, span, … Default: by the set.")
+@options.cutoff
+@options.count(
     "--jobs",
-    type=click.IntRange(min=1),
     default=1,
-    show_default=True,
     help="Configurations measured at once, in separate processes. Latencies are then measured under load.",
 )
-@timeout_option
-@corpus_option
+@options.timeout()
+@options.corpus()
 @click.option("--fresh", is_flag=True, help="Repeat queries that an earlier sweep or run has answered.")
-@click.option(
+@options.path(
     "--output",
-    type=click.Path(path_type=Path),
     metavar="DIR",
     help="Where to save comparison.json, a report for each configuration and report.html. Default: .assay/sweeps/ID.",
 )
-@root_option
-@runs_option
-@format_option
+@options.store
 def sweep_command(
     golden_path: Path,
-    chunk_sizes: str | None,
-    chunkers: str | None,
-    embedders: str | None,
-    rerankers: str | None,
     settings: tuple[str, ...],
     grid_path: Path | None,
     trust_grid: bool,
@@ -303,9 +271,9 @@ def sweep_command(
     corpus: Path | None,
     fresh: bool,
     output: Path | None,
-    root: Path | None,
-    runs_file: Path | None,
+    runs: Runs,
     form: str,
+    **axis_options: str | None,
 ) -> None:
     """Measure every combination of chunk sizes, embedders, rerankers and other settings, and recommend one.
 
@@ -313,25 +281,21 @@ def sweep_command(
     a run; a killed sweep resumes when repeated. Exit code 1 when the best is below --min-mrr or --min-ndcg, or queries
     failed.
     """
-    axes = _axes(chunk_sizes, chunkers, embedders, rerankers, settings)
+    axes = axes_of(axis_options, settings)
     if single and (axes or grid_path):
         raise AssayError("--single measures the configuration of assay.toml: leave out the axes, or leave out --single")
-    golden, root_path = golden_sets.load(golden_path), find_root(root)
+    golden = golden_sets.load(golden_path)
     if single:
-        configurations = [configured(system or SEARCH, root_path, corpus)]
+        configurations = [configured(system or SEARCH, runs.root, corpus)]
     else:
-        configurations = _grid(grid_path, system, axes, trust_grid).configurations()
+        configurations = combine(grid_path, system, axes, trust_grid).configurations()
     plan = Plan(matcher_for(golden, matching), k, corpus=str(corpus.resolve()) if corpus else "")
-    bar = Bar()
-    try:
+    with progress_bar() as bar:
         sweep = run(
-            configurations, golden, plan, root_path, runs_path(root_path, runs_file), corpus=corpus, jobs=jobs, limit=under,
+            configurations, golden, plan, runs.root, runs.path, corpus=corpus, jobs=jobs, limit=under,
             timeout=timeout, fresh=fresh, progress=bar,
         )  # fmt: skip
-    finally:
-        bar.close()
-    folder = output or kept_at(root_path, runs_file, "sweeps", sweep.id)
-    report, saved = save(sweep, folder)
+    report, saved = save(sweep, output or runs.folder("sweeps", sweep.id))
     if form == "json":
         print_json(report)
     else:
@@ -339,63 +303,6 @@ def sweep_command(
         echo(f"\nsaved: {', '.join(map(str, saved))}")
     echo_warnings(report["warnings"])
     raise click.exceptions.Exit(_code(sweep, {"MRR": min_mrr, f"NDCG@{k}": min_ndcg}, report))
-
-
-def _axes(
-    chunk_sizes: str | None, chunkers: str | None, embedders: str | None, rerankers: str | None, settings: Sequence[str]
-) -> dict[str, list[str]]:
-    """Return the axes of the options."""
-    chunker_specs = [
-        *map(chunker_of_size, _values("--chunk-sizes", chunk_sizes)),
-        *map(canonical_chunker, _values("--chunkers", chunkers)),
-    ]
-    axes = {
-        "chunker": chunker_specs,
-        "embedder": _values("--embedders", embedders),
-        "reranker": _values("--rerankers", rerankers),
-    }
-    for text in settings:
-        name, equals, values = text.partition("=")
-        if not equals or not name.strip():
-            raise AssayError(f"--set {text}: write it as NAME=VALUE,VALUE")
-        if axes.get(name.strip()):
-            raise AssayError(f"--set {text}: {name.strip()} is given twice")
-        axes[name.strip()] = _values(f"--set {name.strip()}", values)
-    return {name: values for name, values in axes.items() if values}
-
-
-def _values(option: str, text: str | None) -> list[str]:
-    if text is None:
-        return []
-    values = [value.strip() for value in text.split(",")]
-    if not all(values):
-        raise AssayError(f"{option} '{text}' has an empty value; write values with commas between them")
-    return values
-
-
-def _grid(path: Path | None, system: str | None, axes: dict[str, list[str]], trusted: bool) -> Grid:
-    """Return the grid of a file with options taking precedence.
-
-    Raises AssayError if an untrusted file would start a program or contact a server.
-    """
-    grid = grid_file.read(path) if path else Grid()
-    spec = system or grid.system
-    if path and not trusted:
-        if system is None and is_external(spec):
-            raise AssayError(
-                printable(f"{path}: names the system {spec}; pass it as --system, or allow it with --trust-grid")
-            )
-        filled = [(name, value) for name, values in grid.axes.items() if name not in axes for value in values]
-        if risky := next((f"{name} {value}" for name, value in filled if not _is_harmless(spec, name, value)), ""):
-            problem = f"{path}: {risky} becomes part of a command, or contacts a server"
-            raise AssayError(printable(f"{problem}; pass it as an option, or allow it with --trust-grid"))
-    return replace(grid, system=spec, axes=dict(grid.axes) | axes)
-
-
-def _is_harmless(system: str, name: str, value: str) -> bool:
-    """Return True if a file may set this: ranking parameters and local models, not command lines or addresses."""
-    kind = system.partition(":")[0]
-    return kind == ENGINE or (kind == SEARCH and not is_external(f"{SEARCH}:{name}={value}"))
 
 
 def _code(sweep: Sweep, floors: dict[str, float | None], report: dict[str, Any]) -> int:

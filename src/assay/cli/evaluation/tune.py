@@ -8,14 +8,16 @@ from typing import Any
 
 import click
 
-from assay.cli.common import Bar, echo, find_root, format_option, print_json
-from assay.cli.evaluation.common import columns, corpus_option, echo_warnings, figure, kept_at, root_option
+from assay.cli.common import echo, find_root, format_option, print_json
+from assay.cli.evaluation import options
+from assay.cli.evaluation.common import echo_table, echo_warnings, figure, progress_bar
+from assay.cli.evaluation.options import Runs
 from assay.config.configuration import NAME, Configuration, load, table_text, with_table
 from assay.errors import AssayError
 from assay.evaluate import golden as golden_sets
 from assay.evaluate.files import write_text
 from assay.evaluate.matching import matcher_for
-from assay.evaluate.metrics.measures import Measure, parse
+from assay.evaluate.metrics import Measure, parse
 from assay.evaluate.tune.search import GAIN, NO_GAIN, TOO_FEW
 from assay.evaluate.tune.tuning import TuningTask, report, tune
 from assay.html.elements import probability
@@ -63,8 +65,7 @@ def _print_folds(tuning_report: dict[str, Any]) -> None:
         for number, fold in enumerate(tuning_report["folds"]["each"], 1)
     ]
     echo("")
-    for line in columns(["fold", "queries", tuning_report["base"], "tuned", "chosen on the other folds"], rows):
-        echo(line)
+    echo_table(["fold", "queries", tuning_report["base"], "tuned", "chosen on the other folds"], rows)
 
 
 def _print_changes(tuning_report: dict[str, Any]) -> None:
@@ -80,8 +81,7 @@ def _print_changes(tuning_report: dict[str, Any]) -> None:
         for change in tuning_report["changes"]
     ]
     echo("")
-    for line in columns(["parameter", tuning_report["base"], "tuned", "gain", "folds that agree"], rows):
-        echo(line)
+    echo_table(["parameter", tuning_report["base"], "tuned", "gain", "folds that agree"], rows)
 
 
 def _listed(changes: dict[str, float]) -> str:
@@ -96,16 +96,9 @@ _CODES = {GAIN: 0, NO_GAIN: 1, TOO_FEW: 2}
 
 
 @click.command("tune")
-@click.option(
-    "--golden",
-    "golden_path",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="PATH",
-    help="The golden set: a file or a folder, any format; a mined one works, too.",
-)
+@options.golden("The golden set: a file or a folder, any format; a mined one works, too.")
 @click.option("--measure", "-m", default="nDCG@10", show_default=True, metavar="NAME", help="The measure to optimize.")
-@click.option("--matching", metavar="NAME", help="The matcher: exact, strict, file, … Default: by the set.")
+@options.matching("The matcher: exact, strict, file, … Default: by the set.")
 @click.option(
     "--from", "base", default=DEFAULT, show_default=True, metavar="PROFILE", help="The profile to start from."
 )
@@ -119,8 +112,8 @@ _CODES = {GAIN: 0, NO_GAIN: 1, TOO_FEW: 2}
     show_default="all cores",
     help="Worker processes.",
 )
-@corpus_option
-@root_option
+@options.corpus()
+@options.root
 @format_option
 def tune_command(
     golden_path: Path,
@@ -144,12 +137,9 @@ def tune_command(
     configuration.profile(base)  # raises if there is none
     if write:
         _profile_text(configuration, root_path, write, {})
-    asking = TuningTask(golden, matcher_for(golden, matching), chosen_measure, root_path, base, corpus)
-    bar = Bar()
-    try:
-        tuning = tune(asking, kept_at(root_path, None, "tuning"), jobs, bar)
-    finally:
-        bar.close()
+    task = TuningTask(golden, matcher_for(golden, matching), chosen_measure, root_path, base, corpus)
+    with progress_bar() as bar:
+        tuning = tune(task, Runs(root_path).folder("tuning"), jobs, bar)
     tuning_report = report(tuning)
     rows = _rows(configuration, base, dict(tuning.tuned.changes))
     better = tuning_report["outcome"] == GAIN

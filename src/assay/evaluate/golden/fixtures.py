@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 
 from assay.core.golden import GoldenQuery
 from assay.evaluate.golden import nodes
-from assay.evaluate.golden.format import Format, Rendered, fit
-from assay.evaluate.golden.nodes import Fields, Problems, Unreadable, read_head, read_text
+from assay.evaluate.golden.format import Format, Problems, Rendered, fit, read_head, read_text
+from assay.evaluate.golden.nodes import Fields, Unreadable
 from assay.evaluate.golden.records import Schema, read_query, record
 
 TIERS = ("easy", "medium", "hard", "exact", "concept", "multi_hop")

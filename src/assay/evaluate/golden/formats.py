@@ -15,14 +15,12 @@ from typing import TypeVar
 from assay.core.golden import Expected, GoldenQuery, GoldenSet
 from assay.errors import AssayError
 from assay.evaluate.files import write_text
-from assay.evaluate.golden.beir import BEIR
 from assay.evaluate.golden.fixtures import FIXTURES
-from assay.evaluate.golden.format import Format, Rendered
-from assay.evaluate.golden.nodes import InvalidGolden, Problems, Unreadable, read_text, without_gz
-from assay.evaluate.golden.pairs import PAIRS
-from assay.evaluate.golden.trec import TREC
-from assay.evaluate.golden.yaml_queries import GOLDEN, QUERIES
-from assay.text.terms import nearest
+from assay.evaluate.golden.format import Format, InvalidGolden, Problems, Rendered, read_text, without_gz
+from assay.evaluate.golden.nodes import Unreadable
+from assay.evaluate.golden.query_files import GOLDEN, PAIRS, QUERIES
+from assay.evaluate.golden.topics import BEIR, TREC
+from assay.text.suggest import did_you_mean
 
 # in detection order
 FORMATS: dict[str, Format] = {fmt.name: fmt for fmt in (FIXTURES, GOLDEN, QUERIES, BEIR, PAIRS, TREC)}
@@ -31,10 +29,8 @@ FORMATS: dict[str, Format] = {fmt.name: fmt for fmt in (FIXTURES, GOLDEN, QUERIE
 def get_format(name: str) -> Format:
     """Return the format of that name; raise AssayError with the nearest name when there is none."""
     if name not in FORMATS:
-        near = nearest(name, FORMATS, 1)
         raise AssayError(
-            f"unknown golden format `{name}`; "
-            + (f"did you mean `{near[0]}`?" if near else f"known formats: {', '.join(FORMATS)}")
+            f"unknown golden format '{name}'.{did_you_mean(name, FORMATS)} Known formats: {', '.join(FORMATS)}"
         )
     return FORMATS[name]
 
@@ -72,7 +68,7 @@ def detect(path: Path) -> Format:
     except OSError as error:
         raise AssayError(f"{path}: cannot be read ({error.strerror or error})") from None
     except Unreadable as reason:
-        raise AssayError(f"{path}:{reason.line}: {reason}" if reason.line else f"{path}: {reason}") from None
+        raise AssayError(reason.located(path)) from None
     if detected is None:
         hint = "nothing in this folder is a golden set" if path.is_dir() else "not recognised as a golden set"
         raise AssayError(f"{path}: {hint}. Name its format, or give one of:\n{describe_formats()}")

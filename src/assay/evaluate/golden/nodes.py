@@ -1,22 +1,15 @@
-"""YAML and JSON lines as nodes with line numbers, and the problems collected while reading a golden set."""
+"""YAML and JSON lines as nodes with line numbers."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
-import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
-
-from assay.errors import AssayError
-from assay.system import inputs
-from assay.system.files import TooLarge
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,22 +54,6 @@ def describe_node(node: Node) -> str:
     return "a list" if isinstance(node, Items) else "a mapping"
 
 
-# problems of a golden set, collected while reading and reported together
-
-SHOWN = 20  # problems printed per set
-MAX_PROBLEMS = 1_000  # problems after which reading stops
-
-
-class InvalidGolden(AssayError):
-    """An unusable golden set. `problems` holds one line per problem to fix."""
-
-    def __init__(self, path: Path, problems: list[str]) -> None:
-        self.problems = tuple(problems)
-        more = [f"… and {len(problems) - SHOWN} more"] if len(problems) > SHOWN else []
-        lines = [*problems[:SHOWN], *more]
-        super().__init__(lines[0] if len(problems) == 1 else "\n  ".join([f"{path}: {len(problems)} problems", *lines]))
-
-
 class Unreadable(Exception):
     """A file that cannot be read or parsed, with the offending line (0 = none)."""
 
@@ -84,28 +61,10 @@ class Unreadable(Exception):
         super().__init__(message)
         self.line, self.message, self.path = line, message, path
 
-
-@dataclass(slots=True)
-class Problems:
-    """Errors and warnings in the order they occurred."""
-
-    errors: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-
-    def error(self, path: Path | str, line: int, message: str) -> None:
-        self.errors.append(f"{path}:{line}: {message}" if line else f"{path}: {message}")
-        if len(self.errors) == MAX_PROBLEMS:
-            raise InvalidGolden(Path(path), self.errors)
-
-    def unreadable(self, path: Path, reason: Unreadable) -> None:
-        self.error(reason.path or path, reason.line, reason.message)
-
-    def warn(self, message: str) -> None:
-        self.warnings.append(message)
-
-    def raise_if_any(self, path: Path) -> None:
-        if self.errors:
-            raise InvalidGolden(path, self.errors)
+    def located(self, path: Path) -> str:
+        """Return the message with the file and the line."""
+        place = self.path or path
+        return f"{place}:{self.line}: {self.message}" if self.line else f"{place}: {self.message}"
 
 
 # YAML from parser events: no tag is executed, scalars are not coerced, alias expansion is bounded
@@ -317,49 +276,3 @@ def _node(value: Any, line: int) -> Node:
         return Scalar(line, "true" if value else "false", "flag")
     node: Node = value
     return node
-
-
-# file contents, plain or gzipped
-
-_HEAD = 4096  # bytes, enough to detect the format
-
-
-def read_text(path: Path) -> str:
-    """Return the whole text, without a byte order mark and with `\\n` line ends. Raise Unreadable."""
-    with _as_unreadable(path):
-        return inputs.read_text(path)
-
-
-def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the non-blank lines with their numbers, one at a time. Raise Unreadable."""
-    with _as_unreadable(path):
-        for number, line in inputs.read_lines(path):
-            if line and not line.isspace():
-                yield number, line
-
-
-def read_head(path: Path) -> str:
-    """Return the beginning of a text file; empty for binary or unreadable files."""
-    try:
-        with inputs.open_unpacked(path, inputs.LARGEST_STREAM) as file:
-            head = file.read(_HEAD)
-    except (OSError, EOFError, zlib.error):
-        return ""
-    return "" if b"\0" in head else head.decode("utf-8-sig", "replace").replace("\r\n", "\n").replace("\r", "\n")
-
-
-def without_gz(path: Path) -> str:
-    """Return the file name without a .gz suffix."""
-    return path.name.removesuffix(".gz")
-
-
-@contextlib.contextmanager
-def _as_unreadable(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except inputs.BadInput as error:
-        raise Unreadable(error.line, error.reason, path) from None
-    except TooLarge as error:
-        raise Unreadable(0, f"larger than {error.limit / 1e6:,.0f} MB of text, which is the limit", path) from None
-    except OSError as error:
-        raise Unreadable(0, f"cannot be read ({error.strerror or error})", path) from None

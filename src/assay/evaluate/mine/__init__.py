@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from assay.evaluate.mine.documents import HELD_OUT, mine_docstrings, mine_documents
 from assay.evaluate.mine.history import mine_history
-from assay.evaluate.mine.mined import Definition, Locator, Mined, Options, Progress, cut, sample, split
+from assay.evaluate.mine.mined import Definition, Locator, Mined, Options, cut, sample, split
 
 __all__ = [
     "HELD_OUT",
@@ -19,7 +19,6 @@ __all__ = [
     "Locator",
     "Mined",
     "Options",
-    "Progress",
     "cut",
     "mine_docstrings",
     "mine_documents",

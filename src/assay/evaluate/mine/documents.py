@@ -11,8 +11,9 @@ from pathlib import Path, PurePosixPath
 
 from assay.core.golden import Expected, GoldenQuery
 from assay.core.items import item_id
+from assay.core.progress import Progress
 from assay.evaluate.mine import mined
-from assay.evaluate.mine.mined import Definition, LeftOut, Locator, Mined, Options, Progress, role, tier
+from assay.evaluate.mine.mined import DEFAULTS, SILENT, Definition, LeftOut, Locator, Mined, Options, role, tier
 from assay.evaluate.mine.mined import repository as repository_at
 from assay.git import Blob, Blobs
 from assay.text.blocks import front_matter, outline
@@ -73,15 +74,11 @@ class Snapshot:
             if role(file.path) == wanted_role:
                 yield file.path, self._blobs.text(file.id)
 
-    def definitions(
-        self, locate: Locator, options: Options, progress: Progress | None
-    ) -> Iterator[tuple[str, Definition]]:
+    def definitions(self, locate: Locator, options: Options, progress: Progress) -> Iterator[tuple[str, Definition]]:
         """Yield path and definition of all source files, by path and line; tests only when included."""
-        if progress:
-            progress.start("reading", sum(role(file.path) == "source" for file in self._files))
+        progress.start("reading", sum(role(file.path) == "source" for file in self._files))
         for path, text in self.texts("source"):
-            if progress:
-                progress.advance()
+            progress.advance()
             for definition in sorted(locate(path, text), key=lambda item: (item.start, -item.end)):
                 if options.include_tests or not definition.test:
                     yield path, definition
@@ -140,10 +137,9 @@ def _matches_definition(parts: list[str], path: str, definition: Definition) -> 
 
 
 def mine_documents(
-    repository: Path, locate: Locator, options: Options | None = None, progress: Progress | None = None
+    repository: Path, locate: Locator, options: Options = DEFAULTS, progress: Progress = SILENT
 ) -> Mined:
     """Return one query per section of HEAD's documents that names symbols, and skip counts by reason."""
-    options = options or Options()
     queries: list[GoldenQuery] = []
     counts: Counter[str] = Counter()
     seen: set[str] = set()
@@ -199,10 +195,9 @@ _PARAGRAPH = re.compile(r"\n\s*\n")
 
 
 def mine_docstrings(
-    repository: Path, locate: Locator, options: Options | None = None, progress: Progress | None = None
+    repository: Path, locate: Locator, options: Options = DEFAULTS, progress: Progress = SILENT
 ) -> Mined:
     """Return one query per documented symbol of HEAD, by path and line, and skip counts by reason."""
-    options = options or Options()
     counts: Counter[str] = Counter()
     by_fingerprint: dict[str, list[GoldenQuery]] = defaultdict(list)
     with Snapshot.open(repository) as snapshot:

@@ -13,9 +13,10 @@ from pathlib import Path
 
 from assay.core.golden import Expected, GoldenQuery
 from assay.core.items import Outline
+from assay.core.progress import Progress
 from assay.errors import AssayError
 from assay.evaluate.mine import mined
-from assay.evaluate.mine.mined import Definition, LeftOut, Locator, Mined, Options, Progress, role, tier
+from assay.evaluate.mine.mined import DEFAULTS, SILENT, Definition, LeftOut, Locator, Mined, Options, role, tier
 from assay.evaluate.mine.mined import repository as repository_at
 from assay.git import Blobs, Git, unquote
 from assay.git.diff import OPTIONS, Hunk, read_hunk
@@ -237,21 +238,17 @@ ID_LENGTH = 12  # characters of a commit hash: unique in any history, independen
 _CACHED_OUTLINES = 256  # branches share parents
 
 
-def mine_history(
-    repository: Path, locate: Locator, options: Options | None = None, progress: Progress | None = None
-) -> Mined:
+def mine_history(repository: Path, locate: Locator, options: Options = DEFAULTS, progress: Progress = SILENT) -> Mined:
     """Return the queries of a repository's commits, newest first, and skip counts by reason."""
-    git, options = repository_at(repository), options or Options()
+    git = repository_at(repository)
     queries: list[GoldenQuery] = []
     counts: Counter[str] = Counter()
     seen: set[str] = set()
-    if progress:
-        progress.start("mining", count(git, options))
+    progress.start("mining", count(git, options))
     with git.blobs() as blobs, closing(commits(git, options)) as newest_first:
         parents = _ParentOutlines(locate, blobs)
         for commit in newest_first:
-            if progress:
-                progress.advance()
+            progress.advance()
             try:
                 query = _query(commit, parents, options)
                 mined.require_new(query.text, seen)
@@ -321,23 +318,28 @@ def _query_text(commit: Commit, options: Options) -> str:
 
 def _source_changes(commit: Commit, options: Options) -> list[Change]:
     """Return the changes to likely source files of the parent, by path; raise LeftOut when there are none."""
-    by_role = [(change, role(change.path)) for change in commit.changes]
-    by_role = [(change, file_role) for change, file_role in by_role if file_role != "vendored"]
-    if not by_role:
+    roles = {change.path: role(change.path) for change in commit.changes}
+    own = [change for change in commit.changes if roles[change.path] != "vendored"]
+    if not own:
         raise LeftOut("vendored or generated" if commit.changes else "empty")
-    if len(by_role) > options.max_files:
+    if len(own) > options.max_files:
         raise LeftOut("bulk")
-    roles = ("source", "test") if options.include_tests else ("source",)
-    source = [change for change, file_role in by_role if file_role in roles]
+    wanted = ("source", "test") if options.include_tests else ("source",)
+    source = [change for change in own if roles[change.path] in wanted]
     if not source:
-        raise LeftOut("tests only" if any(file_role == "test" for _, file_role in by_role) else "no source code")
+        raise LeftOut("tests only" if "test" in roles.values() else "no source code")
+    return sorted(_substantial(source), key=lambda change: change.path)
+
+
+def _substantial(source: list[Change]) -> list[Change]:
+    """Return the changes to existing files that do more than reformat; raise LeftOut when there are none."""
     existing = [change for change in source if change.old_blob]
     if not existing:
         raise LeftOut("pure addition")
     substantial = [change for change in existing if _substantial_hunks(change)]
     if not substantial:
         raise LeftOut("formatting" if any(change.hunks for change in existing) else "renamed only")
-    return sorted(substantial, key=lambda change: change.path)
+    return substantial
 
 
 def _substantial_hunks(change: Change) -> list[Hunk]:

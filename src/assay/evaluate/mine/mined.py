@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Protocol
 
 from assay.core.golden import GoldenQuery
+from assay.core.progress import Progress
 from assay.errors import AssayError
 from assay.git import Git
 from assay.languages.conventions import is_test_path
@@ -34,11 +34,8 @@ class Options:
     held_out: bool = False  # tag docstring queries whose doc comment must be hidden from the index
 
 
-class Progress(Protocol):
-    """Receiver of progress reports."""
-
-    def start(self, stage: str, total: int) -> None: ...
-    def advance(self, count: int = 1) -> None: ...
+DEFAULTS = Options()
+SILENT = Progress()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 
 from assay.errors import AssayError
-from assay.evaluate.golden.nodes import Fields, Items, Node, Scalar, Unreadable, describe_node, parse, read_text
+from assay.evaluate.golden.format import read_text
+from assay.evaluate.golden.nodes import Fields, Items, Node, Scalar, Unreadable, describe_node, parse
+from assay.evaluate.golden.records import unknown_field
+from assay.evaluate.systems import is_external
 from assay.evaluate.systems.protocol import PLACEHOLDER
 from assay.text.chunk import parse as chunker
-from assay.text.display import counted
-from assay.text.terms import nearest
+from assay.text.display import counted, printable
+from assay.text.suggest import did_you_mean
 
 SEARCH = "search"  # system with chunkers, embedders and rerankers
 ENGINE = "assay"  # system with ranking parameters
@@ -100,11 +103,7 @@ class Grid:
                 f"the grid has {counted(size, 'configuration')}; the limit of a sweep is {MAX_CONFIGURATIONS:,}. Give fewer values"
             )
         for name in {name for exclusion in self.excluded for name in exclusion} - set(axes):
-            suggestions = nearest(name, axes, 1)
-            raise AssayError(
-                f"cannot exclude by '{name}', which is not an axis."
-                + (f" Did you mean '{suggestions[0]}'?" if suggestions else "")
-            )
+            raise AssayError(f"cannot exclude by '{name}', which is not an axis.{did_you_mean(name, axes)}")
 
 
 def _contains(settings: Mapping[str, str], subset: Mapping[str, str]) -> bool:
@@ -141,86 +140,128 @@ _SINGULAR = {"chunk_size": ("chunker", chunker_of_size), "chunker": ("chunker", 
 def read(path: Path) -> Grid:
     """Read the grid of a YAML file. Raises AssayError with the line of a problem."""
     try:
-        root = parse(read_text(path))
+        return _grid(parse(read_text(path)))
     except Unreadable as error:
-        raise _error(path, error.line, error.message) from None
+        raise AssayError(error.located(path)) from None
+
+
+def _grid(root: Node | None) -> Grid:
     if not isinstance(root, Fields):
-        raise _error(path, root.line if root else 1, f"a grid is a mapping of {', '.join(_FIELDS)}")
-    for name in root.values:
+        raise Unreadable(root.line if root else 1, f"a grid is a mapping of {', '.join(_FIELDS)}")
+    fields = root.values
+    for name in fields:
         if name not in _FIELDS:
-            suggestions = nearest(name, _FIELDS, 1)
-            hint = f"; did you mean `{suggestions[0]}`?" if suggestions else f"; a grid has {', '.join(_FIELDS)}"
-            raise _error(path, root.lines[name], f"unknown field `{name}`{hint}")
+            raise Unreadable(root.lines[name], unknown_field(name, _FIELDS))
     axes: dict[str, list[str]] = {}
     for name, (setting, convert) in _AXES.items():
-        if name in root.values:
-            values = [_convert(path, node, convert) for node in _texts(path, name, root.values[name])]
-            axes.setdefault(setting, []).extend(values)
-    axes |= dict(_settings(path, root.values["set"])) if "set" in root.values else {}
-    system = _text(path, "system", root.values["system"]).text if "system" in root.values else SEARCH
-    excluded = (
-        [_excluded(path, node) for node in _items(path, "exclude", root.values["exclude"])]
-        if "exclude" in root.values
-        else []
-    )
-    return Grid(system, axes, excluded)
+        if name in fields:
+            axes.setdefault(setting, []).extend(_convert(node, convert) for node in _texts(name, fields[name]))
+    if "set" in fields:
+        axes |= _settings(fields["set"])
+    system = _text("system", fields["system"]).text if "system" in fields else SEARCH
+    excluded = _items("exclude", fields["exclude"]) if "exclude" in fields else ()
+    return Grid(system, axes, [_excluded(node) for node in excluded])
 
 
-def _settings(path: Path, node: Node) -> Iterator[tuple[str, list[str]]]:
+def _settings(node: Node) -> dict[str, list[str]]:
     if not isinstance(node, Fields):
-        raise _error(
-            path, node.line, f"`set` must be a mapping of settings to lists of values, not {describe_node(node)}"
+        raise Unreadable(
+            node.line, f"`set` must be a mapping of settings to lists of values, not {describe_node(node)}"
         )
-    for name, values in node.values.items():
-        yield name, [item.text for item in _texts(path, name, values)]
+    return {name: [item.text for item in _texts(name, values)] for name, values in node.values.items()}
 
 
-def _excluded(path: Path, node: Node) -> dict[str, str]:
+def _excluded(node: Node) -> dict[str, str]:
     if not isinstance(node, Fields) or not node.values:
-        raise _error(
-            path,
-            node.line,
-            f"`exclude` must list mappings such as {{embedder: none, reranker: features}}, not {describe_node(node)}",
-        )
+        example = "{embedder: none, reranker: features}"
+        raise Unreadable(node.line, f"`exclude` must list mappings such as {example}, not {describe_node(node)}")
     settings = {}
     for name, value in node.values.items():
         setting, convert = _SINGULAR.get(name, (name, str))
-        settings[setting] = _convert(path, _text(path, name, value), convert)
+        settings[setting] = _convert(_text(name, value), convert)
     return settings
 
 
-def _texts(path: Path, name: str, node: Node) -> list[Scalar]:
-    scalars = [_text(path, name, item) for item in _items(path, name, node)]
+def _texts(name: str, node: Node) -> list[Scalar]:
+    scalars = [_text(name, item) for item in _items(name, node)]
     if not scalars:
-        raise _error(path, node.line, f"`{name}` has no values to try")
+        raise Unreadable(node.line, f"`{name}` has no values to try")
     return scalars
 
 
-def _items(path: Path, name: str, node: Node) -> tuple[Node, ...]:
+def _items(name: str, node: Node) -> tuple[Node, ...]:
     """Return the items of a list; a single value counts as a list of one."""
     if isinstance(node, Items):
         return node.items
     if isinstance(node, Scalar) and node.kind != "nothing":
         return (node,)
-    raise _error(path, node.line, f"`{name}` must be a list, not {describe_node(node)}")
+    raise Unreadable(node.line, f"`{name}` must be a list, not {describe_node(node)}")
 
 
-def _text(path: Path, name: str, node: Node) -> Scalar:
+def _text(name: str, node: Node) -> Scalar:
     if not isinstance(node, Scalar) or node.kind == "nothing" or not node.text.strip():
-        raise _error(path, node.line, f"`{name}` must hold plain values, not {describe_node(node)}")
+        raise Unreadable(node.line, f"`{name}` must hold plain values, not {describe_node(node)}")
     return node
 
 
-def _convert(path: Path, node: Scalar, convert: Callable[[str], str]) -> str:
+def _convert(node: Scalar, convert: Callable[[str], str]) -> str:
     """Convert a value for its setting; errors state the line."""
     try:
         return convert(node.text)
     except AssayError as error:
-        raise _error(path, node.line, str(error)) from None
+        raise Unreadable(node.line, str(error)) from None
 
 
-def _error(path: Path, line: int, message: str) -> AssayError:
-    return AssayError(f"{path}:{line}: {message}" if line else f"{path}: {message}")
+# Axes of the command line
+
+
+def axes_of(options: Mapping[str, str | None], assignments: Sequence[str]) -> dict[str, list[str]]:
+    """Return the axes of options such as `chunk_sizes="512,1024"` and of assignments `NAME=VALUE,VALUE`."""
+    axes: dict[str, list[str]] = {}
+    for name, (setting, convert) in _AXES.items():
+        axes.setdefault(setting, []).extend(map(convert, _split(f"--{name.replace('_', '-')}", options.get(name))))
+    for text in assignments:
+        name, equals, values = (part.strip() for part in text.partition("="))
+        if not equals or not name:
+            raise AssayError(f"--set {text}: write it as NAME=VALUE,VALUE")
+        if axes.get(name):
+            raise AssayError(f"--set {text}: {name} is given twice")
+        axes[name] = _split(f"--set {name}", values)
+    return {name: values for name, values in axes.items() if values}
+
+
+def _split(option: str, text: str | None) -> list[str]:
+    if text is None:
+        return []
+    values = [value.strip() for value in text.split(",")]
+    if not all(values):
+        raise AssayError(f"{option} '{text}' has an empty value; write values with commas between them")
+    return values
+
+
+def combine(path: Path | None, system: str | None, axes: Axes, trusted: bool) -> Grid:
+    """Return the grid of a file, if any, with the system and axes of the command line taking precedence.
+
+    Raises AssayError if an untrusted file would start a program or contact a server.
+    """
+    grid = read(path) if path else Grid()
+    spec = system or grid.system
+    if path and not trusted:
+        if system is None and is_external(spec):
+            raise AssayError(
+                printable(f"{path}: names the system {spec}; pass it as --system, or allow it with --trust-grid")
+            )
+        filled = [(name, value) for name, values in grid.axes.items() if name not in axes for value in values]
+        if risky := next((f"{name} {value}" for name, value in filled if not _is_harmless(spec, name, value)), ""):
+            problem = f"{path}: {risky} becomes part of a command, or contacts a server"
+            raise AssayError(printable(f"{problem}; pass it as an option, or allow it with --trust-grid"))
+    return Grid(spec, {**grid.axes, **axes}, grid.excluded)
+
+
+def _is_harmless(system: str, name: str, value: str) -> bool:
+    """Return True if a file may set this: ranking parameters and local models, not command lines or addresses."""
+    kind = system.partition(":")[0]
+    return kind == ENGINE or (kind == SEARCH and not is_external(f"{SEARCH}:{name}={value}"))
 
 
 # Names: `chunk_512_no_rerank` as in seed 004, plus the other varied settings

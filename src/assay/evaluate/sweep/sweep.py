@@ -16,20 +16,19 @@ import numpy as np
 
 from assay.core.golden import GoldenQuery, GoldenSet
 from assay.core.progress import Progress
-from assay.evaluate.compare import finite, statistics_json
-from assay.evaluate.diagnose import LEVELS, Difficulty, correlation
+from assay.evaluate.compare import statistics_json
 from assay.evaluate.files import write_text
-from assay.evaluate.metrics.measures import mean
-from assay.evaluate.report.sweep import render
+from assay.evaluate.metrics import mean, rounded
 from assay.evaluate.run import Plan
 from assay.evaluate.runs import RunStore
 from assay.evaluate.scores import slice_members
 from assay.evaluate.statistics import latency, mean_interval
-from assay.evaluate.summary import clusters_of, describe_queries
-from assay.evaluate.sweep import asking as stages
-from assay.evaluate.sweep.asking import Stage, Task, run_tasks
+from assay.evaluate.summary import clusters_of, describe_queries, golden_json
+from assay.evaluate.sweep.difficulty import LEVELS, Difficulty, correlation
+from assay.evaluate.sweep.execution import Stage, Task, build_stages, run_tasks, stages_json
 from assay.evaluate.sweep.grid import NONE, SHARED, Configuration, names
 from assay.evaluate.sweep.verdict import Figure, Measured, Verdict, band, difficulties, judge, read
+from assay.html.report.sweep import render
 from assay.text.chunk import parse as chunker
 
 # slice of the golden set → JSON key of seed 004
@@ -48,7 +47,9 @@ def configuration_report(measured: Measured, golden: GoldenSet, difficulties: Se
         "summary": {"total_queries": len(golden.queries), **_averages(measured, slice(None))},
         "bands": {f"avg_{key}": word for key, value in measured.means.items() if (word := band(key, value))},
         "intervals": {f"avg_{figure.key}": _interval(measured, figure, clusters) for figure in measured.figures},
-        "latency": {name: finite(value) for name, value in asdict(latency(measured.judged.fact("latency_ms"))).items()},
+        "latency": {
+            name: rounded(value) for name, value in asdict(latency(measured.judged.fact("latency_ms"))).items()
+        },
         "latency_under_load": measured.disturbed,
         **{
             name: {group: {"count": len(rows), **_averages(measured, rows)} for group, rows in members_by_group.items()}
@@ -72,22 +73,17 @@ def comparison(
     return {
         "timestamp": datetime.now(UTC).isoformat(timespec="seconds"),
         "num_configs": len(measured),
-        "golden": {
-            "path": golden.path,
-            "format": golden.format,
-            "digest": golden.digest,
-            "queries": len(golden.queries),
-        },
+        "golden": golden_json(golden),
         "matching": measured[0].info.matching,
         "k": measured[0].info.k,
         "recommendations": recommendations(by_name, verdict),
         "pareto_front": list(verdict.front),
-        "not_told_apart": verdict.not_told_apart,
+        "not_told_apart": verdict.indistinguishable,
         "against_best": {
-            name: statistics_json(pair, verdict.adjusted[name]) | {"told_apart": not verdict.alike(name)}
-            for name, pair in verdict.against.items()
+            name: statistics_json(pair, verdict.adjusted[name]) | {"told_apart": not verdict.is_indistinguishable(name)}
+            for name, pair in verdict.versus_best.items()
         },
-        "best_shares": {name: finite(share) for name, share in verdict.chosen.items()},
+        "best_shares": {name: rounded(share) for name, share in verdict.best_shares.items()},
         "difficulty": difficulty(measured, golden.queries, difficulties),
         "work": dict(work),
         "warnings": warnings(measured, golden),
@@ -118,16 +114,16 @@ def recommendations(by_name: Mapping[str, Measured], verdict: Verdict) -> dict[s
         measured = by_name[name]
         return {
             "name": name,
-            f"ndcg_at_{measured.info.k}": finite(measured.score),
-            "latency_ms": finite(measured.latency),
-            "best_share": finite(verdict.chosen[name]),
+            f"ndcg_at_{measured.info.k}": rounded(measured.score),
+            "latency_ms": rounded(measured.latency),
+            "best_share": rounded(verdict.best_shares[name]),
         }
 
     return {
         "best_quality": describe(verdict.best),
         "fastest": describe(verdict.fastest),
-        "best_under": {"limit_ms": verdict.limit, **(describe(verdict.in_time) or {"name": None})},
-        "fastest_not_told_apart": describe(verdict.thrifty),
+        "best_under": {"limit_ms": verdict.limit, **(describe(verdict.best_within_limit) or {"name": None})},
+        "fastest_not_told_apart": describe(verdict.fastest_indistinguishable),
     }
 
 
@@ -141,7 +137,7 @@ def difficulty(
     quality = f"avg_ndcg_at_{measured[0].info.k}"
     return {
         "correlation": {
-            name: {"spearman": finite(entry.rho), "p": finite(entry.p), "n": entry.n}
+            name: {"spearman": rounded(entry.rho), "p": rounded(entry.p), "n": entry.n}
             for name, entry in correlations.items()
         },
         "classes": {
@@ -151,8 +147,8 @@ def difficulty(
         "queries": {
             query.id: {
                 "class": entry.level,
-                **{name: finite(getattr(entry, name)) for name in _FEATURES},
-                "quality": finite(value),
+                **{name: rounded(getattr(entry, name)) for name in _FEATURES},
+                "quality": rounded(value),
             }
             for query, entry, value in zip(queries, difficulties, quality_by_query.tolist(), strict=True)
         },
@@ -182,7 +178,7 @@ def warnings(measured: Sequence[Measured], golden: GoldenSet) -> list[str]:
         messages[
             f"{disturbed} of {len(measured)} configurations were measured while others ran, which raises their latencies"
         ] = None
-    unverified = sum(not entry.asked and not any(entry.info.config.get(fact) for fact in _STATE) for entry in measured)
+    unverified = sum(not entry.sent and not any(entry.info.config.get(fact) for fact in _STATE) for entry in measured)
     if unverified:
         messages[
             f"{unverified} of {len(measured)} configurations reuse earlier runs of a system whose changes cannot be detected; --fresh repeats them"
@@ -192,7 +188,7 @@ def warnings(measured: Sequence[Measured], golden: GoldenSet) -> list[str]:
 
 def _averages(measured: Measured, rows: Any) -> dict[str, float | None]:
     averages = {f"avg_{key}": mean(values[rows]) for key, values in measured.values.items()}
-    return averages | {"avg_latency_ms": finite(latency(measured.judged.fact("latency_ms")[rows]).mean)}
+    return averages | {"avg_latency_ms": rounded(latency(measured.judged.fact("latency_ms")[rows]).mean)}
 
 
 def _interval(measured: Measured, figure: Figure, clusters: list[str] | None) -> dict[str, float | None]:
@@ -201,7 +197,7 @@ def _interval(measured: Measured, figure: Figure, clusters: list[str] | None) ->
     if stored:
         return {"low": stored["low"], "high": stored["high"]}
     interval = mean_interval(measured.values[figure.key], clusters=clusters)
-    return {"low": finite(interval.low), "high": finite(interval.high)}
+    return {"low": rounded(interval.low), "high": rounded(interval.high)}
 
 
 def _by_level(difficulties: Sequence[Difficulty]) -> dict[str, list[int]]:
@@ -266,14 +262,14 @@ class Sweep:
     def work(self) -> dict[str, Any]:
         """Counts of this command's work and of reused work."""
         queries = len(self.golden.queries) * len(self.measured)
-        sent = sum(entry.asked for entry in self.measured)
+        sent = sum(entry.sent for entry in self.measured)
         return {
             "configurations": len(self.measured),
-            "finished_before": sum(not entry.asked for entry in self.measured),
+            "finished_before": sum(not entry.sent for entry in self.measured),
             "resumed": sum(entry.resumed for entry in self.measured),
             "queries_asked": sent,
             "queries_answered_before": queries - sent,
-            **stages.stages_json(self.shared),
+            **stages_json(self.shared),
         }
 
 
@@ -293,7 +289,7 @@ def run(
 ) -> Sweep:
     """Build shared stages once, run each configuration, and judge the results."""
     named = dict(zip(names(configurations), configurations, strict=True))
-    shared = stages.build_stages(configurations, golden, root, corpus, progress)
+    shared = build_stages(configurations, golden, root, corpus, progress)
     tasks = [
         Task(name, configuration.spec, golden, plan, root, runs, corpus, timeout, fresh)
         for name, configuration in named.items()

@@ -10,13 +10,13 @@ from functools import cached_property
 import numpy as np
 
 from assay.core.golden import GoldenSet, Response
-from assay.evaluate.diagnose import Answer, Difficulty, classify
-from assay.evaluate.metrics.judged import Floats, Judged
-from assay.evaluate.metrics.measures import Measure, mean, parse
+from assay.evaluate.judging import Floats, Judged
+from assay.evaluate.metrics import Measure, mean, parse
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.statistics import Paired, holm, paired
 from assay.evaluate.statistics.intervals import BLOCK
-from assay.evaluate.sweep.asking import TaskResult
+from assay.evaluate.sweep.difficulty import Answer, Difficulty, classify
+from assay.evaluate.sweep.execution import TaskResult
 from assay.evaluate.sweep.grid import Configuration
 
 _SHORT = 5  # the smaller cut-off of seed 004
@@ -50,7 +50,7 @@ class Measured:
     info: RunInfo
     judged: Judged
     responses: Sequence[Response]
-    asked: int
+    sent: int
     resumed: bool
 
     @cached_property
@@ -108,9 +108,7 @@ def read(
         info = store.info(result.run_id)
         responses = store.responses(result.run_id, len(golden.queries))
         judged = store.judged(info)
-        measured.append(
-            Measured(result.name, named[result.name], info, judged, responses, result.asked, result.resumed)
-        )
+        measured.append(Measured(result.name, named[result.name], info, judged, responses, result.sent, result.resumed))
     return measured
 
 
@@ -149,26 +147,26 @@ def band(key: str, value: float | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Recommended configurations by name. `against` compares each with the best; `adjusted` has Holm-corrected p."""
+    """Recommended configurations by name. `versus_best` compares each with the best; `adjusted` is Holm-corrected p."""
 
     best: str
     fastest: str
     limit: float  # milliseconds
-    in_time: str  # best within the limit; empty if none is
-    against: Mapping[str, Paired]
+    best_within_limit: str  # empty if none is
+    versus_best: Mapping[str, Paired]
     adjusted: Mapping[str, float]
     front: Sequence[str]  # Pareto front, best first
-    thrifty: str  # fastest without a significant difference from the best
-    chosen: Mapping[str, float]  # share of resampled query sets on which each is the best
+    fastest_indistinguishable: str  # without a significant difference from the best
+    best_shares: Mapping[str, float]  # share of resampled query sets on which each is the best
 
-    def alike(self, name: str) -> bool:
+    def is_indistinguishable(self, name: str) -> bool:
         """Return True if a configuration does not differ significantly from the best."""
         return _is_indistinguishable(self.adjusted.get(name, 1.0))
 
     @property
-    def not_told_apart(self) -> list[str]:
+    def indistinguishable(self) -> list[str]:
         """Names of the configurations without a significant difference from the best."""
-        return [name for name in self.against if self.alike(name)]
+        return [name for name in self.versus_best if self.is_indistinguishable(name)]
 
 
 def _is_indistinguishable(p: float) -> bool:
@@ -179,27 +177,25 @@ def judge(measured: Sequence[Measured], limit: float, clusters: Sequence[str] | 
     """Judge a sweep by NDCG; ties by higher MRR, then lower latency."""
     ranked = sorted(measured, key=lambda entry: (-round(entry.score, 12), -entry.mrr, entry.latency))
     best, *others = ranked
-    in_time = [entry for entry in ranked if entry.latency <= limit]
-    against = {entry.name: paired(best.quality, entry.quality, clusters=clusters) for entry in others}
-    adjusted = holm({name: pair.p for name, pair in against.items()})
+    versus_best = {entry.name: paired(best.quality, entry.quality, clusters=clusters) for entry in others}
+    adjusted = holm({name: pair.p for name, pair in versus_best.items()})
     indistinguishable = [best, *(entry for entry in others if _is_indistinguishable(adjusted[entry.name]))]
+    shares = best_shares([entry.quality for entry in ranked], clusters)
     return Verdict(
         best=best.name,
-        fastest=min(ranked, key=lambda entry: entry.latency).name,
+        fastest=_fastest(ranked),
         limit=limit,
-        in_time=in_time[0].name if in_time else "",
-        against=against,
+        best_within_limit=next((entry.name for entry in ranked if entry.latency <= limit), ""),
+        versus_best=versus_best,
         adjusted=adjusted,
         front=[entry.name for entry in pareto_front(ranked)],
-        thrifty=min(indistinguishable, key=lambda entry: entry.latency).name,
-        chosen=dict(
-            zip(
-                (entry.name for entry in ranked),
-                best_shares([entry.quality for entry in ranked], clusters),
-                strict=True,
-            )
-        ),
+        fastest_indistinguishable=_fastest(indistinguishable),
+        best_shares={entry.name: share for entry, share in zip(ranked, shares, strict=True)},
     )
+
+
+def _fastest(measured: Sequence[Measured]) -> str:
+    return min(measured, key=lambda entry: entry.latency).name
 
 
 def best_shares(quality: Sequence[Floats], clusters: Sequence[str] | None = None) -> list[float]:

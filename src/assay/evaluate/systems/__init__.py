@@ -2,8 +2,8 @@
 
     open_system("cmd:rg -l -e {query}", root=…) ──▶ System ── retrieve(text, k) ──▶ Response
 
-Each kind is a module with `open(root, corpus, argument, timeout)`, imported on first use. `shape` converts the output
-of foreign retrievers to a `Response`.
+Each kind has a function `open(root, corpus, argument, timeout)` in a module that is imported on first use; `KINDS` is
+the table of them. `shape` converts the output of foreign retrievers to a `Response`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from pathlib import Path
 
 from assay.config import trust
 from assay.errors import AssayError
-from assay.evaluate.systems.protocol import Base, System, SystemDied, SystemFailed, folder_of
-from assay.text.terms import nearest
+from assay.evaluate.systems.protocol import System, SystemDied, SystemFailed, parse_settings
+from assay.text.suggest import did_you_mean
 
-__all__ = ["KINDS", "Base", "System", "SystemDied", "SystemFailed", "folder_of", "open_system", "reaches_out"]
+__all__ = ["KINDS", "System", "SystemDied", "SystemFailed", "is_external", "open_system"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class Kind:
 
     module: str
     example: str
+    opener: str = "open"
     bare: bool = False  # works without an argument
     whole: bool = False  # the argument includes the kind's name, such as the scheme of a URL
 
@@ -33,7 +34,7 @@ class Kind:
 KINDS = {
     "assay": Kind("assay", "assay, assay:PROFILE or assay:PROFILE,walk=0.5", bare=True),
     "search": Kind("search", "search or search:chunker=structure:512,embedder=lsa,reranker=features", bare=True),
-    "ask": Kind("ask", "ask or ask:threshold=0.4,model=http://127.0.0.1:8080/v1#NAME", bare=True),
+    "ask": Kind("search", "ask or ask:threshold=0.4,model=http://127.0.0.1:8080/v1#NAME", "open_ask", bare=True),
     "cmd": Kind("command", "cmd:rg -l -e {query}"),
     "http": Kind("http", "http://127.0.0.1:8000/search", whole=True),
     "https": Kind("http", "https://example.org/search?q={query}&limit={k}", whole=True),
@@ -50,15 +51,15 @@ def open_system(spec: str, *, timeout: float = 60.0, root: Path, corpus: Path | 
     name, _, argument = spec.strip().partition(":")
     kind = KINDS.get(name)
     if kind is None:
-        near = nearest(name, KINDS, 1)
-        hint = f" Did you mean {KINDS[near[0]].example}?" if near else ""
-        raise AssayError(f"unknown kind of system '{name}'; a system is one of {', '.join(KINDS)}.{hint}")
+        raise AssayError(
+            f"unknown kind of system '{name}'; a system is one of {', '.join(KINDS)}.{did_you_mean(name, KINDS)}"
+        )
     if not argument.strip() and not kind.bare:
         raise AssayError(f"system '{spec}' has nothing after '{name}:'; write for example {kind.example}")
     if timeout <= 0:
         raise AssayError(f"a timeout of {timeout:g} s leaves no time to answer; give a number above 0")
-    module = import_module(f"{__name__}.{kind.module}")
-    system: System = module.open(root, corpus, spec.strip() if kind.whole else argument.strip(), timeout)
+    opener = getattr(import_module(f"{__name__}.{kind.module}"), kind.opener)
+    system: System = opener(root, corpus, spec.strip() if kind.whole else argument.strip(), timeout)
     return system
 
 
@@ -70,8 +71,6 @@ def is_external(spec: str) -> bool:
     name, _, argument = spec.strip().partition(":")
     if name not in ("search", "ask"):
         return name != "assay"
-    from assay.evaluate.systems.search import parse_settings
-
     table: dict[str, dict[str, str]] = {"search": {}, "ask": {}}
     for setting, value in parse_settings(argument).items():
         table["ask" if setting in _ASK_SETTINGS else "search"][setting] = value

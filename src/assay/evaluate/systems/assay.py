@@ -22,8 +22,7 @@ from assay import __version__
 from assay.config.configuration import Configuration, load
 from assay.core.golden import Hit, Response, Stage
 from assay.errors import AssayError
-from assay.evaluate.systems.protocol import Base, SystemDied, finished, folder_of
-from assay.evaluate.verify import Inventory
+from assay.evaluate.systems.protocol import System, SystemDied, finished, folder_of
 from assay.rank.arrays import highest
 from assay.rank.engine import Engine
 from assay.rank.profile import DEFAULT, PROFILES, Profile, flatten, settings_of, with_settings
@@ -57,7 +56,7 @@ class _Opened:
         return self.engine.varied(with_settings(self.profile, self.profile.name, changes, "variation"))
 
 
-class Assay(Base):
+class Assay(System):
     """Searches the index of the root, or of the query's repository inside the corpus."""
 
     concurrent = False
@@ -169,16 +168,14 @@ class Assay(Base):
         relative = path.relative_to(self._root).as_posix()
         return any(file == relative or file.startswith(relative + "/") for file in self.opened("").index.files)
 
-    def inventory(self, repository: str = "") -> Inventory:
-        """Return everything retrievable, for `eval verify` and `eval diagnose`."""
+    def items(self, repository: str = "") -> list[Hit]:
+        """Return every retrievable symbol, for `eval verify` and `eval diagnose`."""
         index = self.opened(repository).index
         with index_errors():
             rows = index.catalogue.connection.execute(
                 "SELECT s.id, s.symbol, f.path FROM symbols s JOIN files f ON f.number = s.file"
             )
-            return Inventory(
-                (Hit(identifier, symbol, path, path) for identifier, symbol, path in rows), ("symbol", "file")
-            )
+            return [Hit(identifier, symbol, path, path) for identifier, symbol, path in rows]
 
     def close(self) -> None:
         for opened in self._open.values():

@@ -21,7 +21,7 @@ from assay.errors import AssayError
 from assay.evaluate.systems.protocol import (
     OUTPUT_LIMIT,
     PLACEHOLDER,
-    Base,
+    System,
     SystemDied,
     SystemFailed,
     finished,
@@ -60,7 +60,7 @@ def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> Comm
     return Command(argument, root, corpus, timeout)
 
 
-class Command(Base):
+class Command(System):
     """A command run per query, in the query's repository folder."""
 
     def __init__(self, template: str, root: Path, corpus: Path | None, timeout: float) -> None:

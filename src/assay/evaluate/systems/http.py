@@ -20,7 +20,7 @@ from assay.errors import AssayError
 from assay.evaluate.systems.protocol import (
     OUTPUT_LIMIT,
     PLACEHOLDER,
-    Base,
+    System,
     SystemDied,
     SystemFailed,
     finished,
@@ -59,7 +59,7 @@ def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> Endp
     return Endpoint(argument, url, host, root, timeout)
 
 
-class Endpoint(Base):
+class Endpoint(System):
     """An HTTP endpoint with one request per query."""
 
     def __init__(self, spec: str, url: str, host: str, root: Path, timeout: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from assay.core.golden import Response
 from assay.errors import AssayError
@@ -15,6 +15,7 @@ _LINE = 300  # characters kept of a foreign message
 
 # `${query}` is a shell variable, not a placeholder
 PLACEHOLDER = re.compile(r"(?<!\$)\{(query|k|budget|repo|root)\}")
+_SETTING_SEPARATOR = re.compile(r",(?=\w+=)")  # values may contain commas
 
 
 class SystemFailed(AssayError):
@@ -25,70 +26,49 @@ class SystemDied(SystemFailed):
     """The system is gone: its program is missing or its address refuses connections."""
 
 
-class System(Protocol):
-    """A retriever as the runner sees it. `Base` has defaults for everything but `retrieve`."""
+class System:
+    """A named retriever as the runner sees it.
 
-    name: str
-    concurrent: bool  # `retrieve` is thread-safe
+    A system implements `retrieve`. By default it has no index, no state and no resources, and answers as it retrieves.
+    """
 
-    def describe(self) -> dict[str, Any]:
-        """Return the facts that identify the system, stored with the run; equal for equal systems."""
-        ...
-
-    def index(self) -> None:
-        """Prepare for queries, where that is a separate step."""
-        ...
-
-    def reset(self) -> None:
-        """Discard state learned from earlier queries: a run starts cold."""
-        ...
-
-    def retrieve(
-        self, text: str, k: int, budget: int | None = None, repository: str = "", query_id: str = ""
-    ) -> Response:
-        """Return at most `k` hits, best first. Raises SystemFailed for this query, SystemDied for all further ones."""
-        ...
-
-    def answer(
-        self, text: str, k: int, budget: int | None = None, repository: str = "", query_id: str = ""
-    ) -> Response:
-        """Like `retrieve`, with a generated answer if the system can write one."""
-        ...
-
-    def close(self) -> None:
-        """Release resources and abort running queries."""
-        ...
-
-
-class Base:
-    """Default system: no index, no state, no resources; answers as it retrieves."""
-
-    concurrent = True
+    concurrent = True  # `retrieve` is thread-safe
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def describe(self) -> dict[str, Any]:
+        """Return the facts that identify the system, stored with the run; equal for equal systems."""
         return {"spec": self.name}
 
     def index(self) -> None:
-        return None
+        """Prepare for queries, where that is a separate step."""
+        return
 
     def reset(self) -> None:
-        return None
+        """Discard state learned from earlier queries: a run starts cold."""
+        return
 
     def retrieve(
         self, text: str, k: int, budget: int | None = None, repository: str = "", query_id: str = ""
     ) -> Response:
+        """Return at most `k` hits, best first. Raises SystemFailed for this query, SystemDied for all further ones."""
         raise NotImplementedError
 
     def answer(
         self, text: str, k: int, budget: int | None = None, repository: str = "", query_id: str = ""
     ) -> Response:
+        """Like `retrieve`, with a generated answer if the system can write one."""
         return self.retrieve(text, k, budget, repository, query_id)
 
     def close(self) -> None:
-        return None
+        """Release resources and abort running queries."""
+        return
+
+
+def parse_settings(argument: str) -> dict[str, str]:
+    """Parse the settings of a SPEC: `chunker=structure:512,embedder=none`."""
+    return dict(part.partition("=")[::2] for part in _SETTING_SEPARATOR.split(argument)) if argument else {}
 
 
 def folder_of(root: Path, corpus: Path | None, repository: str) -> Path:

@@ -19,9 +19,9 @@ from typing import Any
 
 from assay.core.golden import Response
 from assay.errors import AssayError
-from assay.evaluate.systems.protocol import Base, SystemDied, SystemFailed, finished, one_line
+from assay.evaluate.systems.protocol import System, SystemDied, SystemFailed, finished, one_line
 from assay.evaluate.systems.shape import response
-from assay.text.terms import nearest
+from assay.text.suggest import did_you_mean
 
 # Accepted names of the number of results; a second parameter without a default is used for it as well.
 _COUNTS = ("k", "top_k", "topk", "n", "limit", "size", "num_results", "max_results")
@@ -40,7 +40,7 @@ def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> InPr
     return InProcess(module, name, timeout)
 
 
-class InProcess(Base):
+class InProcess(System):
     """A Python retriever called in a thread of its own, one query at a time."""
 
     concurrent = False
@@ -167,9 +167,8 @@ def _load(module: str, name: str) -> tuple[ModuleType, Any]:
     target: Any = loaded
     for part in name.split("."):
         if not hasattr(target, part):
-            near = nearest(part, (attribute for attribute in dir(target) if not attribute.startswith("_")), 3)
-            hint = f" Nearest: {', '.join(near)}" if near else ""
-            raise AssayError(f"'{part}' of '{name}' is not in '{module}'.{hint}")
+            public = [attribute for attribute in dir(target) if not attribute.startswith("_")]
+            raise AssayError(f"'{part}' of '{name}' is not in '{module}'.{did_you_mean(part, public, 3)}")
         target = getattr(target, part)
     return loaded, target() if inspect.isclass(target) else target
 

@@ -1,25 +1,34 @@
-"""`assay search` as a system under test, with any chunker, embedder and reranker.
+"""`assay search` and `assay ask` as systems under test, with any chunker, embedder, reranker, threshold and model.
 
 search                                                    with the settings of the root's assay.toml
 search:chunker=structure:1024,embedder=none,reranker=features
+ask:threshold=0.4,chunker=structure:1024
+ask:model=http://127.0.0.1:8080/v1#NAME
 """
 
 from __future__ import annotations
 
 import dataclasses
-import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from assay import __version__
-from assay.config.configuration import AskSettings, SearchSettings, load, search_settings
-from assay.core.golden import Hit, Response
+from assay.answer.answering import PASSAGES, answer_question, resolves
+from assay.config.configuration import AskSettings, SearchSettings, ask_settings, load, search_settings
+from assay.core.golden import Answer, Citation, Hit, Response
 from assay.core.progress import Progress
 from assay.errors import AssayError
 from assay.evaluate.systems.assay import digest, fingerprint, index_errors
-from assay.evaluate.systems.protocol import Base, SystemDied, SystemFailed, finished, folder_of
+from assay.evaluate.systems.protocol import (
+    System,
+    SystemDied,
+    SystemFailed,
+    finished,
+    folder_of,
+    parse_settings,
+)
 from assay.search.search import SearchHit
 from assay.search.service import Searcher, prepare
 from assay.store.index import Index
@@ -27,7 +36,6 @@ from assay.store.layout import Home
 from assay.text.chunk import parse
 
 _NOT_DESCRIBED = ("k", "embedder_key_variable", "reranker_key_variable", "model_key_variable")  # no effect on results
-_SEPARATOR = re.compile(r",(?=\w+=)")  # values may contain commas
 
 
 @dataclass(frozen=True)
@@ -53,7 +61,7 @@ class StageFacts(NamedTuple):
     model: str  # empty without an embedder
 
 
-class SearchSystem(Base):
+class SearchSystem(System):
     """Searches the root, or the query's repository inside the corpus."""
 
     kind = "search"
@@ -154,6 +162,43 @@ def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> Sear
     return SearchSystem(root, corpus, load(root).search.but(**search_settings(parse_settings(argument))))
 
 
-def parse_settings(argument: str) -> dict[str, str]:
-    """Parse the settings of a SPEC."""
-    return dict(part.partition("=")[::2] for part in _SEPARATOR.split(argument)) if argument else {}
+# assay ask: its hits, its answer, and whether its citations resolve
+
+
+class AskSystem(SearchSystem):
+    """Asks the root, or the query's repository inside the corpus. An interrupted answer is a failure."""
+
+    kind = "ask"
+
+    def __init__(self, root: Path, corpus: Path | None, settings: SearchSettings, asking: AskSettings) -> None:
+        super().__init__(root, corpus, settings, asking)
+        self._asking = asking
+
+    def retrieve(
+        self, text: str, k: int, budget: int | None = None, repository: str = "", query_id: str = ""
+    ) -> Response:
+        searcher = self.opened(repository).searcher
+        with index_errors():
+            started = time.perf_counter()
+            try:
+                passages = searcher.ranked(text, max(k, PASSAGES))
+                reply = answer_question(text, passages[:PASSAGES], searcher.search, self._asking)
+            except AssayError as error:
+                raise SystemFailed(str(error)) from None
+            if reply.problem:
+                raise SystemFailed(reply.problem)
+            seconds = time.perf_counter() - started
+            root = folder_of(self._root, self._corpus, repository)
+            citations = tuple(
+                Citation(source.id, resolves(source, root, searcher.search.passages), source.text, source.number)
+                for source in reply.sources
+            )
+        answer = Answer(reply.text, citations, reply.grounded, reply.confidence)
+        return finished(Response(tuple(map(hit, passages)), answer), k, seconds)
+
+
+def open_ask(root: Path, corpus: Path | None, argument: str, timeout: float) -> AskSystem:
+    """Open a system that asks with the root's assay.toml and the settings of the SPEC."""
+    searching, asking = ask_settings(parse_settings(argument))
+    configuration = load(root)
+    return AskSystem(root, corpus, configuration.search.but(**searching), configuration.ask.but(**asking))

@@ -11,7 +11,7 @@ from typing import Any
 
 from assay.core.golden import Response
 from assay.errors import AssayError
-from assay.evaluate.systems.protocol import Base
+from assay.evaluate.systems.protocol import System
 from assay.evaluate.systems.shape import hit_from_id
 from assay.system.inputs import read_lines
 
@@ -23,7 +23,7 @@ def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> RunF
     return RunFile(argument)
 
 
-class RunFile(Base):
+class RunFile(System):
     """Results of a run file by query id, by descending score; ties in file order."""
 
     def __init__(self, path: str) -> None:

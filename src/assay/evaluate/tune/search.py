@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.core.golden import GoldenQuery
-from assay.evaluate.metrics.judged import Floats
+from assay.evaluate.judging import Floats
 from assay.evaluate.statistics import Paired, detectable, paired, queries_needed, summary
 from assay.evaluate.statistics.intervals import labels_of, units_of
 

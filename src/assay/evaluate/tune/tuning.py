@@ -5,11 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import multiprocessing
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,10 +18,9 @@ import numpy as np
 from assay.core.golden import GoldenQuery, GoldenSet
 from assay.core.progress import Progress
 from assay.errors import AssayError
-from assay.evaluate.judging import judge
+from assay.evaluate.judging import Floats, judge
 from assay.evaluate.matching import Matcher
-from assay.evaluate.metrics.judged import Floats
-from assay.evaluate.metrics.measures import Measure
+from assay.evaluate.metrics import Measure, mean, rounded
 from assay.evaluate.statistics import Paired, paired
 from assay.evaluate.summary import clusters_of
 from assay.evaluate.systems import open_system
@@ -43,6 +40,7 @@ from assay.evaluate.tune.search import (
     split,
     without,
 )
+from assay.evaluate.workers import results, worker_pool
 from assay.system.inputs import read_lines
 from assay.system.pool import begin_worker
 from assay.text.display import counted
@@ -125,16 +123,16 @@ class TuningTask:
 Answers = dict[str, dict[str, float]]  # setting → query → figure
 
 
-def ask(asking: TuningTask, system: Assay, settings: Sequence[Changes], positions: Sequence[int]) -> Answers:
+def ask(task: TuningTask, system: Assay, settings: Sequence[Changes], positions: Sequence[int]) -> Answers:
     """Return the figures of the queries at some positions, for each setting."""
-    queries = [asking.golden.queries[position] for position in positions]
-    depth = asking.measure.cut or _DEEP
-    variations = [dict(asking.fixed) | dict(setting) for setting in settings]
+    queries = [task.golden.queries[position] for position in positions]
+    depth = task.measure.cut or _DEEP
+    variations = [dict(task.fixed) | dict(setting) for setting in settings]
     answers = [system.retrieve_each(query.text, depth, variations, query.repository) for query in queries]
-    level = asking.matching.level_for(asking.golden)
+    level = task.matching.level_for(task.golden)
     figures: Answers = {}
     for setting, responses in zip(settings, zip(*answers, strict=True), strict=True):
-        values = asking.measure.values(judge(queries, responses, asking.matching, level))
+        values = task.measure.values(judge(queries, responses, task.matching, level))
         figures[format_changes(setting)] = {
             query.id: float(value) for query, value in zip(queries, values, strict=True)
         }
@@ -142,20 +140,25 @@ def ask(asking: TuningTask, system: Assay, settings: Sequence[Changes], position
 
 
 class CachedFigures:
-    """Figures by setting: from the cache, else computed in `jobs` processes and cached."""
+    """Figures by setting: from the cache, else computed in the pool, if any, and cached."""
 
-    def __init__(self, asking: TuningTask, system: Assay, memory: FigureCache, jobs: int, progress: Progress) -> None:
-        self._asking, self._system, self._memory, self._progress = asking, system, memory, progress
-        self._jobs = jobs
-        self._pool: ProcessPoolExecutor | None = None
+    def __init__(
+        self,
+        task: TuningTask,
+        system: Assay,
+        cache: FigureCache,
+        pool: ProcessPoolExecutor | None,
+        progress: Progress,
+    ) -> None:
+        self._task, self._system, self._cache, self._pool, self._progress = task, system, cache, pool, progress
         self._stage = "asking"
         self.count = 0  # queries sent by this command, summed over the settings
 
     def __call__(self, settings: Sequence[Changes]) -> list[Floats]:
         """Return the figures of all queries, for each setting."""
         self._ask(list(dict.fromkeys(settings)))
-        ids = [query.id for query in self._asking.golden.queries]
-        cached = [self._memory.known[format_changes(setting)] for setting in settings]
+        ids = [query.id for query in self._task.golden.queries]
+        cached = [self._cache.known[format_changes(setting)] for setting in settings]
         return [np.array([figures[query_id] for query_id in ids]) for figures in cached]
 
     def begin(self, stage: str) -> None:
@@ -164,62 +167,33 @@ class CachedFigures:
 
     def _ask(self, settings: Sequence[Changes]) -> None:
         """Compute and cache the missing figures."""
-        work = _group_work(self._asking, self._memory, settings)
+        work = _group_work(self._task, self._cache, settings)
         if not work:
             return
         self._progress.start(self._stage, sum(len(batch) * len(positions) for batch, positions in work))
-        for answers in self._in_processes(work) if self._jobs > 1 else self._in_process(work):
+        computed = (
+            results(self._pool, _ask_in_worker, work, "Figures")
+            if self._pool
+            else (ask(self._task, self._system, *item) for item in work)
+        )
+        for answers in computed:
             for setting, figures in answers.items():
-                self._memory.add(setting, figures)
+                self._cache.add(setting, figures)
             count = sum(map(len, answers.values()))
             self.count += count
             self._progress.advance(count)
-
-    def _in_process(self, work: Sequence[_Work]) -> Iterator[Answers]:
-        return (ask(self._asking, self._system, *item) for item in work)
-
-    def _in_processes(self, work: Sequence[_Work]) -> Iterator[Answers]:
-        if self._pool is None:
-            context = multiprocessing.get_context("spawn")  # not fork: open resources must not be shared
-            self._pool = ProcessPoolExecutor(
-                self._jobs, mp_context=context, initializer=partial(_start_worker, self._asking)
-            )
-        futures = [self._pool.submit(_ask_in_worker, *item) for item in work]
-        try:
-            for completed in as_completed(futures):
-                yield completed.result()
-        except BrokenProcessPool:
-            raise AssayError(
-                "a worker process was killed, perhaps out of memory. Figures so far are stored; repeat the command to resume"
-            ) from None
-        finally:
-            for future in futures:
-                future.cancel()
-
-    @contextmanager
-    def working(self) -> Iterator[CachedFigures]:
-        """Context in which figures can be computed; shuts the worker processes down at the end."""
-        try:
-            yield self
-        except BaseException:
-            for child in multiprocessing.active_children():  # their figures are stored
-                child.terminate()
-            raise
-        finally:
-            if self._pool is not None:
-                self._pool.shutdown(cancel_futures=True)
 
 
 _Work = tuple[Sequence[Changes], Sequence[int]]
 
 
-def _group_work(asking: TuningTask, memory: FigureCache, settings: Sequence[Changes]) -> list[_Work]:
+def _group_work(task: TuningTask, cache: FigureCache, settings: Sequence[Changes]) -> list[_Work]:
     """Group settings that lack the same queries into small work items, ordered by repository."""
-    queries = asking.golden.queries
+    queries = task.golden.queries
     settings_by_missing: dict[tuple[int, ...], list[Changes]] = {}
     order = sorted(range(len(queries)), key=lambda position: (queries[position].repository, position))
     for setting in settings:
-        cached = memory.known.get(format_changes(setting), {})
+        cached = cache.known.get(format_changes(setting), {})
         if missing := tuple(position for position in order if queries[position].id not in cached):
             settings_by_missing.setdefault(missing, []).append(setting)
     return [
@@ -232,10 +206,10 @@ def _group_work(asking: TuningTask, memory: FigureCache, settings: Sequence[Chan
 _worker: tuple[TuningTask, Assay] | None = None  # state of a worker process
 
 
-def _start_worker(asking: TuningTask) -> None:
+def _start_worker(task: TuningTask) -> None:
     global _worker
     begin_worker()
-    _worker = asking, asking.open()
+    _worker = task, task.open()
 
 
 def _ask_in_worker(settings: Sequence[Changes], positions: Sequence[int]) -> Answers:
@@ -254,44 +228,46 @@ class TooFew(AssayError):
 class Tuning:
     """A finished tuning with its inputs."""
 
-    asking: TuningTask
+    task: TuningTask
     base: dict[str, float]  # base values of the tuned parameters
     folds: Folds
     tuned: Tuned
     leaked: int  # queries mined from commits in the searched history
-    asked: int  # queries sent by this command, summed over the settings
+    sent: int  # queries sent by this command, summed over the settings
     before: int  # the same of earlier commands
 
 
-def tune(asking: TuningTask, folder: Path, jobs: int, progress: Progress) -> Tuning:
+def tune(task: TuningTask, folder: Path, jobs: int, progress: Progress) -> Tuning:
     """Tune the parameters on a golden set and judge the gain.
 
     Figures are cached in `folder`, so that a killed tuning resumes. Raises TooFew for a small set.
     """
-    level = asking.matching.level_for(asking.golden)
-    _require(asking, sum(bool(query.at(level)) for query in asking.golden.queries))
-    system = asking.open()
+    level = task.matching.level_for(task.golden)
+    _require(task, sum(bool(query.at(level)) for query in task.golden.queries))
+    system = task.open()
     try:
-        leaked = _leaked(asking.golden.queries, system)
+        leaked = _leaked(task.golden.queries, system)
         if leaked:
-            asking = replace(asking, fixed=tuple((name, 0.0) for name in HISTORY_SETTINGS))
-        values = without([name for name, _ in asking.fixed], TUNED)
+            task = replace(task, fixed=tuple((name, 0.0) for name in HISTORY_SETTINGS))
+        values = without([name for name, _ in task.fixed], TUNED)
         base = {name: float(getattr(system.profile, name)) for name in values}
-        memory = FigureCache(folder, _state(asking, system))
-        folds = split(asking.golden.queries)
-        with CachedFigures(asking, system, memory, jobs, progress).working() as figures:
-            _require(asking, int(np.count_nonzero(~np.isnan(figures([()])[0]))))
-            tuned = cross_validate(figures, values, base, folds, clusters_of(asking.golden.queries), figures.begin)
-        return Tuning(asking, base, folds, tuned, leaked, figures.count, memory.before)
+        cache = FigureCache(folder, _state(task, system))
+        folds = split(task.golden.queries)
+        in_processes = worker_pool(jobs, partial(_start_worker, task)) if jobs > 1 else nullcontext()
+        with in_processes as pool:
+            figures = CachedFigures(task, system, cache, pool, progress)
+            _require(task, int(np.count_nonzero(~np.isnan(figures([()])[0]))))
+            tuned = cross_validate(figures, values, base, folds, clusters_of(task.golden.queries), figures.begin)
+        return Tuning(task, base, folds, tuned, leaked, figures.count, cache.before)
     finally:
         system.close()
 
 
-def _require(asking: TuningTask, judged: int) -> None:
+def _require(task: TuningTask, judged: int) -> None:
     """Raise TooFew if too few queries can be judged."""
     if judged < LEAST:
         raise TooFew(
-            f"{asking.golden.path}: {counted(judged, 'query', 'queries')} that {asking.measure} can judge; "
+            f"{task.golden.path}: {counted(judged, 'query', 'queries')} that {task.measure} can judge; "
             f"tuning needs at least {LEAST}. `assay eval mine` makes some from the commits of a repository"
         )
 
@@ -306,9 +282,9 @@ def _leaked(queries: tuple[GoldenQuery, ...], system: Assay) -> int:
     return sum(commit in indexed[repository] for repository, commits in mined.items() for commit in commits)
 
 
-def _state(asking: TuningTask, system: Assay) -> str:
+def _state(task: TuningTask, system: Assay) -> str:
     """Return a digest of everything a figure depends on."""
-    facts = (asking.golden.digest, asking.matching.name, str(asking.measure), asking.fixed, system.state())
+    facts = (task.golden.digest, task.matching.name, str(task.measure), task.fixed, system.state())
     return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
 
 
@@ -317,26 +293,26 @@ def _state(asking: TuningTask, system: Assay) -> str:
 
 def report(tuning: Tuning) -> dict[str, Any]:
     """Return a tuning as JSON."""
-    asking, tuned, verdict = tuning.asking, tuning.tuned, tuning.tuned.verdict
+    task, tuned, verdict = tuning.task, tuning.tuned, tuning.tuned.verdict
     return {
         "golden": {
-            "path": asking.golden.path,
-            "digest": asking.golden.digest,
-            "queries": len(asking.golden.queries),
+            "path": task.golden.path,
+            "digest": task.golden.digest,
+            "queries": len(task.golden.queries),
             "judged": verdict.held_out.n,
         },
-        "measure": str(asking.measure),
-        "matching": asking.matching.name,
-        "base": asking.base,
+        "measure": str(task.measure),
+        "matching": task.matching.name,
+        "base": task.base,
         "outcome": verdict.outcome,
         "said": verdict_sentence(tuning),
         "held_out": comparison(verdict.held_out),
-        "in_sample": {"base": _mean(tuned.base), "tuned": _mean(tuned.tuned)},
+        "in_sample": {"base": mean(tuned.base), "tuned": mean(tuned.tuned)},
         "changes": [_change(tuning, name, value) for name, value in tuned.changes],
         "folds": {"by": tuning.folds.by, "each": [_fold(fold) for fold in tuned.folds]},
-        "left_out": [name for name, _ in asking.fixed],
+        "left_out": [name for name, _ in task.fixed],
         "warnings": warnings(tuning),
-        "work": {"asked": tuning.asked, "answered_before": tuning.before},
+        "work": {"asked": tuning.sent, "answered_before": tuning.before},
     }
 
 
@@ -361,10 +337,10 @@ def verdict_sentence(tuning: Tuning) -> str:
 
 def warnings(tuning: Tuning) -> list[str]:
     """Return warnings on the golden set, leaked queries and the comparison."""
-    asking, messages = tuning.asking, list(tuning.asking.golden.warnings)
+    task, messages = tuning.task, list(tuning.task.golden.warnings)
     if tuning.leaked:
         messages.append(
-            f"{tuning.leaked} of {len(asking.golden.queries)} queries were mined from commits in the indexed history: measured without history; "
+            f"{tuning.leaked} of {len(task.golden.queries)} queries were mined from commits in the indexed history: measured without history; "
             "history and touched are not tuned. The indexed code may hold the changes, too (see `docs/guides/mining.md`)"
         )
     messages += tuning.tuned.verdict.held_out.notes
@@ -374,10 +350,10 @@ def warnings(tuning: Tuning) -> list[str]:
 def comparison(pair: Paired) -> dict[str, Any]:
     """Return the paired comparison of base and tuned as JSON."""
     return {
-        "base": _finite(pair.mean_a), "tuned": _finite(pair.mean_b), "delta": _finite(pair.delta),
-        "low": _finite(pair.interval.low), "high": _finite(pair.interval.high), "p": _finite(pair.p), "method": pair.method,
+        "base": rounded(pair.mean_a), "tuned": rounded(pair.mean_b), "delta": rounded(pair.delta),
+        "low": rounded(pair.interval.low), "high": rounded(pair.interval.high), "p": rounded(pair.p), "method": pair.method,
         "wins": pair.wins, "losses": pair.losses, "ties": pair.ties, "clusters": pair.clusters,
-        "detectable": _finite(pair.detectable),
+        "detectable": rounded(pair.detectable),
     }  # fmt: skip
 
 
@@ -391,9 +367,9 @@ def _change(tuning: Tuning, name: str, value: float) -> dict[str, Any]:
         "name": name,
         "from": base,
         "to": value,
-        "brings": _finite(contribution.delta),
-        "low": _finite(contribution.interval.low),
-        "high": _finite(contribution.interval.high),
+        "brings": rounded(contribution.delta),
+        "low": rounded(contribution.interval.low),
+        "high": rounded(contribution.interval.high),
         "chosen_by_folds": chosen,
         "same_direction": sum(
             fold_value is not None and (fold_value > base) == (value > base) for fold_value in chosen
@@ -405,15 +381,6 @@ def _fold(fold: Fold) -> dict[str, Any]:
     return {
         "queries": fold.queries,
         "changes": dict(fold.changes),
-        "base": _finite(fold.base),
-        "tuned": _finite(fold.tuned),
+        "base": rounded(fold.base),
+        "tuned": rounded(fold.tuned),
     }
-
-
-def _mean(figures: Floats) -> float | None:
-    judged = figures[~np.isnan(figures)]
-    return _finite(float(judged.mean())) if len(judged) else None
-
-
-def _finite(value: float) -> float | None:
-    return round(float(value), 4) + 0.0 if math.isfinite(value) else None

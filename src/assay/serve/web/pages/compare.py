@@ -7,12 +7,12 @@ from typing import Any
 from urllib.parse import urlencode
 
 from assay.evaluate.compare import NotComparable, compare_runs, comparison_json
-from assay.evaluate.report.comparison import comparison_section
-from assay.evaluate.report.data import Comparison, Pair, Query, Summary, read
-from assay.evaluate.report.queries import sides
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.summary import run_json
 from assay.html.elements import Markup, decimal, element, join, shortened
+from assay.html.report.comparison import comparison_section
+from assay.html.report.data import Comparison, Pair, Query, Summary, read
+from assay.html.report.queries import sides
 from assay.serve.web.bench import Bench, NotFound
 from assay.serve.web.pages.runs import no_runs, run_address
 from assay.serve.web.pages.shell import Page, Shown, empty, heading, stored_heading

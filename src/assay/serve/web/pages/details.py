@@ -7,8 +7,7 @@ from urllib.parse import urlencode
 
 from assay.api import Repository
 from assay.core.items import Item
-from assay.evaluate.report.overview import figure
-from assay.html.elements import Child, Markup, decimal, element, join, shortened
+from assay.html.elements import Child, Markup, decimal, element, figure, join, shortened
 from assay.html.plots import CHARACTER, WIDTH, label, svg
 from assay.rank.explain import Explanation, Step, contributions, direct_steps, explain, score_steps
 from assay.rank.impact import Neighbour, Neighbourhood, neighbourhood

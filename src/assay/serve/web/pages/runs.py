@@ -9,9 +9,6 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import urlencode
 
-from assay.evaluate.report.data import family, main_metrics, metric_names
-from assay.evaluate.report.overview import figure
-from assay.evaluate.report.page import build_content
 from assay.evaluate.summary import list_runs, run_json
 from assay.html.elements import (
     Child,
@@ -19,6 +16,7 @@ from assay.html.elements import (
     Markup,
     decimal,
     element,
+    figure,
     finite_or_none,
     framed_table,
     join,
@@ -30,6 +28,8 @@ from assay.html.elements import (
     whole,
 )
 from assay.html.plots import Scale, round_ticks, svg, x_axis, y_axis
+from assay.html.report import build_content
+from assay.html.report.data import family, main_metrics, metric_names
 from assay.serve.web.bench import Bench
 from assay.serve.web.pages.shell import Page, Shown, empty, stored_heading
 from assay.serve.web.parameters import Parameter

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from assay.api import Repository
-from assay.evaluate.report.overview import definitions
 from assay.html.elements import (
     Child,
     Column,
     Markup,
     decimal,
+    definitions,
     element,
     exact,
     join,

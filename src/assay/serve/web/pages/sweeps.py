@@ -6,7 +6,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 from assay.errors import AssayError
-from assay.evaluate.report.sweep.tables import build_content
 from assay.html.elements import (
     Column,
     Markup,
@@ -20,6 +19,7 @@ from assay.html.elements import (
     time_element,
     whole,
 )
+from assay.html.report.sweep import build_content
 from assay.serve.web.bench import Bench
 from assay.serve.web.pages.shell import Page, Shown, empty, stored_heading
 from assay.serve.web.parameters import Parameter

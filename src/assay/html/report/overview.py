@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from assay.evaluate.report.data import Group, Spread, Summary, cut_off, family, main_metrics, metric_names
-from assay.evaluate.report.plots import Mark, categories, histogram, interval, latency_bins, rank_bins, unit_bins
 from assay.html.elements import (
     Child,
     Column,
     Markup,
     decimal,
+    definitions,
     element,
     exact,
+    figure,
+    figures,
     finite_or_none,
     meter,
     milliseconds,
     number_column,
+    page_header,
     scale_end,
-    shortened,
+    section,
     table,
     time_element,
+    warning_list,
     whole,
 )
+from assay.html.report.data import Group, Spread, Summary, cut_off, family, main_metrics, metric_names
+from assay.html.report.plots import Mark, categories, histogram, interval, latency_bins, rank_bins, unit_bins
 from assay.text.display import counted
 
 _MEANING = {
@@ -43,8 +48,6 @@ _BREAKDOWNS = {
     "file_types": "File type",
 }
 _MOST_GROUPS = 60
-_MOST_WARNINGS = 20
-_MOST_TEXT = 1000
 
 
 def header(summary: Summary) -> Markup:
@@ -60,38 +63,14 @@ def header(summary: Summary) -> Markup:
         "Run": element("code", summary.run_id) if summary.run_id else None,
         "Digest": element("code", golden.digest[:16], title=golden.digest) if golden.digest else None,
     }
-    return element(
-        "header",
-        element("p", "assay · retrieval report", class_="eyebrow"),
-        element("h1", element("bdi", summary.system or "Retrieval report")),
-        definitions(facts),
-        class_="top",
-    )
-
-
-def definitions(facts: dict[str, Child]) -> Markup:
-    """Render names with their values as a definition list; empty values are left out."""
-    pairs = [element("div", element("dt", name), element("dd", value)) for name, value in facts.items() if value]
-    return element("dl", pairs, class_="facts")
+    return page_header("assay · retrieval report", element("bdi", summary.system or "Retrieval report"), facts)
 
 
 def notices(summary: Summary) -> Markup | None:
     """Render the warnings of a run, including that it is unfinished."""
-    unfinished = [f"This run is {summary.status}: its numbers are not final."] if _unfinished(summary) else []
-    return warning_list([*unfinished, *summary.warnings])
-
-
-def warning_list(warnings: Sequence[str]) -> Markup | None:
-    """Render warnings as one box, or None."""
-    more = [f"and {len(warnings) - _MOST_WARNINGS:,} more"] if len(warnings) > _MOST_WARNINGS else []
-    items = [
-        element("li", shortened(warning, _MOST_TEXT), dir="auto") for warning in (*warnings[:_MOST_WARNINGS], *more)
-    ]
-    return element("ul", items, class_="warnings", aria_label="Warnings") if items else None
-
-
-def _unfinished(summary: Summary) -> bool:
-    return summary.status not in ("", "complete")
+    unfinished = summary.status not in ("", "complete")
+    status = [f"This run is {summary.status}: its numbers are not final."] if unfinished else []
+    return warning_list([*status, *summary.warnings])
 
 
 def summary_section(summary: Summary) -> Markup | None:
@@ -100,13 +79,12 @@ def summary_section(summary: Summary) -> Markup | None:
         return None
     main = main_metrics(summary.metrics, summary.k)
     tiles = [_tile(metric, summary) for metric in main]
-    return element(
-        "section",
-        element("h2", "Summary"),
+    return section(
+        "summary",
+        "Summary",
         element("ul", tiles, class_="tiles") if tiles else None,
         _counts(summary),
         _all_metrics(summary) if len(summary.metrics) > len(main) else None,
-        id="summary",
     )
 
 
@@ -181,9 +159,7 @@ def breakdown_section(summary: Summary) -> Markup | None:
     tables = [
         _breakdown(title, groups, summary) for name, title in _BREAKDOWNS.items() if (groups := getattr(summary, name))
     ]
-    if not tables:
-        return None
-    return element("section", element("h2", "Breakdown"), element("div", tables, class_="pairs"), id="breakdown")
+    return section("breakdown", "Breakdown", element("div", tables, class_="pairs")) if tables else None
 
 
 def _breakdown(title: str, groups: dict[str, Group], summary: Summary) -> Markup:
@@ -205,17 +181,8 @@ def _group_column(metric: str, groups: dict[str, Group], top: float) -> Column[s
 
 def distribution_section(summary: Summary) -> Markup | None:
     """Histograms over the queries: main metrics, rank of the first hit, latency."""
-    figures = [*_metric_figures(summary), *_rank_figure(summary), *_latency_figure(summary)]
-    if not figures:
-        return None
-    return element(
-        "section", element("h2", "Distributions"), element("div", figures, class_="figures"), id="distributions"
-    )
-
-
-def figure(title: str, sentence: str, plot: Markup) -> Markup:
-    """Render a plot with its title and a one-sentence caption."""
-    return element("figure", element("figcaption", element("strong", title), " ", sentence), plot)
+    plots = [*_metric_figures(summary), *_rank_figure(summary), *_latency_figure(summary)]
+    return section("distributions", "Distributions", figures(*plots)) if plots else None
 
 
 def _metric_figures(summary: Summary) -> Iterator[Markup]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from assay.html.elements import Markup, decimal, element, finite_or_none, shortened
-from assay.html.plots import CHARACTER, WIDTH, Scale, label, power_ticks, round_ticks, svg, x_axis, y_axis
+from assay.html.plots import CHARACTER, WIDTH, Scale, bar, dot, label, power_ticks, round_ticks, svg, x_axis, y_axis
 
 WIDE = 860  # px, for the main plot
 _LEFT = 44
@@ -63,15 +63,8 @@ def pareto(points: Sequence[Point], quality: str) -> Markup:
 
 def _point(point: Point, x: Scale, y: Scale) -> Markup:
     tooltip = f"{point.name}: {decimal(point.quality, 4)} in {decimal(point.latency, 2)} ms"
-    size = 4 if point.role == "other" else 6
-    return element(
-        "circle",
-        element("title", tooltip),
-        cx=x(point.latency),
-        cy=y(point.quality),
-        r=size,
-        class_=f"point {point.role}",
-    )
+    radius = 4 if point.role == "other" else 6
+    return dot(x(point.latency), y(point.quality), radius, f"point {point.role}", tooltip)
 
 
 def _point_labels(points: Sequence[Point], x: Scale, y: Scale, base: float) -> list[Markup]:
@@ -158,18 +151,10 @@ def groups(query_groups: Sequence[Group], name: str, x_label: str) -> Markup:
     for number, group in enumerate(query_groups):
         y = 8 + _GROUP * number
         rows.append(label(f"{shortened(group.name, 16)} ({group.count})", left - 8, y + 14, "end"))
-        rows.append(
-            element(
-                "rect", element("title", f"{group.name}, the best: {decimal(group.best)}"), x=left, y=y + 4,
-                width=round(max(x(group.best) - left, 0.5), 1), height=_GROUP - 12, rx=2, class_="bar soft",
-            )
-        )  # fmt: skip
-        rows += [
-            element(
-                "circle", element("title", f"{other}: {decimal(value)}"), cx=x(value), cy=y + 11, r=2.5, class_="dot"
-            )
-            for other, value in group.others
-        ]
+        width = round(max(x(group.best) - left, 0.5), 1)
+        tooltip = f"{group.name}, the best: {decimal(group.best)}"
+        rows.append(bar(left, y + 4, width, _GROUP - 12, "bar soft", tooltip, radius=2))
+        rows += [dot(x(value), y + 11, 2.5, "dot", f"{other}: {decimal(value)}") for other, value in group.others]
     return svg(base + 36, name, x_axis(x, round_ticks(0.0, 1.0), base, x_label), rows)
 
 
@@ -178,14 +163,7 @@ def scatter(points: Sequence[tuple[str, str, float, float]], name: str, x_label:
     base = 214
     x, y = Scale(0.0, 1.0, _LEFT - 6, WIDTH - 14), Scale(0.0, 1.0, base, 28)
     dots = [
-        element(
-            "circle",
-            element("title", f"{query}: {decimal(x_value)}, {decimal(y_value)}"),
-            cx=x(x_value),
-            cy=y(y_value),
-            r=4,
-            class_=f"dot level-{level}",
-        )
+        dot(x(x_value), y(y_value), 4, f"dot level-{level}", f"{query}: {decimal(x_value)}, {decimal(y_value)}")
         for query, level, x_value, y_value in points
         if finite_or_none(x_value) is not None and finite_or_none(y_value) is not None
     ]

@@ -4,36 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from assay.evaluate.report.data import (
-    Comparison,
-    Metrics,
-    Pair,
-    Statistic,
-    lower_is_better,
-    metric_names,
-    primary_metric,
-)
-from assay.evaluate.report.overview import definitions, figure, warning_list
-from assay.evaluate.report.plots import Change, Effect, difference_bars, forest, slopes, verdict
 from assay.html.elements import (
     Child,
     Column,
     Markup,
+    badge,
     bounded_rows,
     decimal,
+    definitions,
     element,
     exact,
+    figure,
+    figures,
     filters,
     finite_or_none,
     framed_table,
     join,
     number_column,
     probability,
+    section,
     shortened,
     signed,
     table,
+    warning_list,
     whole,
 )
+from assay.html.report.data import Comparison, Metrics, Pair, Statistic, metric_names, primary_metric, verdict
+from assay.html.report.plots import Change, Effect, difference_bars, forest, slopes
 from assay.text.display import counted
 
 _KIND_ORDER = ("Regression", "Loss", "Win", "Draw")  # sort order
@@ -47,19 +44,17 @@ Link = Callable[[Pair], str | None]  # returns the URL of a query's page, or Non
 def comparison_section(comparison: Comparison, k: int | None, link: Link = lambda pair: None) -> Markup:
     """Render the comparison of two runs; k is the preferred cut-off."""
     primary = primary_metric(metric_names(side for pair in comparison.per_query for side in (pair.a, pair.b)), k)
-    return element(
-        "section",
-        element("h2", "Comparison"),
-        element(
-            "p", "A ", element("code", comparison.run_a), " → B ", element("code", comparison.run_b), class_="lead"
-        ),
+    runs = ["A ", element("code", comparison.run_a), " → B ", element("code", comparison.run_b)]
+    return section(
+        "comparison",
+        "Comparison",
+        element("p", runs, class_="lead"),
         warning_list(comparison.warnings),
         _verdict(comparison, primary_metric(comparison.statistics, k)),
         _counts(comparison),
-        element("div", [*_forest(comparison), *_query_figures(comparison, primary)], class_="figures"),
+        figures(*_forest(comparison), *_query_figures(comparison, primary)),
         _statistics(comparison),
         _pairs(comparison, primary, link),
-        id="comparison",
     )
 
 
@@ -112,7 +107,7 @@ def _counts(comparison: Comparison) -> Markup | None:
 
 def _forest(comparison: Comparison) -> Iterator[Markup]:
     effects = [
-        Effect(metric, delta, low, high, _direction(metric, low, high))
+        Effect(metric, delta, low, high, "even" if low <= 0 <= high else verdict(low, metric))
         for metric, statistic in comparison.statistics.items()
         if (delta := finite_or_none(statistic.delta)) is not None
         and (low := finite_or_none(statistic.low)) is not None
@@ -125,12 +120,6 @@ def _forest(comparison: Comparison) -> Iterator[Markup]:
             sentence += f" The first {_MOST_EFFECTS} of {len(effects)}; the table has all."
         plot = forest(effects[:_MOST_EFFECTS], "Difference of each metric with its 95 % interval", "difference B − A")
         yield figure("Metrics", sentence, plot)
-
-
-def _direction(metric: str, low: float, high: float) -> str:
-    if low <= 0 <= high:
-        return "even"
-    return verdict(-low if lower_is_better(metric) else low)
 
 
 def _query_figures(comparison: Comparison, primary: str | None) -> Iterator[Markup]:
@@ -170,7 +159,7 @@ def _statistics(comparison: Comparison) -> Markup | None:
         Column[str]("Metric", lambda metric: metric),
         number_column("A", lambda metric: a.get(metric)),
         number_column("B", lambda metric: b.get(metric)),
-        Column[str]("B − A", lambda metric: _difference(delta(metric), metric), "number"),
+        Column[str]("B − A", lambda metric: _difference(metric, delta(metric)), "number"),
     ]
     if tests:
         columns += [
@@ -197,9 +186,8 @@ def _test_column(title: str, field: str, about: str, tests: dict[str, Statistic]
     return number_column(title, lambda metric: getattr(tests.get(metric, Statistic()), field), about, formatter)
 
 
-def _difference(value: float | None, metric: str) -> Markup:
-    number = finite_or_none(value) or 0.0
-    return element("span", exact(value, signed(value)), class_=verdict(-number if lower_is_better(metric) else number))
+def _difference(metric: str, value: float | None) -> Markup:
+    return element("span", exact(value, signed(value)), class_=verdict(finite_or_none(value) or 0.0, metric))
 
 
 def _balance(statistic: Statistic) -> Markup | None:
@@ -213,7 +201,7 @@ def _pairs(comparison: Comparison, primary: str | None, link: Link) -> Markup | 
     if not comparison.per_query:
         return None
     columns = _pair_columns(comparison.per_query, primary, link)
-    pairs = sorted(comparison.per_query, key=lambda pair: (_kind_order(pair.kind), _sorted_delta(pair, primary)))
+    pairs = sorted(comparison.per_query, key=lambda pair: (_kind_order(pair.kind), -abs(_delta(pair, primary) or 0.0)))
     rows, note = bounded_rows(columns, pairs, lambda pair: {"data_kind": pair.kind})
     kinds = sorted({pair.kind for pair in pairs} - {""}, key=_kind_order)
     return element(
@@ -234,10 +222,6 @@ def _delta(pair: Pair, primary: str | None) -> float | None:
     return None if before is None or after is None else round(after - before, 9)
 
 
-def _sorted_delta(pair: Pair, primary: str | None) -> float:
-    return -abs(_delta(pair, primary) or 0.0)
-
-
 def _query_link(pair: Pair, link: Link) -> Markup:
     words = shortened(pair.text or pair.query_id, _MOST_TEXT)
     address = link(pair)
@@ -247,12 +231,12 @@ def _query_link(pair: Pair, link: Link) -> Markup:
 def _pair_columns(pairs: Sequence[Pair], primary: str | None, link: Link) -> list[Column[Pair]]:
     columns = [
         Column[Pair]("Query", lambda pair: _query_link(pair, link), "wide"),
-        Column[Pair]("Kind", lambda pair: element("span", pair.kind, class_=f"badge kind-{pair.kind.lower()}")),
+        Column[Pair]("Kind", lambda pair: badge(pair.kind, f"kind-{pair.kind.lower()}")),
         number_column("Rank A", lambda pair: pair.a_hit_rank, "rank of the first hit in A", whole),
         number_column("Rank B", lambda pair: pair.b_hit_rank, "rank of the first hit in B", whole),
     ]
     if primary:
-        columns.append(Column(f"{primary}, B − A", lambda pair: _difference(_delta(pair, primary), primary), "number"))
+        columns.append(Column(f"{primary}, B − A", lambda pair: _difference(primary, _delta(pair, primary)), "number"))
     if any(pair.note for pair in pairs):
         columns.append(
             Column("Note", lambda pair: element("span", shortened(pair.note, _MOST_TEXT), dir="auto"), "minor")

@@ -20,8 +20,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.errors import AssayError
-from assay.evaluate.report import render
-from assay.evaluate.report.plots import (
+from assay.html.plots import Scale, power_ticks, round_ticks
+from assay.html.report import render
+from assay.html.report.plots import (
     Change,
     Effect,
     Mark,
@@ -34,7 +35,6 @@ from assay.evaluate.report.plots import (
     slopes,
     unit_bins,
 )
-from assay.html.plots import Scale, power_ticks, round_ticks
 from support.laws import examples
 
 _VOID = {"meta", "link", "input", "br"}

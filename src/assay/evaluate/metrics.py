@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,9 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.core.golden import LOWER_IS_BETTER
 from assay.errors import AssayError
-from assay.evaluate.metrics.judged import Floats, Ints, Judged, Level, Marks
-from assay.text.terms import nearest
+from assay.evaluate.judging import Floats, Ints, Judged, Level, Marks
+from assay.text.suggest import did_you_mean
 
 
 def precision(run: Judged, k: int, rel: int) -> Floats:
@@ -134,7 +136,6 @@ class Kind:
     meaning: str
     formula: Formula
     cut: str = "may"
-    better: str = "higher"
 
 
 def _fact_formula(name: str) -> Formula:
@@ -159,18 +160,18 @@ _VARIANTS = (
     Kind("nDCG(dcg=exp-log2)", "nDCG with gain 2^grade - 1", ndcg_exponential),
 )
 _FACTS = tuple(
-    Kind(name, meaning, _fact_formula(name), "no", better)
-    for name, meaning, better in (
-        ("citation_coverage", "share of grounded answers whose every citation resolves", "higher"),
-        ("groundedness", "share of answers with all must_contain strings and no forbidden one", "higher"),
-        ("support", "share of an answer's sentences whose words occur in the spans they cite", "higher"),
-        ("refusal_correctness", "share of the questions to refuse that were refused", "higher"),
-        ("unsupported_answer", "share of the questions to refuse that were answered anyway", "lower"),
-        ("over_refusal", "share of the answerable questions that were refused", "lower"),
-        ("empty_result_rate", "share of queries without any result", "lower"),
-        ("failure_rate", "share of queries on which the system failed", "lower"),
-        ("duplicate_rate", "share of results that repeat an earlier one", "lower"),
-        ("token_efficiency", "share of the returned tokens that belong to relevant results", "higher"),
+    Kind(name, meaning, _fact_formula(name), "no")
+    for name, meaning in (
+        ("citation_coverage", "share of grounded answers whose every citation resolves"),
+        ("groundedness", "share of answers with all must_contain strings and no forbidden one"),
+        ("support", "share of an answer's sentences whose words occur in the spans they cite"),
+        ("refusal_correctness", "share of the questions to refuse that were refused"),
+        ("unsupported_answer", "share of the questions to refuse that were answered anyway"),
+        ("over_refusal", "share of the answerable questions that were refused"),
+        ("empty_result_rate", "share of queries without any result"),
+        ("failure_rate", "share of queries on which the system failed"),
+        ("duplicate_rate", "share of results that repeat an earlier one"),
+        ("token_efficiency", "share of the returned tokens that belong to relevant results"),
     )
 )
 KINDS: dict[str, Kind] = {kind.name: kind for kind in (*_RANKED, *_VARIANTS, *_FACTS)}
@@ -213,7 +214,7 @@ class Measure:
 
     @property
     def higher_is_better(self) -> bool:
-        return self.kind.better == "higher"
+        return self.kind.name not in LOWER_IS_BETTER
 
     def values(self, run: Judged) -> Floats:
         """Return the figure of each query; NaN where there is nothing to measure."""
@@ -231,9 +232,7 @@ def parse(text: str) -> Measure:
         name = {"R": "DocR"}.get(name, f"{name}_doc")
     kind = KINDS.get(f"{name}({variant})" if variant else name)
     if kind is None:
-        names = [*KINDS, *_BY_ALIAS]
-        near = nearest(form["name"], names, 1)
-        hint = f" Did you mean '{near[0]}'?" if near else ""
+        hint = did_you_mean(form["name"], [*KINDS, *_BY_ALIAS])
         raise UnknownMeasure(f"unknown measure '{text}'.{hint} {_list_known()}")
     cut = int(form["cut"]) if form["cut"] else None
     if cut is not None and cut < 1:
@@ -274,7 +273,12 @@ def defaults(k: int) -> list[Measure]:
 def mean(values: Floats) -> float | None:
     """Return the mean over the measured queries, rounded to four decimals as stored; None when there are none."""
     measured = values[~np.isnan(values)]
-    return round(float(measured.mean()), 4) + 0.0 if len(measured) else None
+    return rounded(float(measured.mean())) if len(measured) else None
+
+
+def rounded(value: float) -> float | None:
+    """Return a figure as it is stored and printed: four decimals, no negative zero; None unless it is finite."""
+    return round(float(value), 4) + 0.0 if math.isfinite(value) else None
 
 
 def aggregate(run: Judged, measures: Iterable[Measure]) -> dict[str, float | None]:

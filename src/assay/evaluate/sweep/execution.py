@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +15,7 @@ from assay.evaluate.run import Plan, describe_system, execute, resume
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.sweep.grid import NONE, SEARCH, SETTABLE, SHARED, Configuration
 from assay.evaluate.systems import System, SystemFailed, open_system
-from assay.system.pool import begin_worker
+from assay.evaluate.workers import results, worker_pool
 
 Advance = Callable[[int], None]  # called with the number of newly answered queries
 
@@ -40,11 +37,11 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """The run of a configuration; `asked` counts the queries this command sent."""
+    """The run of a configuration; `sent` counts the queries this command sent."""
 
     name: str
     run_id: str
-    asked: int
+    sent: int
     resumed: bool = False
 
 
@@ -53,35 +50,15 @@ def run_tasks(tasks: Sequence[Task], jobs: int, advance: Advance) -> list[TaskRe
 
     Tasks run sequentially, so that latencies are undisturbed, or up to `jobs` at once.
     """
-    by_name = {
-        result.name: result
-        for result in (
-            _run_in_processes(tasks, jobs, advance) if jobs > 1 else (run_task(task, advance) for task in tasks)
-        )
-    }
+    if jobs == 1:
+        return [run_task(task, advance) for task in tasks]
+    by_name = {}
+    calls = [(replace(task, plan=replace(task.plan, at_once=jobs)),) for task in tasks]
+    with worker_pool(min(jobs, len(tasks))) as pool:
+        for result in results(pool, run_task, calls, "Answers"):
+            by_name[result.name] = result
+            advance(len(tasks[0].golden.queries))
     return [by_name[task.name] for task in tasks]
-
-
-def _run_in_processes(tasks: Sequence[Task], jobs: int, advance: Advance) -> Iterator[TaskResult]:
-    # not fork: the threads of a loaded model would be lost
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=context, initializer=begin_worker) as pool:
-        futures = [pool.submit(run_task, replace(task, plan=replace(task.plan, at_once=jobs))) for task in tasks]
-        try:
-            for completed in as_completed(futures):
-                yield completed.result()
-                advance(len(tasks[0].golden.queries))
-        except BrokenProcessPool:
-            raise AssayError(
-                "a worker process was killed, perhaps out of memory. Answers so far are stored; repeat the command to resume"
-            ) from None
-        except BaseException:
-            for child in multiprocessing.active_children():  # their answers are stored
-                child.terminate()
-            raise
-        finally:
-            for future in futures:
-                future.cancel()
 
 
 def run_task(task: Task, advance: Advance = lambda count: None) -> TaskResult:

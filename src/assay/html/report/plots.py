@@ -12,7 +12,24 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from assay.html.elements import Markup, decimal, element, join, shortened, signed
-from assay.html.plots import CHARACTER, WIDTH, Scale, label, power_ticks, round_ticks, svg, tick_text, x_axis, y_axis
+from assay.html.plots import (
+    CHARACTER,
+    WIDTH,
+    Scale,
+    bar,
+    dot,
+    horizontal,
+    label,
+    power_ticks,
+    round_ticks,
+    svg,
+    tick_text,
+    vertical,
+    whisker,
+    x_axis,
+    y_axis,
+)
+from assay.html.report.data import verdict
 from assay.text.display import counted
 
 _RANK_GROUPS = (1, 2, 3, 4, 6, 11, 31, 101)  # first rank of each group, for lists too long for single ranks
@@ -139,11 +156,6 @@ class Effect:
     verdict: str
 
 
-def verdict(delta: float) -> str:
-    """Return the colour class of a difference."""
-    return "gain" if delta > 0 else "loss" if delta < 0 else "even"
-
-
 def histogram(
     bins: Sequence[Bin], name: str, x_label: str, marks: Sequence[Mark] = (), logarithmic: bool = False
 ) -> Markup:
@@ -169,7 +181,7 @@ def categories(bins: Sequence[Bin], name: str, x_label: str) -> Markup:
         for i, (bin_, (left, right)) in enumerate(zip(bins, spans, strict=True))
         for row, line in enumerate(bin_.label.split("\n"), start=int(crowded and not bin_.missing and i % 2))
     ]
-    axis = element("line", x1=_LEFT, x2=_RIGHT, y1=base, y2=base, class_="axis")
+    axis = horizontal(_LEFT, _RIGHT, base, "axis")
     middle = (_LEFT + spans[-1][0]) / 2
     return svg(206, name, _count_bars(bins, spans, 24, base), axis, labels, label(x_label, middle, 201, "middle"))
 
@@ -177,18 +189,12 @@ def categories(bins: Sequence[Bin], name: str, x_label: str) -> Markup:
 def interval(value: float, low: float | None, high: float | None, top: float, name: str) -> Markup:
     """Draw a value from 0 to `top` as a bar with its interval as a whisker."""
     x = Scale(0.0, top, 1, 239)
-    whisker = None
-    if low is not None and high is not None:
-        whisker = [
-            element("line", x1=x(low), x2=x(high), y1=8, y2=8, class_="whisker"),
-            *(element("line", x1=x(end), x2=x(end), y1=4, y2=12, class_="whisker") for end in (low, high)),
-        ]
     return element(
         "svg",
-        element("rect", x=1, y=5, width=238, height=6, rx=3, class_="track"),
-        element("rect", x=1, y=5, width=round(x(value) - 1, 1), height=6, rx=3, class_="bar"),
-        whisker,
-        element("circle", cx=x(value), cy=8, r=3.5, class_="dot"),
+        bar(1, 5, 238, 6, "track", radius=3),
+        bar(1, 5, round(x(value) - 1, 1), 6, "bar", radius=3),
+        whisker(x(low), x(high), 8) if low is not None and high is not None else None,
+        dot(x(value), 8, 3.5, "dot"),
         viewBox="0 0 240 16",
         role="img",
         aria_label=name,
@@ -203,7 +209,7 @@ def forest(effects: Sequence[Effect], name: str, x_label: str) -> Markup:
     x = Scale(ticks[0], ticks[-1], left, WIDTH - 58)
     row = min(max((_TALL - 50) // len(effects), _ROWS[0]), _ROWS[1])
     base = 14 + row * len(effects)
-    zero = element("line", x1=x(0), x2=x(0), y1=6, y2=base, class_="zero")
+    zero = vertical(x(0), 6, base, "zero")
     rows = [_effect_row(effect, x, 10 + row * i + row / 2) for i, effect in enumerate(effects)]
     return svg(base + 36, name, zero, x_axis(x, ticks, base, x_label), rows)
 
@@ -214,7 +220,7 @@ def slopes(changes: Sequence[Change], name: str, sides: tuple[str, str], y_label
     left, right = 70, 330
     lines = sorted(_merge_equal(changes), key=lambda line: (abs(line[0].delta) > 0, line[0].delta < 0, -line[1]))
     most = max((number for _, number in lines), default=1)
-    ends = [element("line", x1=x, x2=x, y1=y.end, y2=y.start, class_="axis") for x in (left, right)]
+    ends = [vertical(x, y.end, y.start, "axis") for x in (left, right)]
     return svg(
         _TALL,
         name,
@@ -231,6 +237,7 @@ def difference_bars(changes: Sequence[Change], name: str, y_label: str) -> Marku
     per_bar = -(-len(changed) // _MOST_BARS) or 1
     bars = [_average(changed[i : i + per_bar]) for i in range(0, len(changed), per_bar)]
     averaging = f", {per_bar} a bar" if per_bar > 1 else ""
+    caption = f"{counted(len(changed), 'changed query', 'changed queries')}, largest loss first{averaging}"
     reach = max((abs(delta) for delta, _ in bars), default=1.0)
     ticks = round_ticks(-reach, reach, 4)
     y = Scale(ticks[0], ticks[-1], _TALL - 34, 28)
@@ -239,14 +246,9 @@ def difference_bars(changes: Sequence[Change], name: str, y_label: str) -> Marku
         _TALL,
         name,
         y_axis(y, ticks, _LEFT, _RIGHT, y_label),
-        [_difference_bar(bar, y, _LEFT + 6 + band * i, band) for i, bar in enumerate(bars)],
-        element("line", x1=_LEFT, x2=_RIGHT, y1=y(0), y2=y(0), class_="zero"),
-        label(
-            f"{counted(len(changed), 'changed query', 'changed queries')}, largest loss first{averaging}",
-            WIDTH / 2,
-            _TALL - 10,
-            "middle",
-        ),
+        [_difference_bar(*values, y, _LEFT + 6 + band * i, band) for i, values in enumerate(bars)],
+        horizontal(_LEFT, _RIGHT, y(0), "zero"),
+        label(caption, WIDTH / 2, _TALL - 10, "middle"),
     )
 
 
@@ -255,14 +257,13 @@ def _count_bars(bins: Sequence[Bin], spans: Sequence[tuple[float, float]], top: 
     ticks = round_ticks(0, max(bin_.count for bin_ in bins), 4, whole=True)
     y = Scale(0, ticks[-1], base, top)
     bars = [
-        element(
-            "rect",
-            element("title", f"{bin_.label}: {counted(bin_.count, 'query', 'queries')}".replace("\n", " ")),
-            x=left + 1,
-            y=y(bin_.count),
-            width=round(max(1.0, right - left - 2), 1),
-            height=round(base - y(bin_.count), 1),
-            class_="missing" if bin_.missing else "bar",
+        bar(
+            left + 1,
+            y(bin_.count),
+            round(max(1.0, right - left - 2), 1),
+            round(base - y(bin_.count), 1),
+            "missing" if bin_.missing else "bar",
+            f"{bin_.label}: {counted(bin_.count, 'query', 'queries')}".replace("\n", " "),
         )
         for bin_, (left, right) in zip(bins, spans, strict=True)
         if bin_.count
@@ -274,19 +275,9 @@ def _mark(x: Scale, mark: Mark, top: float, base: float) -> Markup:
     """Draw a vertical line with its label on the side that has room."""
     position = x(mark.value)
     leftwards = position > (_LEFT + _RIGHT) / 2
-    line = element("line", x1=position, x2=position, y1=top - 4, y2=base, class_="mark")
-    return join(
-        [
-            line,
-            label(
-                mark.label,
-                position - 5 if leftwards else position + 5,
-                top + 5,
-                "end" if leftwards else "start",
-                "label strong",
-            ),
-        ]
-    )
+    x_text, anchor = (position - 5, "end") if leftwards else (position + 5, "start")
+    words = label(mark.label, x_text, top + 5, anchor, "label strong")
+    return join([vertical(position, top - 4, base, "mark"), words])
 
 
 def _effect_row(effect: Effect, x: Scale, y: float) -> Markup:
@@ -295,12 +286,8 @@ def _effect_row(effect: Effect, x: Scale, y: float) -> Markup:
         "g",
         element("title", tooltip),
         label(shortened(effect.label, 20), 4, y + 4),
-        element("line", x1=x(effect.low), x2=x(effect.high), y1=y, y2=y, class_="whisker"),
-        [
-            element("line", x1=x(end), x2=x(end), y1=y - 4, y2=y + 4, class_="whisker")
-            for end in (effect.low, effect.high)
-        ],
-        element("circle", cx=x(effect.delta), cy=y, r=4.5, class_="dot"),
+        whisker(x(effect.low), x(effect.high), y),
+        dot(x(effect.delta), y, 4.5, "dot"),
         label(signed(effect.delta), WIDTH - 4, y + 4, "end", "label strong"),
         class_=effect.verdict,
     )
@@ -345,7 +332,7 @@ def _slope_line(change: Change, number: int, most: int, y: Scale, left: float, r
             stroke_opacity=opacity,
             class_="slope",
         ),
-        [element("circle", cx=x, cy=y(value), r=2.5) for x, value in ((left, change.before), (right, change.after))],
+        [dot(x, y(value), 2.5) for x, value in ((left, change.before), (right, change.after))],
         class_=verdict(change.delta),
     )
 
@@ -356,14 +343,6 @@ def _average(changes: Sequence[Change]) -> tuple[float, str]:
     return delta, changes[0].label if len(changes) == 1 else f"mean of {len(changes)} queries"
 
 
-def _difference_bar(bar: tuple[float, str], y: Scale, left: float, band: float) -> Markup:
-    delta, label = bar
-    return element(
-        "rect",
-        element("title", f"{label}: {signed(delta)}"),
-        x=round(left, 1),
-        y=min(y(0), y(delta)),
-        width=round(max(0.8, band * 0.8), 1),
-        height=round(abs(y(delta) - y(0)), 1),
-        class_=verdict(delta),
-    )
+def _difference_bar(delta: float, name: str, y: Scale, left: float, band: float) -> Markup:
+    width, height = round(max(0.8, band * 0.8), 1), round(abs(y(delta) - y(0)), 1)
+    return bar(round(left, 1), min(y(0), y(delta)), width, height, verdict(delta), f"{name}: {signed(delta)}")

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assay.evaluate.report.data import Query, Summary, main_metrics, metric_names, primary_metric
 from assay.html.elements import (
     Child,
     Column,
     Markup,
+    badge,
     bounded_rows,
     element,
     exact,
@@ -20,10 +20,12 @@ from assay.html.elements import (
     join,
     milliseconds,
     number_column,
+    section,
     shortened,
     table,
     whole,
 )
+from assay.html.report.data import Query, Summary, main_metrics, metric_names, primary_metric
 from assay.text.display import counted
 
 
@@ -34,6 +36,10 @@ class Outcome:
     name: str
     about: str
     failed: bool
+
+    @property
+    def class_(self) -> str:
+        return "outcome-" + self.name.replace(" ", "-")
 
 
 _ERROR = Outcome("error", "the system failed on the query", True)
@@ -92,44 +98,29 @@ def failure_section(judged: Sequence[Judged]) -> Markup | None:
         return None
     failed = [entry for entry in judged if entry.outcome.failed]
     more = f"{len(failed) - _MOST_FAILURES:,} more are in the table of queries: choose “failed only”."
-    return element(
-        "section",
-        element("h2", "Outcomes and failures"),
+    return section(
+        "failures",
+        "Outcomes and failures",
         _outcome_bar(judged),
         _errors(judged),
         element("ol", [_failure(entry) for entry in failed[:_MOST_FAILURES]], class_="failures") if failed else None,
         element("p", more, class_="note") if len(failed) > _MOST_FAILURES else None,
         element("p", "No query failed.", class_="note") if not failed else None,
-        id="failures",
     )
 
 
 def _outcome_bar(judged: Sequence[Judged]) -> Markup:
     counts = Counter(entry.outcome for entry in judged)
-    present = [kind for kind in OUTCOMES if counts[kind]]
+    present = {kind: counts[kind] for kind in OUTCOMES if counts[kind]}
     parts = [
-        element(
-            "span",
-            class_=f"part {_class(kind)}",
-            style=f"flex-grow:{counts[kind]}",
-            title=f"{kind.name}: {counts[kind]:,}",
-        )
-        for kind in present
+        element("span", class_=f"part {kind.class_}", style=f"flex-grow:{count}", title=f"{kind.name}: {count:,}")
+        for kind, count in present.items()
     ]
     legend = [
-        element("li", badge(kind), " ", exact(counts[kind], whole(counts[kind])), element("span", f" {kind.about}"))
-        for kind in present
+        element("li", badge(kind.name, kind.class_), " ", exact(count, whole(count)), element("span", f" {kind.about}"))
+        for kind, count in present.items()
     ]
     return join([element("div", parts, class_="stack", aria_hidden="true"), element("ul", legend, class_="legend")])
-
-
-def badge(kind: Outcome) -> Markup:
-    """Render an outcome as a coloured word."""
-    return element("span", kind.name, class_=f"badge {_class(kind)}")
-
-
-def _class(kind: Outcome) -> str:
-    return "outcome-" + kind.name.replace(" ", "-")
 
 
 def _errors(judged: Sequence[Judged]) -> Markup | None:
@@ -146,11 +137,15 @@ def _errors(judged: Sequence[Judged]) -> Markup | None:
     return table("Errors of the system", columns, most_frequent, note)
 
 
+def _outcome_badge(entry: Judged) -> Markup:
+    return badge(entry.outcome.name, entry.outcome.class_)
+
+
 def _failure(entry: Judged) -> Markup:
     query = entry.query
     return element(
         "li",
-        badge(entry.outcome),
+        _outcome_badge(entry),
         " ",
         element("a", element("bdi", shortened(query.text or query.id, 240), dir="auto"), href=f"#{entry.anchor}"),
         element("p", element("b", "error "), element("bdi", shortened(query.error, _MOST_NAME)))
@@ -180,17 +175,13 @@ def query_section(judged: Sequence[Judged], summary: Summary) -> Markup | None:
         "tier": sorted({entry.query.tier for entry in judged if entry.query.tier}),
         "category": sorted({entry.query.category for entry in judged if entry.query.category}),
     }
-    return element(
-        "section",
-        element("h2", "Queries"),
-        element(
-            "p",
-            "Errors and misses first, then the lowest scores. Open a row for its expected and retrieved items.",
-            class_="lead",
-        ),
+    lead = "Errors and misses first, then the lowest scores. Open a row for its expected and retrieved items."
+    return section(
+        "queries",
+        "Queries",
+        element("p", lead, class_="lead"),
         filters(choices, {"failed": "failed only"}, len(rows)),
         framed_table("Queries", columns, rows, note),
-        id="queries",
         class_="sortable",
     )
 
@@ -213,7 +204,7 @@ def _columns(judged: Sequence[Judged], summary: Summary) -> list[Column[Judged]]
     primary = primary_metric(metrics, summary.k)
     columns = [
         Column[Judged]("Query", lambda entry: _details(entry.query), "wide"),
-        Column[Judged]("Outcome", lambda entry: badge(entry.outcome)),
+        Column[Judged]("Outcome", lambda entry: _outcome_badge(entry)),
         number_column("First hit", lambda entry: entry.query.first_rank, "rank of the first expected item", whole),
     ]
     if any(query.tier for query in queries):

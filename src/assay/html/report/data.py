@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from assay.core.golden import LOWER_IS_BETTER
 from assay.errors import AssayError
-from assay.evaluate.metrics.measures import UnknownMeasure, parse
 
 Metrics = dict[str, float | None]
 Count = int | float | str | None
@@ -133,6 +133,12 @@ class Comparison(msgspec.Struct, frozen=True):
     warnings: list[str] = []
 
 
+def verdict(delta: float, metric: str = "") -> str:
+    """Return the colour class of a difference in a metric."""
+    better = -delta if metric in LOWER_IS_BETTER else delta
+    return "gain" if better > 0 else "loss" if better < 0 else "even"
+
+
 Shape = TypeVar("Shape", Summary, Comparison)
 
 
@@ -197,11 +203,3 @@ def main_metrics(metrics: Iterable[str], k: int | None = None) -> list[str]:
 def _preference(families: tuple[str, ...], metric: str, k: int | None) -> tuple[int, bool, int]:
     name = family(metric)
     return families.index(name) if name in families else len(families), cut_off(metric) != k, -cut_off(metric)
-
-
-def lower_is_better(metric: str) -> bool:
-    """Return True if lower values of a metric are better; False for unknown metrics."""
-    try:
-        return not parse(metric).higher_is_better
-    except UnknownMeasure:
-        return False

@@ -1,7 +1,8 @@
-"""YAML files with a list under `queries:`: the formats `golden` and `queries`."""
+"""Sets in one file: a YAML list under `queries:` (formats `golden` and `queries`), or JSON lines (`pairs`)."""
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
 from collections.abc import Sequence
@@ -11,20 +12,11 @@ from pathlib import Path
 
 from assay.core.golden import GoldenQuery
 from assay.evaluate.golden import nodes
-from assay.evaluate.golden.format import Format, Rendered, fit
-from assay.evaluate.golden.nodes import (
-    Fields,
-    Items,
-    Problems,
-    Scalar,
-    Unreadable,
-    describe_node,
-    read_text,
-    without_gz,
-)
+from assay.evaluate.golden.format import Format, Problems, Rendered, fit, read_lines, read_text, without_gz
+from assay.evaluate.golden.nodes import Fields, Items, Scalar, Unreadable, describe_node
 from assay.evaluate.golden.records import Schema, read_query, record, unknown_field
 
-# Both formats share these fields; they differ in purpose and in how they mark a query to refuse.
+# Both YAML formats share these fields; they differ in purpose and in how they mark a query to refuse.
 FIELDS = {
     "id": "id",
     "query": "text",
@@ -137,34 +129,97 @@ def _parses_to(schema: Schema, text: str, path: Path, expected: list[GoldenQuery
     return [replace(query, where="") for query in parsed] == [replace(query, where="") for query in expected]
 
 
-# golden: queries with expected chunks, documents or spans, and required answer strings
+def _yaml_format(name: str, description: str, schema: Schema, header: str, of_passages: bool) -> Format:
+    return Format(
+        name,
+        description,
+        partial(is_query_list, of_passages=of_passages),
+        partial(read, schema),
+        partial(render, schema, header),
+        partial(extend, schema, header),
+    )
 
-GOLDEN_SCHEMA = Schema(FIELDS, negative="doc")
-_GOLDEN_HEADER = """\
-# Golden queries. An entry of expected_doc_ids or expected_chunk_ids is an id, or a mapping {id: …, grade: …}.
-# `expected_doc_ids: []` means: nothing in the corpus answers this query, the right answer is a refusal.
-"""
 
-GOLDEN = Format(
+GOLDEN = _yaml_format(
     "golden",
     "YAML list `queries:` with expected_chunk_ids, expected_doc_ids, must_contain, forbidden",
-    partial(is_query_list, of_passages=True),
-    partial(read, GOLDEN_SCHEMA),
-    partial(render, GOLDEN_SCHEMA, _GOLDEN_HEADER),
-    partial(extend, GOLDEN_SCHEMA, _GOLDEN_HEADER),
+    Schema(FIELDS, negative="doc"),
+    """\
+# Golden queries. An entry of expected_doc_ids or expected_chunk_ids is an id, or a mapping {id: …, grade: …}.
+# `expected_doc_ids: []` means: nothing in the corpus answers this query, the right answer is a refusal.
+""",
+    of_passages=True,
+)
+QUERIES = _yaml_format(
+    "queries",
+    "YAML list `queries:` with category, expected_files, expected_symbols",
+    Schema(FIELDS),
+    "# Golden queries: what is asked, and the files and symbols it should bring.\n",
+    of_passages=False,
 )
 
 
-# queries: categorised queries with expected files and symbols
+# pairs: one JSON object per line
 
-QUERIES_SCHEMA = Schema(FIELDS)
-_QUERIES_HEADER = "# Golden queries: what is asked, and the files and symbols it should bring.\n"
+MOST_QUERIES = 200_000  # parsed in 10 s with 200 MB; running that many queries takes hours
+PAIRS_SCHEMA = Schema(
+    {
+        "id": "id",
+        "question": "text",
+        "expected_chunks": "chunk",
+        "expected_docs": "doc",
+        "expected_files": "file",
+        "expected_symbols": "symbol",
+        "expected_spans": "span",
+        "refuse": "refuse",
+        "expected_answer": "answer",
+        "must_contain": "must_contain",
+        "forbidden": "forbidden",
+        "difficulty": "tier",
+        "tier": "tier",
+        "category": "category",
+        "tags": "tags",
+        "notes": "notes",
+        "repository": "repository",
+        "commit": "commit",
+    },
+    negative="chunk",
+)
 
-QUERIES = Format(
-    "queries",
-    "YAML list `queries:` with category, expected_files, expected_symbols",
-    partial(is_query_list, of_passages=False),
-    partial(read, QUERIES_SCHEMA),
-    partial(render, QUERIES_SCHEMA, _QUERIES_HEADER),
-    partial(extend, QUERIES_SCHEMA, _QUERIES_HEADER),
+
+def _is_pairs(path: Path) -> bool:
+    return path.is_file() and without_gz(path).endswith((".jsonl", ".ndjson"))
+
+
+def _read_pairs(path: Path, problems: Problems) -> list[GoldenQuery]:
+    queries: list[GoldenQuery] = []
+    for number, line in read_lines(path):
+        try:
+            query = read_query(PAIRS_SCHEMA, nodes.parse_json(line, number), path, problems)
+        except Unreadable as reason:
+            problems.unreadable(path, reason)
+        else:
+            queries += [query] if query else []
+        if len(queries) > MOST_QUERIES:
+            raise Unreadable(number, f"more than {MOST_QUERIES:,} queries, which is the limit")
+    return queries
+
+
+def _to_lines(queries: Sequence[GoldenQuery]) -> str:
+    return "".join(json.dumps(record(PAIRS_SCHEMA, query), ensure_ascii=False) + "\n" for query in queries)
+
+
+def _render_pairs(queries: Sequence[GoldenQuery]) -> Rendered:
+    writable, lost = fit(queries, PAIRS_SCHEMA.roles)
+    return Rendered({"": _to_lines(writable)}, lost)
+
+
+def _extend_pairs(query: GoldenQuery, path: Path) -> Rendered:
+    writable, lost = fit([query], PAIRS_SCHEMA.roles)
+    text = read_text(path)
+    return Rendered({"": text + ("" if text.endswith("\n") or not text else "\n") + _to_lines(writable)}, lost)
+
+
+PAIRS = Format(
+    "pairs", "JSON lines with `question` and `expected_chunks`", _is_pairs, _read_pairs, _render_pairs, _extend_pairs
 )

@@ -1,0 +1,182 @@
+"""Markdown reports of runs and comparisons, to be committed or read in a terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from assay.evaluate.files import write_output
+
+_TASK_COLUMN_WIDTH = 60  # characters
+
+
+def save_run(run: dict[str, Any], folder: Path, findings_file: Path | None = None) -> list[Path]:
+    """Write results.json, FINDINGS.md and, over several repositories, CROSS_REPO_FINDINGS.md; return the paths.
+
+    `findings_file` is another place for the last of these.
+    """
+    files = {
+        folder / "results.json": json.dumps(run, indent=2, ensure_ascii=False) + "\n",
+        folder / "FINDINGS.md": findings(run),
+    }
+    last = folder / "FINDINGS.md"
+    if len(run["repositories"]) > 1:
+        last = folder / "CROSS_REPO_FINDINGS.md"
+        files[last] = cross_repo_findings(run)
+    if findings_file:
+        files[findings_file] = files[last]
+    for path, text in files.items():
+        write_output(path, text, hint="; the run itself is stored")
+    return list(files)
+
+
+def findings(run: Mapping[str, Any]) -> str:
+    """Render FINDINGS.md: metrics overall, per group and per query of a run (the JSON of `eval run`)."""
+    names = _measures_at_k(run, ("P", "R", "RR", "nDCG"))
+    parts = ["# Findings", "", *_run_header(run), "", "## Overall", "", _overall_table(run), ""]
+    for title, key in (("Per tier", "tiers"), ("Per category", "categories"), ("Per language", "languages")):
+        if run.get(key):
+            parts += [f"## {title}", "", _group_table(run[key], names), ""]
+    parts += ["## Per query", "", _query_table(run["queries"], names), ""]
+    failed = [q for q in run["queries"] if q["first_rank"] is None and q["expected"]]
+    if failed:
+        parts += [f"## Nothing found ({len(failed)})", ""]
+        for query in failed:
+            parts += [
+                f"- **{cell(query['id'])}** {cell(query['text'], 200)}",
+                f"  - expected: {_code_list(query['expected'])}",
+            ]
+            parts += [f"  - retrieved: {_code_list(query['retrieved']) or query['error'] or 'nothing'}"]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def cross_repo_findings(run: Mapping[str, Any]) -> str:
+    """Render CROSS_REPO_FINDINGS.md: any-hit recall and the main figures per tier and repository."""
+    k = run["k"]
+    names = _measures_at_k(run, ("Success", "P", "R", "RR"))
+    titles = [f"any-hit R@{k}" if name == f"Success@{k}" else name for name in names]
+    parts = ["# Cross-repository findings", "", *_run_header(run), ""]
+    parts += ["## Per tier", "", _group_table(run["tiers"], names, titles, overall=run), ""]
+    parts += ["## Per repository", "", _group_table(run["repositories"], names, titles), ""]
+    missed = [q for q in run["queries"] if q["first_rank"] is None and q["expected"]]
+    if missed:
+        rows = [
+            [q["repository"], q["tier"], cell(q["text"], _TASK_COLUMN_WIDTH), _code_list(q["expected"][:3])]
+            for q in missed
+        ]
+        parts += [f"## Nothing found ({len(missed)})", "", table(["repository", "tier", "task", "expected"], rows), ""]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def comparison_report(comparison: Mapping[str, Any]) -> str:
+    """Render report.md: metric differences of a comparison, then the changed queries."""
+    a, b = comparison["run_a"], comparison["run_b"]
+    counts = comparison["counts"]
+    parts = [f"# {a} → {b}", ""]
+    parts += [f"> **{warning}**" for warning in comparison["warnings"]]
+    parts += ["", "Known differences: " + "; ".join(comparison["causes"]), ""] if comparison["causes"] else [""]
+    rows = [
+        [name, _figure(s["a"]), _figure(s["b"]), signed(s["delta"]), f"{signed(s['low'])} … {signed(s['high'])}", _figure(s["p_holm"]),
+         _figure(s["effect"]), f"{s['wins']}/{s['losses']}/{s['ties']}", _figure(s["detectable"])]
+        for name, s in comparison["statistics"].items()
+    ]  # fmt: skip
+    parts += [
+        "## Metrics",
+        "",
+        table(["metric", "a", "b", "Δ", "95 % interval", "p (Holm)", "effect d", "+/−/=", "detectable"], rows),
+        "",
+    ]
+    parts += [f"Chunks matched: {comparison['deltas']['chunker_version_match']}.", ""]
+    parts += ["## Queries", "", ", ".join(f"{count} {kind}" for kind, count in counts.items()), ""]
+    for kind, title in (("Regression", "Regressions"), ("Loss", "Losses"), ("Win", "Wins")):
+        changed = [row for row in comparison["per_query"] if row["kind"] == kind]
+        if changed:
+            rows = [
+                [cell(r["query_id"]), _rank(r["a_hit_rank"]), _rank(r["b_hit_rank"]), cell(r["note"] or "")]
+                for r in changed
+            ]
+            parts += [f"### {title} ({len(changed)})", "", table(["query", "rank a", "rank b", "note"], rows), ""]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _measures_at_k(run: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """Return these measures at k, or all measures of a run that has none of them."""
+    default = [f"{name}@{run['k']}" for name in names]
+    return [name for name in default if name in run["metrics"]] or list(run["metrics"])
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows])
+
+
+def _run_header(run: Mapping[str, Any]) -> list[str]:
+    lines = [
+        f"Run `{run['run_id']}` of `{run['system']}` on `{run['golden']['path']}` ({run['golden']['queries']} queries, "
+        f"golden `{run['golden']['digest'][:12]}`), matching `{run['matching']}`, k = {run['k']}. Written by `assay eval run`; do not edit."
+    ]
+    return [*lines, *(f"\n> {warning}" for warning in run["warnings"])]
+
+
+def _overall_table(run: Mapping[str, Any]) -> str:
+    spread = run["spread"]
+    rows = [
+        [name, _figure(value), *(_figure(spread.get(name, {}).get(part)) for part in ("sd", "low", "high"))]
+        for name, value in run["metrics"].items()
+    ]
+    return table(["metric", "mean", "sd", "95 % low", "high"], rows)
+
+
+def _group_table(
+    groups: Mapping[str, Any],
+    names: Sequence[str],
+    titles: Sequence[str] | None = None,
+    overall: Mapping[str, Any] | None = None,
+) -> str:
+    rows = [
+        [group, *(_figure(summary["metrics"].get(name)) for name in names), summary["count"]]
+        for group, summary in groups.items()
+    ]
+    if overall is not None:
+        rows.append(
+            ["**overall**", *(_figure(overall["metrics"].get(name)) for name in names), overall["counts"]["queries"]]
+        )
+    return table(["", *(titles or names), "N"], rows)
+
+
+def _query_table(queries: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
+    rows = [
+        [
+            cell(q["text"], _TASK_COLUMN_WIDTH),
+            *(_figure(q["metrics"].get(name)) for name in names),
+            _rank(q["first_rank"]),
+            q["tier"],
+        ]
+        for q in queries
+    ]
+    return table(["task", *names, "first", "tier"], rows)
+
+
+def cell(text: str, limit: int = 0) -> str:
+    """Return text for a table cell: on one line, escaped, shortened to `limit` characters if given."""
+    flat = " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
+    return flat[: limit - 1].rstrip() + "…" if limit and len(flat) > limit else flat
+
+
+def _code_list(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"
+
+
+def signed(value: float | None) -> str:
+    """Format a difference with its sign, or a dash for None."""
+    return "–" if value is None else f"{value:+.4f}"
+
+
+def _rank(rank: int | None) -> str:
+    return "–" if rank is None else str(rank)

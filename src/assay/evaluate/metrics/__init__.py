@@ -1,1 +1,0 @@
-"""Metrics over judged runs: measures by name, and their vectorised formulas."""
