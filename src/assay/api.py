@@ -343,7 +343,7 @@ class Repository:
         return changed_since(self.root, when, paths)
 
     def _known_languages(self, languages: Sequence[str], passages: Passages) -> tuple[str, ...]:
-        from assay.rank.profile import require_name
+        from assay.text.suggest import require_name
 
         available = {*passages.languages, *(row.language for row in self.files.values())}
         return tuple(require_name("language", language.lower(), available, "this index") for language in languages)

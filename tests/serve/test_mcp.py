@@ -296,7 +296,7 @@ def test_every_tool_has_a_budget_an_example_and_says_when_not_to_use_it(served: 
         ("why", {"task": "x", "symbol": "nobody"}, "no symbol called"),
         ("feedback", {}, "name symbols"),
         ("feedback", {"useful": ["nobody"]}, "no symbol called"),
-        ("contxt", {"task": "x"}, "Did you mean context?"),
+        ("contxt", {"task": "x"}, "Did you mean 'context'?"),
     ],
 )
 def test_bad_arguments_are_errors_of_one_line_that_say_what_to_do(

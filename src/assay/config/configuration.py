@@ -27,9 +27,10 @@ from assay.config.trust import Risk
 from assay.config.user import BadConfiguration, read_table
 from assay.errors import AssayError
 from assay.pack.render import FORMS
-from assay.rank.profile import BASE, DEFAULT, PROFILES, Profile, flatten, from_table, require_name, settings_of
+from assay.rank.profile import BASE, DEFAULT, PROFILES, Profile, flatten, from_table, settings_of
 from assay.rank.signals.classes import EquivalenceClass, user_classes
 from assay.text.chunk import DEFAULT as CHUNKER
+from assay.text.suggest import require_name
 
 __all__ = ["NAME", "NONE", "BadConfiguration", "Configuration", "Setting", "load", "settings"]
 
