@@ -14,8 +14,8 @@ from assay.api import Repository
 from assay.html.elements import element
 from assay.rank.explain import COMPONENTS, contributions
 from assay.rank.impact import neighbourhood
-from assay.serve.web.pages.answer import blocks
 from assay.serve.web.pages.details import render_neighbourhood
+from assay.serve.web.pages.passages import blocks
 from assay.serve.web.pages.runs import Line, Reading, trend
 from assay.serve.web.static import static
 from assay.store.layout import Home

@@ -30,8 +30,8 @@ from assay.index.enrich.scip import merge
 from assay.index.pipeline import index
 from assay.rank.status import Status
 from assay.serve import json_answers
-from assay.serve.watch.first_look import RESCAN_SECONDS, TreeWatcher, watcher
 from assay.serve.watch.keeper import Event, Keeper, RefreshFinished, RefreshProgress
+from assay.serve.watch.watcher import RESCAN_SECONDS, TreeWatcher, watcher
 from assay.text.display import counted
 
 _MAX_PROBLEMS = 10  # printed without --verbose

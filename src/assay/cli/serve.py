@@ -17,10 +17,10 @@ from assay.cli.opening import check_servable, open_repository
 from assay.config.roots import workspace_around
 from assay.errors import AssayError, install
 from assay.index.scan import check_root
-from assay.serve.mcp.arguments import UsageLog
+from assay.serve.access import Access, listen
 from assay.serve.mcp.clients import CLIENTS, Change, Client, plan, write
+from assay.serve.mcp.conversation import UsageLog
 from assay.serve.watch import resident_of
-from assay.serve.watch.access import Access, listen
 from assay.serve.watch.first_look import FirstLook
 from assay.system.files import FOLDER
 
@@ -75,8 +75,8 @@ def serve_command(
         from assay.serve.web.application import application, run
     except ImportError as error:
         raise AssayError(f"assay serve needs {error.name}: {install('web')}") from None
+    from assay.serve.access import Access, listen
     from assay.serve.watch import resident_of
-    from assay.serve.watch.access import Access, listen
     from assay.serve.web.bench import Bench
 
     access = Access(host, token, frozenset(name.lower() for name in names))
@@ -146,8 +146,8 @@ def mcp_command(
         first = FirstLook({label: member.root for label, member in repo.members.items()})
         if not resident.wait(0):
             first.begin()
-        from assay.serve.mcp.running import serve_http, serve_stdio  # takes a second, during which indexing starts
         from assay.serve.mcp.server import McpServer
+        from assay.serve.mcp.transports import serve_http, serve_stdio  # takes a second, during which indexing starts
 
         serving = McpServer(resident, first, notes)
         if listening is None:

@@ -18,9 +18,10 @@ from mcp.shared.exceptions import MCPError
 from assay import __version__
 from assay.errors import AssayError
 from assay.pack.render.form import one_line
-from assay.serve.mcp.arguments import Conversation, Conversations, UsageLog, schema
+from assay.serve.mcp.conversation import Conversation, Conversations, UsageLog
 from assay.serve.mcp.offered import PROMPTS, RESOURCES, TOOLS, Prompt, Resource, Tool, instructions
 from assay.serve.mcp.tools import Call
+from assay.serve.requests import json_schema
 from assay.serve.watch import Resident, WorkspaceResident
 from assay.serve.watch.first_look import FirstLook
 from assay.text.suggest import require_name
@@ -122,7 +123,7 @@ def _describe_tool(tool: Tool) -> types.Tool:
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=schema(tool.takes),
+        input_schema=json_schema(tool.takes),
         annotations=hints,
     )
 

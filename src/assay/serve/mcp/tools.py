@@ -18,12 +18,13 @@ from assay.pack.render.form import one_line
 from assay.rank.impact import Affected
 from assay.rank.symbols import require_one
 from assay.search.search import SearchHit
-from assay.serve.mcp import arguments
-from assay.serve.mcp.arguments import SENT, Conversation, UsageLog, fit_to_budget
+from assay.serve import requests
+from assay.serve.mcp.conversation import SENT, Conversation, UsageLog
 from assay.serve.watch import Resident, WorkspaceResident
 from assay.serve.watch.first_look import FirstLook, Match
 from assay.store.index import NoIndex, UnusableIndex
-from assay.text.display import counted
+from assay.text.display import counted, printable
+from assay.text.tokens import count
 
 _WAIT = 0.3  # seconds for an index that is nearly built
 _MAX_NAMED = 3  # files or symbols named in a summary line
@@ -79,7 +80,7 @@ class Call:
 # context
 
 
-def context(call: Call, args: arguments.Context) -> str:
+def context(call: Call, args: requests.Context) -> str:
     _check_context(args)
     try:
         with call.repository() as repo:
@@ -90,7 +91,7 @@ def context(call: Call, args: arguments.Context) -> str:
         return _search_without_index(call, args.task, args.budget)
 
 
-def _check_context(args: arguments.Context) -> None:
+def _check_context(args: requests.Context) -> None:
     options = {"symbols": args.symbols, "files": args.files, "pr": args.pr is not None}
     subjects = [name for name, value in options.items() if value]
     if len(subjects) > 1 or (subjects and subjects != ["files"] and args.task.strip()):
@@ -101,7 +102,7 @@ def _check_context(args: arguments.Context) -> None:
         )
 
 
-def _pack_context(call: Call, repo: Repository, args: arguments.Context) -> str:
+def _pack_context(call: Call, repo: Repository, args: requests.Context) -> str:
     if args.symbols:
         return _pack_symbols(call, repo, args)
     question = _make_question(call, repo, args)
@@ -130,7 +131,7 @@ def _item_limit(budget: int) -> int:
     return max(_MIN_ITEMS, budget // _TOKENS_PER_BODY)
 
 
-def _make_question(call: Call, repo: Repository, args: arguments.Context) -> Question:
+def _make_question(call: Call, repo: Repository, args: requests.Context) -> Question:
     if args.pr is not None:
         return Review(repo, budget=args.budget, wanted=args.pr)
     if args.files:
@@ -138,7 +139,7 @@ def _make_question(call: Call, repo: Repository, args: arguments.Context) -> Que
     return Task(repo, _PROFILES[args.aim], budget=args.budget, task=args.task, session=call.session)
 
 
-def _pack_symbols(call: Call, repo: Repository, args: arguments.Context) -> str:
+def _pack_symbols(call: Call, repo: Repository, args: requests.Context) -> str:
     """Pack symbols by name, with bodies as far as the budget allows."""
     items = dict.fromkeys(item for name in args.symbols for item in repo.symbol(name))
     source = repo.source
@@ -174,7 +175,7 @@ def _freshness(call: Call, stale: Sequence[str]) -> str:
 # the other tools
 
 
-def search(call: Call, args: arguments.Search) -> str:
+def search(call: Call, args: requests.Search) -> str:
     try:
         with call.repository() as repo:
             return _search(call, repo, args)
@@ -182,7 +183,7 @@ def search(call: Call, args: arguments.Search) -> str:
         return _search_without_index(call, args.query, args.budget)
 
 
-def _search(call: Call, repo: Repository, args: arguments.Search) -> str:
+def _search(call: Call, repo: Repository, args: requests.Search) -> str:
     _check_searchable(call, repo)
     code, documents = args.only != "documents", args.only != "code"
     results = repo.search(args.query, args.limit, paths=args.paths, documents=documents, code=code)
@@ -204,7 +205,7 @@ def _format_passage(result: SearchHit) -> str:
     return "".join(f"{one_line(line)}\n" for line in lines)
 
 
-def ask(call: Call, args: arguments.Ask) -> str:
+def ask(call: Call, args: requests.Ask) -> str:
     from assay.answer.reply import render_reply
 
     try:
@@ -218,7 +219,7 @@ def ask(call: Call, args: arguments.Ask) -> str:
     return fit_to_budget(warning, [f"{line}\n" for line in render_reply(reply, "text").split("\n")], args.budget)
 
 
-def why(call: Call, args: arguments.Why) -> str:
+def why(call: Call, args: requests.Why) -> str:
     from assay.rank.explain import render_explanation
 
     with call.repository() as repo:
@@ -232,7 +233,7 @@ def why(call: Call, args: arguments.Why) -> str:
     )
 
 
-def impact(call: Call, args: arguments.Impact) -> str:
+def impact(call: Call, args: requests.Impact) -> str:
     try:
         with call.repository() as repo:
             changed = repo.symbol(args.symbol)
@@ -258,7 +259,7 @@ def _format_affected(dependent: Affected) -> str:
     return f"{one_line(text)}\n"
 
 
-def feedback(call: Call, args: arguments.Feedback) -> str:
+def feedback(call: Call, args: requests.Feedback) -> str:
     if not args.useful and not args.not_useful:
         raise AssayError("name symbols that were useful, or not_useful")
     if not call.notes.on:
@@ -292,3 +293,34 @@ def _search_without_index(call: Call, text: str, budget: int) -> str:
 def _format_match(match: Match) -> str:
     lines = [match.path, *(f"  {number}: {line}" for number, line in match.lines)]
     return "".join(f"{one_line(line)}\n" for line in lines)
+
+
+# answers within a token budget
+
+_LEFT_OUT = "… {} more; ask with a larger budget\n"
+
+
+def fit_to_budget(head: str, pieces: Sequence[str], budget: int) -> str:
+    """Join a head and as many pieces, best first, as fit into the budget; append the number left out."""
+    texts = [printable(piece) for piece in pieces]
+    head = truncate_lines(printable(head), budget)
+    remaining = budget - count(head)
+    costs = [count(text) for text in texts]
+    if sum(costs) <= remaining:
+        return head + "".join(texts)
+    remaining -= count(_LEFT_OUT.format(len(texts)))
+    shown = 0
+    while shown < len(texts) and costs[shown] <= remaining:
+        remaining -= costs[shown]
+        shown += 1
+    return head + "".join(texts[:shown]) + (_LEFT_OUT.format(len(texts) - shown) if remaining >= 0 else "")
+
+
+def truncate_lines(text: str, budget: int) -> str:
+    """Return the leading lines of a text that fit into the budget."""
+    fitting = ""
+    for line in text.splitlines(keepends=True):
+        if count(fitting + line) > budget:
+            break
+        fitting += line
+    return fitting

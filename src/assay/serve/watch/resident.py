@@ -20,7 +20,6 @@ from assay.config.user import read_settings
 from assay.errors import AssayError
 from assay.index.freshness import Freshness, TreeCheck
 from assay.index.scan import Scan, scan
-from assay.serve.watch.first_look import RESCAN_SECONDS, TreeWatcher
 from assay.serve.watch.keeper import (
     BUILDING,
     FAILED,
@@ -35,6 +34,7 @@ from assay.serve.watch.keeper import (
     SearchReady,
     State,
 )
+from assay.serve.watch.watcher import RESCAN_SECONDS, TreeWatcher
 from assay.store import history, sections
 from assay.store.index import Index, NoIndex, UnusableIndex
 from assay.store.layout import Home

@@ -10,8 +10,8 @@ from starlette.responses import HTMLResponse, Response
 
 from assay.api import Repository
 from assay.html.elements import Child, Markup, element, join
+from assay.serve.requests import Request
 from assay.serve.web.bench import Bench
-from assay.serve.web.parameters import Parameter
 from assay.serve.web.static import address
 from assay.text.display import counted
 
@@ -30,11 +30,11 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page: path, render function and request parameters."""
+    """A page: path, render function and request."""
 
     path: str
-    show: Callable[[Bench, dict[str, Any]], Shown]
-    parameters: tuple[Parameter, ...] = ()
+    show: Callable[[Bench, Any], Shown]
+    takes: type[Request] = Request
     fragment: bool = False  # body only, to be inserted into another page
     place: str = ""  # entry of PLACES it belongs to; default: its own path
 

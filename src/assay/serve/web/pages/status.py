@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from assay.api import Repository
 from assay.evaluate.report.overview import definitions
@@ -22,6 +21,7 @@ from assay.html.elements import (
     whole,
 )
 from assay.rank.status import LanguageStatus, Status
+from assay.serve.requests import Request
 from assay.serve.watch import Resident, State
 from assay.serve.watch.keeper import FAILED, FRESH
 from assay.serve.web.bench import Bench
@@ -36,7 +36,7 @@ Count = tuple[str, int]
 Language = tuple[str, LanguageStatus]
 
 
-def show(bench: Bench, values: dict[str, Any]) -> Shown:
+def show(bench: Bench, request: Request) -> Shown:
     """Render the index statistics of the repository, or a section per repository."""
     if not bench.several:
         [shown] = [_render_index(resident, "") for resident in bench.members.values()]
