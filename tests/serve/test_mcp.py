@@ -253,7 +253,7 @@ def test_resources_tell_figures_and_freshness_and_prompts_begin_work(served: str
         assert "Review the changes" in reviewed.messages[0].content.text
         with pytest.raises(MCPError, match="task is missing"):
             await agent.client.get_prompt("plan_a_change", {})
-        with pytest.raises(MCPError, match="no resource called"):
+        with pytest.raises(MCPError, match="unknown resource"):
             await agent.read("assay://statu")
 
     asked(served, work)
@@ -285,7 +285,7 @@ def test_every_tool_has_a_budget_an_example_and_says_when_not_to_use_it(served: 
         ("context", {"task": "x", "budget": 3}, "context: budget must be at least 100, not 3"),
         ("context", {"task": "x", "budget": "many"}, 'budget must be an integer, not "many"'),
         ("context", {"tsk": "x"}, "no parameter called \"tsk\". Did you mean 'task'? Known: task, symbols"),
-        ("context", {"task": "x", "detail": "all"}, 'detail must be one of outline, full, not "all"'),
+        ("context", {"task": "x", "detail": "all"}, 'detail must be one of full, outline, not "all"'),
         ("context", {"files": ["../secret"]}, "outside"),
         ("context", {"files": ["/etc/passwd"]}, "outside"),
         ("context", {"files": ["a\0b"]}, "NUL"),

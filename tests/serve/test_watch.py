@@ -17,8 +17,10 @@ from pathlib import Path
 
 import pytest
 
+import assay as assay_package
 from assay.index.pipeline import index
 from assay.serve.watch import Resident
+from assay.serve.watch.child import child_environment
 from assay.serve.watch.watcher import TreeWatcher
 from assay.store.index import Index, NoIndex
 from assay.store.layout import Home
@@ -257,6 +259,13 @@ def test_a_child_that_has_nothing_to_say_notices_that_it_works_for_nobody(reposi
             assert child.returncode == -signal.SIGTERM
         finally:
             child.kill()
+
+
+def test_the_child_imports_assay_from_where_its_server_did(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    first, *others = child_environment()["PYTHONPATH"].split(os.pathsep)
+    assert Path(first) == Path(assay_package.__file__).parents[1]
+    assert others == [str(tmp_path)]
 
 
 def _indexing(repository: Repository) -> list[int]:

@@ -14,8 +14,6 @@ line.
 from __future__ import annotations
 
 import dataclasses
-import json
-import re
 import types
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -354,58 +352,3 @@ def _settings(
         Setting(section, name, value, NAME if name in from_file else USER if name in from_user else default_origin)
         for name, value in values.items()
     ]
-
-
-# Appending a table to a hand-written TOML file
-
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
-
-
-def table_text(path: Sequence[str], rows: Mapping[str, Any]) -> str:
-    """Render a TOML table: `[profile.mine]`, and a line for each row."""
-    lines = [f"[{'.'.join(map(key, path))}]", *(f"{key(name)} = {value(row)}" for name, row in rows.items())]
-    return "\n".join([*lines, ""])
-
-
-def with_table(text: str, path: Sequence[str], rows: Mapping[str, Any], comment: str = "") -> str:
-    """Append a table to TOML text. Raises AssayError if the name is already taken."""
-    newline = "\r\n" if "\r\n" in text else "\n"
-    gap = newline * (2 - text.endswith("\n")) if text.strip("\ufeff \r\n\t") else ""
-    comment_lines = "".join(f"# {line}\n" for line in comment.splitlines())
-    result = text + gap + (comment_lines + table_text(path, rows)).replace("\n", newline)
-    if _parsed(result) != _with_inner_table(_parsed(text), path, rows):
-        raise AssayError(f"[{'.'.join(map(key, path))}] cannot be added: the file already defines that name")
-    return result
-
-
-def _parsed(text: str) -> dict[str, Any]:
-    import tomllib
-
-    try:
-        return tomllib.loads(text.removeprefix("\ufeff"))
-    except (ValueError, RecursionError):
-        return {}
-
-
-def _with_inner_table(table: dict[str, Any], path: Sequence[str], rows: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the table with one more at a path; None if it exists or cannot be added."""
-    inner = table
-    for name in path[:-1]:
-        inner = inner.setdefault(name, {})
-        if not isinstance(inner, dict):
-            return None
-    if path[-1] in inner:
-        return None
-    inner[path[-1]] = dict(rows)
-    return table
-
-
-def key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else value(name)
-
-
-def value(given: object) -> str:
-    """Render a TOML value; a table becomes an inline table."""
-    if isinstance(given, Mapping):
-        return f"{{ {', '.join(f'{key(name)} = {value(inner)}' for name, inner in given.items())} }}"
-    return json.dumps(given, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -147,6 +147,22 @@ class TreeCheck:
         return digest.hexdigest()
 
 
+class UnchangedTree(TreeCheck):
+    """A tree that a file watcher knows to be unchanged since it was indexed; `state` is the watcher's key of it."""
+
+    def __init__(self, root: Path, index: Index, state: str) -> None:
+        self._root, self._index, self.at = root, index, time.time_ns()
+        self.state = state
+
+    @cached_property
+    def found(self) -> Scan:  # type: ignore[override]
+        return scan(self._root)
+
+    @cached_property
+    def freshness(self) -> Freshness:
+        return Freshness([])
+
+
 class MultiTreeCheck(TreeCheck):
     """Scans of several repositories; changed files are named `label/path`."""
 

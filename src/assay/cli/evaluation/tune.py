@@ -10,7 +10,8 @@ import click
 
 from assay.cli.common import Bar, echo, find_root, format_option, print_json
 from assay.cli.evaluation.common import columns, corpus_option, echo_warnings, figure, kept_at, root_option
-from assay.config.configuration import NAME, Configuration, load, table_text, with_table
+from assay.config.configuration import NAME, Configuration, load
+from assay.config.toml import table_text, with_table
 from assay.errors import AssayError
 from assay.evaluate import golden as golden_sets
 from assay.evaluate.files import write_text

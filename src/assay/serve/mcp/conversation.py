@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Self
 
-from assay import feedback as learn
 from assay.api import Repository
 from assay.core.items import Item
 from assay.core.packs import BODY, NAME, SIGNATURE, PackedItem, Ranked, Source
@@ -115,7 +114,7 @@ class UsageLog:
             for label, member in repo.members.items():
                 if label and not (member.home.folder / LEARNED).exists():
                     continue  # nothing of this repository was shown
-                with learn.learning(member.index, member.home, member.source) as store:
+                with member.feedback() as store:
                     store.used(" ".join(f"{name.removeprefix(f'{label}/')}()" for name in names), session)
                     for path in paths:
                         store.used("", session, path.removeprefix(f"{label}/"), range(1, sys.maxsize))

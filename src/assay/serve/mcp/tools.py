@@ -7,16 +7,13 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from assay import feedback as learn
 from assay.api import Repository
 from assay.core.packs import NAME, Heading, Ranked
 from assay.errors import AssayError
-from assay.index.scan import check_root
 from assay.pack.context import Context
 from assay.pack.questions import Files, Question, Review, Task
 from assay.pack.render.form import one_line
 from assay.rank.impact import Affected
-from assay.rank.symbols import require_one
 from assay.search.search import SearchHit
 from assay.serve import requests
 from assay.serve.mcp.conversation import SENT, Conversation, UsageLog
@@ -56,8 +53,7 @@ class Call:
     @contextlib.contextmanager
     def repository(self) -> Iterator[Repository]:
         """Lease the repository. Raises NoIndex if its index is not built within a short wait."""
-        for root in self.resident.roots:
-            check_root(root)
+        self.resident.own().check_folder()
         if not self.resident.wait(_WAIT):
             raise self._no_index()
         self.check()
@@ -265,12 +261,12 @@ def feedback(call: Call, args: requests.Feedback) -> str:
     if not call.notes.on:
         raise AssayError("this server was started with --no-learning: nothing is kept")
     with call.repository() as repo:
-        judged = [([require_one(repo.index, name) for name in names], useful)
+        judged = [([repo.one_symbol(name) for name in names], useful)
                 for names, useful in ((args.useful, True), (args.not_useful, False))]  # fmt: skip
         for label, member in repo.members.items():
             member_judged = [(repo.own(items).get(label, []), useful) for items, useful in judged]
             if any(items for items, _ in member_judged):
-                with learn.learning(member.index, member.home, member.source) as store:
+                with member.feedback() as store:
                     for items, useful in member_judged:
                         store.judge(items, useful, args.task)
     return f"noted: {len(judged[0][0])} useful, {len(judged[1][0])} not useful\n"

@@ -89,7 +89,7 @@ class Work:
                 stderr=subprocess.PIPE,
                 text=True,
                 encoding="utf-8",
-                env=_environment(),
+                env=child_environment(),
                 start_new_session=True,
             )
             return self._process
@@ -123,7 +123,8 @@ def _read_progress(process: subprocess.Popen[str]) -> Iterator[Step | Report]:
         )
 
 
-def _environment() -> dict[str, str]:
+def child_environment() -> dict[str, str]:
+    """Return the environment of a child, which imports this very package."""
     paths = [_PACKAGE_ROOT, *filter(None, [os.environ.get("PYTHONPATH")])]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONIOENCODING": "utf-8"}
 

@@ -15,16 +15,12 @@ from concurrent.futures import Future, TimeoutError
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from assay.api import Repository
 from assay.errors import AssayError
-from assay.index.scan import scan
 from assay.rank.vocabulary import STOP_WORDS
 from assay.store.layout import read_bytes
 from assay.text import terms as identifiers
-
-if TYPE_CHECKING:
-    pass
 
 _SEARCH_SECONDS = 0.6  # keeps an answer below one second
 _LISTING_TTL = 10.0  # seconds a file listing is reused
@@ -86,7 +82,7 @@ class FirstLook:
         places, problems = Places(), list[Exception]()
         for label, root in self._roots.items():
             try:
-                scanned = scan(root)
+                scanned = Repository(root).scan()
                 places |= {f"{label}/{path}".lstrip("/"): (root, path) for path in (*scanned.files, *scanned.documents)}
             except (AssayError, OSError) as error:
                 problems.append(error)

@@ -13,12 +13,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.config.configuration import NAME as CONFIGURATION
+from assay.api import concerns_index
 from assay.errors import AssayError, install
 from assay.git import find_place
-from assay.index.documents.formats import format_of
-from assay.index.scan import CONFIG_NAMES, IGNORE_FILE, is_vendored
-from assay.languages import language_of
 
 if TYPE_CHECKING:
     from watchfiles import Change
@@ -32,7 +29,6 @@ _MAX_LOCK = 10.0  # seconds to wait for git's lock: a crashed git leaves it behi
 _TICK = 1.0  # seconds between checks of HEAD and of requests
 RESCAN_SECONDS = 60.0  # seconds between rescans without any event
 POLL_SECONDS = 2.0  # seconds between polls where events are unavailable
-_CONFIG_FILES = frozenset({".gitignore", IGNORE_FILE, CONFIGURATION}) | CONFIG_NAMES
 # temporary files of vim, emacs, JetBrains, and files renamed into place when complete
 _TEMPORARY = re.compile(r"~$|^\.#|^#.*#$|\.sw[a-z]$|___jb_\w+___$|\.tmp$|^4913$")
 
@@ -128,12 +124,10 @@ class TreeWatcher:
 
     def _is_relevant(self, path: str) -> bool:
         """Return True if a change can affect the index. A deleted path may have been a folder, so it counts."""
-        relative = Path(os.path.relpath(path, self.root)).as_posix()
-        name = os.path.basename(relative)
-        if is_vendored(relative) or _TEMPORARY.search(name) or Path(path).is_relative_to(self.own):
+        if _TEMPORARY.search(os.path.basename(path)) or Path(path).is_relative_to(self.own):
             return False
-        indexable = name in _CONFIG_FILES or language_of(relative) is not None or format_of(relative) is not None
-        return indexable or os.path.isdir(path) or not os.path.lexists(path)
+        relative = Path(os.path.relpath(path, self.root)).as_posix()
+        return concerns_index(relative, folder=os.path.isdir(path) or not os.path.lexists(path))
 
     def _wait_for_git(self) -> None:
         """Wait until git releases its lock, which it holds while switching branches."""
