@@ -77,7 +77,7 @@ class LazyGroup(click.Group):
         if name not in self.table and not name.startswith("-"):
             from assay.text.suggest import did_you_mean
 
-            ctx.fail(f"No such command '{name}'. {did_you_mean(name, self.table)}")
+            ctx.fail(f"No such command '{name}'.{did_you_mean(name, self.table)}")
         return super().resolve_command(ctx, args)
 
 

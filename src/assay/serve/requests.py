@@ -202,8 +202,8 @@ def json_schema(of: type[Request]) -> dict[str, Any]:
 
 
 def _unknown(name: str, fields: Mapping[str, Parameter]) -> AssayError:
-    hint = did_you_mean(name[:LONGEST_NAME], fields) or "There are none"
-    return AssayError(f"no parameter called {_quote(name)}. {hint}")
+    suggestion = did_you_mean(name[:LONGEST_NAME], fields)
+    return AssayError(f"no parameter called {_quote(name)}.{suggestion} Known: {', '.join(fields) or 'none'}")
 
 
 def _quote(value: Any) -> str:
