@@ -537,12 +537,12 @@ class Workspace(Repository):
     """
 
     def __init__(
-        self, found: Sequence[Root], folder: Path | None = None, members: Mapping[str, Repository] | None = None
+        self, repositories: Sequence[Root], folder: Path | None = None, members: Mapping[str, Repository] | None = None
     ) -> None:
-        if not found:
+        if not repositories:
             raise AssayError("no repositories: name their folders")
         self.folder = folder
-        self._roots = sorted(found, key=lambda root: root.label)
+        self._roots = sorted(repositories, key=lambda root: root.label)
         self._members = dict(members) if members else {root.label: Repository(root.path) for root in self._roots}
         self._joint_index: MultiIndex | None = None
         self._engines, self._searchers = {}, {}

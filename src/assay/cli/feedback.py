@@ -88,7 +88,7 @@ def used(session: str, place: str | None, repo: Repository, form: str) -> None:
 def listing(repo: Repository, form: str) -> None:
     """List active feedback, most useful first."""
     with repo.feedback(write=False) as store:
-        rows, expired = store.known()
+        rows, expired = store.active()
     rows.sort(key=lambda row: (-signal(row.useful, row.not_useful), -row.useful, row.item.id))
     if form == "json":
         print_json({"symbols": [_feedback_json(row) for row in rows], "expired": expired})

@@ -66,9 +66,9 @@ class SearchSettings:
     embedder_key_variable: str = ""  # environment variable with the server's key
     reranker_key_variable: str = ""
 
-    def but(self, **said: Any) -> SearchSettings:
+    def but(self, **overrides: Any) -> SearchSettings:
         """Return a copy with the given overrides; None means no override. A key is dropped if its server changes."""
-        return dataclasses.replace(self, **_changes(self, said))
+        return dataclasses.replace(self, **_changes(self, overrides))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +79,9 @@ class AskSettings:
     model: str = ""  # URL#NAME of the model; empty: excerpts
     model_key_variable: str = ""  # environment variable with its key
 
-    def but(self, **said: Any) -> AskSettings:
+    def but(self, **overrides: Any) -> AskSettings:
         """Return a copy with the given overrides; None means no override. A key is dropped if its server changes."""
-        return dataclasses.replace(self, **_changes(self, said))
+        return dataclasses.replace(self, **_changes(self, overrides))
 
 
 def _changes(settings: SearchSettings | AskSettings, overrides: Mapping[str, Any]) -> dict[str, Any]:
@@ -275,14 +275,14 @@ def _roots(path: Path, key: str, value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-def search_settings(said: Mapping[str, str]) -> dict[str, Any]:
+def search_settings(texts: Mapping[str, str]) -> dict[str, Any]:
     """Parse search settings given as text, by name; an unknown name raises an error with suggestions."""
-    return _read_text("search", _SEARCH, said)
+    return _read_text("search", _SEARCH, texts)
 
 
-def ask_settings(said: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+def ask_settings(texts: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Parse answer settings given as text: those of the search, and its own."""
-    parsed = _read_text("ask", _SEARCH | _ASK, said)
+    parsed = _read_text("ask", _SEARCH | _ASK, texts)
     return {name: parsed[name] for name in parsed if name in _SEARCH}, {
         name: parsed[name] for name in parsed if name in _ASK
     }

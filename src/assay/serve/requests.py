@@ -129,8 +129,8 @@ def parameters(of: type[Request]) -> dict[str, Parameter]:
     """Return the fields of a request by name, required ones first."""
     described = inspect.type_info(of)
     assert isinstance(described, inspect.StructType)
-    found = [_parameter(field) for field in described.fields]
-    return {parameter.name: parameter for parameter in sorted(found, key=lambda parameter: not parameter.required)}
+    fields = [_parameter(field) for field in described.fields]
+    return {parameter.name: parameter for parameter in sorted(fields, key=lambda parameter: not parameter.required)}
 
 
 def _parameter(field: inspect.Field) -> Parameter:

@@ -101,7 +101,7 @@ class Resident:
     def look(self) -> None:
         """Request a freshness check now; ignored shortly after a failed refresh."""
         if self._state.name != FAILED or time.monotonic() - self._attempted_at >= _RETRY_SECONDS:
-            self._watching.asked.set()
+            self._watching.requested.set()
 
     def wait(self, seconds: float) -> bool:
         """Wait until there is an index, at most `seconds`; return True if there is one."""

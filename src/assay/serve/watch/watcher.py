@@ -60,7 +60,7 @@ class TreeWatcher:
     events: bool = True
     poll: float = RESCAN_SECONDS
     stop: threading.Event = field(default_factory=threading.Event)
-    asked: threading.Event = field(default_factory=threading.Event)  # set to request a check now
+    requested: threading.Event = field(default_factory=threading.Event)  # set to request a check now
     complain: Callable[[str], None] = lambda _text: None  # called when events turn out to be unavailable
     following: bool = False  # events confirm that nothing changed since the last hint
     changes: int = 0  # counter of event batches and watcher restarts; equal values mean no change
@@ -76,8 +76,8 @@ class TreeWatcher:
             previous_head, head = head, self._head_stamp()
             if head != previous_head:
                 yield Hint.MOVED
-            elif changed or self.asked.is_set() or time.monotonic() - last_check >= self.poll:
-                self.asked.clear()
+            elif changed or self.requested.is_set() or time.monotonic() - last_check >= self.poll:
+                self.requested.clear()
                 yield Hint.CHANGED
             else:
                 continue

@@ -28,14 +28,14 @@ REPOSITORIES = "repositories"  # schema kind: list of repository states
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """API endpoint. `has`: answer keys with schema kinds; `several`: those for multiple repositories, if different."""
+    """API endpoint. `has`: answer keys with schema kinds; `multi_repo`: those for several repositories, if different."""
 
     path: str
     about: str
     answer: Answer
     takes: type[Request] = Request
     has: tuple[tuple[str, str], ...] = ()
-    several: tuple[tuple[str, str], ...] = ()
+    multi_repo: tuple[tuple[str, str], ...] = ()
     long: bool = False  # parameters may also be sent as a JSON body (POST)
 
     @property
@@ -102,7 +102,7 @@ def symbols(bench: Bench, request: requests.SymbolsQuery) -> Values:
 
 def status(bench: Bench, request: Request) -> Values:
     """Return the status of a repository, or a list for several, including those without an index."""
-    if not bench.several:
+    if not bench.multi_repo:
         with bench.using() as repo:
             return json_answers.status(repo)
     rows = [_repository_status(label, member) for label, member in bench.members.items()]
@@ -355,8 +355,8 @@ def _answer_schema(has: tuple[tuple[str, str], ...]) -> dict[str, Any]:
 
 def _responses(endpoint: Endpoint) -> dict[str, Any]:
     schema = (
-        {"oneOf": [_answer_schema(endpoint.has), _answer_schema(endpoint.several)]}
-        if endpoint.several
+        {"oneOf": [_answer_schema(endpoint.has), _answer_schema(endpoint.multi_repo)]}
+        if endpoint.multi_repo
         else _answer_schema(endpoint.has)
     )
     error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}

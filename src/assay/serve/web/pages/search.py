@@ -36,19 +36,19 @@ VIEWS = {
         "Code",
         "What do you want to understand or change?",
         "Describe the task in words; it may include an error message, a stack trace or a path.",
-        lambda bench, asked: code.ranked(bench, asked.task.strip(), asked.profile, asked.why.strip()),
+        lambda bench, request: code.ranked(bench, request.task.strip(), request.profile, request.why.strip()),
     ),
     "passages": View(
         "Passages",
         "What are you looking for?",
         "Passages of documents and definitions of code that match the words or their meaning.",
-        lambda bench, asked: passages.render_results(bench, asked.task.strip()),
+        lambda bench, request: passages.render_results(bench, request.task.strip()),
     ),
     "answer": View(
         "Answer",
         "What do you want to know?",
         "An answer from the documents and the code with a source for every sentence, or a refusal.",
-        lambda bench, asked: passages.render_answer(bench, asked.task.strip()),
+        lambda bench, request: passages.render_answer(bench, request.task.strip()),
     ),
 }
 
