@@ -21,7 +21,7 @@ def key(name: str) -> str:
 
 def value(given: object) -> str:
     """Render a value; a table becomes an inline table."""
-    return _item(given).as_string()
+    return str(_item(given).as_string())
 
 
 def table_text(path: Sequence[str], rows: Mapping[str, Any]) -> str:
