@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import shlex
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 
+from assay.config import user
 from assay.config.roots import Root, listed, root_around, roots, roots_of
 from assay.core.items import Item
 from assay.core.packs import NOTHING, Learned
@@ -20,6 +22,7 @@ from assay.rank import symbols as names
 from assay.store.catalogue import FileRow
 from assay.store.index import Index
 from assay.store.layout import LEARNED, Home
+from assay.system.files import check_extent
 from assay.text.tokens import LONGEST_QUERY, LONGEST_TASK, truncation_message
 
 if TYPE_CHECKING:
@@ -27,8 +30,11 @@ if TYPE_CHECKING:
     from assay.config.configuration import Configuration, SearchSettings
     from assay.core.packs import Ranked, Source
     from assay.core.progress import Progress, Report
+    from assay.feedback import Learning
     from assay.git import Listing
+    from assay.index.enrich.scip import Merged
     from assay.index.freshness import Freshness, TreeCheck, Watch
+    from assay.index.scan import Scan
     from assay.pack.context import Context
     from assay.rank.engine import Engine
     from assay.rank.explain import Explanation
@@ -38,6 +44,26 @@ if TYPE_CHECKING:
     from assay.search.search import SearchHit
     from assay.search.service import Searcher
     from assay.store.passages import Passages
+
+
+class PackOptions(TypedDict, total=False):
+    """Options of a context; those left out come from assay.toml."""
+
+    budget: int | None  # tokens
+    k: int | None  # items
+    profile: str | None
+    format: str | None
+
+
+class SearchFilters(TypedDict, total=False):
+    """Filters of a search; those left out or empty do not restrict it."""
+
+    paths: Sequence[str]
+    languages: Sequence[str]
+    kinds: Sequence[str]
+    since: str | None  # a date or a commit
+    documents: bool
+    code: bool
 
 
 def open(
@@ -59,10 +85,16 @@ def open(
 
 
 class Repository:
-    """A repository, its configuration and its lazily opened index. Use it as a context manager, or close it."""
+    """A repository, its configuration and its lazily opened index. Use it as a context manager, or close it.
 
-    def __init__(self, root: Path, index_dir: str | Path | None = None) -> None:
+    `watched` returns a key of the file state while a file watcher knows that nothing changed, else an empty string.
+    """
+
+    def __init__(
+        self, root: Path, index_dir: str | Path | None = None, watched: Callable[[], str] | None = None
+    ) -> None:
         self.root = root
+        self._watched = watched
         self.home = Home.of(root, index_dir or None)
         self._index: Index | None = None
         self._engines: dict[str, Engine] = {}
@@ -73,9 +105,7 @@ class Repository:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -127,49 +157,22 @@ class Repository:
 
     # tasks
 
-    def context(
-        self,
-        task: str,
-        *,
-        budget: int | None = None,
-        k: int | None = None,
-        profile: str | None = None,
-        format: str | None = None,
-        session: str = "",
-    ) -> Context:
-        """Return the symbols that a task needs, best first, within a token budget. Defaults come from assay.toml.
+    def context(self, task: str, *, session: str = "", **options: Unpack[PackOptions]) -> Context:
+        """Return the symbols that a task needs, best first, within a token budget.
 
         Items recently returned in the same session rank higher; sessions are isolated from each other.
         """
         from assay.pack.questions import Task
 
-        return Task(self, profile, format, k, budget, task, session).answer()
+        return Task(self, task=task, session=session, **options).answer()
 
-    def context_of(
-        self,
-        files: Sequence[str],
-        task: str = "",
-        *,
-        budget: int | None = None,
-        k: int | None = None,
-        profile: str | None = None,
-        format: str | None = None,
-    ) -> Context:
+    def context_of(self, files: Sequence[str], task: str = "", **options: Unpack[PackOptions]) -> Context:
         """Return the symbols of files and their callers; with a task, in the order of its ranking."""
         from assay.pack.questions import Files
 
-        return Files(self, profile, format, k, budget, files, task).answer()
+        return Files(self, files=files, task=task, **options).answer()
 
-    def review(
-        self,
-        base: str = "",
-        *,
-        budget: int | None = None,
-        k: int | None = None,
-        profile: str | None = None,
-        format: str | None = None,
-        links: str = "",
-    ) -> Context:
+    def review(self, base: str = "", *, links: str = "", **options: Unpack[PackOptions]) -> Context:
         """Return the review context of the changes since `base`, by default in 8,000 tokens.
 
         Without `base`, the most likely one is used. `links` is the base URL of the files in a browser:
@@ -177,7 +180,7 @@ class Repository:
         """
         from assay.pack.questions import Review
 
-        return Review(self, profile, format, k, budget, base, links).answer()
+        return Review(self, wanted=base, links=links, **options).answer()
 
     def rank(self, task: str, k: int = 10, *, profile: str | None = None, session: str = "") -> list[Ranked]:
         """Return the best `k` symbols for a task, best first."""
@@ -208,7 +211,23 @@ class Repository:
         """Record the items returned in a session."""
         from assay import feedback as learn
 
-        learn.record_returned(self.index, self.home, self.source, items, task, session)
+        for label, own in self.own(items).items():
+            member = self.members[label]
+            learn.record_returned(member.index, member.home, member.source, own, task, session)
+
+    @contextlib.contextmanager
+    def feedback(self, write: bool = True) -> Iterator[Learning]:
+        """Open the feedback store of this repository as one transaction, committed if the block ends normally."""
+        from assay import feedback as learn
+
+        with learn.learning(self.index, self.home, self.source, write) as learning:
+            yield learning
+
+    def forget_feedback(self) -> int:
+        """Delete all feedback, even from a damaged store; return the number of symbols that had any."""
+        from assay import feedback as learn
+
+        return learn.forget_everything(self.home)
 
     def why(
         self, task: str, symbol: str, k: int = 10, *, profile: str | None = None, session: str = ""
@@ -244,22 +263,15 @@ class Repository:
         query: str,
         k: int = 10,
         *,
-        paths: Sequence[str] = (),
-        languages: Sequence[str] = (),
-        kinds: Sequence[str] = (),
-        since: str | None = None,
-        documents: bool = True,
-        code: bool = True,
         chunker: str | None = None,
         embedder: str | None = None,
         reranker: str | None = None,
         progress: Progress | None = None,
+        **filters: Unpack[SearchFilters],
     ) -> list[SearchHit]:
         """Return the best `k` document passages and code definitions for a query, best first.
 
-        Empty filters do not restrict.
-
-        `since` is a date or a commit. Chunker, embedder and reranker default to assay.toml.
+        Chunker, embedder and reranker default to assay.toml.
         """
         from assay.search.search import Filters
 
@@ -270,25 +282,29 @@ class Repository:
             raise AssayError(f"k must be at least 1, not {k}")
         searcher = self.searcher(chunker, embedder, reranker, progress=progress)
         passages = searcher.search.passages
-        changed = self._changed_since(since, {*self.files, *passages.paths}) if since else None
-        known_languages = self._known_languages(languages, passages)
-        patterns = self._path_patterns(paths)
-        return searcher.ranked(query, k, Filters(patterns, known_languages, tuple(kinds), changed, documents, code))
+        since = filters.get("since")
+        return searcher.ranked(
+            query,
+            k,
+            Filters(
+                self._path_patterns(filters.get("paths", ())),
+                self._known_languages(filters.get("languages", ()), passages),
+                tuple(filters.get("kinds", ())),
+                self._changed_since(since, {*self.files, *passages.paths}) if since else None,
+                filters.get("documents", True),
+                filters.get("code", True),
+            ),
+        )
 
     def ask(
         self,
         question: str,
         *,
-        paths: Sequence[str] = (),
-        languages: Sequence[str] = (),
-        kinds: Sequence[str] = (),
-        since: str | None = None,
-        documents: bool = True,
-        code: bool = True,
         threshold: float | None = None,
         model: str | None = None,
         progress: Progress | None = None,
         show: Callable[[str], None] | None = None,
+        **filters: Unpack[SearchFilters],
     ) -> Reply:
         """Answer a question with citations, or refuse if the confidence is below `threshold`; filters as in `search`.
 
@@ -299,10 +315,7 @@ class Repository:
 
         if not question.strip():
             raise AssayError("the question is empty: ask in words")
-        hits = self.search(
-            question, PASSAGES, paths=paths, languages=languages, kinds=kinds, since=since, documents=documents,
-            code=code, progress=progress,
-        )  # fmt: skip
+        hits = self.search(question, PASSAGES, progress=progress, **filters)
         settings = self.configuration.ask.but(threshold=threshold, model=model)
         return answer_question(question, hits, self.searcher().search, settings, show)
 
@@ -315,19 +328,21 @@ class Repository:
         progress: Progress | None = None,
     ) -> Searcher:
         """Return the passage searcher for these settings (default: assay.toml), building what is missing on first use."""
-        from assay.search.service import prepare
-
         chosen = self.configuration.search.but(chunker=chunker, embedder=embedder, reranker=reranker)
         if chosen not in self._searchers:
-            index = self.index  # raises NoIndex early
-            self._searchers[chosen] = prepare(self.root, self.home, index, chosen, progress)
+            self._searchers[chosen] = self._prepare(chosen, progress)
         return self._searchers[chosen]
+
+    def _prepare(self, settings: SearchSettings, progress: Progress | None) -> Searcher:
+        from assay.search.service import prepare
+
+        return prepare(self.root, self.home, self.index, settings, progress)
 
     def is_searchable(self) -> bool:
         """Return whether the passages for the configured search exist; otherwise the first search builds them."""
         from assay.search.service import is_ready
 
-        return is_ready(self.home, self.configuration.search)
+        return all(is_ready(member.home, self.configuration.search) for member in self.members.values())
 
     def searched(self, chunker: str | None = None) -> str:
         """Return the size of the searched corpus, in words."""
@@ -342,7 +357,7 @@ class Repository:
         return changed_since(self.root, when, paths)
 
     def _known_languages(self, languages: Sequence[str], passages: Passages) -> tuple[str, ...]:
-        from assay.rank.profile import require_name
+        from assay.text.suggest import require_name
 
         available = {*passages.languages, *(row.language for row in self.files.values())}
         return tuple(require_name("language", language.lower(), available, "this index") for language in languages)
@@ -356,6 +371,10 @@ class Repository:
     def symbol(self, name: str) -> list[Item]:
         """Resolve a symbol name to one or, if ambiguous, several items. Raises NoSuchSymbol with suggestions."""
         return names.require(self.index, name)
+
+    def one_symbol(self, name: str) -> Item:
+        """Resolve a symbol name to exactly one item. Raises AssayError for no match and for several."""
+        return names.require_one(self.index, name)
 
     def impact(
         self, symbol: str, *, depth: int = 5, min_confidence: float = 0.1, everything: bool = False
@@ -417,15 +436,76 @@ class Repository:
         """Start listing files with git in the background, while this process imports modules."""
         from assay.git import Listing
 
-        self._listing = Listing(self.root)
+        for member in self.members.values():
+            member._listing = Listing(member.root)
 
     def look(self) -> TreeCheck:
         """Return the current state of the files; cached while nothing changes."""
-        from assay.index.freshness import Watch
+        from assay.index.freshness import Watch, unchanged_tree
 
+        if self._watched and (state := self._watched()):
+            return unchanged_tree(self.root, state)
         if self._watch is None:
             self._watch, self._listing = Watch(self.root, self.index, self._listing), None
         return self._watch.look()
+
+    def scan(self) -> Scan:
+        """List the files that indexing would read, and those it would skip."""
+        from assay.index.scan import scan
+
+        return scan(self.root)
+
+    def merge_scip(self, file: Path) -> Merged:
+        """Merge the edges of a SCIP index into the index."""
+        from assay.index.enrich.scip import merge
+
+        merged = merge(self.root, self.home, file)
+        self.close()
+        return merged
+
+    def check_folder(self) -> None:
+        """Raise AssayError if the folder of a repository is missing or not a folder."""
+        from assay.index.scan import check_root
+
+        for member in self.members.values():
+            check_root(member.root)
+
+    def check_servable(self) -> None:
+        """Raise AssayError if a server should not index a folder: unlike a command, it cannot ask the user."""
+        self.check_folder()
+        for member in self.members.values():
+            if member.home.named() is None:
+                check_extent(member.root)
+
+    def stamp(self) -> tuple[object, ...]:
+        """Return a value that changes with everything that is read once and cached: index, sidecars, settings."""
+        from assay.config.configuration import NAME
+        from assay.store import history, sections
+
+        settings = self.root / NAME
+        sidecars = (self.home.folder / sections.NAME, self.home.folder / history.NAME, settings)
+        return (self.home.current(), *map(_size_and_mtime, sidecars), user.stamp(settings))
+
+
+def concerns_index(path: str, folder: bool = False) -> bool:
+    """Return whether a change of a file, or of all files in a `folder`, can change the index: by its path alone."""
+    from assay.config.configuration import NAME
+    from assay.index.documents.formats import format_of
+    from assay.index.scan import CONFIG_NAMES, IGNORE_FILE, is_vendored
+    from assay.languages import language_of
+
+    if is_vendored(path):
+        return False
+    settings = path.rpartition("/")[2] in {".gitignore", IGNORE_FILE, NAME, *CONFIG_NAMES}
+    return folder or settings or language_of(path) is not None or format_of(path) is not None
+
+
+def _size_and_mtime(path: Path) -> tuple[int, int] | None:
+    try:
+        stat = os.stat(path)
+    except OSError:
+        return None
+    return stat.st_size, stat.st_mtime_ns
 
 
 def _warn_if_truncated(noun: str, text: str, longest: int) -> None:
@@ -456,12 +536,12 @@ class Workspace(Repository):
     """
 
     def __init__(
-        self, found: Sequence[Root], folder: Path | None = None, members: Mapping[str, Repository] | None = None
+        self, repositories: Sequence[Root], folder: Path | None = None, members: Mapping[str, Repository] | None = None
     ) -> None:
-        if not found:
+        if not repositories:
             raise AssayError("no repositories: name their folders")
         self.folder = folder
-        self._roots = sorted(found, key=lambda root: root.label)
+        self._roots = sorted(repositories, key=lambda root: root.label)
         self._members = dict(members) if members else {root.label: Repository(root.path) for root in self._roots}
         self._joint_index: Index | None = None
         self._engines, self._searchers = {}, {}
@@ -538,10 +618,6 @@ class Workspace(Repository):
             tuple(sorted(vocabulary, key=lambda association: (-association.weight, association.number))),
         )
 
-    def note_given(self, items: Sequence[Item], task: str, session: str) -> None:
-        for label, own in self.own(items).items():
-            self._members[label].note_given(own, task, session)
-
     def own(self, items: Iterable[Item]) -> dict[str, list[Item]]:
         """Group items, as their repositories have them now, by label; missing items are left out."""
         by_label: defaultdict[str, list[Item]] = defaultdict(list)
@@ -571,27 +647,12 @@ class Workspace(Repository):
 
     # passages
 
-    def searcher(
-        self,
-        chunker: str | None = None,
-        embedder: str | None = None,
-        reranker: str | None = None,
-        *,
-        progress: Progress | None = None,
-    ) -> Searcher:
+    def _prepare(self, settings: SearchSettings, progress: Progress | None) -> Searcher:
         """Return a searcher over all passages, chunked and embedded by the workspace's settings."""
         from assay.search.service import prepare_all
 
-        chosen: SearchSettings = self.configuration.search.but(chunker=chunker, embedder=embedder, reranker=reranker)
-        if chosen not in self._searchers:
-            places = {label: (member.root, member.home) for label, member in self._members.items()}
-            self._searchers[chosen] = prepare_all(self.index, places, chosen, progress, self.folder)
-        return self._searchers[chosen]
-
-    def is_searchable(self) -> bool:
-        from assay.search.service import is_ready
-
-        return all(is_ready(member.home, self.configuration.search) for member in self._members.values())
+        places = {label: (member.root, member.home) for label, member in self._members.items()}
+        return prepare_all(self.index, places, settings, progress, self.folder)
 
     def _path_patterns(self, paths: Sequence[str]) -> tuple[str, ...]:
         """Patterns match `label/path`, and the path within every repository."""
@@ -615,10 +676,6 @@ class Workspace(Repository):
         return (
             "assay index" if self.folder else shlex.join(["assay", "index", *(str(root.path) for root in self._roots)])
         )
-
-    def look_ahead(self) -> None:
-        for member in self._members.values():
-            member.look_ahead()
 
     def look(self) -> TreeCheck:
         from assay.index.freshness import joined_checks

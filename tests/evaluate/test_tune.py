@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.config.configuration import with_table
+from assay.config.toml import with_table
 from assay.core.golden import GoldenQuery
 from assay.errors import AssayError
 from assay.evaluate.judging import Floats

@@ -412,7 +412,7 @@ def test_using_twice_counts_once_and_only_what_was_given_last_can_be_used(shop: 
     assert shop.used("checkout() ship_parcel add_coupon") == ["Cart.add_coupon"]
     shop.returned("checkout")
     with shop.learning(write=False) as told:
-        rows, _ = told.known()
+        rows, _ = told.active()
     assert {row.item.symbol: (row.useful, row.not_useful) for row in rows} == {
         "checkout": (1, 0), "ship_parcel": (0, 1), "Cart.add_coupon": (1, 0),
     }  # fmt: skip
@@ -607,7 +607,7 @@ def test_counts_are_those_of_a_plain_model(quiet_shop: Shop, steps: list[tuple[s
                 counts[name][step == "not useful"] += 1
             shop.judge(*chosen, useful=step == "useful")
     with shop.learning(write=False) as told:
-        rows, expired = told.known()
+        rows, expired = told.active()
     found = {row.item.symbol: [row.useful, row.not_useful] for row in rows if row.useful or row.not_useful}
     assert found == {name: both for name, both in counts.items() if any(both)}
     assert expired == 0

@@ -114,11 +114,11 @@ def test_a_signal_is_a_module_a_row_and_a_weight(copy: Path) -> None:
 
 def test_an_mcp_tool_is_arguments_a_function_and_a_row(copy: Path) -> None:
     mcp = copy / "assay" / "serve" / "mcp"
-    with (mcp / "arguments.py").open("a") as file:
-        file.write("\n\nclass Echo(Arguments, frozen=True):\n    text: str\n")
+    with (mcp.parent / "requests.py").open("a") as file:
+        file.write("\n\nclass Echo(Request, frozen=True):\n    text: str\n")
     with (mcp / "tools.py").open("a") as file:
-        file.write("\n\ndef echo(call: Call, asked: arguments.Echo) -> str:\n    return asked.text.upper()\n")
-    row = '    Tool("echo", "Loud", "Repeat a text in capitals.", arguments.Echo, tools.echo),\n'
+        file.write("\n\ndef echo(call: Call, asked: requests.Echo) -> str:\n    return asked.text.upper()\n")
+    row = '    Tool("echo", "Loud", "Repeat a text in capitals.", requests.Echo, tools.echo),\n'
     insert(mcp / "offered.py", ")\nTOOLS = ", row)
     code = (
         "from assay.serve.mcp.offered import TOOLS\n"
@@ -127,4 +127,4 @@ def test_an_mcp_tool_is_arguments_a_function_and_a_row(copy: Path) -> None:
     )
     shown = run(copy, "-c", code)
     assert shown.startswith("echo HEARD\n")
-    assert "It takes: text" in shown
+    assert "Known: text" in shown

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from assay.serve.mcp.running import LARGEST_BODY, SESSIONS, Guard
-from assay.serve.watch.access import Access
+from assay.serve.access import Access
+from assay.serve.mcp.transports import LARGEST_BODY, SESSIONS, Guard
 from assay.serve.web.guard import Guard as WebGuard
 from support.agents import http_server
 

@@ -27,7 +27,7 @@ from assay.index.outline import outline
 from assay.index.parse import ParseCache
 from assay.index.scan import scan
 from assay.languages import Language
-from assay.serve.watch.access import Work
+from assay.serve.watch.child import Work
 from support.command import ENVIRONMENT, assay
 from support.processes import children
 from support.repository import Repository

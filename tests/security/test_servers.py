@@ -13,10 +13,11 @@ import pytest
 from assay.answer.model import chat
 from assay.config import servers, user
 from assay.config.configuration import AskSettings, BadConfiguration, SearchSettings, load
-from assay.config.servers import is_loopback, origin_of
+from assay.config.servers import origin_of
 from assay.errors import AssayError
 from assay.search.embed.rerankers import ServerReranker
 from assay.search.embed.server import ServerEmbedder, ServerFailed, server
+from assay.system.http import is_loopback
 from support.command import ENVIRONMENT, assay
 from support.model_server import ModelServer, Reply, serving
 from support.paths import ROOT

@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from assay.serve.requests import ContextQuery, ResultPage, SearchPage
 from assay.serve.watch import Resident
 from assay.serve.web import api
 from assay.serve.web.bench import AnswerCache, Bench
@@ -22,9 +24,9 @@ from support.command import assay
 from support.serving import written
 
 PATIENCE = 60.0
-CONTEXT = {"task": "apply discounts", "k": None, "budget": None, "profile": None}
-PAGE = {"task": "apply discounts", "view": "code", "why": None, "profile": None}
-RESULT = {"task": "apply discounts", "id": "shop/discounts.py::apply_discounts", "profile": None}
+CONTEXT = ContextQuery("apply discounts")
+PAGE = SearchPage("apply discounts")
+RESULT = ResultPage("apply discounts", "shop/discounts.py::apply_discounts")
 QUESTIONS: dict[str, Callable[[Bench], object]] = {
     "context": lambda bench: api.context(bench, CONTEXT),
     "page": lambda bench: search.show(bench, PAGE).body,
@@ -117,10 +119,10 @@ def test_an_answer_made_while_a_file_was_another_is_not_given_when_it_is_back(be
 
 def test_another_question_is_another_answer(bench: Bench) -> None:
     one = api.context(bench, CONTEXT)
-    assert api.context(bench, {**CONTEXT, "k": 1}) != one
-    assert api.context(bench, {**CONTEXT, "budget": 60}) != one
-    assert api.context(bench, {**CONTEXT, "task": "send an invoice"}) != one
-    assert api.context(bench, {**CONTEXT, "profile": "default"}) is not None
+    assert api.context(bench, replace(CONTEXT, k=1)) != one
+    assert api.context(bench, replace(CONTEXT, budget=60)) != one
+    assert api.context(bench, replace(CONTEXT, task="send an invoice")) != one
+    assert api.context(bench, replace(CONTEXT, profile="default")) is not None
     assert api.context(bench, CONTEXT) == one
 
 

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from assay.serve.mcp.arguments import MIN_BUDGET, SENT, Conversation, UsageLog, fit_to_budget
+from assay.serve.mcp.conversation import SENT, Conversation, UsageLog
 from assay.serve.mcp.offered import TOOLS
-from assay.serve.mcp.tools import Call
+from assay.serve.mcp.tools import Call, fit_to_budget
+from assay.serve.requests import MIN_BUDGET
 from assay.serve.watch import Resident
 from assay.serve.watch.first_look import FirstLook
 from assay.text.display import printable
@@ -252,7 +253,7 @@ def test_resources_tell_figures_and_freshness_and_prompts_begin_work(served: str
         assert "Review the changes" in reviewed.messages[0].content.text
         with pytest.raises(MCPError, match="task is missing"):
             await agent.client.get_prompt("plan_a_change", {})
-        with pytest.raises(MCPError, match="no resource called"):
+        with pytest.raises(MCPError, match="unknown resource"):
             await agent.read("assay://statu")
 
     asked(served, work)
@@ -281,22 +282,22 @@ def test_every_tool_has_a_budget_an_example_and_says_when_not_to_use_it(served: 
         ("context", {"task": "  "}, "what is the task?"),
         ("context", {"task": "x", "pr": ""}, "ask about one thing"),
         ("context", {"symbols": ["a"], "files": ["b"]}, "ask about one thing"),
-        ("context", {"task": "x", "budget": 3}, "Expected `int` >= 100"),
-        ("context", {"task": "x", "budget": "many"}, "Expected `int`, got `str`"),
-        ("context", {"tsk": "x"}, "unknown field `tsk`. It takes: task, symbols"),
-        ("context", {"task": "x", "detail": "all"}, "Invalid enum value 'all'"),
+        ("context", {"task": "x", "budget": 3}, "context: budget must be at least 100, not 3"),
+        ("context", {"task": "x", "budget": "many"}, 'budget must be an integer, not "many"'),
+        ("context", {"tsk": "x"}, "no parameter called \"tsk\". Did you mean 'task'? Known: task, symbols"),
+        ("context", {"task": "x", "detail": "all"}, 'detail must be one of full, outline, not "all"'),
         ("context", {"files": ["../secret"]}, "outside"),
         ("context", {"files": ["/etc/passwd"]}, "outside"),
-        ("context", {"files": ["a\0b"]}, "outside"),
+        ("context", {"files": ["a\0b"]}, "NUL"),
         ("context", {"symbols": ["aply_discounts"]}, "Nearest: apply_discounts"),
-        ("impact", {"symbol": ""}, "Expected `str` of length >= 1"),
+        ("impact", {"symbol": ""}, "symbol is empty"),
         ("impact", {"symbol": "nobody"}, "no symbol called 'nobody'"),
-        ("search", {}, "missing required field `query`"),
-        ("search", {"query": "   "}, "what is sought?"),
+        ("search", {}, "query is missing: Words that the passage"),
+        ("search", {"query": "   "}, "query is empty: Words that the passage"),
         ("why", {"task": "x", "symbol": "nobody"}, "no symbol called"),
         ("feedback", {}, "name symbols"),
         ("feedback", {"useful": ["nobody"]}, "no symbol called"),
-        ("contxt", {"task": "x"}, "Did you mean context?"),
+        ("contxt", {"task": "x"}, "Did you mean 'context'?"),
     ],
 )
 def test_bad_arguments_are_errors_of_one_line_that_say_what_to_do(

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, quote, urlencode, urlsplit
 import pytest
 
 from assay.config.roots import roots
+from assay.serve.requests import ContextQuery
 from assay.serve.watch import WorkspaceResident
 from assay.serve.web import api
 from assay.serve.web.api import description
@@ -30,7 +31,7 @@ STAFF = {
     "guide.md": "# Wages\n\nWages are paid on the last working day of the month by a bank transfer.\n",
 }
 TASK = "apply discounts to the price and pay wages"
-CONTEXT = {"task": TASK, "k": None, "budget": None, "profile": None}
+CONTEXT = ContextQuery(TASK)
 
 
 @pytest.fixture(scope="module")

@@ -17,9 +17,11 @@ from pathlib import Path
 
 import pytest
 
+import assay as assay_package
 from assay.index.pipeline import index
 from assay.serve.watch import Resident
-from assay.serve.watch.first_look import TreeWatcher
+from assay.serve.watch.child import child_environment
+from assay.serve.watch.watcher import TreeWatcher
 from assay.store.index import Index, NoIndex
 from assay.store.layout import Home
 from support.command import COMMAND, ENVIRONMENT, assay
@@ -241,7 +243,7 @@ def test_a_child_that_has_nothing_to_say_notices_that_it_works_for_nobody(reposi
     command = [
         sys.executable,
         "-m",
-        "assay.serve.watch.keeper",
+        "assay.serve.watch.child",
         "index",
         str(repository.root),
         str(repository.home.folder),
@@ -259,8 +261,15 @@ def test_a_child_that_has_nothing_to_say_notices_that_it_works_for_nobody(reposi
             child.kill()
 
 
+def test_the_child_imports_assay_from_where_its_server_did(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    first, *others = child_environment()["PYTHONPATH"].split(os.pathsep)
+    assert Path(first) == Path(assay_package.__file__).parents[1]
+    assert others == [str(tmp_path)]
+
+
 def _indexing(repository: Repository) -> list[int]:
-    return running("assay.serve.watch.keeper", "index", str(repository.root))
+    return running("assay.serve.watch.child", "index", str(repository.root))
 
 
 def test_without_events_files_are_looked_at_in_intervals(repository: Repository) -> None:
@@ -387,8 +396,8 @@ def test_too_few_watches_are_no_reason_to_stop(repository: Repository, monkeypat
     def none_left(*_: object, **__: object) -> Iterator[set[object]]:
         raise OSError("OS file watch limit reached")
 
-    monkeypatch.setattr("assay.serve.watch.first_look.watcher", lambda: none_left)
-    monkeypatch.setattr("assay.serve.watch.first_look.POLL_SECONDS", 0.1)
+    monkeypatch.setattr("assay.serve.watch.watcher.watcher", lambda: none_left)
+    monkeypatch.setattr("assay.serve.watch.watcher.POLL_SECONDS", 0.1)
     said: list[str] = []
     watching = TreeWatcher(repository.root, repository.home.folder, complain=said.append)
     hints = watching.hints()

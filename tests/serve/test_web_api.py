@@ -9,15 +9,16 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Meta, field
 
 from assay.errors import AssayError
+from assay.serve.requests import Request, from_body, from_query, parameters, text_meta
 from assay.serve.web.api import ENDPOINTS, description
-from assay.serve.web.parameters import Parameter, from_body, from_query
 from assay.store.layout import Home
 from support.command import assay
 from support.serving import PATIENCE, Server, serving, written
@@ -103,9 +104,9 @@ WRONG = {
     ("/api/context", ""): (400, "task is missing"),
     ("/api/context", "task=+"): (400, "task is empty"),
     ("/api/context", "task=x&k=0"): (400, "k must be at least 1"),
-    ("/api/context", "task=x&k=many"): (400, 'k must be a integer, not "many"'),
+    ("/api/context", "task=x&k=many"): (400, 'k must be an integer, not "many"'),
     ("/api/context", "task=x&task=y"): (400, "task is given twice"),
-    ("/api/context", "tsk=x"): (400, "Did you mean task?"),
+    ("/api/context", "tsk=x"): (400, "Did you mean 'task'?"),
     ("/api/context", "task=a%00b"): (400, "NUL"),
     ("/api/context", "task=x&profile=defualt"): (400, "default"),
     ("/api/why", "task=x&symbol=send_invoce"): (404, "Nearest: send_invoice"),
@@ -253,34 +254,32 @@ def _until(is_so: Callable[[], bool]) -> None:
 
 # parameters
 
-PARAMETERS = (
-    Parameter("text", "words", required=True),
-    Parameter("number", "a number", int, default=3, least=1, most=9),
-    Parameter("share", "a share", float, least=0, most=1),
-    Parameter("yes", "or no", bool, default=False),
-    Parameter("form", "one of some", choices=("a", "b")),
-    Parameter("several", "words", several=True),
-)
+
+class Sample(Request, frozen=True, kw_only=True):
+    text: Annotated[str, text_meta("words", required=True)]
+    number: Annotated[int, Meta(ge=1, le=9, description="a number")] = 3
+    share: Annotated[float, Meta(ge=0, le=1, description="a share")] | None = None
+    yes: Annotated[bool, Meta(description="or no")] = False
+    form: Annotated[Literal["a", "b"], Meta(description="one of some")] = "a"
+    several: Annotated[list[str], Meta(description="words")] = field(default_factory=list)
+
+
 VALUES = (
     st.none() | st.booleans() | st.integers(-2, 12) | st.floats(-1, 2) | st.sampled_from(["", " ", "a", "b", "x y"])
 )
 
 
-@given(
-    st.dictionaries(
-        st.sampled_from([one.name for one in PARAMETERS] + ["other"]), VALUES | st.lists(VALUES, max_size=3)
-    )
-)
+@given(st.dictionaries(st.sampled_from([*parameters(Sample), "other"]), VALUES | st.lists(VALUES, max_size=3)))
 def test_a_body_is_taken_exactly_when_the_description_allows_it(body: dict[str, Any]) -> None:
     schema = {
         "type": "object",
         "required": ["text"],
-        "properties": {one.name: one.schema for one in PARAMETERS},
+        "properties": {name: parameter.schema for name, parameter in parameters(Sample).items()},
         "additionalProperties": False,
     }
     allowed = jsonschema.Draft202012Validator(schema).is_valid(body)
     try:
-        from_body(PARAMETERS, json.dumps(body).encode())
+        from_body(Sample, json.dumps(body).encode())
     except AssayError:
         assert not allowed
     else:
@@ -294,11 +293,11 @@ def test_an_address_says_the_same_as_a_body(text: str, number: int, yes: bool, s
     given_values = {"text": text, "number": number, "yes": yes, "several": several}
     pairs = [("text", text), ("number", str(number)), ("yes", str(yes).lower()), *(("several", one) for one in several)]
     try:
-        from_address = from_query(PARAMETERS, pairs)
+        from_address = from_query(Sample, pairs)
     except AssayError:
         assert "\0" in text + "".join(several)
     else:
-        assert from_address == from_body(PARAMETERS, json.dumps(given_values).encode())
+        assert from_address == from_body(Sample, json.dumps(given_values).encode())
 
 
 @pytest.mark.parametrize(("name", "value", "taken"), [
@@ -308,7 +307,7 @@ def test_an_address_says_the_same_as_a_body(text: str, number: int, yes: bool, s
 def test_bounds_belong_to_what_is_allowed(name: str, value: Any, taken: bool) -> None:
     body = json.dumps({"text": "x", name: value}).encode()
     if taken:
-        assert from_body(PARAMETERS, body)[name] == value
+        assert getattr(from_body(Sample, body), name) == value
     else:
         with pytest.raises(AssayError, match=name):
-            from_body(PARAMETERS, body)
+            from_body(Sample, body)

@@ -15,8 +15,8 @@ from assay.html.elements import element
 from assay.rank.explain import contributions
 from assay.rank.impact import neighbourhood
 from assay.rank.signals.signal import COMPONENTS
-from assay.serve.web.pages.answer import blocks
 from assay.serve.web.pages.details import render_neighbourhood
+from assay.serve.web.pages.passages import blocks
 from assay.serve.web.pages.runs import Line, Reading, trend
 from assay.serve.web.static import static
 from assay.store.layout import Home

@@ -20,8 +20,8 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from assay.errors import AssayError
+from assay.serve.access import COOKIE, Access
 from assay.serve.http import CONNECTIONS
-from assay.serve.watch.access import COOKIE, Access
 from assay.serve.web.application import Busy, Workers
 from assay.serve.web.guard import LARGEST_BODY, Guard
 from support.command import ENVIRONMENT, assay

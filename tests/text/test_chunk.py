@@ -174,7 +174,7 @@ def test_a_chunker_prints_as_it_parses(spec: str, chunker: Chunker) -> None:
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        ("strukture:512", "did you mean structure"), ("", "no chunker"), ("tokens:x", "no chunker"), ("tokens:5", "16 to"),
+        ("strukture:512", "Did you mean 'structure'?"), ("", "no chunker"), ("tokens:x", "no chunker"), ("tokens:5", "16 to"),
         ("tokens:512:300", "half the size"), ("structure:512:20", "do not overlap"), ("tokens:512:", "no chunker"),
     ],
 )  # fmt: skip

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import warnings
+from typing import Any
 
 import click
 
 from assay import __version__
-from assay.cli.lazy import LazyGroup
 from assay.errors import AssayError
 
 # command → (module, one line of help); the module defines `COMMAND_command`
@@ -36,6 +37,48 @@ COMMANDS = {
     "serve": ("assay.cli.serve", "Serve search, explanations, runs and sweeps as web pages and an HTTP API."),
     "eval": ("assay.cli.evaluation", "Evaluate a retriever, ours or yours: golden sets, runs, comparisons, gates."),
 }
+
+
+class LazyGroup(click.Group):
+    """Click group with a static table of commands: name → (module, one-line help)."""
+
+    def __init__(self, *arguments: Any, commands_table: dict[str, tuple[str, str]], **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.table = commands_table
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.table:
+            return None
+        module = importlib.import_module(self.table[cmd_name][0])
+        command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in self.table.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; an interrupt becomes Abort, a closed output pipe (`| head`) exit code 0."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise click.exceptions.Abort from None
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # discards buffered output at exit
+            raise click.exceptions.Exit(0) from None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0] if args else ""
+        if name not in self.table and not name.startswith("-"):
+            from assay.text.suggest import did_you_mean
+
+            ctx.fail(f"No such command '{name}'.{did_you_mean(name, self.table)}")
+        return super().resolve_command(ctx, args)
 
 
 @click.group(cls=LazyGroup, commands_table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})

@@ -1,4 +1,4 @@
-"""Shared by all commands: root options, and the only functions that print.
+"""Shared by all commands: the only functions that print, the progress bar, and the default root.
 
 Repositories are untrusted: `echo` replaces control characters in names and texts, JSON output escapes them.
 """
@@ -10,49 +10,16 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import click
 
-from assay.config.roots import root_around, workspace_around
+from assay.config.roots import root_around
 from assay.core.progress import Progress
-from assay.errors import AssayError
-from assay.store.layout import Home
 from assay.text.display import escaped_in_json, printable
 
 F = TypeVar("F", bound=Callable[..., Any])
 Part = str | tuple[str, dict[str, Any]]  # text, optionally with arguments of `click.style`
-
-
-_index_dir_option = click.option(
-    "--index-dir",
-    type=click.Path(path_type=Path),
-    help="Index directory. Default: .assay/ at the root.",
-    metavar="DIR",
-)
-
-
-def roots_options(function: F) -> F:
-    """Add --root (repeatable) and --index-dir."""
-    return click.option(
-        "--root",
-        "roots",
-        multiple=True,
-        metavar="DIR",
-        help="Repository. May be repeated (optionally LABEL=DIR) to query several repositories together. "
-        "Default: the workspace or repository around the current folder.",
-    )(_index_dir_option(function))
-
-
-def root_options(function: F) -> F:
-    """Add --root and --index-dir, for commands on a single repository."""
-    function = _index_dir_option(function)
-    return click.option(
-        "--root",
-        type=click.Path(path_type=Path),
-        help="Repository. Default: the one around the current folder.",
-        metavar="DIR",
-    )(function)
 
 
 def format_option(function: F) -> F:
@@ -71,28 +38,6 @@ def find_root(path: Path | None) -> Path:
     if path is not None:
         return path.resolve()
     return root_around(Path.cwd())
-
-
-def find_single_root(path: Path | None) -> Path:
-    """Like `find_root`, but raises AssayError for a workspace."""
-    folder = workspace_around((path or Path.cwd()).resolve())
-    if folder is not None and (path is None or folder == path.resolve()):
-        from assay.api import Workspace
-
-        Workspace.at(folder).only("this")
-    return find_root(path)
-
-
-def find_repository(path: Path | None) -> Path:
-    """Like `find_root`, but raises AssayError rather than default to the home directory or a file system root."""
-    root = find_root(path)
-    if path is None and root in (Path.home().resolve(), Path(root.anchor)) and not (root / ".git").exists():
-        raise AssayError(f"{root} is not a repository: run this command inside one, or pass --root DIR")
-    return root
-
-
-def home_of(root: Path, index_dir: Path | None) -> Home:
-    return Home.of(root, index_dir)
 
 
 def echo(text: object = "", err: bool = False, nl: bool = True) -> None:
@@ -140,12 +85,21 @@ _REDRAW_SECONDS = 0.1
 
 
 class Bar(Progress):
-    """Progress bar on stderr with stage, counts and remaining time; silent if stderr is not a terminal."""
+    """Progress bar on stderr with stage, counts and remaining time; silent if stderr is not a terminal.
+
+    As a context manager it erases itself at the end.
+    """
 
     def __init__(self) -> None:
         self._is_terminal = sys.stderr.isatty()
         self._stage, self._total, self._done = "", 0, 0
         self._started = self._drawn = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
 
     def start(self, stage: str, total: int) -> None:
         self._stage, self._total, self._done = stage, total, 0

@@ -11,9 +11,11 @@ from pathlib import Path
 import click
 
 from assay.cli.common import echo, find_root, format_option, print_json
+from assay.cli.options import root_option
 from assay.config import trust, user
-from assay.config.configuration import NAME, BadConfiguration, Configuration, Setting, key, load, settings, value
+from assay.config.configuration import NAME, BadConfiguration, Configuration, Setting, load, settings
 from assay.config.roots import roots_of, workspace_around
+from assay.config.toml import key, value
 from assay.config.trust import Risk, UntrustedSettings
 from assay.errors import AssayError
 from assay.text.display import counted
@@ -21,12 +23,7 @@ from assay.text.display import counted
 
 @click.command("config")
 @click.argument("action", required=False, type=click.Choice(["check"]))
-@click.option(
-    "--root",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Repository. Default: the one around the current folder.",
-)
+@root_option()
 @format_option
 def config_command(action: str | None, root: Path | None, form: str) -> None:
     """Show every setting with its value and origin: assay.toml, user configuration, default, or base profile.
@@ -100,12 +97,7 @@ _DONE, _UNDECIDED = 0, 1  # exit codes
 
 
 @click.command("trust")
-@click.option(
-    "--root",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Repository or workspace folder. Default: the one around the current folder.",
-)
+@root_option("Repository or workspace folder")
 @click.option("--show", is_flag=True, help="Show the settings and whether they are trusted; change nothing.")
 @click.option("--revoke", is_flag=True, help="Revoke the trust in this repository.")
 @click.option("--yes", is_flag=True, help="Trust without confirmation, for scripts.")

@@ -6,8 +6,7 @@ import click
 
 from assay.api import Repository
 from assay.cli.common import echo_pack
-from assay.cli.opening import repository_options
-from assay.cli.options import MultiValueCommand, profile_option, session_option
+from assay.cli.options import MultiValueCommand, profile_option, repository_options, session_option
 from assay.errors import AssayError
 from assay.pack.questions import COMMENT_BUDGET, REVIEW_BUDGET, Files, Question, Review, Task
 from assay.pack.render import FORMS

@@ -8,16 +8,15 @@ from pathlib import Path
 
 import click
 
-from assay.cli.common import F, echo, find_single_root, format_option, home_of, print_json, root_options
+from assay.api import Repository
+from assay.cli.common import F, echo, format_option, print_json
+from assay.cli.options import single_repository_options
 from assay.core.items import Item
 from assay.core.packs import weighted
 from assay.errors import AssayError
-from assay.feedback import ItemFeedback, forget_everything, learning
+from assay.feedback import ItemFeedback
 from assay.feedback.learning import score, signal
-from assay.pack.source import WorkingTree
-from assay.rank.symbols import require_one
-from assay.store.index import Index
-from assay.store.layout import Home, decode, read_bytes
+from assay.store.layout import decode, read_bytes
 from assay.text.display import counted
 
 _MAX_WORDS = 5  # listed per symbol in text output
@@ -43,20 +42,20 @@ def _symbol_arguments(function: F) -> F:
 
 @feedback_command.command("useful")
 @_symbol_arguments
-@root_options
+@single_repository_options
 @format_option
-def useful(symbols: tuple[str, ...], task: str, root: Path | None, index_dir: Path | None, form: str) -> None:
+def useful(symbols: tuple[str, ...], task: str, repo: Repository, form: str) -> None:
     """Mark SYMBOLS as useful: they rank higher from now on."""
-    _judge(symbols, True, task, root, index_dir, form)
+    _judge(symbols, True, task, repo, form)
 
 
 @feedback_command.command("not-useful")
 @_symbol_arguments
-@root_options
+@single_repository_options
 @format_option
-def not_useful(symbols: tuple[str, ...], task: str, root: Path | None, index_dir: Path | None, form: str) -> None:
+def not_useful(symbols: tuple[str, ...], task: str, repo: Repository, form: str) -> None:
     """Mark SYMBOLS as not useful: they rank slightly lower from now on."""
-    _judge(symbols, False, task, root, index_dir, form)
+    _judge(symbols, False, task, repo, form)
 
 
 @feedback_command.command("used")
@@ -64,16 +63,16 @@ def not_useful(symbols: tuple[str, ...], task: str, root: Path | None, index_dir
 @click.option(
     "--file", "place", metavar="PATH[:A-B]", help="File or lines that were read or written. Default: the text on stdin."
 )
-@root_options
+@single_repository_options
 @format_option
-def used(session: str, place: str | None, root: Path | None, index_dir: Path | None, form: str) -> None:
+def used(session: str, place: str | None, repo: Repository, form: str) -> None:
     """Record a file or text that was read or written: items last shown in the session and named there were useful.
 
     For hooks of editors and agents. Items shown but never used count as not useful at the session's next answer.
     """
-    index, home = _open_index(root, index_dir)
-    path, lines, text = _read_place(index.root, place) if place is not None else ("", range(0), _read_stdin())
-    with learning(index, home, WorkingTree(index)) as store:
+    repo.index  # noqa: B018 (raises NoIndex before stdin is read)
+    path, lines, text = _read_place(repo.root, place) if place is not None else ("", range(0), _read_stdin())
+    with repo.feedback() as store:
         items = store.used(text, session, path, lines)
     if form == "json":
         print_json({"session": session, "used": [item.id for item in items]})
@@ -84,13 +83,12 @@ def used(session: str, place: str | None, root: Path | None, index_dir: Path | N
 
 
 @feedback_command.command("list")
-@root_options
+@single_repository_options
 @format_option
-def listing(root: Path | None, index_dir: Path | None, form: str) -> None:
+def listing(repo: Repository, form: str) -> None:
     """List active feedback, most useful first."""
-    index, home = _open_index(root, index_dir)
-    with learning(index, home, WorkingTree(index), write=False) as store:
-        rows, expired = store.known()
+    with repo.feedback(write=False) as store:
+        rows, expired = store.active()
     rows.sort(key=lambda row: (-signal(row.useful, row.not_useful), -row.useful, row.item.id))
     if form == "json":
         print_json({"symbols": [_feedback_json(row) for row in rows], "expired": expired})
@@ -106,18 +104,17 @@ def listing(root: Path | None, index_dir: Path | None, form: str) -> None:
 @feedback_command.command("forget")
 @click.argument("symbols", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Delete all feedback, even from a damaged file.")
-@root_options
+@single_repository_options
 @format_option
-def forget(symbols: tuple[str, ...], everything: bool, root: Path | None, index_dir: Path | None, form: str) -> None:
+def forget(symbols: tuple[str, ...], everything: bool, repo: Repository, form: str) -> None:
     """Delete the feedback on SYMBOLS, or all of it."""
     if everything == bool(symbols):
         raise click.UsageError("name the symbols to forget, or pass --all")
     if everything:
-        forgotten = forget_everything(home_of(find_single_root(root), index_dir))
+        forgotten = repo.forget_feedback()
     else:
-        index, home = _open_index(root, index_dir)
-        items = _resolve_symbols(index, symbols)
-        with learning(index, home, WorkingTree(index)) as store:
+        items = _resolve_symbols(repo, symbols)
+        with repo.feedback() as store:
             forgotten = store.forget(items)
     if form == "json":
         print_json({"forgotten": forgotten})
@@ -127,18 +124,9 @@ def forget(symbols: tuple[str, ...], everything: bool, root: Path | None, index_
         echo(f"forgotten: what was learned of {counted(forgotten, 'symbol')}")
 
 
-def _open_index(root: Path | None, index_dir: Path | None) -> tuple[Index, Home]:
-    where = find_single_root(root)
-    home = home_of(where, index_dir)
-    return Index.open(where, home), home
-
-
-def _judge(
-    symbols: tuple[str, ...], is_useful: bool, task: str, root: Path | None, index_dir: Path | None, form: str
-) -> None:
-    index, home = _open_index(root, index_dir)
-    items = _resolve_symbols(index, symbols)
-    with learning(index, home, WorkingTree(index)) as store:
+def _judge(symbols: tuple[str, ...], is_useful: bool, task: str, repo: Repository, form: str) -> None:
+    items = _resolve_symbols(repo, symbols)
+    with repo.feedback() as store:
         store.judge(items, is_useful, task)
     if form == "json":
         print_json({"useful": is_useful, "task": task, "symbols": [item.id for item in items]})
@@ -146,8 +134,8 @@ def _judge(
         echo(f"{'useful' if is_useful else 'not useful'}: {', '.join(item.id for item in items)}")
 
 
-def _resolve_symbols(index: Index, names: tuple[str, ...]) -> list[Item]:
-    return list(dict.fromkeys(require_one(index, name) for name in names))
+def _resolve_symbols(repo: Repository, names: tuple[str, ...]) -> list[Item]:
+    return list(dict.fromkeys(repo.one_symbol(name) for name in names))
 
 
 def _read_place(root: Path, place: str) -> tuple[str, range, str]:

@@ -12,26 +12,21 @@ from pathlib import Path
 import click
 
 from assay.api import Repository
-from assay.cli.common import (
-    Bar,
-    echo,
+from assay.cli.common import Bar, echo, format_option, print_json
+from assay.cli.options import (
     find_repository,
-    find_single_root,
-    format_option,
-    home_of,
-    print_json,
-    root_options,
+    may_index,
+    open_repository,
+    repository_options,
     roots_options,
+    single_repository_options,
 )
-from assay.cli.opening import check_servable, may_index, open_repository, repository_options
 from assay.core.progress import Report
 from assay.errors import AssayError
-from assay.index.enrich.scip import merge
-from assay.index.pipeline import index
 from assay.rank.status import Status
 from assay.serve import json_answers
-from assay.serve.watch.first_look import RESCAN_SECONDS, TreeWatcher, watcher
 from assay.serve.watch.keeper import Event, Keeper, RefreshFinished, RefreshProgress
+from assay.serve.watch.watcher import RESCAN_SECONDS, TreeWatcher, watcher
 from assay.text.display import counted
 
 _MAX_PROBLEMS = 10  # printed without --verbose
@@ -82,15 +77,13 @@ def index_command(
 
 def _index_member(repo: Repository, rebuild: bool, go_on: bool, anywhere: bool) -> Report | Exception:
     """Index a repository; with `go_on`, return an error instead of raising it."""
-    bar = Bar()
     try:
-        return index(repo.root, repo.home, rebuild, bar, anywhere)
+        with Bar() as bar:
+            return repo.refresh(rebuild=rebuild, progress=bar, anywhere=anywhere)
     except (AssayError, OSError, sqlite3.DatabaseError) as error:
         if not go_on:
             raise
         return error
-    finally:
-        bar.close()
 
 
 def _exit_code(result: Report | Exception, strict: bool) -> int:
@@ -212,9 +205,9 @@ def watch_command(roots: tuple[str, ...], index_dir: Path | None, poll: float | 
     A burst of changes, such as a save or a branch switch, triggers one update. Files the index ignores are ignored.
     `assay mcp` and `assay serve` watch by themselves.
     """
-    members = open_repository(roots, index_dir, find_repository).members
-    for member in members.values():
-        check_servable(member)
+    repo = open_repository(roots, index_dir, find_repository)
+    repo.check_servable()
+    members = repo.members
     if poll is None:
         watcher()  # raises if watchfiles is missing
     keepers = [_make_keeper(label, member, poll) for label, member in members.items()]
@@ -284,17 +277,16 @@ def _log(text: str) -> None:
 
 @click.command("ingest-scip")
 @click.argument("file", type=click.Path(path_type=Path))
-@root_options
+@single_repository_options
 @format_option
-def ingest_scip_command(file: Path, root: Path | None, index_dir: Path | None, form: str) -> None:
+def ingest_scip_command(file: Path, repo: Repository, form: str) -> None:
     """Merge FILE, a SCIP index (index.scip): exact edges from a compiler or language server.
 
     Create one with scip-python, scip-typescript, scip-java, rust-analyzer scip, …
     Its edges have confidence 1 and are kept until their source file changes.
     Exit code 1 when some of its documents are not in the index.
     """
-    where = find_single_root(root)
-    merged = merge(where, home_of(where, index_dir), file)
+    merged = repo.merge_scip(file)
     if form == "json":
         print_json(dataclasses.asdict(merged))
     else:

@@ -1,17 +1,24 @@
-"""Options shared by commands: multiple values, ranking, search filters."""
+"""Options shared by commands, and the repositories they open: roots, servers, ranking, search filters."""
 
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypedDict
+from pathlib import Path
+from typing import Any
 
 import click
 
-from assay.cli.common import F
+from assay.api import Repository, SearchFilters, Workspace
+from assay.cli.common import Bar, F, confirm, echo, find_root
+from assay.config.roots import roots as parse_roots
+from assay.config.roots import workspace_around
 from assay.core.items import KINDS
 from assay.errors import AssayError
 from assay.rank.profile import DEFAULT, PROFILES
+from assay.system.files import TooWide, check_extent
+from assay.text.display import counted
 
 
 class MultiValueCommand(click.Command):
@@ -41,6 +48,175 @@ class MultiValueCommand(click.Command):
                 yield from (option, argument) if option else (argument,)
 
 
+# Repositories
+
+
+def root_option(what: str = "Repository") -> Callable[[F], F]:
+    """Return the option --root of a command on a single repository."""
+    return click.option(
+        "--root",
+        type=click.Path(path_type=Path),
+        help=f"{what}. Default: the one around the current folder.",
+        metavar="DIR",
+    )
+
+
+_index_dir_option = click.option(
+    "--index-dir",
+    type=click.Path(path_type=Path),
+    help="Index directory. Default: .assay/ at the root.",
+    metavar="DIR",
+)
+
+
+def roots_options(function: F) -> F:
+    """Add --root (repeatable) and --index-dir."""
+    return click.option(
+        "--root",
+        "roots",
+        multiple=True,
+        metavar="DIR",
+        help="Repository. May be repeated (optionally LABEL=DIR) to query several repositories together. "
+        "Default: the workspace or repository around the current folder.",
+    )(_index_dir_option(function))
+
+
+def single_repository_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add --root and --index-dir; pass the repository, never a workspace, to the command as `repo`."""
+
+    @root_option()
+    @_index_dir_option
+    @functools.wraps(function)
+    def opened(*arguments: Any, root: Path | None, index_dir: Path | None, **options: Any) -> None:
+        workspace = workspace_around((root or Path.cwd()).resolve())
+        if workspace is not None and (root is None or workspace == root.resolve()):
+            Workspace.at(workspace).only("this")
+        with Repository(find_root(root), index_dir) as repo:
+            function(*arguments, repo=repo, **options)
+
+    return opened
+
+
+def repository_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add --root, --index-dir and --index; pass the open repository to the command as `repo`."""
+
+    @roots_options
+    @click.option("--index", "build", is_flag=True, help="Build or update the index first, without asking.")
+    @functools.wraps(function)
+    def opened(*arguments: Any, roots: tuple[str, ...], index_dir: Path | None, build: bool, **options: Any) -> None:
+        with open_repository(roots, index_dir) as repo:
+            for label, member in repo.members.items():
+                if build or (member.home.named() is None and _confirm_build(member.root)):
+                    _build(member, f"{label}: " if label else "")
+            function(*arguments, repo=repo, **options)
+
+    return opened
+
+
+def find_repository(path: Path | None) -> Path:
+    """Like `find_root`, but raises AssayError rather than default to the home directory or a file system root."""
+    root = find_root(path)
+    if path is None and root in (Path.home().resolve(), Path(root.anchor)) and not (root / ".git").exists():
+        raise AssayError(f"{root} is not a repository: run this command inside one, or pass --root DIR")
+    return root
+
+
+def open_repository(
+    paths: Sequence[str], index_dir: Path | None, find: Callable[[Path | None], Path] = find_root
+) -> Repository:
+    """Open the named repository, several as a workspace, or the workspace or repository around the current folder."""
+    folders = [Path(path) for path in paths]
+    workspace = workspace_around(Path.cwd()) if not folders else None
+    if len(folders) == 1 and folders[0].is_dir() and workspace_around(folders[0].resolve()) == folders[0].resolve():
+        workspace = folders[0].resolve()
+    if workspace is None and len(folders) < 2 and not (folders and "=" in paths[0] and not folders[0].exists()):
+        return Repository(find(folders[0] if folders else None), index_dir)
+    if index_dir:
+        raise AssayError(
+            "--index-dir works with a single repository only; in a workspace each keeps its index in its own .assay/"
+        )
+    return Workspace.at(workspace) if workspace else Workspace(parse_roots(paths))
+
+
+def _confirm_build(root: Path) -> bool:
+    """Ask whether to build a missing index; False without a terminal."""
+    return _is_terminal() and confirm(f"{root}: no index yet. Build it now?", default=True)
+
+
+def may_index(repo: Repository) -> bool:
+    """Ask before indexing a home directory or file system root for the first time; return True if confirmed."""
+    try:
+        if repo.home.named() is None:
+            check_extent(repo.root)
+    except TooWide as error:
+        return _is_terminal() and confirm(error.question, default=False)
+    return False
+
+
+def _is_terminal() -> bool:
+    return all(
+        stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)
+    )  # None: closed by the caller
+
+
+def _build(repo: Repository, prefix: str) -> None:
+    anywhere = may_index(repo)
+    with Bar() as bar:
+        report = repo.refresh(progress=bar, anywhere=anywhere)
+    if report.mode != "fresh":
+        echo(f"{prefix}indexed {counted(report.files, 'file')} in {report.seconds:.1f} s", err=True)
+    if report.problems:
+        echo(f"{prefix}{len(report.problems)} files could not be read; assay index -v lists them", err=True)
+
+
+# Numbers and servers
+
+
+def limit_option(default: int, what: str) -> Callable[[F], F]:
+    return click.option(
+        "-n",
+        "--limit",
+        type=click.IntRange(min=1),
+        default=default,
+        show_default=True,
+        help=f"Maximum number of {what}.",
+    )
+
+
+def depth_option(default: int) -> Callable[[F], F]:
+    return click.option(
+        "--depth",
+        type=click.IntRange(min=1),
+        default=default,
+        show_default=True,
+        help="Maximum number of steps to follow.",
+    )
+
+
+def server_options(note: str = "") -> Callable[[F], F]:
+    """Return the options --host, --token and --no-watch of a server; `note` says when the first two apply."""
+
+    def add(function: F) -> F:
+        function = click.option(
+            "--no-watch", is_flag=True, help="Do not watch files; the index is updated once at start."
+        )(function)
+        function = click.option(
+            "--token",
+            envvar="ASSAY_TOKEN",
+            default="",
+            help=f"Required access token{note}. Prefer ASSAY_TOKEN: other users of the machine can read the "
+            "command line.",
+        )(function)
+        return click.option(
+            "--host",
+            default="127.0.0.1",
+            show_default=True,
+            help=f"Address to listen on{note}. Any but loopback requires a token.",
+        )(function)
+
+    return add
+
+
 # Ranking options
 
 
@@ -63,17 +239,6 @@ def session_option(function: F) -> F:
 
 
 # Search filters
-
-
-class FilterOptions(TypedDict):
-    """Filter arguments of `Repository.search`."""
-
-    paths: tuple[str, ...]
-    languages: tuple[str, ...]
-    kinds: tuple[str, ...]
-    since: str | None
-    documents: bool
-    code: bool
 
 
 def filter_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -121,7 +286,7 @@ def filter_options(function: Callable[..., None]) -> Callable[..., None]:
     ) -> None:
         if documents_only and code_only:
             raise AssayError("--documents-only and --code-only exclude each other")
-        filters = FilterOptions(
+        filters = SearchFilters(
             paths=paths, languages=languages, kinds=kinds, since=since, documents=not code_only, code=not documents_only
         )
         function(*arguments, filters=filters, **options)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import click
 
 from assay.answer.reply import FORMS, Reply, render_reply, sources
-from assay.api import Repository
+from assay.api import Repository, SearchFilters
 from assay.cli.common import Bar, Part, echo, echo_styled, format_option, print_json
-from assay.cli.opening import repository_options
-from assay.cli.options import FilterOptions, filter_options
+from assay.cli.options import filter_options, repository_options
 from assay.search.search import SearchHit
 from assay.serve import json_answers
 from assay.text.display import printable
@@ -43,7 +42,7 @@ def search_command(
     query: str,
     repo: Repository,
     k: int | None,
-    filters: FilterOptions,
+    filters: SearchFilters,
     chunker: str | None,
     embedder: str | None,
     reranker: str | None,
@@ -54,13 +53,10 @@ def search_command(
     Exit code 1 when nothing was found.
     """
     settings = repo.configuration.search.but(chunker=chunker, embedder=embedder, reranker=reranker, k=k)
-    bar = Bar()
-    try:
+    with Bar() as bar:
         results = repo.search(
             query, settings.k, **filters, chunker=chunker, embedder=embedder, reranker=reranker, progress=bar
         )
-    finally:
-        bar.close()
     stale = repo.freshness().stale
     if form == "json":
         print_json(json_answers.search(query, settings, not stale, results))
@@ -116,7 +112,7 @@ ANSWERED, REFUSED, BROKEN = 0, 1, 2  # exit codes
 def ask_command(
     question: str,
     repo: Repository,
-    filters: FilterOptions,
+    filters: SearchFilters,
     model: str | None,
     threshold: float | None,
     form: str,
@@ -125,12 +121,9 @@ def ask_command(
 
     Exit codes: 0 answered, 1 refused, 2 could not run.
     """
-    bar = Bar()
     stream = _StreamPrinter() if form != "json" else None
-    try:
+    with Bar() as bar:
         reply = repo.ask(question, **filters, model=model, threshold=threshold, progress=bar, show=stream)
-    finally:
-        bar.close()
     stale = repo.freshness().stale
     if form == "json":
         print_json(json_answers.ask(reply, not stale))

@@ -12,15 +12,14 @@ from pathlib import Path
 import click
 
 from assay.api import Repository, Workspace
-from assay.cli.common import echo, find_repository, find_root, roots_options
-from assay.cli.opening import check_servable, open_repository
+from assay.cli.common import echo, find_root
+from assay.cli.options import find_repository, open_repository, root_option, roots_options, server_options
 from assay.config.roots import workspace_around
 from assay.errors import AssayError, install
-from assay.index.scan import check_root
-from assay.serve.mcp.arguments import UsageLog
+from assay.serve.access import Access, listen
 from assay.serve.mcp.clients import CLIENTS, Change, Client, plan, write
+from assay.serve.mcp.conversation import UsageLog
 from assay.serve.watch import resident_of
-from assay.serve.watch.access import Access, listen
 from assay.serve.watch.first_look import FirstLook
 from assay.system.files import FOLDER
 
@@ -28,19 +27,7 @@ from assay.system.files import FOLDER
 @click.command("serve")
 @roots_options
 @click.option(
-    "--host",
-    default="127.0.0.1",
-    show_default=True,
-    help="Address to listen on. Any but loopback requires a token.",
-)
-@click.option(
     "--port", type=click.IntRange(0, 65535), default=7070, show_default=True, help="Port; 0 for any free one."
-)
-@click.option(
-    "--token",
-    envvar="ASSAY_TOKEN",
-    default="",
-    help="Required access token. Prefer ASSAY_TOKEN: other users of the machine can read the command line.",
 )
 @click.option(
     "--allow-host",
@@ -56,7 +43,7 @@ from assay.system.files import FOLDER
     metavar="FILE",
     help="Run store. Default: .assay/runs.db at the root; for several repositories, in the workspace folder.",
 )
-@click.option("--no-watch", is_flag=True, help="Do not watch files; the index is updated once at start.")
+@server_options()
 def serve_command(
     roots: tuple[str, ...],
     index_dir: Path | None,
@@ -75,14 +62,11 @@ def serve_command(
         from assay.serve.web.application import application, run
     except ImportError as error:
         raise AssayError(f"assay serve needs {error.name}: {install('web')}") from None
-    from assay.serve.watch import resident_of
-    from assay.serve.watch.access import Access, listen
     from assay.serve.web.bench import Bench
 
     access = Access(host, token, frozenset(name.lower() for name in names))
     repo = open_repository(roots, index_dir)
-    for member in repo.members.values():
-        check_servable(member)
+    repo.check_servable()
     repo.ignored_settings  # noqa: B018 (warns now, not with the first request)
     listening = listen(host, port)
     with closing(listening), resident_of(repo, index_dir, not no_watch, partly=True) as resident:
@@ -108,19 +92,7 @@ def _runs_folder(repo: Repository) -> Path:
     metavar="PORT",
     help="Serve over HTTP on this port instead of stdio; 0 for any free one.",
 )
-@click.option(
-    "--host",
-    default="127.0.0.1",
-    show_default=True,
-    help="With --http: address to listen on. Any but loopback requires a token.",
-)
-@click.option(
-    "--token",
-    envvar="ASSAY_TOKEN",
-    default="",
-    help="With --http: required access token. Default: ASSAY_TOKEN of the environment.",
-)
-@click.option("--no-watch", is_flag=True, help="Do not watch files; the index is updated once at start.")
+@server_options(" with --http")
 @click.option("--no-learning", is_flag=True, help="Record no usage and accept no feedback.")
 def mcp_command(
     roots: tuple[str, ...],
@@ -136,8 +108,7 @@ def mcp_command(
     Without an index it answers by text search while the index is built. `assay init` configures agents to use it.
     """
     repo = open_repository(roots, index_dir, find_repository)
-    for member in repo.members.values():
-        check_servable(member)
+    repo.check_servable()
     if find_spec("mcp") is None:
         raise AssayError(f"serving agents needs the package mcp: {install('mcp')}")
     access = Access(host, token)
@@ -146,8 +117,8 @@ def mcp_command(
         first = FirstLook({label: member.root for label, member in repo.members.items()})
         if not resident.wait(0):
             first.begin()
-        from assay.serve.mcp.running import serve_http, serve_stdio  # takes a second, during which indexing starts
         from assay.serve.mcp.server import McpServer
+        from assay.serve.mcp.transports import serve_http, serve_stdio  # takes a second, during which indexing starts
 
         serving = McpServer(resident, first, notes)
         if listening is None:
@@ -160,12 +131,7 @@ def mcp_command(
 
 
 @click.command("init")
-@click.option(
-    "--root",
-    type=click.Path(path_type=Path),
-    help="Repository. Default: the one around the current folder.",
-    metavar="DIR",
-)
+@root_option()
 @click.option(
     "--client",
     "names",
@@ -182,7 +148,7 @@ def init_command(root: Path | None, names: tuple[str, ...], only_show: bool) -> 
     Exit code 1 when a file could not be changed.
     """
     where = (None if root else workspace_around(Path.cwd())) or find_repository(root)
-    check_root(where)
+    Repository(where).check_folder()
     command = _start_command()
     failed = False
     for client in [CLIENTS[name] for name in dict.fromkeys(names)] or list(CLIENTS.values()):

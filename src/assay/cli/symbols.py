@@ -8,8 +8,7 @@ import click
 
 from assay.api import Repository
 from assay.cli.common import echo, format_option, print_json
-from assay.cli.opening import repository_options
-from assay.cli.options import profile_option, session_option
+from assay.cli.options import depth_option, limit_option, profile_option, repository_options, session_option
 from assay.errors import AssayError
 from assay.git import Git
 from assay.rank.explain import render_explanation
@@ -21,9 +20,7 @@ from assay.text.terms import nearest
 @click.command("symbols")
 @click.argument("pattern")
 @repository_options
-@click.option(
-    "-n", "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Maximum number of symbols."
-)
+@limit_option(50, "symbols")
 @click.option("--kind", help="Only symbols of this kind: function, method, class, field, …")
 @format_option
 def symbols_command(pattern: str, repo: Repository, limit: int, kind: str | None, form: str) -> None:
@@ -82,9 +79,7 @@ def why_command(
 @click.command("impact")
 @click.argument("symbol")
 @repository_options
-@click.option(
-    "--depth", type=click.IntRange(min=1), default=5, show_default=True, help="Maximum number of steps to follow."
-)
+@depth_option(5)
 @click.option(
     "--min-confidence",
     type=click.FloatRange(0, 1),
@@ -93,9 +88,7 @@ def why_command(
     help="Minimum confidence of a result.",
 )
 @click.option("--all", "everything", is_flag=True, help="Follow types, fields and inheritance too, not only calls.")
-@click.option(
-    "-n", "--limit", type=click.IntRange(min=1), default=100, show_default=True, help="Maximum number of results."
-)
+@limit_option(100, "results")
 @format_option
 def impact_command(
     symbol: str,
@@ -136,9 +129,7 @@ def impact_command(
 @click.command("tests")
 @click.argument("files", nargs=-1)
 @repository_options
-@click.option(
-    "--depth", type=click.IntRange(min=1), default=6, show_default=True, help="Maximum number of steps to follow."
-)
+@depth_option(6)
 @click.option("--paths", is_flag=True, help="Print only the paths of the test files, for a test runner.")
 @format_option
 def tests_command(files: tuple[str, ...], repo: Repository, depth: int, paths: bool, form: str) -> None:

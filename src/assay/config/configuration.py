@@ -14,8 +14,6 @@ line.
 from __future__ import annotations
 
 import dataclasses
-import json
-import re
 import types
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,9 +25,10 @@ from assay.config.trust import Risk
 from assay.config.user import BadConfiguration, read_table
 from assay.errors import AssayError
 from assay.pack.render import FORMS
-from assay.rank.profile import BASE, DEFAULT, PROFILES, Profile, flatten, from_table, require_name, settings_of
+from assay.rank.profile import BASE, DEFAULT, PROFILES, Profile, flatten, from_table, settings_of
 from assay.rank.signals.classes import EquivalenceClass, user_classes
 from assay.text.chunk import DEFAULT as CHUNKER
+from assay.text.suggest import require_name
 
 __all__ = ["NAME", "NONE", "BadConfiguration", "Configuration", "Setting", "load", "settings"]
 
@@ -67,9 +66,9 @@ class SearchSettings:
     embedder_key_variable: str = ""  # environment variable with the server's key
     reranker_key_variable: str = ""
 
-    def but(self, **said: Any) -> SearchSettings:
+    def but(self, **overrides: Any) -> SearchSettings:
         """Return a copy with the given overrides; None means no override. A key is dropped if its server changes."""
-        return dataclasses.replace(self, **_changes(self, said))
+        return dataclasses.replace(self, **_changes(self, overrides))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +79,9 @@ class AskSettings:
     model: str = ""  # URL#NAME of the model; empty: excerpts
     model_key_variable: str = ""  # environment variable with its key
 
-    def but(self, **said: Any) -> AskSettings:
+    def but(self, **overrides: Any) -> AskSettings:
         """Return a copy with the given overrides; None means no override. A key is dropped if its server changes."""
-        return dataclasses.replace(self, **_changes(self, said))
+        return dataclasses.replace(self, **_changes(self, overrides))
 
 
 def _changes(settings: SearchSettings | AskSettings, overrides: Mapping[str, Any]) -> dict[str, Any]:
@@ -276,14 +275,14 @@ def _roots(path: Path, key: str, value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-def search_settings(said: Mapping[str, str]) -> dict[str, Any]:
+def search_settings(texts: Mapping[str, str]) -> dict[str, Any]:
     """Parse search settings given as text, by name; an unknown name raises an error with suggestions."""
-    return _read_text("search", _SEARCH, said)
+    return _read_text("search", _SEARCH, texts)
 
 
-def ask_settings(said: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+def ask_settings(texts: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Parse answer settings given as text: those of the search, and its own."""
-    parsed = _read_text("ask", _SEARCH | _ASK, said)
+    parsed = _read_text("ask", _SEARCH | _ASK, texts)
     return {name: parsed[name] for name in parsed if name in _SEARCH}, {
         name: parsed[name] for name in parsed if name in _ASK
     }
@@ -353,58 +352,3 @@ def _settings(
         Setting(section, name, value, NAME if name in from_file else USER if name in from_user else default_origin)
         for name, value in values.items()
     ]
-
-
-# Appending a table to a hand-written TOML file
-
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
-
-
-def table_text(path: Sequence[str], rows: Mapping[str, Any]) -> str:
-    """Render a TOML table: `[profile.mine]`, and a line for each row."""
-    lines = [f"[{'.'.join(map(key, path))}]", *(f"{key(name)} = {value(row)}" for name, row in rows.items())]
-    return "\n".join([*lines, ""])
-
-
-def with_table(text: str, path: Sequence[str], rows: Mapping[str, Any], comment: str = "") -> str:
-    """Append a table to TOML text. Raises AssayError if the name is already taken."""
-    newline = "\r\n" if "\r\n" in text else "\n"
-    gap = newline * (2 - text.endswith("\n")) if text.strip("\ufeff \r\n\t") else ""
-    comment_lines = "".join(f"# {line}\n" for line in comment.splitlines())
-    result = text + gap + (comment_lines + table_text(path, rows)).replace("\n", newline)
-    if _parsed(result) != _with_inner_table(_parsed(text), path, rows):
-        raise AssayError(f"[{'.'.join(map(key, path))}] cannot be added: the file already defines that name")
-    return result
-
-
-def _parsed(text: str) -> dict[str, Any]:
-    import tomllib
-
-    try:
-        return tomllib.loads(text.removeprefix("\ufeff"))
-    except (ValueError, RecursionError):
-        return {}
-
-
-def _with_inner_table(table: dict[str, Any], path: Sequence[str], rows: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the table with one more at a path; None if it exists or cannot be added."""
-    inner = table
-    for name in path[:-1]:
-        inner = inner.setdefault(name, {})
-        if not isinstance(inner, dict):
-            return None
-    if path[-1] in inner:
-        return None
-    inner[path[-1]] = dict(rows)
-    return table
-
-
-def key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else value(name)
-
-
-def value(given: object) -> str:
-    """Render a TOML value; a table becomes an inline table."""
-    if isinstance(given, Mapping):
-        return f"{{ {', '.join(f'{key(name)} = {value(inner)}' for name, inner in given.items())} }}"
-    return json.dumps(given, ensure_ascii=False).replace("\x7f", "\\u007f")

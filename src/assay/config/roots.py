@@ -105,16 +105,16 @@ class Root:
 
 def roots(written: Iterable[str | Path], base: Path | None = None, where: str = "") -> list[Root]:
     """Parse repositories given as `path` or `label=path`, relative to `base`. Raises AssayError with all problems."""
-    found, problems = list[Root](), list[str]()
+    repositories, problems = list[Root](), list[str]()
     for text in map(str, written):
         try:
-            found.append(_root(text, base or Path.cwd()))
+            repositories.append(_root(text, base or Path.cwd()))
         except AssayError as error:
             problems.append(str(error))
-    problems += [problem for pair in combinations(found, 2) if (problem := _clash(*pair))]
+    problems += [problem for pair in combinations(repositories, 2) if (problem := _clash(*pair))]
     if problems:
         raise AssayError("\n".join(f"{where}{problem}" for problem in problems))
-    return found
+    return repositories
 
 
 def roots_of(folder: Path) -> list[Root]:
@@ -151,9 +151,9 @@ def _clash(first: Root, other: Root) -> str:
     return ""
 
 
-def listed(found: Sequence[Root]) -> str:
+def listed(repositories: Sequence[Root]) -> str:
     """Render roots for messages: `api (../api), web (../web)`."""
-    return ", ".join(f"{root.label} ({root.path})" for root in found)
+    return ", ".join(f"{root.label} ({root.path})" for root in repositories)
 
 
 # File arguments

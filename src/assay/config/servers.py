@@ -50,7 +50,7 @@ class ServerSettings:
             return False
         if self.scheme:
             return origin.scheme == self.scheme
-        return origin.scheme == "https" or self.allow_http or is_loopback(self.host)
+        return origin.scheme == "https" or self.allow_http or _is_loopback(self.host)
 
 
 def origin_of(url: str) -> Origin:
@@ -77,16 +77,6 @@ def origin_of_spec(spec: str) -> Origin | None:
         return None
 
 
-def is_loopback(host: str) -> bool:
-    """Return whether a host is this machine, by name alone: a DNS answer could be forged."""
-    import ipaddress  # most commands use no server
-
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
-
-
 def settings_for(origin: Origin) -> ServerSettings | None:
     """Return the user's settings for a server, or None."""
     return next((entry for entry in read_servers(user.read()) if entry.covers(origin)), None)
@@ -94,7 +84,7 @@ def settings_for(origin: Origin) -> ServerSettings | None:
 
 def require_encryption(origin: Origin) -> None:
     """Raise AssayError for plain http to another machine unless the user's configuration allows it."""
-    if origin.scheme != "http" or is_loopback(origin.host):
+    if origin.scheme != "http" or _is_loopback(origin.host):
         return
     entry = settings_for(origin)
     if entry is None or not entry.allow_http:
@@ -139,6 +129,12 @@ def _entry(location: str, name: str, row: Any) -> ServerSettings:
     if not host or address.scheme not in _PORTS or address.username is not None or address.path.strip("/"):
         raise AssayError(f'{location}: no server; write a host, as in [{user.SERVERS}."api.example.com"]')
     return ServerSettings(scheme, host, port, **row)
+
+
+def _is_loopback(host: str) -> bool:
+    from assay.system.http import is_loopback  # most commands use no server
+
+    return is_loopback(host)
 
 
 def _ascii(host: str) -> str:

@@ -195,13 +195,13 @@ _HARMLESS: dict[str, frozenset[str]] = {
 # Decisions
 
 
-def digest(found: Sequence[Risk]) -> str:
+def digest(risky: Sequence[Risk]) -> str:
     """Return the hash of risky settings, independent of their order in the file."""
-    rows = sorted(json.dumps([risk.section, risk.name, risk.value, risk.resolved], default=str) for risk in found)
+    rows = sorted(json.dumps([risk.section, risk.name, risk.value, risk.resolved], default=str) for risk in risky)
     return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
 
-def is_trusted(file: Path, found: Sequence[Risk]) -> bool:
+def is_trusted(file: Path, risky: Sequence[Risk]) -> bool:
     """Return whether the user trusts exactly these settings of this file. An unreadable decision counts as no."""
     try:
         decision = user.decision(file)
@@ -215,7 +215,7 @@ def is_trusted(file: Path, found: Sequence[Risk]) -> bool:
     except (AssayError, OSError, ValueError, KeyError, TypeError, RecursionError):
         announce(f"{decision}: damaged, so it counts as no trust; run: assay trust")
         return False
-    return path == Path(os.path.realpath(file)) and trusted.hex() == digest(found)
+    return path == Path(os.path.realpath(file)) and trusted.hex() == digest(risky)
 
 
 def announce(message: str) -> None:
@@ -227,10 +227,10 @@ def announce(message: str) -> None:
     warnings.warn(" ".join(printable(message).splitlines()), UntrustedSettings, stacklevel=1)
 
 
-def grant(file: Path, found: Sequence[Risk]) -> None:
+def grant(file: Path, risky: Sequence[Risk]) -> None:
     """Trust these settings of this file."""
     decision = user.decision(file)
-    record = {"file": os.path.realpath(file), "sha256": digest(found), "settings": [risk.title for risk in found]}
+    record = {"file": os.path.realpath(file), "sha256": digest(risky), "settings": [risk.title for risk in risky]}
     try:
         decision.parent.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         decision.parent.mkdir(exist_ok=True, mode=0o700)

@@ -157,7 +157,7 @@ class Learning:
             _associations(self._store.associations(keywords(task), MIN_COUNT), numbers),
         )
 
-    def known(self) -> tuple[list[ItemFeedback], int]:
+    def active(self) -> tuple[list[ItemFeedback], int]:
         """Return the current feedback by id, and the number of symbols with expired votes."""
         records = self._store.records()
         status = self._mark_status(records)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from assay.core.packs import Heading, Pack, PackedItem, Ranked, Source
 from assay.pack.packing import pack
 from assay.pack.render import FORMS, render
-from assay.rank.profile import require_name
+from assay.text.suggest import require_name
 
 
 @dataclass(frozen=True, slots=True, repr=False)

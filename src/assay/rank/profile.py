@@ -9,7 +9,7 @@ from typing import Any
 
 from assay.core.items import EDGE_TYPES, KINDS
 from assay.errors import AssayError
-from assay.text.terms import nearest
+from assay.text.suggest import require_name
 
 # Walk weights of edge types, forwards (seed 003); backwards half of that unless listed.
 EDGE_WEIGHTS = {
@@ -120,7 +120,6 @@ PROFILES = {
 
 BASE = "base"
 _MAX_VALUE = 1e9  # beyond it sums lose precision
-_LISTABLE = 8  # an error lists all names up to this many
 # allowed keys of weight tables
 _WEIGHT_KEYS: Mapping[str, Callable[[], Collection[str]]] = {
     "kind_weights": lambda: KINDS,
@@ -168,16 +167,6 @@ def flatten(table: Mapping[str, Any]) -> dict[str, Any]:
             {f"{name}.{key}": weight for key, weight in value.items()} if isinstance(value, Mapping) else {name: value}
         )
     return flattened
-
-
-def require_name(what: str, name: object, names: Collection[str], where: str = "") -> str:
-    """Return the name if it is one of `names`; else raise AssayError with the nearest, and all when they are few."""
-    if isinstance(name, str) and name in names:
-        return name
-    near = nearest(str(name), names, 1)
-    hint = f" Did you mean '{near[0]}'?" if near else ""
-    listed = f" Known: {', '.join(names)}" if not near or len(names) <= _LISTABLE else ""
-    raise AssayError(f"{where}{': ' if where else ''}unknown {what} '{name}'.{hint}{listed}")
 
 
 def _check_setting(where: str, value: Any, expected: Any, key: str) -> Any:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from assay.errors import AssayError
 from assay.text import tokens
-from assay.text.terms import nearest
+from assay.text.suggest import hint
 
 Span = tuple[int, int]  # character offsets, end exclusive
 
@@ -252,9 +252,8 @@ def parse(spec: str) -> Chunker:
     match = _SPEC.fullmatch(spec.strip())
     name = match[1] if match else spec
     if not match or name not in CHUNKERS:
-        suggestions = nearest(name, CHUNKERS, 1)
-        hint = f"did you mean {suggestions[0]}?" if suggestions else f"write {', '.join(CHUNKERS)}"
-        raise AssayError(f"no chunker '{spec}'; {hint} with a size and an overlap in tokens, as in tokens:1024:128")
+        example = "with a size and an overlap in tokens, as in tokens:1024:128"
+        raise AssayError(f"no chunker '{spec}'.{hint(name, CHUNKERS)}; {example}")
     size, overlap = int(match[2] or DEFAULT.size), int(match[3] or 0)
     if not _MIN_SIZE <= size <= _MAX_SIZE:
         raise AssayError(f"chunker '{spec}': a passage may have {_MIN_SIZE} to {_MAX_SIZE:,} tokens, not {size}")

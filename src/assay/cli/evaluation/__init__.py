@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from assay.cli.lazy import LazyGroup
+from assay.cli import LazyGroup
 
 COMMANDS = {
     "run": ("assay.cli.evaluation.run", "Run a golden set against a system and report the metrics."),

@@ -12,7 +12,8 @@ from assay.cli.common import echo, find_root, format_option, print_json
 from assay.cli.evaluation import options
 from assay.cli.evaluation.common import echo_table, echo_warnings, figure, progress_bar
 from assay.cli.evaluation.options import Runs
-from assay.config.configuration import NAME, Configuration, load, table_text, with_table
+from assay.config.configuration import NAME, Configuration, load
+from assay.config.toml import table_text, with_table
 from assay.errors import AssayError
 from assay.evaluate import golden as golden_sets
 from assay.evaluate.files import write_text

@@ -13,15 +13,27 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
-from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit, urlunsplit
-from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Request, build_opener
+from urllib.request import Request
 
 import numpy as np
 
-from assay.config.servers import is_loopback, origin_of, require_encryption, settings_for
+from assay.config.servers import origin_of, require_encryption, settings_for
 from assay.errors import AssayError
 from assay.search.embed.embedders import Role, Vectors, unit
+from assay.system.http import (
+    CHUNK,
+    JSON,
+    Broken,
+    Refused,
+    RequestFailed,
+    TooMuch,
+    Unreachable,
+    failures,
+    fetch,
+    json_request,
+    open_answer,
+)
 
 TIMEOUT = 60.0  # seconds per response: a busy server on a CPU needs tens
 ATTEMPTS = 6
@@ -32,11 +44,8 @@ STREAM_LIMIT = 16 << 20  # bytes of a streamed response: a long book
 STREAM_TIME = 10  # times the timeout for a whole stream; the timeout itself limits each read
 
 _RETRIED = frozenset({408, 429, 500, 502, 503, 504})  # transient by definition of the status codes
-_ERROR_BYTES = 1 << 12  # read from an error page
 _ERROR_SHOWN = 300  # characters shown of it
-_CHUNK = 1 << 16
 _LINE_END = re.compile(rb"\r\n|\n|\r(?!\n|$)")
-_JSON = "application/json"
 _DONE = "[DONE]"  # last event of a stream
 
 T = TypeVar("T")
@@ -48,21 +57,6 @@ class ServerFailed(AssayError):
 
 class StreamBroke(ServerFailed):
     """A stream ended before it was complete."""
-
-
-class _Transient(Exception):
-    """A transient failure; `pause` is the Retry-After of the server in seconds."""
-
-    def __init__(self, problem: str, pause: float | None = None) -> None:
-        super().__init__(problem)
-        self.pause = pause
-
-
-class _NoRedirect(HTTPRedirectHandler):
-    """Redirects are refused: they would send the key to another address."""
-
-    def redirect_request(self, *arguments: Any, **named: Any) -> None:
-        return None
 
 
 @dataclass(frozen=True)
@@ -82,23 +76,21 @@ class Server:
     def ask(self, body: dict[str, Any]) -> Any:
         """Post a body and return the parsed response, retrying transient failures."""
         request = self._request(body)
-        opener = _opener(urlsplit(self.url).hostname or "")
-        return self._with_retries(lambda: self._parse(_fetch(opener, request, self.timeout)))
+        return self._with_retries(lambda: self._parse(fetch(request, self.timeout, BODY_LIMIT)))
 
     def stream(self, body: dict[str, Any]) -> Iterator[Any]:
         """Yield the events of a response, retrying until the first arrives.
 
         Raises StreamBroke if the stream is incomplete.
         """
-        request = self._request(body, accept=f"text/event-stream, {_JSON}")
-        opener = _opener(urlsplit(self.url).hostname or "")
-        reply, first = self._with_retries(lambda: _open_stream(opener, request, self.timeout))
+        request = self._request(body, accept=f"text/event-stream, {JSON}")
+        reply, first = self._with_retries(lambda: _open_stream(request, self.timeout))
         with reply, self._streaming():
             for data in _events(reply, first, STREAM_TIME * self.timeout):
                 if data == _DONE:
                     return
                 yield self._event(data)
-        if reply.headers.get_content_type() != _JSON:
+        if reply.headers.get_content_type() != JSON:
             raise StreamBroke(f"{self.name}: the stream ended without {_DONE}")
 
     def _with_retries(self, attempt: Callable[[], T]) -> T:
@@ -106,28 +98,40 @@ class Server:
         for number in range(1, ATTEMPTS + 1):
             try:
                 return attempt()
-            except _Transient as failure:
-                pause = FIRST_PAUSE * 2 ** (number - 1) if failure.pause is None else failure.pause
-                if number == ATTEMPTS or pause > LONGEST_PAUSE:
-                    wait = f"; it asks to wait {pause:.0f} s" if pause > LONGEST_PAUSE else ""
-                    attempts = f" ({number} attempts)" if number > 1 else ""
-                    raise self._failure(
-                        f"{failure}{wait}{attempts}. Try again later; finished work is cached"
-                    ) from None
-                self.sleep(pause)
-            except HTTPError as error:
-                raise self._refusal(error) from None
+            except (TimeoutError, RequestFailed) as failure:
+                problem, asked_pause = self._transient(failure)
+            pause = FIRST_PAUSE * 2 ** (number - 1) if asked_pause is None else asked_pause
+            if number == ATTEMPTS or pause > LONGEST_PAUSE:
+                wait = f"; it asks to wait {pause:.0f} s" if pause > LONGEST_PAUSE else ""
+                attempts = f" ({number} attempts)" if number > 1 else ""
+                raise self._failure(f"{problem}{wait}{attempts}. Try again later; finished work is cached")
+            self.sleep(pause)
         raise AssertionError("unreachable")
+
+    def _transient(self, failure: Exception) -> tuple[str, float | None]:
+        """Return the problem of a failure that may pass, with the Retry-After of the server; raise any other."""
+        if isinstance(failure, TooMuch):
+            raise self._failure(str(failure)) from None
+        if isinstance(failure, Refused):
+            if failure.status not in _RETRIED:
+                raise self._refusal(failure) from None
+            return str(failure), _retry_after(failure.headers.get("Retry-After"))
+        if isinstance(failure, Unreachable):
+            return f"cannot be reached: {failure}", None
+        if isinstance(failure, Broken):
+            return f"the connection broke ({failure.kind})", None
+        return f"no answer within {self.timeout:g} s", None
 
     @contextmanager
     def _streaming(self) -> Iterator[None]:
         """Convert network errors in a stream to StreamBroke."""
         try:
-            yield
+            with failures():
+                yield
         except TimeoutError:
             raise StreamBroke(f"{self.name}: nothing more came within {self.timeout:g} s") from None
-        except (http.client.HTTPException, OSError) as error:
-            raise StreamBroke(f"{self.name}: the connection broke ({type(error).__name__})") from None
+        except Broken as error:
+            raise StreamBroke(f"{self.name}: the connection broke ({error.kind})") from None
 
     def _event(self, data: str) -> Any:
         try:
@@ -135,12 +139,12 @@ class Server:
         except (ValueError, RecursionError):
             raise StreamBroke(f"{self.name}: sent something that is not JSON: {_excerpt(data.encode())!r}") from None
 
-    def _request(self, body: dict[str, Any], accept: str = _JSON) -> Request:
-        headers = {"Content-Type": _JSON, "Accept": accept, "User-Agent": "assay"}
+    def _request(self, body: dict[str, Any], accept: str = JSON) -> Request:
+        headers = {"Accept": accept}
         if self.key_variable:
             headers["Authorization"] = f"Bearer {self._key()}"
         payload = {"model": self.model, **body} if self.model else body
-        return Request(self.url, json.dumps(payload).encode(), headers)
+        return json_request(self.url, payload, headers)
 
     def _key(self) -> str:
         """Read the key from the environment; it is never stored."""
@@ -157,19 +161,17 @@ class Server:
         except (ValueError, RecursionError):
             raise self._failure(f"the answer is not JSON: {_excerpt(body)!r}") from None
 
-    def _refusal(self, error: HTTPError) -> ServerFailed:
-        with error:
-            detail = _excerpt(error.read(_ERROR_BYTES))
-        hint = _HINTS.get(error.code, "")
-        if error.code in (401, 403):
+    def _refusal(self, error: Refused) -> ServerFailed:
+        hint = _HINTS.get(error.status, "")
+        if error.status in (401, 403):
             hint = (
                 f"the key in {self.key_variable} is refused"
                 if self.key_variable
                 else "it requires a key: name its environment variable"
             )
-        if 300 <= error.code < 400:
+        if 300 <= error.status < 400:
             hint = f"it points to {error.headers.get('Location', 'another address')}: write that address"
-        return self._failure("; ".join(filter(None, (f"HTTP {error.code} {error.reason}", hint, detail))))
+        return self._failure("; ".join(filter(None, (str(error), hint, error.page[:_ERROR_SHOWN]))))
 
     def _failure(self, problem: str) -> ServerFailed:
         return ServerFailed(f"{self.name}: {problem}")
@@ -198,49 +200,20 @@ def server(argument: str, path: str, key_variable: str = "") -> Server:
     return Server(urlunsplit(address._replace(path=full_path)), model, key_variable)
 
 
-def _fetch(opener: OpenerDirector, request: Request, timeout: float) -> bytes:
-    """Return the body of a response. Raises _Transient for transient failures, HTTPError for refusals."""
-    deadline = time.monotonic() + timeout
-    with _classify_failures(timeout), opener.open(request, timeout=timeout) as reply:
-        return _read(reply, deadline)
-
-
-def _open_stream(opener: OpenerDirector, request: Request, timeout: float) -> tuple[http.client.HTTPResponse, bytes]:
+def _open_stream(request: Request, timeout: float) -> tuple[http.client.HTTPResponse, bytes]:
     """Open a response and read its first bytes; empty if it has none."""
-    with _classify_failures(timeout):
-        reply: http.client.HTTPResponse = opener.open(request, timeout=timeout)
+    with failures():
+        reply = open_answer(request, timeout)
         try:
-            return reply, reply.read1(_CHUNK)
+            return reply, reply.read1(CHUNK)
         except BaseException:
             reply.close()
             raise
 
 
-@contextmanager
-def _classify_failures(timeout: float) -> Iterator[None]:
-    """Convert transient failures to _Transient."""
-    try:
-        yield
-    except HTTPError as error:
-        if error.code not in _RETRIED:
-            raise
-        with error:
-            raise _Transient(
-                f"HTTP {error.code} {error.reason}", _retry_after(error.headers.get("Retry-After"))
-            ) from None
-    except URLError as error:
-        if isinstance(error.reason, TimeoutError):
-            raise _Transient(f"no answer within {timeout:g} s") from None
-        raise _Transient(f"cannot be reached: {error.reason}") from None
-    except TimeoutError:
-        raise _Transient(f"no answer within {timeout:g} s") from None
-    except (http.client.HTTPException, OSError) as error:
-        raise _Transient(f"the connection broke ({type(error).__name__})") from None
-
-
 def _events(reply: http.client.HTTPResponse, first: bytes, seconds: float) -> Iterator[str]:
     """Yield the data of server-sent events. A JSON body is one event: not every server streams on request."""
-    streamed = reply.headers.get_content_type() != _JSON
+    streamed = reply.headers.get_content_type() != JSON
     deadline = time.monotonic() + seconds
     buffer, size, chunk = b"", 0, first
     while chunk:
@@ -253,7 +226,7 @@ def _events(reply: http.client.HTTPResponse, first: bytes, seconds: float) -> It
         if streamed:
             *lines, buffer = _LINE_END.split(buffer)
             yield from _event_data(lines)
-        chunk = reply.read1(_CHUNK)
+        chunk = reply.read1(CHUNK)
     yield from _event_data([buffer]) if streamed else [buffer.decode("utf-8", "replace")]
 
 
@@ -262,21 +235,6 @@ def _event_data(lines: list[bytes]) -> Iterator[str]:
     for line in lines:
         if line.startswith(b"data:"):
             yield line.removeprefix(b"data:").strip().decode("utf-8", "replace")
-
-
-def _read(reply: http.client.HTTPResponse, deadline: float) -> bytes:
-    """Read the whole body; raises if it is too large, too slow or truncated."""
-    body = bytearray()
-    expected = reply.length
-    while chunk := reply.read1(_CHUNK):
-        body += chunk
-        if len(body) > BODY_LIMIT:
-            raise ServerFailed(f"{reply.url}: sent more than {BODY_LIMIT >> 20} MB")
-        if time.monotonic() > deadline:
-            raise TimeoutError
-    if expected is not None and len(body) < expected:
-        raise http.client.IncompleteRead(bytes(body))
-    return bytes(body)
 
 
 def _retry_after(value: str | None) -> float | None:
@@ -291,14 +249,9 @@ def _retry_after(value: str | None) -> float | None:
         return None
 
 
-def _opener(host: str) -> OpenerDirector:
-    """Build an opener that uses the environment's proxies except for loopback addresses."""
-    return build_opener(ProxyHandler({}) if is_loopback(host) else ProxyHandler(), _NoRedirect())
-
-
 def _excerpt(body: bytes) -> str:
     """Return the start of a response on one line."""
-    return " ".join(body[:_ERROR_BYTES].decode("utf-8", "replace").split())[:_ERROR_SHOWN]
+    return " ".join(body[: 4 * _ERROR_SHOWN].decode("utf-8", "replace").split())[:_ERROR_SHOWN]
 
 
 # openai:URL[#MODEL]: any OpenAI-compatible /v1/embeddings (llama.cpp, Ollama, vLLM, TEI, hosted services)

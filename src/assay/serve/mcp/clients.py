@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from assay.config.toml import with_table
 from assay.errors import AssayError
 from assay.system.files import TooLarge, read_regular
 
@@ -223,7 +224,7 @@ def plan(client: Client, root: Path, command: list[str]) -> Change:
     path = client.path(root)
     if client.shared and not path.resolve().is_relative_to(root.resolve()):
         raise AssayError(f"{path}: a symbolic link leads out of the repository; the file was not changed")
-    add = _append_table if path.suffix == ".toml" else insert_member
+    add = _add_table if path.suffix == ".toml" else insert_member
     try:
         before = read_regular(path, _MAX_BYTES).decode("utf-8-sig")
     except FileNotFoundError:
@@ -273,20 +274,11 @@ def _check_nothing_lost(path: Path, client: Client, before: str, after: str) -> 
         raise AssayError("adding an entry would change something else in it")
 
 
-def _append_table(text: str, place: tuple[str, ...], value: dict[str, Any]) -> str:
+def _add_table(text: str, place: Sequence[str], value: dict[str, Any]) -> str:
     """Append a table to a TOML text unless it has one of that name. Raises AssayError for invalid TOML."""
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise AssayError(f"it is not valid TOML ({error})") from None
     section, name = place
-    if name in document.get(section, {}):
-        return text
-    end = "\r\n" if "\r\n" in text else "\n"
-    lines = [
-        f"[{section}.{name}]",
-        *(f"{key} = {json.dumps(member, ensure_ascii=False)}" for key, member in value.items()),
-        "",
-    ]
-    gap = "" if not text else end if re.search(r"\n$", text) else end * 2
-    return text + gap + end.join(lines)
+    try:
+        present = name in tomllib.loads(text).get(section, {})
+    except (ValueError, RecursionError) as error:
+        raise AssayError(f"it is not valid TOML ({error})") from None
+    return text if present else with_table(text, place, value)

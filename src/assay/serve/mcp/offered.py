@@ -7,11 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from assay.errors import AssayError
-from assay.serve import json_answers
-from assay.serve.mcp import arguments, tools
+from assay.serve import json_answers, requests
+from assay.serve.mcp import tools
 from assay.serve.mcp.tools import Call
 from assay.serve.watch import Resident, WorkspaceResident
 from assay.store.index import NoIndex
@@ -46,15 +44,15 @@ class Tool:
     name: str
     title: str
     description: str
-    takes: type[arguments.Arguments]
+    takes: type[requests.Request]
     answer: Callable[[Call, Any], str]
     reads: bool = True  # read-only
 
     def call(self, call: Call, arguments_json: dict[str, Any]) -> str:
         try:
-            parsed = msgspec.convert(arguments_json, self.takes)
-        except msgspec.ValidationError as error:
-            raise AssayError(f"{self.name}: {error}. It takes: {', '.join(self.takes.__struct_fields__)}") from None
+            parsed = requests.read(self.takes, arguments_json)
+        except AssayError as error:
+            raise AssayError(f"{self.name}: {error}") from None
         return self.answer(call, parsed)
 
 
@@ -68,7 +66,7 @@ _ALL_TOOLS = (
         "them) and for reviews (pr). "
         "Not for a known string or path: grep, or open the file. "
         'Example: {"task": "session cookie is not refreshed when permanent", "budget": 4000}',
-        arguments.Context,
+        requests.Context,
         tools.context,
     ),
     Tool(
@@ -77,7 +75,7 @@ _ALL_TOOLS = (
         "Search passages of documents (Markdown, reStructuredText, HTML, PDF) and definitions of code for words or their meaning, with the "
         "lines to cite. For questions about behaviour, configuration or decisions that are written down. Not to find what to change: "
         'that is context. Example: {"query": "how are cookies signed", "only": "documents"}',
-        arguments.Search,
+        requests.Search,
         tools.search,
     ),
     Tool(
@@ -86,7 +84,7 @@ _ALL_TOOLS = (
         "Answer a question from the documents and code of this repository, with a citation behind every statement; it says so when it does not "
         "know. For how something is meant to be used or set up. Not for what to change: that is context. "
         'Example: {"question": "how long does a permanent session last?"}',
-        arguments.Ask,
+        requests.Ask,
         tools.ask,
     ),
     Tool(
@@ -95,7 +93,7 @@ _ALL_TOOLS = (
         "List direct and transitive callers of a symbol: what could break if it changes, nearest and most certain first; with tests=true the "
         "tests to run. Before renaming, changing a signature or deleting. Not for where a symbol is defined: context. "
         'Example: {"symbol": "Flask.run", "tests": true}',
-        arguments.Impact,
+        requests.Impact,
         tools.impact,
     ),
     Tool(
@@ -104,7 +102,7 @@ _ALL_TOOLS = (
         "Explain the rank of a symbol in the answer to a task, or the step that dropped it. When context offers something odd or "
         "misses what you expected. Not for what a symbol does: read it. "
         'Example: {"task": "sign session cookies", "symbol": "SecureCookieSession"}',
-        arguments.Why,
+        requests.Why,
         tools.why,
     ),
     Tool(
@@ -112,7 +110,7 @@ _ALL_TOOLS = (
         "Give feedback",
         "Report after a task which symbols helped and which did not: they rank higher, or slightly lower, in later answers for this repository. "
         'Kept on this machine. Not for comments in words. Example: {"useful": ["Flask.run"], "task": "change the default port"}',
-        arguments.Feedback,
+        requests.Feedback,
         tools.feedback,
         reads=False,
     ),

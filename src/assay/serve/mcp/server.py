@@ -18,12 +18,13 @@ from mcp.shared.exceptions import MCPError
 from assay import __version__
 from assay.errors import AssayError
 from assay.pack.render.form import one_line
-from assay.serve.mcp.arguments import Conversation, Conversations, UsageLog, schema
+from assay.serve.mcp.conversation import Conversation, Conversations, UsageLog
 from assay.serve.mcp.offered import PROMPTS, RESOURCES, TOOLS, Prompt, Resource, Tool, instructions
 from assay.serve.mcp.tools import Call
+from assay.serve.requests import json_schema
 from assay.serve.watch import Resident, WorkspaceResident
 from assay.serve.watch.first_look import FirstLook
-from assay.text.terms import nearest
+from assay.text.suggest import require_name
 
 _MAX_CONCURRENT = 8  # calls; further ones wait
 _SESSION = "mcp-session-id"
@@ -60,7 +61,7 @@ class McpServer:
 
     async def _call_tool(self, ctx: Request, params: types.CallToolRequestParams) -> types.CallToolResult:
         try:
-            tool = _lookup("tool", params.name, TOOLS)
+            tool = TOOLS[require_name("tool", params.name, TOOLS)]
             text = await self._run_tool(tool, params.arguments or {}, self._conversation(ctx))
         except AssayError as error:
             return _text_result(_one_line(error), error=True)
@@ -91,7 +92,7 @@ class McpServer:
 
     async def _read_resource(self, _ctx: Request, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         try:
-            resource = _lookup("resource", str(params.uri), RESOURCES)
+            resource = RESOURCES[require_name("resource", str(params.uri), RESOURCES)]
             value = await self._run_in_thread(lambda: resource.read(self._resident))
         except AssayError as error:
             raise MCPError(types.INVALID_PARAMS, _one_line(error)) from None
@@ -106,7 +107,7 @@ class McpServer:
     async def _get_prompt(self, ctx: Request, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         arguments = params.arguments or {}
         try:
-            prompt = _lookup("prompt", params.name, PROMPTS)
+            prompt = PROMPTS[require_name("prompt", params.name, PROMPTS)]
             answer = await self._run_tool(TOOLS["context"], prompt.arguments(arguments), self._conversation(ctx))
         except AssayError as error:
             raise MCPError(types.INVALID_PARAMS, _one_line(error)) from None
@@ -116,22 +117,13 @@ class McpServer:
         )
 
 
-def _lookup(kind: str, name: str, table: dict[str, T]) -> T:
-    """Return the entry of a table. Raises AssayError with the nearest name for an unknown one."""
-    if name not in table:
-        near = nearest(name, table, 1)
-        hint = f"Did you mean {near[0]}?" if near else f"Available: {', '.join(table)}"
-        raise AssayError(f"no {kind} called '{name}'. {hint}")
-    return table[name]
-
-
 def _describe_tool(tool: Tool) -> types.Tool:
     hints = types.ToolAnnotations(read_only_hint=tool.reads, destructive_hint=False, open_world_hint=False)
     return types.Tool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=schema(tool.takes),
+        input_schema=json_schema(tool.takes),
         annotations=hints,
     )
 

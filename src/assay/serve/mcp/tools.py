@@ -7,23 +7,21 @@ import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from assay import feedback as learn
 from assay.api import Repository
 from assay.core.packs import NAME, Heading, Ranked
 from assay.errors import AssayError
-from assay.index.scan import check_root
 from assay.pack.context import Context
 from assay.pack.questions import Files, Question, Review, Task
 from assay.pack.render.form import one_line
 from assay.rank.impact import Affected
-from assay.rank.symbols import require_one
 from assay.search.search import SearchHit
-from assay.serve.mcp import arguments
-from assay.serve.mcp.arguments import SENT, Conversation, UsageLog, fit_to_budget
+from assay.serve import requests
+from assay.serve.mcp.conversation import SENT, Conversation, UsageLog
 from assay.serve.watch import Resident, WorkspaceResident
 from assay.serve.watch.first_look import FirstLook, Match
 from assay.store.index import NoIndex, UnusableIndex
-from assay.text.display import counted
+from assay.text.display import counted, printable
+from assay.text.tokens import count
 
 _WAIT = 0.3  # seconds for an index that is nearly built
 _MAX_NAMED = 3  # files or symbols named in a summary line
@@ -55,8 +53,7 @@ class Call:
     @contextlib.contextmanager
     def repository(self) -> Iterator[Repository]:
         """Lease the repository. Raises NoIndex if its index is not built within a short wait."""
-        for root in self.resident.roots:
-            check_root(root)
+        self.resident.own().check_folder()
         if not self.resident.wait(_WAIT):
             raise self._no_index()
         self.check()
@@ -79,7 +76,7 @@ class Call:
 # context
 
 
-def context(call: Call, args: arguments.Context) -> str:
+def context(call: Call, args: requests.Context) -> str:
     _check_context(args)
     try:
         with call.repository() as repo:
@@ -90,7 +87,7 @@ def context(call: Call, args: arguments.Context) -> str:
         return _search_without_index(call, args.task, args.budget)
 
 
-def _check_context(args: arguments.Context) -> None:
+def _check_context(args: requests.Context) -> None:
     options = {"symbols": args.symbols, "files": args.files, "pr": args.pr is not None}
     subjects = [name for name, value in options.items() if value]
     if len(subjects) > 1 or (subjects and subjects != ["files"] and args.task.strip()):
@@ -101,7 +98,7 @@ def _check_context(args: arguments.Context) -> None:
         )
 
 
-def _pack_context(call: Call, repo: Repository, args: arguments.Context) -> str:
+def _pack_context(call: Call, repo: Repository, args: requests.Context) -> str:
     if args.symbols:
         return _pack_symbols(call, repo, args)
     question = _make_question(call, repo, args)
@@ -130,7 +127,7 @@ def _item_limit(budget: int) -> int:
     return max(_MIN_ITEMS, budget // _TOKENS_PER_BODY)
 
 
-def _make_question(call: Call, repo: Repository, args: arguments.Context) -> Question:
+def _make_question(call: Call, repo: Repository, args: requests.Context) -> Question:
     if args.pr is not None:
         return Review(repo, budget=args.budget, wanted=args.pr)
     if args.files:
@@ -138,7 +135,7 @@ def _make_question(call: Call, repo: Repository, args: arguments.Context) -> Que
     return Task(repo, _PROFILES[args.aim], budget=args.budget, task=args.task, session=call.session)
 
 
-def _pack_symbols(call: Call, repo: Repository, args: arguments.Context) -> str:
+def _pack_symbols(call: Call, repo: Repository, args: requests.Context) -> str:
     """Pack symbols by name, with bodies as far as the budget allows."""
     items = dict.fromkeys(item for name in args.symbols for item in repo.symbol(name))
     source = repo.source
@@ -174,7 +171,7 @@ def _freshness(call: Call, stale: Sequence[str]) -> str:
 # the other tools
 
 
-def search(call: Call, args: arguments.Search) -> str:
+def search(call: Call, args: requests.Search) -> str:
     try:
         with call.repository() as repo:
             return _search(call, repo, args)
@@ -182,7 +179,7 @@ def search(call: Call, args: arguments.Search) -> str:
         return _search_without_index(call, args.query, args.budget)
 
 
-def _search(call: Call, repo: Repository, args: arguments.Search) -> str:
+def _search(call: Call, repo: Repository, args: requests.Search) -> str:
     _check_searchable(call, repo)
     code, documents = args.only != "documents", args.only != "code"
     results = repo.search(args.query, args.limit, paths=args.paths, documents=documents, code=code)
@@ -204,7 +201,7 @@ def _format_passage(result: SearchHit) -> str:
     return "".join(f"{one_line(line)}\n" for line in lines)
 
 
-def ask(call: Call, args: arguments.Ask) -> str:
+def ask(call: Call, args: requests.Ask) -> str:
     from assay.answer.reply import render_reply
 
     try:
@@ -218,7 +215,7 @@ def ask(call: Call, args: arguments.Ask) -> str:
     return fit_to_budget(warning, [f"{line}\n" for line in render_reply(reply, "text").split("\n")], args.budget)
 
 
-def why(call: Call, args: arguments.Why) -> str:
+def why(call: Call, args: requests.Why) -> str:
     from assay.rank.explain import render_explanation
 
     with call.repository() as repo:
@@ -232,7 +229,7 @@ def why(call: Call, args: arguments.Why) -> str:
     )
 
 
-def impact(call: Call, args: arguments.Impact) -> str:
+def impact(call: Call, args: requests.Impact) -> str:
     try:
         with call.repository() as repo:
             changed = repo.symbol(args.symbol)
@@ -258,18 +255,18 @@ def _format_affected(dependent: Affected) -> str:
     return f"{one_line(text)}\n"
 
 
-def feedback(call: Call, args: arguments.Feedback) -> str:
+def feedback(call: Call, args: requests.Feedback) -> str:
     if not args.useful and not args.not_useful:
         raise AssayError("name symbols that were useful, or not_useful")
     if not call.notes.on:
         raise AssayError("this server was started with --no-learning: nothing is kept")
     with call.repository() as repo:
-        judged = [([require_one(repo.index, name) for name in names], useful)
+        judged = [([repo.one_symbol(name) for name in names], useful)
                 for names, useful in ((args.useful, True), (args.not_useful, False))]  # fmt: skip
         for label, member in repo.members.items():
             member_judged = [(repo.own(items).get(label, []), useful) for items, useful in judged]
             if any(items for items, _ in member_judged):
-                with learn.learning(member.index, member.home, member.source) as store:
+                with member.feedback() as store:
                     for items, useful in member_judged:
                         store.judge(items, useful, args.task)
     return f"noted: {len(judged[0][0])} useful, {len(judged[1][0])} not useful\n"
@@ -292,3 +289,34 @@ def _search_without_index(call: Call, text: str, budget: int) -> str:
 def _format_match(match: Match) -> str:
     lines = [match.path, *(f"  {number}: {line}" for number, line in match.lines)]
     return "".join(f"{one_line(line)}\n" for line in lines)
+
+
+# answers within a token budget
+
+_LEFT_OUT = "… {} more; ask with a larger budget\n"
+
+
+def fit_to_budget(head: str, pieces: Sequence[str], budget: int) -> str:
+    """Join a head and as many pieces, best first, as fit into the budget; append the number left out."""
+    texts = [printable(piece) for piece in pieces]
+    head = truncate_lines(printable(head), budget)
+    remaining = budget - count(head)
+    costs = [count(text) for text in texts]
+    if sum(costs) <= remaining:
+        return head + "".join(texts)
+    remaining -= count(_LEFT_OUT.format(len(texts)))
+    shown = 0
+    while shown < len(texts) and costs[shown] <= remaining:
+        remaining -= costs[shown]
+        shown += 1
+    return head + "".join(texts[:shown]) + (_LEFT_OUT.format(len(texts) - shown) if remaining >= 0 else "")
+
+
+def truncate_lines(text: str, budget: int) -> str:
+    """Return the leading lines of a text that fit into the budget."""
+    fitting = ""
+    for line in text.splitlines(keepends=True):
+        if count(fitting + line) > budget:
+            break
+        fitting += line
+    return fitting

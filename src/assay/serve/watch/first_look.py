@@ -1,37 +1,26 @@
-"""Index-free search within a time limit, used until the index is built; and the file watcher that schedules refreshes.
+"""Index-free search within a time limit, used until the index is built.
 
-Search: list files → read those whose path matches first → score by inverse document frequency (a path match counts three times).
-Watcher: file system events, HEAD moves, requests and a periodic rescan → debounced `Hint`s.
+list files → read those whose path matches first → score by inverse document frequency (a path match counts three times)
 """
 
 from __future__ import annotations
 
 import math
-import os
 import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, TimeoutError
-from dataclasses import dataclass, field
-from enum import Enum
-from functools import cached_property, lru_cache
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from assay.config.configuration import NAME as CONFIGURATION
-from assay.errors import AssayError, install
-from assay.git import find_place
-from assay.index.documents.formats import format_of
-from assay.index.scan import CONFIG_NAMES, IGNORE_FILE, is_vendored, scan
-from assay.languages import language_of
+from assay.api import Repository
+from assay.errors import AssayError
 from assay.rank.vocabulary import STOP_WORDS
 from assay.store.layout import read_bytes
 from assay.text import terms as identifiers
-
-if TYPE_CHECKING:
-    from watchfiles import Change
 
 _SEARCH_SECONDS = 0.6  # keeps an answer below one second
 _LISTING_TTL = 10.0  # seconds a file listing is reused
@@ -93,7 +82,7 @@ class FirstLook:
         places, problems = Places(), list[Exception]()
         for label, root in self._roots.items():
             try:
-                scanned = scan(root)
+                scanned = Repository(root).scan()
                 places |= {f"{label}/{path}".lstrip("/"): (root, path) for path in (*scanned.files, *scanned.documents)}
             except (AssayError, OSError) as error:
                 problems.append(error)
@@ -199,139 +188,3 @@ def _score_lines(text: str, query_words: tuple[str, ...], idf: dict[str, float])
         score = sum(idf[word] for word, pattern in patterns.items() if pattern.search(line))
         if score:
             yield score * (2 if _DEFINITION.match(line) else 1), -number, line.strip()[:_MAX_COLUMNS]
-
-
-# File watcher
-
-DEBOUNCE_SECONDS = (
-    0.3  # seconds without a change that end a burst; an editor's save and git's gap between files are shorter
-)
-_STEP_MS, _DEBOUNCE_MS = 50, 100  # event batching of watchfiles
-_MAX_BURST = 3.0  # seconds: a log file may be written continuously
-_MAX_LOCK = 10.0  # seconds to wait for git's lock: a crashed git leaves it behind
-_TICK = 1.0  # seconds between checks of HEAD and of requests
-RESCAN_SECONDS = 60.0  # seconds between rescans without any event
-POLL_SECONDS = 2.0  # seconds between polls where events are unavailable
-_CONFIG_FILES = frozenset({".gitignore", IGNORE_FILE, CONFIGURATION}) | CONFIG_NAMES
-# temporary files of vim, emacs, JetBrains, and files renamed into place when complete
-_TEMPORARY = re.compile(r"~$|^\.#|^#.*#$|\.sw[a-z]$|___jb_\w+___$|\.tmp$|^4913$")
-
-
-class Hint(Enum):
-    """Reason for a freshness check: files may have changed, or HEAD moved."""
-
-    CHANGED = "changed"
-    MOVED = "moved"
-
-
-def watcher() -> Callable[..., Iterator[set[tuple[Change, str]]]]:
-    """Return `watchfiles.watch`. Raises AssayError if watchfiles is not installed."""
-    try:
-        from watchfiles import watch
-    except ImportError:
-        raise AssayError(
-            f"watching needs the package watchfiles: {install('watch')}. Without it, use --poll SECONDS."
-        ) from None
-    return watch
-
-
-@dataclass
-class TreeWatcher:
-    """Watches a tree by file system events and a rescan every `poll` seconds."""
-
-    root: Path
-    own: Path  # index folder, whose changes are ignored
-    events: bool = True
-    poll: float = RESCAN_SECONDS
-    stop: threading.Event = field(default_factory=threading.Event)
-    asked: threading.Event = field(default_factory=threading.Event)  # set to request a check now
-    complain: Callable[[str], None] = lambda _text: None  # called when events turn out to be unavailable
-    following: bool = False  # events confirm that nothing changed since the last hint
-    changes: int = 0  # counter of event batches and watcher restarts; equal values mean no change
-
-    def hints(self) -> Iterator[Hint]:
-        """Yield a hint whenever freshness should be checked, the first immediately. Ends when `stop` is set."""
-        head = self._head_stamp()
-        yield Hint.MOVED
-        last_check = time.monotonic()
-        for changed in self._ticks():
-            if changed:
-                self._wait_for_git()
-            previous_head, head = head, self._head_stamp()
-            if head != previous_head:
-                yield Hint.MOVED
-            elif changed or self.asked.is_set() or time.monotonic() - last_check >= self.poll:
-                self.asked.clear()
-                yield Hint.CHANGED
-            else:
-                continue
-            last_check = time.monotonic()
-
-    def _ticks(self) -> Iterator[bool]:
-        """Yield at the end of each burst and every second: True if relevant files changed."""
-        exists = True
-        while not self.stop.is_set():
-            existed, exists = exists, self.root.is_dir()
-            if self.events and exists:
-                yield from self._events()
-            elif not self.stop.wait(min(_TICK, self.poll)):
-                yield existed != exists
-
-    def _events(self) -> Iterator[bool]:
-        """Yield ticks from file system events. Ends when the root disappears; a new root needs a new watch."""
-        began = last = ticked = time.monotonic()
-        bursting = True  # changes before the watch began produce no event
-        self.changes += 1
-        try:
-            for changes in watcher()(
-                self.root, watch_filter=None, debounce=_DEBOUNCE_MS, step=_STEP_MS, stop_event=self.stop, rust_timeout=int(DEBOUNCE_SECONDS * 1000),
-                yield_on_timeout=True, ignore_permission_denied=True,
-            ):  # fmt: skip
-                now = time.monotonic()
-                if any(self._is_relevant(path) for _, path in changes):
-                    began, last, bursting = began if bursting else now, now, True
-                    self.changes += 1
-                self.following = not bursting  # only once quiet after the last hint was consumed
-                if bursting and (now - last >= DEBOUNCE_SECONDS or now - began >= _MAX_BURST):
-                    bursting, ticked = False, now
-                    yield True
-                elif now - ticked >= _TICK:
-                    ticked = now
-                    yield False
-                if not self.root.is_dir():
-                    return
-        except (OSError, RuntimeError, AssayError) as error:  # usually: inotify watch limit exceeded
-            self.events, self.poll = False, min(self.poll, POLL_SECONDS)
-            self.complain(f"{error}; polling every {self.poll:g} s instead")
-        finally:
-            self.following = False
-
-    def _is_relevant(self, path: str) -> bool:
-        """Return True if a change can affect the index. A deleted path may have been a folder, so it counts."""
-        relative = Path(os.path.relpath(path, self.root)).as_posix()
-        name = os.path.basename(relative)
-        if is_vendored(relative) or _TEMPORARY.search(name) or Path(path).is_relative_to(self.own):
-            return False
-        indexable = name in _CONFIG_FILES or language_of(relative) is not None or format_of(relative) is not None
-        return indexable or os.path.isdir(path) or not os.path.lexists(path)
-
-    def _wait_for_git(self) -> None:
-        """Wait until git releases its lock, which it holds while switching branches."""
-        deadline = time.monotonic() + _MAX_LOCK
-        while self._git_dir and (self._git_dir / "index.lock").exists() and time.monotonic() < deadline:
-            if self.stop.wait(DEBOUNCE_SECONDS):
-                return
-
-    @cached_property
-    def _git_dir(self) -> Path | None:
-        """Git directory, which for a worktree lies elsewhere."""
-        place = find_place(self.root)
-        return place.git_dir if place else None
-
-    def _head_stamp(self) -> tuple[int, int] | None:
-        """Return size and mtime of the HEAD reflog, or None without one."""
-        try:
-            stat = os.stat(self._git_dir / "logs" / "HEAD") if self._git_dir else None
-        except OSError:
-            return None
-        return (stat.st_size, stat.st_mtime_ns) if stat else None

@@ -1,4 +1,4 @@
-"""Index refreshes for servers: index state, the refreshing child process, and the loop that schedules it.
+"""Index refreshes for servers: the state of an index, and the loop that refreshes it in a child process.
 
 hints (file watcher) ──▶ Keeper ──▶ child process (`index`, then `prepare`) ──▶ events ──▶ Resident
 """
@@ -6,25 +6,17 @@ hints (file watcher) ──▶ Keeper ──▶ child process (`index`, then `pr
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import json
-import os
-import signal
-import sys
 import threading
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from assay.api import Repository
-from assay.config.trust import UntrustedSettings
-from assay.core.progress import Progress, Report
+from assay.core.progress import Report
 from assay.errors import AssayError
-from assay.serve.watch.access import Step, Work
-from assay.serve.watch.first_look import Hint, TreeWatcher
+from assay.serve.watch.child import Step, Work
+from assay.serve.watch.watcher import Hint, TreeWatcher
 
 MISSING, BUILDING, FRESH, STALE, FAILED = NAMES = ("missing", "building", "fresh", "stale", "failed")
 
@@ -62,79 +54,6 @@ class State:
     def __str__(self) -> str:
         done = f" ({self.share:.0%})" if self.share else ""
         return f"{self.name}{done}" + (f": {self.why}" if self.why else "")
-
-
-# Child process: `python -m assay.serve.watch.keeper index|prepare ROOT INDEX_DIR`; prints its progress as JSON lines
-
-_PROGRESS_INTERVAL = 0.1  # seconds between two lines
-_NICENESS = 5  # request threads have priority
-
-
-class _JsonProgress(Progress):
-    """Prints progress as JSON lines."""
-
-    def __init__(self) -> None:
-        self._stage, self._total, self._done, self._printed_at = "", 0, 0, 0.0
-
-    def start(self, stage: str, total: int) -> None:
-        self._stage, self._total, self._done = stage, total, 0
-        self._emit()
-
-    def advance(self, count: int = 1) -> None:
-        self._done += count
-        if time.monotonic() - self._printed_at > _PROGRESS_INTERVAL:
-            self._emit()
-
-    def waiting(self) -> None:
-        _print_message(waiting=True)
-
-    def _emit(self) -> None:
-        self._printed_at = time.monotonic()
-        _print_message(stage=self._stage, share=min(1.0, self._done / self._total) if self._total else 1.0)
-
-
-def _print_message(**message: Any) -> None:
-    print(json.dumps(message), flush=True)
-
-
-def _index(repo: Repository) -> None:
-    _print_message(report=dataclasses.asdict(repo.refresh(progress=_JsonProgress())))
-
-
-def _prepare(repo: Repository) -> None:
-    """Build passages and their embeddings ahead of the first search."""
-    repo.searcher()
-    _print_message(report={"mode": "prepared"})
-
-
-def _exit_with_parent() -> None:
-    """Exit with all workers when the parent has exited, even if it was killed: stdin closes then."""
-    threading.Thread(target=_exit_on_eof, daemon=True).start()  # holds no lock, so workers may be forked
-
-
-def _exit_on_eof() -> None:
-    with contextlib.suppress(OSError):
-        while os.read(0, 1):
-            pass
-    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
-        os.killpg(os.getpid(), signal.SIGTERM)
-    os._exit(1)
-
-
-_TASKS = {"index": _index, "prepare": _prepare}
-
-
-def main() -> None:
-    task, root, index_dir = sys.argv[1:]
-    _exit_with_parent()
-    warnings.simplefilter("ignore", UntrustedSettings)  # the server has already warned
-    if hasattr(os, "nice"):
-        os.nice(_NICENESS)
-    try:
-        with Repository(Path(root), index_dir) as repo:
-            _TASKS[task](repo)
-    except (AssayError, OSError) as error:
-        _print_message(error=str(error))
 
 
 # Refresh loop: one refresh per burst of changes, none for irrelevant changes
@@ -238,7 +157,3 @@ class Keeper:
         with contextlib.suppress(AssayError):  # a search reports the same error
             list(self._preparing.run())
         self._emit(SearchReady())
-
-
-if __name__ == "__main__":
-    main()

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from assay.api import Repository, Workspace
@@ -17,8 +15,6 @@ from assay.config.configuration import NAME as CONFIGURATION
 from assay.config.roots import Root
 from assay.config.user import read_settings
 from assay.errors import AssayError
-from assay.index.freshness import TreeCheck, unchanged_tree
-from assay.serve.watch.first_look import RESCAN_SECONDS, TreeWatcher
 from assay.serve.watch.keeper import (
     BUILDING,
     FAILED,
@@ -33,7 +29,7 @@ from assay.serve.watch.keeper import (
     SearchReady,
     State,
 )
-from assay.store import history, sections
+from assay.serve.watch.watcher import RESCAN_SECONDS, TreeWatcher
 from assay.store.index import NoIndex, UnusableIndex
 from assay.store.layout import Home
 
@@ -42,18 +38,6 @@ _STOP_SECONDS = 5.0  # for the keeper thread to end
 _RETRY_SECONDS = 5.0  # after a failure: each try starts a process
 
 Stamp = tuple[object, ...]
-
-
-class _WatchedRepository(Repository):
-    """A repository that skips its freshness check while the file watcher reports no change."""
-
-    def __init__(self, root: Path, index_dir: Path | None, watched_state: Callable[[], str]) -> None:
-        super().__init__(root, index_dir)
-        self._watched_state = watched_state
-
-    def look(self) -> TreeCheck:
-        state = self._watched_state()
-        return unchanged_tree(self.root, state) if state else super().look()
 
 
 class Resident:
@@ -79,9 +63,7 @@ class Resident:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     @property
@@ -119,7 +101,7 @@ class Resident:
     def look(self) -> None:
         """Request a freshness check now; ignored shortly after a failed refresh."""
         if self._state.name != FAILED or time.monotonic() - self._attempted_at >= _RETRY_SECONDS:
-            self._watching.asked.set()
+            self._watching.requested.set()
 
     def wait(self, seconds: float) -> bool:
         """Wait until there is an index, at most `seconds`; return True if there is one."""
@@ -155,7 +137,7 @@ class Resident:
             self._changed.wait_for(lambda: self._closed or self._idle or self._open_count < _POOL_SIZE)
             if self._closed:
                 raise AssayError(f"{self.root}: closed")
-            stamp = self._stamp()
+            stamp = self.own().stamp()
             while self._idle:
                 opened_stamp, repo = self._idle.pop()  # last used first: its caches are warmest
                 if opened_stamp == stamp:
@@ -163,7 +145,7 @@ class Resident:
                 repo.close()
                 self._open_count -= 1
             self._open_count += 1
-        return stamp, _WatchedRepository(self.root, self.home.folder, self._watched_state)
+        return stamp, Repository(self.root, self.home.folder, self._watched_state)
 
     def _watched_state(self) -> str:
         """Return a key of the watched file state while the index is known to be fresh, else an empty string."""
@@ -177,12 +159,6 @@ class Resident:
             else:
                 self._idle.append((stamp, repo))
             self._changed.notify()
-
-    def _stamp(self) -> Stamp:
-        """Return a value that changes with everything a repository reads once and caches."""
-        settings = self.root / CONFIGURATION
-        sidecars = (self.home.folder / sections.NAME, self.home.folder / history.NAME, settings)
-        return (self.home.current(), *map(_size_and_mtime, sidecars), user.stamp(settings))
 
     # keeper events
 
@@ -229,14 +205,6 @@ class Resident:
             repo.rank(" ".join(names) or "main", 1)
 
 
-def _size_and_mtime(path: Path) -> tuple[int, int] | None:
-    try:
-        stat = os.stat(path)
-    except OSError:
-        return None
-    return stat.st_size, stat.st_mtime_ns
-
-
 # Multi-repository residents: each member watches its own files; queries join the members into a workspace
 
 _MAX_WORKSPACES = 3  # cached joined workspaces, as many as each member has open repositories
@@ -272,9 +240,7 @@ class WorkspaceResident:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -9,52 +9,33 @@ from typing import Any
 
 from assay import __version__
 from assay.api import Repository
-from assay.core.items import KINDS
-from assay.errors import AssayError
 from assay.evaluate.compare import compare_runs, comparison_json
 from assay.evaluate.summary import list_runs, run_json
 from assay.pack.questions import Task
-from assay.serve import json_answers
+from assay.serve import json_answers, requests
+from assay.serve.requests import Parameter, Request, parameters
 from assay.serve.watch import Resident
 from assay.serve.watch.keeper import NAMES as STATES
 from assay.serve.web.bench import Bench, context_without_index
-from assay.serve.web.parameters import Parameter
 from assay.store.index import NoIndex, UnusableIndex
-from assay.text.tokens import LONGEST_TASK
 
 Values = dict[str, Any]
-Answer = Callable[[Bench, Values], "Values | str"]  # a string is encoded JSON
+Answer = Callable[[Bench, Any], "Values | str"]  # a string is encoded JSON
 
-_MAX_RESULTS = 1000
 PLACES = "places"  # schema kind: list of file locations
 REPOSITORIES = "repositories"  # schema kind: list of repository states
-_TASK = Parameter("task", "what you want to understand or change, in words", required=True, longest=LONGEST_TASK)
-_PROFILE = Parameter("profile", "ranking profile: built in, or defined in assay.toml")
-_FILTERS = (
-    Parameter("path", "only files that match: docs/, *.md, src/app.py", several=True),
-    Parameter("language", "only this language, or format of documents", several=True),
-    Parameter(
-        "kind",
-        "only passages of documents (passage), or definitions of a kind",
-        choices=("passage", *sorted(KINDS - {"file"})),
-        several=True,
-    ),
-    Parameter("documents_only", "only passages of documents", bool, default=False),
-    Parameter("code_only", "only definitions of code", bool, default=False),
-)
-_LIMIT = Parameter("limit", "maximum number of entries", int, default=100, least=1, most=10_000)
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """API endpoint. `has`: answer keys with schema kinds; `several`: those for multiple repositories, if different."""
+    """API endpoint. `has`: answer keys with schema kinds; `multi_repo`: those for several repositories, if different."""
 
     path: str
     about: str
     answer: Answer
-    parameters: tuple[Parameter, ...] = ()
+    takes: type[Request] = Request
     has: tuple[tuple[str, str], ...] = ()
-    several: tuple[tuple[str, str], ...] = ()
+    multi_repo: tuple[tuple[str, str], ...] = ()
     long: bool = False  # parameters may also be sent as a JSON body (POST)
 
     @property
@@ -62,37 +43,35 @@ class Endpoint:
         return ["GET", "POST"] if self.long else ["GET"]
 
 
-def context(bench: Bench, values: Values) -> Values | str:
-    task, k, budget = values["task"], values["k"], values["budget"]
+def context(bench: Bench, request: requests.ContextQuery) -> Values | str:
+    task, k, budget = request.task, request.k, request.budget
     try:
         with bench.using() as repo:
-            question = Task(repo, values["profile"], "json", k, budget, task)
+            question = Task(repo, request.profile, "json", k, budget, task)
             text = bench.remembered(repo, question.key(), lambda: (question.answer().render(),))[0]
             return _with_missing(bench, repo, json.loads(text)) if bench.without(repo) else text
     except (NoIndex, UnusableIndex):
         return context_without_index(bench, task, k, budget).render()
 
 
-def why(bench: Bench, values: Values) -> Values:
+def why(bench: Bench, request: requests.WhyQuery) -> Values:
     with bench.using() as repo:
-        explanations = repo.why(values["task"], values["symbol"], values["k"], profile=values["profile"])
-        profile = repo.configuration.profile(values["profile"]).name
-        return _with_missing(bench, repo, json_answers.why(values["task"], profile, explanations))
+        explanations = repo.why(request.task, request.symbol, request.k, profile=request.profile)
+        profile = repo.configuration.profile(request.profile).name
+        return _with_missing(bench, repo, json_answers.why(request.task, profile, explanations))
 
 
-def search(bench: Bench, values: Values) -> Values:
+def search(bench: Bench, request: requests.SearchQuery) -> Values:
     with bench.searching() as repo:
-        settings = repo.configuration.search.but(k=values["k"])
-        results = repo.search(values["query"], settings.k, **_filters(values))
-        return _with_missing(
-            bench, repo, json_answers.search(values["query"], settings, repo.freshness().fresh, results)
-        )
+        settings = repo.configuration.search.but(k=request.k)
+        results = repo.search(request.query, settings.k, **request.arguments())
+        return _with_missing(bench, repo, json_answers.search(request.query, settings, repo.freshness().fresh, results))
 
 
-def ask(bench: Bench, values: Values) -> Values:
+def ask(bench: Bench, request: requests.AskQuery) -> Values:
     """Answer a question. The model comes from assay.toml only: a request cannot choose a server to contact."""
     with bench.searching() as repo:
-        reply = repo.ask(values["question"], threshold=values["threshold"], **_filters(values))
+        reply = repo.ask(request.question, threshold=request.threshold, **request.arguments())
         return _with_missing(bench, repo, json_answers.ask(reply, repo.freshness().fresh))
 
 
@@ -104,41 +83,26 @@ def _with_missing(bench: Bench, repo: Repository, answer: Values) -> Values:
     return answer | {"without": without} | ({"fresh": False} if "fresh" in answer else {})
 
 
-def _filters(values: Values) -> Values:
-    """Return the filter arguments of `Repository.search`. Raises AssayError if they exclude everything."""
-    if values["documents_only"] and values["code_only"]:
-        raise AssayError("documents_only and code_only leave nothing to search; give one of them")
-    return {
-        "paths": values["path"],
-        "languages": values["language"],
-        "kinds": values["kind"],
-        "documents": not values["code_only"],
-        "code": not values["documents_only"],
-    }
-
-
-def impact(bench: Bench, values: Values) -> Values:
+def impact(bench: Bench, request: requests.ImpactQuery) -> Values:
     with bench.using() as repo:
         dependents = repo.impact(
-            values["symbol"],
-            depth=values["depth"],
-            min_confidence=values["min_confidence"],
-            everything=values["all"],
+            request.symbol,
+            depth=request.depth,
+            min_confidence=request.min_confidence,
+            everything=request.all,
         )
-        return _with_missing(
-            bench, repo, json_answers.impact(repo.symbol(values["symbol"]), dependents, values["limit"])
-        )
+        return _with_missing(bench, repo, json_answers.impact(repo.symbol(request.symbol), dependents, request.limit))
 
 
-def symbols(bench: Bench, values: Values) -> Values:
+def symbols(bench: Bench, request: requests.SymbolsQuery) -> Values:
     with bench.using() as repo:
-        matches = repo.symbols(values["pattern"], kind=values["kind"])
-        return _with_missing(bench, repo, json_answers.symbols(values["pattern"], matches, values["limit"]))
+        matches = repo.symbols(request.pattern, kind=request.kind)
+        return _with_missing(bench, repo, json_answers.symbols(request.pattern, matches, request.limit))
 
 
-def status(bench: Bench, values: Values) -> Values:
+def status(bench: Bench, request: Request) -> Values:
     """Return the status of a repository, or a list for several, including those without an index."""
-    if not bench.several:
+    if not bench.multi_repo:
         with bench.using() as repo:
             return json_answers.status(repo)
     rows = [_repository_status(label, member) for label, member in bench.members.items()]
@@ -155,31 +119,31 @@ def _repository_status(label: str, resident: Resident) -> Values:
         return fields | {"fresh": False}
 
 
-def runs(bench: Bench, values: Values) -> Values:
+def runs(bench: Bench, request: requests.RunsQuery) -> Values:
     if not bench.has_runs:
         return {"runs": []}
     with bench.runs() as store:
-        return {"runs": list_runs(store)[-values["limit"] :]}
+        return {"runs": list_runs(store)[-request.limit :]}
 
 
-def run(bench: Bench, values: Values) -> Values:
+def run(bench: Bench, request: requests.RunQuery) -> Values:
     with bench.runs() as store:
-        return run_json(store, store.find(values["run"]), None)
+        return run_json(store, store.find(request.run), None)
 
 
-def compare(bench: Bench, values: Values) -> Values:
+def compare(bench: Bench, request: requests.CompareQuery) -> Values:
     with bench.runs() as store:
-        a, b = store.find(values["a"]), store.find(values["b"])
+        a, b = store.find(request.a), store.find(request.b)
         texts = {query.id: query.text for query in store.golden(b).queries}
-        return comparison_json(compare_runs(store, a, b, force=values["force"]), texts)
+        return comparison_json(compare_runs(store, a, b, force=request.force), texts)
 
 
-def sweeps(bench: Bench, values: Values) -> Values:
+def sweeps(bench: Bench, request: Request) -> Values:
     return {"sweeps": bench.sweeps()}
 
 
-def sweep(bench: Bench, values: Values) -> Values:
-    return bench.sweep(values["sweep"])
+def sweep(bench: Bench, request: requests.SweepQuery) -> Values:
+    return bench.sweep(request.sweep)
 
 
 ENDPOINTS = (
@@ -187,12 +151,7 @@ ENDPOINTS = (
         "/api/context",
         "The symbols a task needs, best first, packed into a budget of tokens (`assay context`).",
         context,
-        (
-            _TASK,
-            Parameter("k", "maximum number of items", int, least=1, most=_MAX_RESULTS),
-            Parameter("budget", "maximum number of tokens", int, least=0, most=1_000_000),
-            _PROFILE,
-        ),
+        requests.ContextQuery,
         (("items", PLACES), ("tokens", "integer"), ("fresh", "boolean")),
         long=True,
     ),
@@ -200,12 +159,7 @@ ENDPOINTS = (
         "/api/why",
         "Explain the rank of a symbol for a task, or the step that dropped it (`assay why`).",
         why,
-        (
-            _TASK,
-            Parameter("symbol", "the name of a symbol, as you would write it", required=True),
-            Parameter("k", "how many results count as the answer", int, default=10, least=1, most=_MAX_RESULTS),
-            _PROFILE,
-        ),
+        requests.WhyQuery,
         (("task", "string"), ("profile", "string"), ("explanations", PLACES)),
         long=True,
     ),
@@ -213,11 +167,7 @@ ENDPOINTS = (
         "/api/search",
         "Passages of documents and definitions of code for a query, with places to cite (`assay search`).",
         search,
-        (
-            Parameter("query", "search words", required=True, longest=LONGEST_TASK),
-            Parameter("k", "maximum number of results", int, least=1, most=_MAX_RESULTS),
-            *_FILTERS,
-        ),
+        requests.SearchQuery,
         (("query", "string"), ("fresh", "boolean"), ("results", PLACES)),
         long=True,
     ),
@@ -225,11 +175,7 @@ ENDPOINTS = (
         "/api/ask",
         "An answer with citations, or a refusal that says what was searched (`assay ask`).",
         ask,
-        (
-            Parameter("question", "a question, in words", required=True, longest=LONGEST_TASK),
-            Parameter("threshold", "refuse to answer below this confidence", float, least=0, most=1),
-            *_FILTERS,
-        ),
+        requests.AskQuery,
         (("question", "string"), ("answer", "string"), ("grounded", "boolean"), ("citations", PLACES)),
         long=True,
     ),
@@ -237,31 +183,21 @@ ENDPOINTS = (
         "/api/impact",
         "Transitive callers of a symbol: what a change could break (`assay impact`).",
         impact,
-        (
-            Parameter("symbol", "the name of a symbol, as you would write it", required=True),
-            Parameter("depth", "maximum number of steps to follow", int, default=5, least=1, most=100),
-            Parameter("min_confidence", "minimum confidence of a result", float, default=0.1, least=0, most=1),
-            Parameter("all", "follow types, fields and inheritance too", bool, default=False),
-            _LIMIT,
-        ),
+        requests.ImpactQuery,
         (("symbols", PLACES), ("total", "integer"), ("affected", PLACES)),
     ),
     Endpoint(
         "/api/symbols",
         "Symbols by a name, a pattern (`*Handler`) or a part of a name (`assay symbols`).",
         symbols,
-        (
-            Parameter("pattern", "a name, a pattern or a part of a name", required=True),
-            Parameter("kind", "only symbols of this kind: function, method, class, …"),
-            _LIMIT,
-        ),
+        requests.SymbolsQuery,
         (("pattern", "string"), ("total", "integer"), ("symbols", PLACES)),
     ),
     Endpoint(
         "/api/status",
         "Index statistics, share of resolved calls, and freshness (`assay status`).",
         status,
-        (),
+        Request,
         (("root", "string"), ("files", "integer"), ("languages", "object"), ("fresh", "boolean")),
         (("repositories", REPOSITORIES),),
     ),
@@ -269,33 +205,29 @@ ENDPOINTS = (
         "/api/runs",
         "Stored runs, oldest first (`assay eval list`).",
         runs,
-        (_LIMIT,),
+        requests.RunsQuery,
         (("runs", "array"),),
     ),
     Endpoint(
         "/api/run",
         "One stored run with every query (`assay eval show`).",
         run,
-        (Parameter("run", "its id, a beginning of it, its label, latest or latest~1", default="latest"),),
+        requests.RunQuery,
         (("run_id", "string"), ("metrics", "object"), ("queries", "array")),
     ),
     Endpoint(
         "/api/compare",
         "Differences between run a and run b, with significance tests (`assay eval compare`).",
         compare,
-        (
-            Parameter("a", "a run", default="latest~1"),
-            Parameter("b", "a later run", default="latest"),
-            Parameter("force", "compare the queries two golden sets share, with a warning", bool, default=False),
-        ),
+        requests.CompareQuery,
         (("run_a", "string"), ("run_b", "string"), ("per_query", "array")),
     ),
-    Endpoint("/api/sweeps", "Stored sweeps, newest first.", sweeps, (), (("sweeps", "array"),)),
+    Endpoint("/api/sweeps", "Stored sweeps, newest first.", sweeps, Request, (("sweeps", "array"),)),
     Endpoint(
         "/api/sweep",
         "One sweep (`assay eval sweep`).",
         sweep,
-        (Parameter("sweep", "its id", required=True),),
+        requests.SweepQuery,
         (("sweep_id", "string"), ("reports", "array")),
     ),
 )
@@ -383,7 +315,7 @@ def _operations(endpoint: Endpoint) -> dict[str, Any]:
     get = {
         "operationId": name,
         **shared,
-        "parameters": [_query_parameter(parameter) for parameter in endpoint.parameters],
+        "parameters": [_query_parameter(parameter) for parameter in parameters(endpoint.takes).values()],
     }
     if not endpoint.long:
         return {"get": get}
@@ -399,14 +331,15 @@ def _query_parameter(parameter: Parameter) -> dict[str, Any]:
         "required": parameter.required,
         "schema": parameter.schema,
     }
-    return described | ({"style": "form", "explode": True} if parameter.several else {})
+    return described | ({"style": "form", "explode": True} if parameter.repeated else {})
 
 
 def _body_schema(endpoint: Endpoint) -> dict[str, Any]:
+    fields = parameters(endpoint.takes)
     return {
         "type": "object",
-        "required": [parameter.name for parameter in endpoint.parameters if parameter.required],
-        "properties": {parameter.name: parameter.schema for parameter in endpoint.parameters},
+        "required": [name for name, parameter in fields.items() if parameter.required],
+        "properties": {name: parameter.schema for name, parameter in fields.items()},
         "additionalProperties": False,
     }
 
@@ -422,8 +355,8 @@ def _answer_schema(has: tuple[tuple[str, str], ...]) -> dict[str, Any]:
 
 def _responses(endpoint: Endpoint) -> dict[str, Any]:
     schema = (
-        {"oneOf": [_answer_schema(endpoint.has), _answer_schema(endpoint.several)]}
-        if endpoint.several
+        {"oneOf": [_answer_schema(endpoint.has), _answer_schema(endpoint.multi_repo)]}
+        if endpoint.multi_repo
         else _answer_schema(endpoint.has)
     )
     error = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}

@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
 import msgspec
-import uvicorn
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -25,14 +24,15 @@ from assay.errors import AssayError
 from assay.evaluate.compare import NotComparable
 from assay.evaluate.runs import NoSuchRun, RunsInUse
 from assay.rank.symbols import NoSuchSymbol
-from assay.serve.http import LimitedHttpProtocol
-from assay.serve.watch.access import BACKLOG, COOKIE, Access
+from assay.serve.access import COOKIE, Access
+from assay.serve.http import serve
+from assay.serve.requests import Request as Question
+from assay.serve.requests import from_body, from_query
 from assay.serve.web.api import ENDPOINTS, Endpoint, description
 from assay.serve.web.bench import Bench, NotFound, NotYet
-from assay.serve.web.guard import LARGEST_HEAD, Guard
-from assay.serve.web.pages import compare, runs, search, status, sweeps
+from assay.serve.web.guard import Guard
+from assay.serve.web.pages import compare, runs, search, status
 from assay.serve.web.pages.shell import Page, Shown, document, failed, login_page
-from assay.serve.web.parameters import from_body, from_query
 from assay.serve.web.static import static
 from assay.store.index import NoIndex, UnusableIndex
 
@@ -41,7 +41,7 @@ Answer = TypeVar("Answer")
 THREADS = 4  # requests are CPU-bound: more threads only use more memory
 MOST = 128  # running or queued requests; further ones get a 503
 
-PAGES: tuple[Page, ...] = (*search.PAGES, *runs.PAGES, *compare.PAGES, *sweeps.PAGES, *status.PAGES)
+PAGES: tuple[Page, ...] = (*search.PAGES, *runs.PAGES, *compare.PAGES, *status.PAGES)
 
 
 class Busy(AssayError):
@@ -121,19 +121,19 @@ def _api_handler(endpoint: Endpoint, bench: Bench, work: Workers) -> Endpoints:
     async def answer(request: Request) -> Response:
         try:
             if request.method == "POST":
-                values = from_body(endpoint.parameters, await request.body())
+                question = from_body(endpoint.takes, await request.body())
             else:
-                values = from_query(endpoint.parameters, request.query_params.multi_items())
-            return await work.run(_api_response, endpoint, bench, values)
+                question = from_query(endpoint.takes, request.query_params.multi_items())
+            return await work.run(_api_response, endpoint, bench, question)
         except (AssayError, sqlite3.DatabaseError) as error:
             return _json_error(error)
 
     return answer
 
 
-def _api_response(endpoint: Endpoint, bench: Bench, values: dict[str, Any]) -> Response:
+def _api_response(endpoint: Endpoint, bench: Bench, question: Question) -> Response:
     """Compute and encode an answer in the worker thread, so that large answers do not block the event loop."""
-    answer = endpoint.answer(bench, values)
+    answer = endpoint.answer(bench, question)
     content = answer.encode() if isinstance(answer, str) else msgspec.json.encode(answer)
     return Response(content, media_type="application/json")
 
@@ -143,8 +143,8 @@ def _page_handler(page: Page, bench: Bench, work: Workers) -> Endpoints:
 
     async def answer(request: Request) -> Response:
         try:
-            values = from_query(page.parameters, request.query_params.multi_items())
-            return await work.run(_page_response, page, bench, values)
+            question = from_query(page.takes, request.query_params.multi_items())
+            return await work.run(_page_response, page, bench, question)
         except (AssayError, sqlite3.DatabaseError) as error:
             status = _status(error)
             return HTMLResponse(
@@ -154,8 +154,8 @@ def _page_handler(page: Page, bench: Bench, work: Workers) -> Endpoints:
     return answer
 
 
-def _page_response(page: Page, bench: Bench, values: dict[str, Any]) -> Response:
-    return HTMLResponse(_render_page(page, page.show(bench, values), bench))
+def _page_response(page: Page, bench: Bench, question: Question) -> Response:
+    return HTMLResponse(_render_page(page, page.show(bench, question), bench))
 
 
 def _render_page(page: Page, shown: Shown, bench: Bench) -> str:
@@ -232,26 +232,16 @@ async def _server_error(request: Request, error: Exception) -> Response:
     return JSONResponse({"error": "internal error in assay; see the server log"}, 500)
 
 
-# HTTP server
-
 _IDLE_SECONDS = 10  # keep-alive between two requests of a connection
 
 
 def run(app: ASGIApp, listening: socket.socket) -> None:
-    """Serve on a listening socket until Ctrl-C or SIGTERM."""
-    config = uvicorn.Config(
+    """Serve the application until Ctrl-C or SIGTERM."""
+    serve(
         app,
-        http=LimitedHttpProtocol,
-        ws="none",
+        listening,
         loop="asyncio",
         lifespan="off",
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        backlog=BACKLOG,
         timeout_keep_alive=_IDLE_SECONDS,
         timeout_graceful_shutdown=3,
-        h11_max_incomplete_event_size=LARGEST_HEAD,
     )
-    uvicorn.Server(config).run(sockets=[listening])

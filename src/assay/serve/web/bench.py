@@ -88,7 +88,7 @@ class Bench:
         return self.resident.members
 
     @property
-    def several(self) -> bool:
+    def multi_repo(self) -> bool:
         return "" not in self.members
 
     @property
@@ -240,7 +240,9 @@ def context_without_index(bench: Bench, task: str, k: int | None, budget: int | 
     look = bench.first_look(task)
     settings = bench.configuration.context
     freshness = f"{bench.building}. Until then, {look}"
-    items = [Ranked(_file_item(number, match, bench.several), match.score) for number, match in enumerate(look.matches)]
+    items = [
+        Ranked(_file_item(number, match, bench.multi_repo), match.score) for number, match in enumerate(look.matches)
+    ]
     source = _MatchedLines({match.path: match for match in look.matches})
     heading = Heading(task, fresh=False, freshness=freshness)
     return Context.of(items[:k], settings.budget if budget is None else budget, source, heading, "json")

@@ -10,9 +10,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from assay.serve.watch.access import UNAUTHORIZED, Access
+from assay.serve.access import UNAUTHORIZED, Access
+from assay.serve.http import LARGEST_HEAD
 
-LARGEST_HEAD = 65_536  # bytes: a task of 20,000 characters fits when URL-encoded
 LARGEST_BODY = 262_144  # bytes: ten times the longest useful text
 SECONDS = 60.0  # for one request, including receiving and sending
 OPEN = ("/login", "/static/")  # path prefixes served without the token

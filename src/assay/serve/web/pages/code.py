@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Any
 from urllib.parse import urlencode
 
 from assay.api import Repository
@@ -24,9 +23,8 @@ from assay.text.display import counted
 _MAX_RESULTS = 20  # results on a page
 
 
-def ranked(bench: Bench, task: str, values: dict[str, Any]) -> Markup:
+def ranked(bench: Bench, task: str, profile: str | None, expected: str) -> Markup:
     """Render the results of a task and the "why not" form."""
-    profile, expected = values["profile"], (values["why"] or "").strip()
     with bench.using() as repo:
         started = time.perf_counter()
         cache_key = ("results", task, profile)

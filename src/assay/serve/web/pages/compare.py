@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 from urllib.parse import urlencode
 
 from assay.evaluate.compare import NotComparable, compare_runs, comparison_json
@@ -13,35 +12,33 @@ from assay.html.elements import Markup, decimal, element, join, shortened
 from assay.html.report.comparison import comparison_section
 from assay.html.report.data import Comparison, Pair, Query, Summary, read
 from assay.html.report.queries import sides
+from assay.serve.requests import ComparePage, PairPage
 from assay.serve.web.bench import Bench, NotFound
 from assay.serve.web.pages.runs import no_runs, run_address
 from assay.serve.web.pages.shell import Page, Shown, empty, heading, stored_heading
-from assay.serve.web.parameters import Parameter
 
 _MAX_OFFERED = 300  # runs to choose from
 
 
-def show(bench: Bench, values: dict[str, Any]) -> Shown:
+def show(bench: Bench, request: ComparePage) -> Shown:
     if not bench.has_runs:
         return Shown("Compare", join([stored_heading(bench, "Compare"), no_runs()]))
     with bench.runs() as store:
         runs = store.runs()
         if len(runs) < 2:
             return Shown("Compare", join([stored_heading(bench, "Compare"), _needs_two_runs()]))
-        a, b = _choose_runs(store, runs, values)
+        a, b = _choose_runs(store, runs, request)
         return Shown(
             "Compare",
-            join(
-                [stored_heading(bench, "Compare"), _form(runs, a, b), _render_comparison(store, a, b, values["force"])]
-            ),
+            join([stored_heading(bench, "Compare"), _form(runs, a, b), _render_comparison(store, a, b, request.force)]),
         )
 
 
-def query(bench: Bench, values: dict[str, Any]) -> Shown:
+def query(bench: Bench, request: PairPage) -> Shown:
     """Render a query with the expected and retrieved results of both runs."""
     with bench.runs() as store:
-        runs = [store.find(values["a"]), store.find(values["b"])]
-        results = [_find_query(store, run, values["query"]) for run in runs]
+        runs = [store.find(request.a), store.find(request.b)]
+        results = [_find_query(store, run, request.query) for run in runs]
     text = next(result.text or result.id for result in results)
     back = f"/compare?{urlencode({'a': runs[0].run_id, 'b': runs[1].run_id})}"
     lists = [_render_results(name, run, result) for name, run, result in zip("AB", runs, results, strict=True)]
@@ -50,18 +47,18 @@ def query(bench: Bench, values: dict[str, Any]) -> Shown:
         join(
             [
                 element("p", element("a", "← Comparison", href=back), class_="back"),
-                heading(shortened(text, 600), values["query"]),
+                heading(shortened(text, 600), request.query),
                 element("div", lists, class_="both"),
             ]
         ),
     )
 
 
-def _choose_runs(store: RunStore, runs: Sequence[RunInfo], values: dict[str, Any]) -> tuple[RunInfo, RunInfo]:
+def _choose_runs(store: RunStore, runs: Sequence[RunInfo], request: ComparePage) -> tuple[RunInfo, RunInfo]:
     """Return the requested runs; by default the latest and the latest earlier one comparable with it."""
-    b = store.find(values["b"]) if values["b"] else runs[-1]
-    if values["a"]:
-        return store.find(values["a"]), b
+    b = store.find(request.b) if request.b else runs[-1]
+    if request.a:
+        return store.find(request.a), b
     comparable = [run for run in runs if run.created < b.created and _comparison_key(run) == _comparison_key(b)]
     others = [run for run in runs if run.run_id != b.run_id]
     return (comparable or others)[-1], b
@@ -143,19 +140,4 @@ def _render_results(name: str, run: RunInfo, query: Query) -> Markup:
     )
 
 
-_RUNS = (Parameter("a", "a run"), Parameter("b", "a later run"))
-PAGES = (
-    Page(
-        "/compare", show, (*_RUNS, Parameter("force", "compare the queries two golden sets share", bool, default=False))
-    ),
-    Page(
-        "/compare/query",
-        query,
-        (
-            Parameter("a", "a run", required=True),
-            Parameter("b", "a later run", required=True),
-            Parameter("query", "the id of a query", required=True),
-        ),
-        place="/compare",
-    ),
-)
+PAGES = (Page("/compare", show, ComparePage), Page("/compare/query", query, PairPage, place="/compare"))

@@ -1,29 +1,31 @@
-"""Passages view: search results with location and snippet, expandable in place, and the page of one passage."""
+"""Views of passages and answers: search results expandable in place, cited answers, and the page of one passage."""
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from textwrap import dedent
-from typing import Any
 from urllib.parse import urlencode
 
+from assay.answer.reply import Reply, Source
 from assay.api import Repository
 from assay.core.items import Passage, is_passage_id
-from assay.html.elements import Markup, decimal, element, join
+from assay.html.elements import Child, Markup, decimal, element, join
 from assay.search.search import PASSAGE, SearchHit
+from assay.serve.requests import PassagePage
 from assay.serve.web.bench import Bench, NotFound
 from assay.serve.web.pages.shell import Page, Shown, absent, empty, freshness_badge, heading, numbered, took
-from assay.serve.web.parameters import Parameter
+from assay.text.blocks import paragraphs
 from assay.text.display import counted
-from assay.text.tokens import LONGEST_TASK
 
 _MAX_RESULTS = 20  # results on a page
 _SNIPPET_LINES = 3  # of a collapsed result
-_MAX_LINE = 10_000_000  # highest accepted line number
+_MAX_NEAREST = 5  # passages shown with a refusal
+_INLINE = re.compile(r"\[#(\d{1,6})\]|(`+)(.+?)\2|\*\*(?=\S)([^*]+?)\*\*")
 
 
-def render_results(bench: Bench, query: str, values: dict[str, Any]) -> Markup:
+def render_results(bench: Bench, query: str) -> Markup:
     """Render the search results of a query."""
     with bench.searching() as repo:
         started = time.perf_counter()
@@ -88,6 +90,93 @@ def _highlight(result: SearchHit, line: str) -> Markup:
     return join(element("mark", piece) if matched else piece for piece, matched in result.marked(line))
 
 
+# Answers
+
+
+def render_answer(bench: Bench, question: str) -> Markup:
+    """Render the answer to a question with citations linked to its sources, or a refusal."""
+    with bench.searching() as repo:
+        reply = repo.ask(question)
+        return join([absent(bench, repo), (_render_grounded if reply.grounded else _render_refusal)(repo, reply)])
+
+
+def _render_grounded(repo: Repository, reply: Reply) -> Markup:
+    source_numbers = {source.number for source in reply.sources}
+    body = element("div", list(blocks(reply.text, source_numbers)), class_="answer")
+    sources = element("ol", [_render_source(source, reply.question) for source in reply.sources], class_="sources")
+    return join([_render_summary(repo, reply), body, element("h2", "Sources"), sources])
+
+
+def _render_summary(repo: Repository, reply: Reply) -> Markup:
+    """Render confidence, author, freshness and problems of an answer."""
+    confidence = [
+        element("strong", f"confidence {reply.confidence:.0%}"),
+        f" (threshold {reply.threshold:.0%}) · ",
+    ]
+    author = f"written by {reply.model}" if reply.model else "verbatim excerpts"
+    dropped = "; citations of unknown sources were removed" if reply.dropped else ""
+    problem = element("p", reply.problem, class_="note") if reply.problem else None
+    line = element("p", confidence, author, dropped, " · ", freshness_badge(repo))  # fmt: skip
+    return element("div", line, problem, class_="summary")
+
+
+def blocks(text: str, source_numbers: set[int]) -> Iterator[Markup]:
+    """Yield the paragraphs and fenced code blocks of a Markdown text; other syntax is shown as is."""
+    for block in paragraphs(text):
+        if block.code:
+            yield element("pre", element("code", block.text), class_="code")
+        else:
+            yield element("p", list(_inline(block.text, source_numbers)))
+
+
+def _inline(text: str, source_numbers: set[int]) -> Iterator[str]:
+    """Yield inline markup: citations as links to sources, `code`, **strong**."""
+    position = 0
+    for match in _INLINE.finditer(text):
+        yield text[position : match.start()]
+        position = match.end()
+        if match[3] is not None:
+            yield element("code", match[3].strip())
+        elif match[4] is not None:
+            yield element("strong", match[4])
+        elif int(match[1]) in source_numbers:
+            yield element("a", match[1], href=f"#source-{match[1]}", class_="cite", title=f"Source {match[1]}")
+        else:
+            yield match[0]
+    yield text[position:]
+
+
+def _render_source(source: Source, question: str) -> Markup:
+    where = address(source.id, question, source.start, source.end)
+    title: Child = section_path(source.headings) if source.headings else None
+    return element(
+        "li",
+        element("p", element("a", element("bdi", source.place), href=where), " ", title, class_="cited-place"),
+        numbered(source.text.split("\n"), source.start, source.end, paged=bool(source.page)),
+        id=f"source-{source.number}",
+        value=source.number,
+    )
+
+
+def _render_refusal(repo: Repository, reply: Reply) -> Markup:
+    """Render the reason of a refusal and the nearest passages."""
+    reason = reply.text.partition("\n")[0]
+    unmatched = ", ".join(f"“{word}”" for word in reply.searched.unseen)
+    confidence = f"Confidence {decimal(reply.confidence, 2)}; an answer needs {decimal(reply.threshold, 2)}."
+    box = element(
+        "div",
+        element("h2", "No answer"),
+        element("p", reason),
+        element("p", f"Nothing in this corpus mentions {unmatched}.") if unmatched else None,
+        element("p", confidence, " Rephrase the question, or read the nearest passages."),
+        class_="empty refusal",
+    )
+    nearest = repo.search(reply.question, _MAX_NEAREST)
+    if not nearest:
+        return box
+    return join([box, element("h2", "What came nearest"), listed(nearest, reply.question)])
+
+
 # Passage page
 
 
@@ -99,11 +188,11 @@ def address(id: str, query: str, start: int = 0, end: int = 0) -> str:
     return f"/passage?{urlencode({'id': id, **lines})}" + ("#cited" if start else "")
 
 
-def show(bench: Bench, values: dict[str, Any]) -> Shown:
+def show(bench: Bench, request: PassagePage) -> Shown:
     """Render a passage by id, as it was indexed. Raises NotFound for an unknown id."""
     with bench.searching() as repo:
-        passage = _find_passage(repo, values["id"])
-    cited = range(values["start"] or 0, (values["end"] or 0) + 1)
+        passage = _find_passage(repo, request.id)
+    cited = range(request.start, request.end + 1)
     whole = numbered(passage.text.split("\n"), passage.first, passage.last, paged=bool(passage.page), cited=cited)
     title = passage.headings[-1] if passage.headings else passage.path
     above = element("p", section_path(passage.headings)) if len(passage.headings) > 1 else None
@@ -123,15 +212,4 @@ def _find_passage(repo: Repository, id: str) -> Passage:
     raise NotFound("no such passage in the index; it may have been removed")
 
 
-PAGES = (
-    Page(
-        "/passage",
-        show,
-        (
-            Parameter("id", "the id of a passage", required=True, longest=LONGEST_TASK),
-            Parameter("start", "the first line that is cited", int, least=1, most=_MAX_LINE),
-            Parameter("end", "the last line that is cited", int, least=1, most=_MAX_LINE),
-        ),
-        place="/",
-    ),
-)
+PAGES = (Page("/passage", show, PassagePage, place="/"),)

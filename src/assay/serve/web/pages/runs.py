@@ -1,4 +1,4 @@
-"""Runs pages: stored runs by golden set with metric trends, and the report of one run."""
+"""Pages of stored runs, by golden set with metric trends, and of sweeps; each with the report of one."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import urlencode
 
+from assay.errors import AssayError
 from assay.evaluate.summary import list_runs, run_json
 from assay.html.elements import (
     Child,
@@ -21,8 +22,10 @@ from assay.html.elements import (
     framed_table,
     join,
     meter,
+    milliseconds,
     number_column,
     shortened,
+    table,
     table_row,
     time_element,
     whole,
@@ -30,9 +33,10 @@ from assay.html.elements import (
 from assay.html.plots import Scale, round_ticks, svg, x_axis, y_axis
 from assay.html.report import build_content
 from assay.html.report.data import family, main_metrics, metric_names
+from assay.html.report.sweep import build_content as sweep_content
+from assay.serve.requests import Request, RunQuery, SweepQuery
 from assay.serve.web.bench import Bench
 from assay.serve.web.pages.shell import Page, Shown, empty, stored_heading
-from assay.serve.web.parameters import Parameter
 from assay.text.display import counted
 
 _WIDTH = 520  # pixels: half of a desktop page
@@ -124,7 +128,7 @@ _MAX_PATH = 48
 Run = dict[str, Any]
 
 
-def show(bench: Bench, values: dict[str, Any]) -> Shown:
+def show(bench: Bench, request: Request) -> Shown:
     runs = _read_runs(bench)
     if not runs:
         return Shown("Runs", join([stored_heading(bench, "Runs"), no_runs()]))
@@ -136,11 +140,11 @@ def show(bench: Bench, values: dict[str, Any]) -> Shown:
     return Shown("Runs", join([stored_heading(bench, "Runs", about), *map(_render_group, newest_first)]))
 
 
-def show_run(bench: Bench, values: dict[str, Any]) -> Shown:
+def show_run(bench: Bench, request: RunQuery) -> Shown:
     """Render the report of a run."""
     with bench.runs() as store:
-        report = build_content(run_json(store, store.find(values["run"]), None))
-    return Shown(values["run"], join([report.header, report.contents, report.main]))
+        report = build_content(run_json(store, store.find(request.run), None))
+    return Shown(request.run, join([report.header, report.contents, report.main]))
 
 
 def no_runs() -> Markup:
@@ -168,7 +172,7 @@ def _render_group(runs: Sequence[Run]) -> Markup:
         element("h2", element("bdi", _short_path(last["golden"]), title=last["golden"])),
         element("p", facts, class_="lead"),
         _render_trends(runs, metrics),
-        _render_table(runs, metrics),
+        _run_table(runs, metrics),
     )
 
 
@@ -219,7 +223,7 @@ def _describe_metric(metric: str) -> str:
     return meanings.get(family(metric), "")
 
 
-def _render_table(runs: Sequence[Run], metrics: Sequence[str]) -> Markup:
+def _run_table(runs: Sequence[Run], metrics: Sequence[str]) -> Markup:
     previous = {run["run_id"]: earlier["run_id"] for earlier, run in pairwise(runs)}
     columns = [
         Column[Run]("Run", _run_link, "named"),
@@ -263,7 +267,71 @@ def _short_path(path: str) -> str:
     return path if len(path) <= _MAX_PATH else "…" + path[-_MAX_PATH:]
 
 
+# Sweeps
+
+Sweep = dict[str, Any]
+
+
+def show_sweeps(bench: Bench, request: Request) -> Shown:
+    sweeps = bench.sweeps()
+    if not sweeps:
+        return Shown("Sweeps", join([stored_heading(bench, "Sweeps"), _no_sweeps()]))
+    about = "Grids of configurations, each measured on a golden set."
+    return Shown("Sweeps", join([stored_heading(bench, "Sweeps", about), element("section", _sweep_table(sweeps))]))
+
+
+def show_sweep(bench: Bench, request: SweepQuery) -> Shown:
+    """Render the report of a sweep."""
+    try:
+        report = sweep_content(bench.sweep(request.sweep))
+    except (KeyError, TypeError, AttributeError, StopIteration):
+        raise AssayError("this sweep was saved by another version of assay and cannot be drawn; run it again") from None
+    return Shown(report.title, join([report.header, report.contents, report.main]))
+
+
+def _no_sweeps() -> Markup:
+    return empty(
+        "No sweeps yet",
+        "Measure every combination of some settings on a golden set:",
+        command="assay eval sweep --golden golden.jsonl --chunk-sizes 256,512,1024 --embedders lsa,none",
+    )
+
+
+def _sweep_table(sweeps: list[Sweep]) -> Markup:
+    columns = [
+        Column[Sweep]("Sweep", _sweep_link),
+        Column[Sweep]("When", lambda sweep: time_element(str(sweep["timestamp"])), "minor"),
+        Column[Sweep]("Golden set", lambda sweep: element("bdi", shortened(_golden_path(sweep), 80)), "wide"),
+        number_column("Configurations", lambda sweep: sweep["num_configs"], "", whole),
+        Column[Sweep]("Best", lambda sweep: _best_value(sweep, "name")),
+        Column[Sweep]("Quality", lambda sweep: _best_value(sweep, "quality"), "number"),
+        Column[Sweep]("Latency", lambda sweep: _best_value(sweep, "latency"), "number"),
+    ]
+    return table("Sweeps", columns, sweeps)
+
+
+def _golden_path(sweep: Sweep) -> str:
+    golden = sweep["golden"]
+    return str(golden.get("path", "")) if isinstance(golden, dict) else ""
+
+
+def _sweep_link(sweep: Sweep) -> Markup:
+    return element("a", element("code", sweep["sweep_id"]), href=f"/sweep?{urlencode({'sweep': sweep['sweep_id']})}")
+
+
+def _best_value(sweep: Sweep, field: str) -> str:
+    best = (sweep["recommendations"] or {}).get("best_quality") or {}
+    if field == "name":
+        return str(best.get("name", ""))
+    if field == "latency":
+        return milliseconds(best.get("latency_ms"))
+    k = sweep["k"]
+    return f"NDCG@{k} {decimal(best.get(f'ndcg_at_{k}'))}"
+
+
 PAGES = (
     Page("/runs", show),
-    Page("/run", show_run, (Parameter("run", "a run", default="latest"),), place="/runs"),
+    Page("/run", show_run, RunQuery, place="/runs"),
+    Page("/sweeps", show_sweeps),
+    Page("/sweep", show_sweep, SweepQuery, place="/sweeps"),
 )

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from assay.api import Repository
 from assay.html.elements import Markup, element, join
+from assay.serve.requests import ResultPage, SearchPage
 from assay.serve.watch import State
 from assay.serve.web.bench import Bench, NotYet
-from assay.serve.web.pages import answer, code, passages
+from assay.serve.web.pages import code, passages
 from assay.serve.web.pages.details import opened
 from assay.serve.web.pages.shell import Page, Shown, absent, empty
-from assay.serve.web.parameters import Parameter
 from assay.store.index import NoIndex, UnusableIndex
 from assay.text.display import counted
 from assay.text.tokens import LONGEST_TASK
@@ -29,7 +28,7 @@ class View:
     title: str
     asks: str
     hint: str
-    show: Callable[[Bench, str, dict[str, Any]], Markup]
+    show: Callable[[Bench, SearchPage], Markup]
 
 
 VIEWS = {
@@ -37,25 +36,25 @@ VIEWS = {
         "Code",
         "What do you want to understand or change?",
         "Describe the task in words; it may include an error message, a stack trace or a path.",
-        code.ranked,
+        lambda bench, request: code.ranked(bench, request.task.strip(), request.profile, request.why.strip()),
     ),
     "passages": View(
         "Passages",
         "What are you looking for?",
         "Passages of documents and definitions of code that match the words or their meaning.",
-        passages.render_results,
+        lambda bench, request: passages.render_results(bench, request.task.strip()),
     ),
     "answer": View(
         "Answer",
         "What do you want to know?",
         "An answer from the documents and the code with a source for every sentence, or a refusal.",
-        answer.answered,
+        lambda bench, request: passages.render_answer(bench, request.task.strip()),
     ),
 }
 
 
-def show(bench: Bench, values: dict[str, Any]) -> Shown:
-    task, view_name = (values["task"] or "").strip(), values["view"]
+def show(bench: Bench, request: SearchPage) -> Shown:
+    task, view_name = request.task.strip(), request.view
     view = VIEWS[view_name]
     try:
         if not task:
@@ -63,7 +62,7 @@ def show(bench: Bench, values: dict[str, Any]) -> Shown:
                 return Shown(
                     "Search", join([_search_form("", view_name), absent(bench, repo), _render_start(repo, view)])
                 )
-        return Shown(task[:60], join([_search_form(task, view_name), view.show(bench, task, values)]))
+        return Shown(task[:60], join([_search_form(task, view_name), view.show(bench, request)]))
     except (NoIndex, UnusableIndex):
         fallback = _render_progress(bench)
         if task:
@@ -73,9 +72,9 @@ def show(bench: Bench, values: dict[str, Any]) -> Shown:
     return Shown("Search", join([_search_form(task, view_name), fallback.body]), fallback.again)
 
 
-def detail(bench: Bench, values: dict[str, Any]) -> Shown:
+def detail(bench: Bench, request: ResultPage) -> Shown:
     """Render a result: its code, its neighbourhood and its score explanation."""
-    task, id, profile = values["task"], values["id"], values["profile"]
+    task, id, profile = request.task, request.id, request.profile
     with bench.using() as repo:
         [body] = bench.remembered(repo, ("opened", task, id, profile), lambda: (opened(repo, task, id, profile),))
         return Shown(id, join([body]))
@@ -179,24 +178,9 @@ def _render_start(repo: Repository, view: View) -> Markup:
     return element("div", element("p", about), element("p", view.hint), class_="empty")
 
 
-_PROFILE = Parameter("profile", "ranking profile")
-_RESULT_PARAMETERS = (
-    Parameter("task", "what you want to understand or change", required=True, longest=LONGEST_TASK),
-    Parameter("id", "the id of a symbol", required=True),
-    _PROFILE,
-)
 PAGES = (
-    Page(
-        "/",
-        show,
-        (
-            Parameter("task", "what you want to understand, change or know", longest=LONGEST_TASK),
-            Parameter("view", "kind of answer", choices=tuple(VIEWS), default="code"),
-            Parameter("why", "a symbol to explain"),
-            _PROFILE,
-        ),
-    ),
-    Page("/result", detail, _RESULT_PARAMETERS, place="/"),
-    Page("/result-part", detail, _RESULT_PARAMETERS, fragment=True),
+    Page("/", show, SearchPage),
+    Page("/result", detail, ResultPage, place="/"),
+    Page("/result-part", detail, ResultPage, fragment=True),
     *passages.PAGES,
 )

@@ -10,8 +10,8 @@ from starlette.responses import HTMLResponse, Response
 
 from assay.api import Repository
 from assay.html.elements import Child, Markup, element, join
+from assay.serve.requests import Request
 from assay.serve.web.bench import Bench
-from assay.serve.web.parameters import Parameter
 from assay.serve.web.static import address
 from assay.text.display import counted
 
@@ -30,17 +30,17 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page: path, render function and request parameters."""
+    """A page: path, render function and request."""
 
     path: str
-    show: Callable[[Bench, dict[str, Any]], Shown]
-    parameters: tuple[Parameter, ...] = ()
+    show: Callable[[Bench, Any], Shown]
+    takes: type[Request] = Request
     fragment: bool = False  # body only, to be inserted into another page
     place: str = ""  # entry of PLACES it belongs to; default: its own path
 
 
-def document(shown: Shown, here: str = "", asked: str = "") -> str:
-    """Render the HTML document; `asked` names the served repositories."""
+def document(shown: Shown, here: str = "", served: str = "") -> str:
+    """Render the HTML document; `served` names the served repositories."""
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -57,7 +57,7 @@ def document(shown: Shown, here: str = "", asked: str = "") -> str:
     body = element(
         "body",
         element("a", "Skip to the content", href="#content", class_="skip"),
-        _header(here, asked),
+        _header(here, served),
         element("main", shown.body, id="content", data_again=shown.again or None),
     )
     return join([Markup("<!doctype html>\n"), element("html", head, body, lang="en"), Markup("\n")])
@@ -93,7 +93,7 @@ def heading(title: str, *about: Child) -> Markup:
 
 def stored_heading(bench: Bench, title: str, *about: Child) -> Markup:
     """Render the heading of a page of stored data; for several repositories it names the folder."""
-    if not bench.several:
+    if not bench.multi_repo:
         return heading(title, *about)
     folder = element("code", str(bench.runs_file.parent))
     location = ["Stored for the workspace in ", folder, "; to see those of one repository, serve it alone."]

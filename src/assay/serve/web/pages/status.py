@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from assay.api import Repository
 from assay.html.elements import (
@@ -22,6 +21,7 @@ from assay.html.elements import (
     whole,
 )
 from assay.rank.status import LanguageStatus, Status
+from assay.serve.requests import Request
 from assay.serve.watch import Resident, State
 from assay.serve.watch.keeper import FAILED, FRESH
 from assay.serve.web.bench import Bench
@@ -36,9 +36,9 @@ Count = tuple[str, int]
 Language = tuple[str, LanguageStatus]
 
 
-def show(bench: Bench, values: dict[str, Any]) -> Shown:
+def show(bench: Bench, request: Request) -> Shown:
     """Render the index statistics of the repository, or a section per repository."""
-    if not bench.several:
+    if not bench.multi_repo:
         [shown] = [_render_index(resident, "") for resident in bench.members.values()]
         return Shown("Index", join([_render_heading(bench), shown.body]), shown.again)
     blocks = [(label, resident, _render_index(resident, label)) for label, resident in bench.members.items()]
@@ -47,7 +47,7 @@ def show(bench: Bench, values: dict[str, Any]) -> Shown:
 
 
 def _render_heading(bench: Bench) -> Markup:
-    if not bench.several:
+    if not bench.multi_repo:
         return heading("Index", *(element("code", str(root)) for root in bench.resident.roots))
     links = [element("li", element("a", label, href=f"#{_anchor(label)}")) for label in bench.members]
     about = f"{len(links)} repositories, each with an index of its own."

@@ -1,27 +1,16 @@
-"""Access control of servers (listen address, Host and Origin checks, token), and their indexing child processes."""
+"""Access control of servers: listen address, Host and Origin checks, token."""
 
 from __future__ import annotations
 
-import contextlib
 import hmac
 import ipaddress
-import json
-import os
 import re
-import signal
 import socket
-import subprocess
-import sys
-import threading
-from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
-from pathlib import Path
 
-from assay.core.progress import Report
 from assay.errors import AssayError
-from assay.store.layout import Home
 
 UNAUTHORIZED = "a token is needed: Authorization: Bearer TOKEN"
 BACKLOG = 2048  # connections waiting for accept()
@@ -29,14 +18,6 @@ COOKIE = "assay_access"
 _MIN_TOKEN_LENGTH = 16  # characters: infeasible to guess over a network
 _HOST_NAME = re.compile(r"[a-z0-9_](?:[a-z0-9._-]{0,253})")
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-
-
-def is_loopback(host: str) -> bool:
-    """Return True if a host is a loopback address, reachable from this machine only."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +83,7 @@ class Access:
     @property
     def is_local(self) -> bool:
         """True when the listen address is loopback."""
-        return is_loopback(self.host)
+        return self.host == "localhost" or (_is_address(self.host) and ipaddress.ip_address(self.host).is_loopback)
 
     @property
     def shown(self) -> str:
@@ -160,130 +141,3 @@ def _read_cookie(header: str) -> str:
     except CookieError:
         return ""
     return morsel.value if morsel else ""
-
-
-# Child processes: indexing neither slows down request threads nor keeps its memory in the server.
-
-# stage → (start, end) as shares of a first indexing; measured on 84 to 2,800 files
-_STAGE_SHARES = {
-    "parsing": (0.0, 0.5),
-    "resolving": (0.5, 0.75),
-    "reading documents": (0.75, 0.8),
-    "reading history": (0.8, 1.0),
-}
-_PACKAGE_ROOT = str(Path(__file__).parents[2])  # PYTHONPATH entry of the child
-_STOP_SECONDS = 5  # from SIGTERM to SIGKILL
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """Progress of a refresh: the share that is done, or `waiting` for the lock of another process."""
-
-    share: float = 0.0
-    waiting: bool = False
-
-
-class Work:
-    """A task of `keeper.main` (`index` or `prepare`), run in a new child process each time; `stop` is thread-safe."""
-
-    def __init__(self, name: str, root: Path, home: Home) -> None:
-        # -P: import no modules from the current folder, which may be an untrusted repository
-        self._command = [sys.executable, "-P", "-m", "assay.serve.watch.keeper", name, str(root), str(home.folder)]
-        self._process: subprocess.Popen[str] | None = None
-        self._stopped = False
-        self._lock = threading.Lock()
-
-    def run(self) -> Iterator[Step | Report]:
-        """Run the child; yield its progress, then its report. Raises AssayError if it fails or was stopped."""
-        process = self._start()
-        try:
-            with process:
-                try:
-                    yield from _read_progress(process)
-                except BaseException:
-                    _terminate(process)
-                    raise
-        finally:
-            self._process = None
-
-    def stop(self) -> None:
-        """Terminate the running child and refuse new runs. The index is left unchanged."""
-        with self._lock:
-            self._stopped = True
-            if self._process is not None:
-                _terminate(self._process)
-
-    def _start(self) -> subprocess.Popen[str]:
-        with self._lock:
-            if self._stopped:
-                raise AssayError("indexing was stopped")
-            # own session: Ctrl-C reaches only the server, which then terminates the child and its workers;
-            # the child exits when its stdin closes, even if the server was killed
-            self._process = subprocess.Popen(
-                self._command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                encoding="utf-8",
-                env=_environment(),
-                start_new_session=True,
-            )
-            return self._process
-
-
-def _read_progress(process: subprocess.Popen[str]) -> Iterator[Step | Report]:
-    assert process.stdout is not None
-    last_stderr_line: deque[str] = deque(maxlen=1)
-    reader = threading.Thread(target=lambda: last_stderr_line.extend(process.stderr or ()), daemon=True)
-    reader.start()
-    done = False
-    for line in process.stdout:
-        try:
-            message = json.loads(line)
-        except ValueError:
-            continue  # output of a library
-        if "error" in message:
-            raise AssayError(message["error"])
-        if "report" in message:
-            done = True
-            yield Report(**message["report"])
-        else:
-            yield (
-                Step(waiting=True) if "waiting" in message else Step(_overall_share(message["stage"], message["share"]))
-            )
-    code = process.wait()
-    reader.join(_STOP_SECONDS)
-    if not done:
-        raise AssayError(
-            " ".join([f"indexing stopped before it finished ({_exit_reason(code)}).", *last_stderr_line]).strip()
-        )
-
-
-def _environment() -> dict[str, str]:
-    paths = [_PACKAGE_ROOT, *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "PYTHONIOENCODING": "utf-8"}
-
-
-def _overall_share(stage: str, done: float) -> float:
-    start, end = _STAGE_SHARES.get(stage, (1.0, 1.0))
-    return start + (end - start) * done
-
-
-def _exit_reason(code: int) -> str:
-    return f"by signal {-code}" if code < 0 else f"exit code {code}"
-
-
-def _terminate(process: subprocess.Popen[str]) -> None:
-    """Terminate a process and its workers unless it has exited."""
-    if process.poll() is None:
-        with contextlib.suppress(OSError):
-            if hasattr(os, "killpg"):
-                os.killpg(process.pid, signal.SIGTERM)
-            else:
-                process.terminate()
-        try:
-            process.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()

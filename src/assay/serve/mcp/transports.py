@@ -9,23 +9,21 @@ from collections import OrderedDict
 from typing import Any
 
 import anyio
-import uvicorn
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from assay.serve.http import LimitedHttpProtocol
+from assay.serve.access import UNAUTHORIZED, Access
+from assay.serve.http import serve
 from assay.serve.mcp.server import McpServer
-from assay.serve.watch.access import BACKLOG, UNAUTHORIZED, Access
 
 PATH = "/mcp"
 SESSIONS = 256  # open at once: more than connections, so that an idle one can always be evicted
 LARGEST_BODY = 1_048_576  # bytes of a request: many times the longest task and a hundred names
 BODY_SECONDS = 30.0  # for a client to send the request body
 _CONNECTIONS = 200  # concurrent; further ones get a 503
-_LARGEST_HEAD = 65_536  # bytes
 _SESSION = b"mcp-session-id"
 
 
@@ -49,20 +47,7 @@ def serve_http(serving: McpServer, access: Access, listening: socket.socket) -> 
         max_request_body_size=LARGEST_BODY,
     )
     print(f"assay: serving at http://{access.shown}:{listening.getsockname()[1]}{PATH}", file=sys.stderr, flush=True)
-    settings = uvicorn.Config(
-        Guard(SessionLimiter(app), access),
-        http=LimitedHttpProtocol,
-        ws="none",
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        backlog=BACKLOG,
-        limit_concurrency=_CONNECTIONS,
-        timeout_graceful_shutdown=2,
-        h11_max_incomplete_event_size=_LARGEST_HEAD,
-    )
-    uvicorn.Server(settings).run(sockets=[listening])
+    serve(Guard(SessionLimiter(app), access), listening, limit_concurrency=_CONNECTIONS, timeout_graceful_shutdown=2)
 
 
 class Guard:
