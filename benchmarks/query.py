@@ -29,11 +29,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from index import DJANGO, django
-
 import assay
 from assay.api import Repository
 from assay.evaluate.golden import load
+from index import DJANGO, django
 
 BUDGETS = {
     "context p50": 50.0,

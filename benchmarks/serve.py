@@ -32,8 +32,8 @@ HERE = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(HERE / "tests"), str(HERE / "src")]
 
 import assay  # noqa: E402
-from processes import children  # noqa: E402
-from serving import Server, serving  # noqa: E402
+from support.processes import children  # noqa: E402
+from support.serving import Server, serving  # noqa: E402
 
 PATIENCE = 120.0
 KINDS = (

@@ -97,7 +97,7 @@ def row(name: str, queries: Sequence[GoldenQuery], answers: Answers) -> str:
     figures = [float(parse(measure).values(judged[matcher]).mean()) for measure, matcher in MEASURES]
     right = np.mean(
         [
-            np.mean([one == query.repository for one, _ in found] or [0])
+            np.mean([one == query.repository for one, _ in found] or [False])
             for query, found in zip(queries, answers, strict=True)
         ]
     )
@@ -120,9 +120,9 @@ def main() -> None:
     parser.add_argument("--indexes", type=Path, help="where the indexes are, if not in the clones")
     parser.add_argument("--only", default="", help="names of repositories, with commas between")
     options = parser.parse_args()
-    queries = load(options.tasks).queries
-    names = options.only.split(",") if options.only else sorted({query.repository for query in queries})
-    queries = [query for query in queries if query.repository in names]
+    golden = load(options.tasks).queries
+    names = options.only.split(",") if options.only else sorted({query.repository for query in golden})
+    queries = [query for query in golden if query.repository in names]
     indexes = {}
     for name in names:
         home = Home.of(options.corpus / name, options.indexes / name if options.indexes else None)

@@ -16,9 +16,9 @@ from urllib.parse import urlencode
 HERE = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(HERE / "tests"), str(HERE / "src")]
 
-from browser import Browser, Page  # noqa: E402
-from command import assay  # noqa: E402
-from serving import Server, serving  # noqa: E402
+from support.browser import Browser, Page  # noqa: E402
+from support.command import assay  # noqa: E402
+from support.serving import Server, serving  # noqa: E402
 
 TASK = "how does a review find files that usually change together"
 QUESTION = "what does the pack cache keep"

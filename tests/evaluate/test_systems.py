@@ -600,7 +600,8 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.status, self.body, self.pause, self.asked = 200, b"[]", 0.0, []
+        self.status, self.body, self.pause = 200, b"[]", 0.0
+        self.asked: list[tuple[str, str, Any]] = []
 
     @property
     def url(self) -> str:

@@ -61,7 +61,7 @@ ALL = slice(None)
 
 
 def queries(count: int, **of: Callable[[int], str]) -> list[GoldenQuery]:
-    facts = {"text": lambda number: f"task {number}"} | of
+    facts: dict[str, Callable[[int], str]] = {"text": lambda number: f"task {number}"} | of
     return [GoldenQuery(f"q{n}", **{name: fact(n) for name, fact in facts.items()}) for n in range(count)]  # type: ignore[arg-type]
 
 

@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,7 +53,7 @@ def shop(repository: Repository) -> Repository:
     return repository
 
 
-def _feedback(shop: Repository, *arguments: str | Path, code: int = 0, **options: object) -> Done:
+def _feedback(shop: Repository, *arguments: str | Path, code: int = 0, **options: Any) -> Done:
     done = assay(shop.root, "feedback", *arguments, **options)
     assert done.code == code, done.err
     return done

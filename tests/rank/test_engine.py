@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -190,7 +191,7 @@ def test_a_ranking_says_what_every_score_is_made_of(shop: Repository) -> None:
 )  # fmt: skip
 def test_a_weight_of_0_switches_its_factor_off(shop: Repository, weight: str, factor: str) -> None:
     index = shop.open()
-    off = dataclasses.replace(Profile(), **{weight: 0.0})
+    off = dataclasses.replace(Profile(), **dict[str, Any]({weight: 0.0}))
     assert factor in Engine(index, Profile()).rank("total price").factors
     assert factor not in Engine(index, off).rank("total price").factors
     index.close()

@@ -22,10 +22,8 @@ channels = st.dictionaries(
 
 def test_the_formula_with_ranks_from_zero() -> None:
     fused = fuse({"names": Channel(2.0, [7, 8]), "words": Channel(1.5, [8])})
-    assert [(item.number, item.score) for item in fused] == [
-        (8, pytest.approx(2.0 / 62 + 1.5 / 61)),
-        (7, pytest.approx(2.0 / 61)),
-    ]
+    assert [item.number for item in fused] == [8, 7]
+    assert [item.score for item in fused] == pytest.approx([2.0 / 62 + 1.5 / 61, 2.0 / 61])
 
 
 def test_an_item_says_which_channels_it_came_from() -> None:

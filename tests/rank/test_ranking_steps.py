@@ -124,7 +124,7 @@ def test_what_the_walk_hardly_reached_has_no_composite_score() -> None:
 def test_the_shares_add_up() -> None:
     walked = WalkResult(np.array([0.1, 0.2]), np.array([1.0, 0]), np.array([0.1, -0.1]))
     parts = scoring.shares(np.array([4.0, 1.0]), walked, 0.5, 1.0)
-    assert sum(parts.values()).tolist() == pytest.approx([1.0 + 0.25 + 0.1, 0.25 + 0.5 - 0.1])
+    assert np.sum(list(parts.values()), axis=0).tolist() == pytest.approx([1.0 + 0.25 + 0.1, 0.25 + 0.5 - 0.1])
     assert "hits" not in scoring.shares(np.array([4.0, 1.0]), walked, 0.5, 0.0)
 
 

@@ -171,7 +171,7 @@ class Letters:
 def test_a_table_averages_the_pieces_of_a_text() -> None:
     table = np.eye(4, 3, dtype=np.float16)
     rows = WordLlama(table, Letters()).embed(["a", "ab", "", "\ud800"])
-    assert np.allclose(rows, [[1, 0, 0], [math.sqrt(0.5), math.sqrt(0.5), 0], [0, 0, 0], [0, 0, 0]])
+    assert np.allclose(rows, np.array([[1, 0, 0], [math.sqrt(0.5), math.sqrt(0.5), 0], [0, 0, 0], [0, 0, 0]]))
 
 
 def test_safetensors_are_read_and_damaged_ones_refused(tmp_path: Path) -> None:
@@ -188,7 +188,10 @@ def test_safetensors_are_read_and_damaged_ones_refused(tmp_path: Path) -> None:
 
 def small_bert(generator: np.random.Generator) -> tuple[Bert, dict[str, Any]]:
     """A BERT of two layers with random weights, and the weights."""
-    shapes = {"embeddings.word_embeddings.weight": (9, 8), "embeddings.position_embeddings.weight": (7, 8)}
+    shapes: dict[str, tuple[int, ...]] = {
+        "embeddings.word_embeddings.weight": (9, 8),
+        "embeddings.position_embeddings.weight": (7, 8),
+    }
     shapes |= {
         "embeddings.token_type_embeddings.weight": (2, 8),
         "pooler.dense.weight": (8, 8),
@@ -211,7 +214,9 @@ def small_bert(generator: np.random.Generator) -> tuple[Bert, dict[str, Any]]:
 
 def plain_states(weights: dict[str, Any], ids: list[int]) -> Any:
     """The same model written out token by token, as the paper has it."""
-    get = lambda name: weights[f"bert.{name}"].astype(float)  # noqa: E731
+
+    def get(name: str) -> Any:
+        return weights[f"bert.{name}"].astype(float)
 
     def dense(x: Any, name: str) -> Any:
         return get(f"{name}.weight") @ x + get(f"{name}.bias")

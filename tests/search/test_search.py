@@ -147,7 +147,7 @@ def test_questions_that_cannot_be_answered_are_refused(
         ({"query": "x", "chunker": "no"}, "no chunker"),
     ):
         with pytest.raises(AssayError, match=said):
-            opened.search(**arguments)  # type: ignore[arg-type]
+            opened.search(**arguments)
     with pytest.raises(AssayError, match="python"):
         opened.search("x", languages=["pyton"])
     with pytest.raises(NoIndex):
@@ -187,7 +187,7 @@ def test_a_search_is_confined_by_path_language_kind_and_source(opened: Opened) -
         ({"code": False}, {"docs/guide.md", "docs/manual.pdf"}),
         ({"documents": False}, {"src/pumps.py"}),
     ):
-        found = opened.search(query, **filters)  # type: ignore[arg-type]
+        found = opened.search(query, **filters)
         assert {one.path for one in found} == paths, filters
         kept = {one.id: one.lexical for one in everything}
         assert all(
@@ -385,13 +385,12 @@ def test_a_document_that_did_not_change_is_not_divided_again(
     station.index()
     divided = tmp_path / "divided"  # a file: documents are divided in another process
     from assay.index import parse
-
-    original = parse.extract_passages
+    from assay.index.documents.facts import extract_passages
 
     def watch(data: bytes, *rest: Any) -> Any:
         with divided.open("ab") as file:
             file.write(data)
-        return original(data, *rest)
+        return extract_passages(data, *rest)
 
     monkeypatch.setattr(parse, "extract_passages", watch)
     with package.open(station.root) as repo:

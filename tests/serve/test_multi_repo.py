@@ -345,10 +345,11 @@ def test_a_change_of_any_is_soon_found(tmp_path: Path) -> None:
         until(lambda: all(one["state"] == "fresh" for one in server.get("/api/status").json["repositories"]))
         for root in (shop, office):
             (root / "zebra.py").write_text("def count_zebras():\n    return 3\n")
-            label = root.name
-            until(
-                lambda label=label: label in repositories(server.get("/api/context", task="count zebras").json["items"])
-            )
+
+            def is_included(label: str = root.name) -> bool:
+                return label in repositories(server.get("/api/context", task="count zebras").json["items"])
+
+            until(is_included)
             assert "count_zebras" in server.get("/", task="count zebras").text
 
 

@@ -52,7 +52,7 @@ def server(root: Path) -> Iterator[Server]:
 
 
 TASK = "apply discounts to the price"
-SAME = {
+SAME: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "/api/context": ({"task": TASK, "k": 3, "budget": 500}, ("context", TASK, "-k", "3", "--budget", "500", "--no-cache")),
     "/api/why": ({"task": TASK, "symbol": "send_invoice"}, ("why", TASK, "send_invoice")),
     "/api/search": (

@@ -46,11 +46,8 @@ def assay(folder: Path, *arguments: str | Path, input: str = "", **options: Any)
     """
     written = list(map(str, arguments))
     if options:
-        options = {"stdin": subprocess.PIPE, "env": ENVIRONMENT} | options
-        command = [*COMMAND, *written]
-        with subprocess.Popen(
-            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
-        ) as process:
+        piped: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE) | {"env": ENVIRONMENT}
+        with subprocess.Popen([*COMMAND, *written], cwd=folder, **piped | options) as process:
             try:
                 out, err = process.communicate(input.encode() or None, _SECONDS)
             finally:
