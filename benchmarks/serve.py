@@ -33,7 +33,7 @@ sys.path[:0] = [str(HERE / "tests"), str(HERE / "src")]
 
 import assay  # noqa: E402
 from support.processes import children  # noqa: E402
-from support.serving import Server, serving  # noqa: E402
+from support.web_server import Server, run_server  # noqa: E402
 
 PATIENCE = 120.0
 KINDS = (
@@ -160,7 +160,7 @@ def main() -> None:
     distinct = addresses(tasks)
     repeated = cycle(list(islice(addresses(tasks), REPEATED)))
     report: dict[str, Any] = {"repository": root.name, "clients": given.clients, "seconds": given.seconds}
-    with serving(root, PYTHONPATH=str(given.source.resolve())) as server:
+    with run_server(root, PYTHONPATH=str(given.source.resolve())) as server:
         for address in islice(distinct, 20):
             server.ask("GET", address)
         before = memory(server.process.pid)

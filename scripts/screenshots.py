@@ -18,7 +18,7 @@ sys.path[:0] = [str(HERE / "tests"), str(HERE / "src")]
 
 from support.browser import Browser, Page  # noqa: E402
 from support.command import assay  # noqa: E402
-from support.serving import Server, serving  # noqa: E402
+from support.web_server import Server, run_server  # noqa: E402
 
 TASK = "how does a review find files that usually change together"
 QUESTION = "what does the pack cache keep"
@@ -112,7 +112,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, nargs="?", default=HERE / "docs" / "images")
     folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as place, serving(measured(Path(place))) as server:
+    with tempfile.TemporaryDirectory() as place, run_server(measured(Path(place))) as server:
         take(server, folder)
     print(json.dumps({path.name: path.stat().st_size for path in sorted(folder.glob("serve-*.png"))}, indent=2))
 

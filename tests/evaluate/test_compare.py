@@ -23,8 +23,8 @@ from assay.evaluate.compare import (
 )
 from assay.evaluate.metrics.measures import parse
 from assay.evaluate.scores import Scores, read_baseline, write_baseline
-from support.laws import examples
 from support.paths import FIXTURES
+from support.property_tests import examples
 from support.workbench import COULD_NOT_RUN, DONE, Workbench, question
 
 FIXTURE = FIXTURES / "eval" / "compare-1.json"

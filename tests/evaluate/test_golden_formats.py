@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from assay.core.golden import LEVELS, Expected, GoldenQuery
 from assay.evaluate.golden import FORMATS, InvalidGolden, convert, fixtures, load, pairs, save
 from assay.evaluate.golden import yaml_queries as queries_yaml
-from support.laws import examples
 from support.paths import ROOT
+from support.property_tests import examples
 
 
 def _write(folder: Path, files: dict[str, str]) -> Path:

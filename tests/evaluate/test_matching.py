@@ -16,7 +16,7 @@ from assay.errors import AssayError
 from assay.evaluate.judging import judge, mark
 from assay.evaluate.matching import MATCHERS, Matcher, bare_name, components, default_for, matcher, path_in
 from assay.evaluate.metrics.measures import parse
-from support.laws import examples
+from support.property_tests import examples
 
 
 def matches(name: str, hit: Hit | str, expected: Expected | str) -> bool:

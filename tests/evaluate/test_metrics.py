@@ -22,8 +22,8 @@ from assay.evaluate.matching import MATCHERS
 from assay.evaluate.metrics import measures as dicts
 from assay.evaluate.metrics.judged import Judged
 from assay.evaluate.metrics.measures import KINDS, Measure, UnknownMeasure, aggregate, defaults, mean, parse
-from support.laws import examples
 from support.paths import ROOT
+from support.property_tests import examples
 
 GUIDE = ROOT / "docs" / "guides" / "metrics.md"
 

@@ -35,7 +35,7 @@ from assay.evaluate.report.plots import (
     unit_bins,
 )
 from assay.html.plots import Scale, power_ticks, round_ticks
-from support.laws import examples
+from support.property_tests import examples
 
 _VOID = {"meta", "link", "input", "br"}
 _CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -32,8 +32,8 @@ from assay.evaluate.statistics import (
     wilcoxon,
 )
 from assay.evaluate.statistics.intervals import Floats, quantile, two_sided_p, units_of
-from support.laws import examples
 from support.paths import ROOT
+from support.property_tests import examples
 
 GUIDE = ROOT / "docs" / "guides" / "statistics.md"
 

@@ -25,8 +25,8 @@ from assay.core.golden import Answer, Citation, Hit, Response, Stage
 from assay.errors import AssayError
 from assay.evaluate.systems import System, SystemDied, SystemFailed, open_system, shape
 from assay.evaluate.systems.shape import parse, response
-from support.laws import examples
 from support.paths import ROOT
+from support.property_tests import examples
 
 _NASTY = """ "; touch PWNED; ' `touch PWNED` $(touch PWNED) | touch PWNED && {k} ${HOME} * \\ é☃ \n -x """
 _SHORT = 0.3  # seconds a hanging system is given

@@ -23,7 +23,7 @@ from assay.feedback.marks import mentioned
 from assay.feedback.store import CAP, FORGOTTEN, KEPT_TIMES, NEGLIGIBLE, boost, connected, nearness
 from assay.pack.source import WorkingTree
 from assay.rank.symbols import require
-from support.laws import examples
+from support.property_tests import examples
 from support.repository import Repository
 
 MINUTE, DAY = 60.0, 86_400.0

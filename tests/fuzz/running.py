@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fuzz.trials import Trial
-from support import warm
+from support import warm_process
 from support.command import ENVIRONMENT
 
 MOST_MEMORY = 1_000_000_000  # bytes of any process
@@ -56,7 +56,7 @@ def run(trial: Trial, limits: Mapping[int, int] = LIMITS) -> Outcome:
             began = time.monotonic()
             commands += 1
             try:
-                ended = warm.run(root, step.arguments, ENVIRONMENT, WAITS, limits=limits)
+                ended = warm_process.run(root, step.arguments, ENVIRONMENT, WAITS, limits=limits)
             except subprocess.TimeoutExpired:
                 return Outcome(commands, peak, WAITS, Failure("hang", step.arguments, ""))
             longest, peak = max(longest, time.monotonic() - began), max(peak, ended.peak)
@@ -66,7 +66,7 @@ def run(trial: Trial, limits: Mapping[int, int] = LIMITS) -> Outcome:
     return Outcome(commands, peak, longest, None)
 
 
-def judge(ended: warm.Ended, codes: frozenset[int]) -> str:
+def judge(ended: warm_process.Ended, codes: frozenset[int]) -> str:
     """Name what is wrong with how a command ended; empty when nothing is."""
     if b"Traceback (most recent call last)" in ended.out + ended.err:
         return "traceback"

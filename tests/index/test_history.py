@@ -21,7 +21,7 @@ from assay.store import arrays, history
 from assay.store.history import Commit, History, Touch
 from assay.store.index import UnusableIndex
 from assay.text.terms import terms
-from support.laws import examples
+from support.property_tests import examples
 from support.repository import Repository
 
 CART = """\

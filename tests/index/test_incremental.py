@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from assay.index.pipeline import index
 from assay.store.layout import Home
-from support.laws import examples
 from support.paths import FIXTURES
+from support.property_tests import examples
 from support.repository import Repository, assert_equals_full_index
 from support.tables import LANGUAGES
 

@@ -20,7 +20,7 @@ from assay.pack.render.form import printable
 from assay.pack.source import CHANGED, MISSING, OUTSIDE, WorkingTree
 from assay.text.tokens import count
 from support.comments import Comment
-from support.laws import examples
+from support.property_tests import examples
 from support.repository import Repository
 
 FORMATS = sorted(FORMS)

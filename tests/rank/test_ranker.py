@@ -19,7 +19,7 @@ from assay.store.history import History
 from support.command import assay
 from support.paths import ROOT
 from support.repository import Repository
-from support.shops import BASKETS
+from support.sample_code import BASKETS
 
 TASK = "Wrong total price of a basket with a discount"
 

@@ -8,7 +8,7 @@ import pytest
 
 from support.command import assay
 from support.repository import Repository
-from support.shops import BASKETS
+from support.sample_code import BASKETS
 
 TASK = "total price of a basket"
 

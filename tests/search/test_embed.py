@@ -23,9 +23,9 @@ from assay.search.embed.folder import WordLlama, tensors
 from assay.search.embed.lsa import Sparse
 from assay.search.embed.server import ServerEmbedder
 from assay.store.vectors import VectorStore
-from support.laws import examples
-from support.model_server import CUT, DROP, ModelServer, Reply, serving
+from support.model_server import CUT, DROP, ModelServer, Reply, run_model_server
 from support.paths import ROOT
+from support.property_tests import examples
 
 SHIPS = ["the ship left the harbour", "a boat in the harbour", "the ship and the boat sail", "sail the boat at sea"]
 BREAD = ["flour and water make dough", "the oven bakes the bread", "dough becomes bread in the oven", "flour for bread"]
@@ -325,7 +325,7 @@ def embeddings(path: str, body: dict[str, Any]) -> Any:
 
 @pytest.fixture
 def model_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
-    with serving(embeddings) as running:
+    with run_model_server(embeddings) as running:
         yield running
 
 
@@ -442,7 +442,7 @@ def test_a_server_that_does_not_answer_in_time_is_given_up(pauses: list[float]) 
         release.wait(20)
         return {}
 
-    with serving(slow) as running:
+    with run_model_server(slow) as running:
         made = client(running, pauses, timeout=0.05)
         with pytest.raises(AssayError, match=r"no answer within 0\.05 s"):
             made.embed(["a"])
@@ -450,7 +450,7 @@ def test_a_server_that_does_not_answer_in_time_is_given_up(pauses: list[float]) 
 
 
 def test_a_server_that_is_not_there_is_a_clear_error(pauses: list[float]) -> None:
-    with serving(embeddings) as running:
+    with run_model_server(embeddings) as running:
         made = client(running, pauses)
     with pytest.raises(AssayError, match="cannot be reached"):
         made.embed(["a"])

@@ -27,10 +27,10 @@ from assay.store.passages import Passages
 from assay.text.terms import terms
 from support import documents
 from support.command import COMMAND, ENVIRONMENT, assay
-from support.model_server import serving
+from support.model_server import run_model_server
 from support.paths import ROOT
 from support.repository import Repository
-from support.trusting import trust_settings
+from support.trust import trust_settings
 
 PUMPS = """\
 def start_pumps(station):
@@ -292,7 +292,7 @@ def test_the_embedder_of_the_configuration_finds_what_is_said_in_other_words(sta
         rows = [[1.0, 0.0] if re.search("turbine|windmill", text) else [0.0, 1.0] for text in body["input"]]
         return {"data": [{"index": place, "embedding": row} for place, row in enumerate(rows)]}
 
-    with serving(answer) as server:
+    with run_model_server(answer) as server:
         station.write("assay.toml", f'[search]\nembedder = "openai:{server.url}/v1#small"\n')
         trust_settings(station.root)
         for _ in range(2):

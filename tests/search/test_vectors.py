@@ -20,7 +20,7 @@ from assay.search.embed.embedders import text_hash, unit
 from assay.store import vectors
 from assay.store.vectors import VectorStore
 from support.command import ENVIRONMENT
-from support.laws import examples
+from support.property_tests import examples
 
 
 class Counting:

@@ -19,7 +19,7 @@ from assay.serve.web import api
 from assay.serve.web.bench import AnswerCache, Bench
 from assay.serve.web.pages import search
 from support.command import assay
-from support.serving import written
+from support.web_server import write_files
 
 PATIENCE = 60.0
 CONTEXT = {"task": "apply discounts", "k": None, "budget": None, "profile": None}
@@ -34,7 +34,7 @@ QUESTIONS: dict[str, Callable[[Bench], object]] = {
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    made = written(tmp_path / "shop")
+    made = write_files(tmp_path / "shop")
     assert assay(made, "index").code == 0
     return made
 

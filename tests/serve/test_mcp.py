@@ -25,7 +25,7 @@ from assay.text.display import printable
 from assay.text.tokens import count
 from support.agents import Agent, http_server, over_stdio, talk, text_of
 from support.command import ENVIRONMENT, assay
-from support.laws import examples
+from support.property_tests import examples
 from support.repository import Repository
 
 SHOP = '''

@@ -20,7 +20,7 @@ from assay.serve.web.api import ENDPOINTS, description
 from assay.serve.web.parameters import Parameter, from_body, from_query
 from assay.store.layout import Home
 from support.command import assay
-from support.serving import PATIENCE, Server, serving, written
+from support.web_server import PATIENCE, Server, run_server, write_files
 from support.workbench import timeless
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -35,7 +35,7 @@ GOLDEN = [
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository with an index, two runs and a sweep."""
-    made = written(tmp_path_factory.mktemp("serve") / "shop")
+    made = write_files(tmp_path_factory.mktemp("serve") / "shop")
     golden = made.parent / "golden.jsonl"
     golden.write_text("".join(json.dumps(one) + "\n" for one in GOLDEN), "utf-8")
     assert assay(made, "index").code == 0
@@ -47,7 +47,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(root: Path) -> Iterator[Server]:
-    with serving(root) as found:
+    with run_server(root) as found:
         yield found
 
 
@@ -156,9 +156,9 @@ def test_everything_that_can_be_asked_is_described(server: Server) -> None:
 
 
 def test_a_damaged_index_is_said_and_not_a_fault(tmp_path: Path) -> None:
-    root = written(tmp_path / "shop")
+    root = write_files(tmp_path / "shop")
     assert assay(root, "index").code == 0
-    with serving(root, "--no-watch") as server:
+    with run_server(root, "--no-watch") as server:
         assert server.get("/api/symbols", pattern="Basket").status == 200
         runs = root / ".assay" / "runs.db"
         runs.write_bytes(b"this is not a database" * 100)
@@ -168,8 +168,8 @@ def test_a_damaged_index_is_said_and_not_a_fault(tmp_path: Path) -> None:
 
 
 def test_while_the_index_is_built_a_context_is_a_first_look_that_says_so(tmp_path: Path) -> None:
-    root = written(tmp_path / "shop")
-    with serving(root) as server:
+    root = write_files(tmp_path / "shop")
+    with run_server(root) as server:
         with Home.of(root).writing():  # whoever indexes has to wait
             (root / ".assay" / "current").unlink(missing_ok=True)
             answer = server.get("/api/context", task="apply discounts", k=2)
@@ -208,10 +208,10 @@ def test_runs_that_another_process_is_writing_are_asked_for_later(root: Path, se
 @pytest.mark.parametrize("gone", ["current", "generations", "everything"])
 @pytest.mark.parametrize("options", [(), ("--no-watch",)], ids=["watched", "not watched"])
 def test_an_index_that_is_deleted_is_said_and_built_again(gone: str, options: tuple[str, ...], tmp_path: Path) -> None:
-    root = written(tmp_path / "shop")
+    root = write_files(tmp_path / "shop")
     assert assay(root, "index").code == 0
     home = Home.of(root)
-    with serving(root, *options) as server:
+    with run_server(root, *options) as server:
         assert server.get("/api/context", task="discounts").json["fresh"]
         if gone == "everything":
             while (root / ".assay").exists():  # the server may be writing into it at this moment
@@ -231,9 +231,9 @@ def test_an_index_that_is_deleted_is_said_and_built_again(gone: str, options: tu
 
 
 def test_a_repository_that_is_away_for_a_while_is_answered_about_when_it_is_back(tmp_path: Path) -> None:
-    root, away = written(tmp_path / "shop"), tmp_path / "away"
+    root, away = write_files(tmp_path / "shop"), tmp_path / "away"
     assert assay(root, "index").code == 0
-    with serving(root) as server:
+    with run_server(root) as server:
         assert server.get("/api/context", task="discounts").status == 200
         root.rename(away)
         for path in ("/api/context", "/"):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import assay as package
-from support import warm
+from support import warm_process
 
 COMMAND = [sys.executable, "-m", "assay"]
 ENVIRONMENT = os.environ | {
@@ -42,7 +42,7 @@ class Done:
 def assay(folder: Path, *arguments: str | Path, input: str = "", **options: Any) -> Done:
     """Run a command in a folder. Whatever happens, nobody is shown a traceback.
 
-    Without options for the process, one that has imported everything forks itself (see `warm`).
+    Without options for the process, one that has imported everything forks itself (see `warm_process`).
     """
     written = list(map(str, arguments))
     if options:
@@ -54,6 +54,6 @@ def assay(folder: Path, *arguments: str | Path, input: str = "", **options: Any)
                 process.kill()
         code = process.returncode
     else:
-        code, out, err, _ = warm.run(folder, written, ENVIRONMENT, _SECONDS, input.encode())
+        code, out, err, _ = warm_process.run(folder, written, ENVIRONMENT, _SECONDS, input.encode())
     assert b"Traceback" not in err, err.decode()
     return Done(code, out.decode(), err.decode())

@@ -63,7 +63,7 @@ def _delta(delta: dict[str, str], reason: str | None = None) -> bytes:
 
 
 @contextlib.contextmanager
-def serving(answer: Callable[[str, dict[str, Any]], Any]) -> Iterator[ModelServer]:
+def run_model_server(answer: Callable[[str, dict[str, Any]], Any]) -> Iterator[ModelServer]:
     """A server for the time of the block."""
     state = ModelServer(answer)
 
