@@ -1,4 +1,4 @@
-"""Plain BM25 over the words of an index: the base line that a retriever has to beat.
+"""Plain BM25 over the words of an index: the baseline that a retriever has to beat.
 
     cd REPOSITORY && PYTHONPATH=…/benchmarks assay eval run --golden FILE --system python:bm25:Symbols
     cd REPOSITORY && PYTHONPATH=…/benchmarks assay eval run --golden FILE --system python:bm25:Files --matching file

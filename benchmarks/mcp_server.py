@@ -1,4 +1,4 @@
-"""How `assay mcp` answers the SDK's own client over stdio: the first answer where there is no index, warm calls, and memory over time.
+"""Latency and memory of `assay mcp` with the SDK's client over stdio: first answer without an index, warm calls, soak.
 
 python benchmarks/mcp_server.py REPOSITORY [--minutes 10] [--calls 200]
 

@@ -1,4 +1,4 @@
-"""What the ranker learns from: the candidates of tasks that commits make, described by features, and which of them the commit touched.
+"""Training data of the ranker: candidates of mined tasks with their features and relevance labels.
 
 A folder with NAME/state and NAME/tasks.jsonl for each repository (`mined.py --work`) becomes NAME.npz in another.
 """

@@ -1,4 +1,4 @@
-"""How fast `assay search` is: many passages made of the words of a real vocabulary's shape (Zipf), searched with questions of four words.
+"""Latency of `assay search` on synthetic passages with a Zipfian vocabulary and four-term queries.
 
 python benchmarks/search.py [--passages 100000] [--embedder lsa]
 """

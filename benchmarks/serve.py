@@ -1,4 +1,4 @@
-"""How `assay serve` holds up: many clients that ask at once for a while, then far more connections than it takes.
+"""Load test of `assay serve`: many concurrent clients, then far more connections than it accepts.
 
 python benchmarks/serve.py REPOSITORY [--clients 50] [--seconds 60] [--connections 10000] [--source DIR]
 

@@ -1,4 +1,4 @@
-"""One question over several repositories: how their results are best put into one ranking, against asking the right repository alone.
+"""Queries over several repositories: ways to merge their results, compared with querying the right repository alone.
 
     python benchmarks/several.py --tasks TASKS --corpus DIR [--indexes DIR] [--only flask,caddy]
 
@@ -84,7 +84,7 @@ def _direct(engine: Engine, task: str) -> float:
 
 
 def as_one(indexes: dict[str, Index], queries: Sequence[GoldenQuery]) -> Answers:
-    """What a workspace does."""
+    """Rank with a workspace."""
     engine = Engine(MultiIndex(indexes), Profile())
     return [[(one.item.repository, one.item) for one in engine.ranked(query.text, K)] for query in queries]
 
@@ -105,7 +105,7 @@ def row(name: str, queries: Sequence[GoldenQuery], answers: Answers) -> str:
 
 
 def _hits(right: str, found: Sequence[Found]) -> list[Hit]:
-    """What was found, each symbol once; that of another repository can match nothing."""
+    """Return the hits, each symbol once; those of another repository match nothing."""
     seen: dict[tuple[str, str], Hit] = {}
     for name, item in found:
         symbol, path = (item.symbol, item.path.removeprefix(f"{name}/")) if name == right else (ELSEWHERE, ELSEWHERE)

@@ -1,4 +1,4 @@
-"""Record what assay answers, and compare two records: a refactoring must change none of it.
+"""Record the output of assay and compare two records, to check that a refactoring changes nothing.
 
     python scripts/equality.py record --source SRC --tasks TASKS --corpus DIR [--edges NAME ...] --output FILE
     python scripts/equality.py compare OLD NEW [--rename OLD_KEY=NEW_KEY ...]

@@ -1,4 +1,4 @@
-"""Fits what the signs of confidence are worth, and writes src/assay/rank/confidence.json; the same cases give the same bytes.
+"""Fit the weights of the confidence features and write src/assay/rank/confidence.json, deterministically.
 
     for profile in default change; do python benchmarks/confidence_cases.py --work DIR --named --profile $profile; done > cases.jsonl
     python scripts/fit_confidence.py cases.jsonl [--print]

@@ -1,4 +1,4 @@
-"""Pictures of the pages of `assay serve` for the documentation: this repository, measured as it was at some of its commits.
+"""Take screenshots of `assay serve` for the documentation: this repository, measured at some of its commits.
 
 python scripts/screenshots.py [docs/images]
 """

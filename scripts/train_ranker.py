@@ -1,4 +1,4 @@
-"""Learns the ranker from what commits of public repositories went on to change, and writes src/assay/rank/ranker/ranker.json.
+"""Train the ranker on tasks mined from public repositories and write src/assay/rank/ranker/ranker.json.
 
     python benchmarks/mined.py --work WORK --tasks 100 CLONE…      once: states, indexes and tasks of scripts/histories.json
     python scripts/train_ranker.py --work WORK                     learn, tell how good it is, write

@@ -1,4 +1,4 @@
-"""Real repositories in temporary folders."""
+"""Shared fixtures: real repositories in temporary folders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which sentences are chosen, how sure that is, and at which confidence to refuse."""
+"""Sentence selection, answer confidence, and the refusal threshold."""
 
 from __future__ import annotations
 

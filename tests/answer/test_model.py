@@ -1,4 +1,4 @@
-"""A model that writes the answer: what it is asked, how it is heard, and what becomes of an answer that breaks off or cites what nobody gave it.
+"""Answers written by a model: prompt, streamed response, truncated answers and invented citations.
 
 What can be promised about documents that try to give orders is structural, and tested as such: they stay between their marks, in a message of the
 user, and cannot add a number that may be cited.

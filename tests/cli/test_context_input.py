@@ -1,4 +1,4 @@
-"""Whatever is asked, and whatever state the index is in: an answer or one clear line, the right exit code, and nothing lost."""
+"""`assay context` with any input and any index state: an answer or a one-line error, and the right exit code."""
 
 from __future__ import annotations
 

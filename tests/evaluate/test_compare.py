@@ -1,4 +1,4 @@
-"""Comparing runs: kinds, notes, deltas, chunkers that differ, what is refused, and reports."""
+"""Run comparison: kinds, notes, deltas, different chunkers, refused comparisons, and reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Telling hard queries from easy ones without labels: laws of the signs, of the classes, and of the rank correlation."""
+"""Query difficulty without labels: properties of the features, the classes and the rank correlation."""
 
 from __future__ import annotations
 

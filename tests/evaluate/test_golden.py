@@ -1,4 +1,4 @@
-"""Golden sets as a whole: what is refused and how it is told, what is warned about, how sets are saved and extended."""
+"""Golden sets: validation errors, warnings, saving and appending."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each golden format: examples as people write them, and that what is saved is what is loaded."""
+"""Golden-set formats: hand-written examples, and round trips through save and load."""
 
 from __future__ import annotations
 

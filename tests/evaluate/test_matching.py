@@ -1,4 +1,4 @@
-"""What counts as found: the worked examples of the seeds and of the cross-repository benchmark, and the laws between matchers."""
+"""Matchers: the worked examples of the specification and of the cross-repository benchmark, and their invariants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The formulas: the worked examples of the seeds, the conventions, the names, and equality with trec_eval on any data."""
+"""Metrics: worked examples of the specification, conventions, names, and equality with trec_eval on random data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Golden sets out of history, doc comments and documents: what becomes a query, what does not, and what is expected of it."""
+"""Golden sets mined from history, doc comments and documents: accepted commits, rejected commits, expectations."""
 
 from __future__ import annotations
 

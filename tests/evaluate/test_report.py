@@ -1,4 +1,4 @@
-"""The HTML report: everything on one page, nothing unescaped, the numbers as given, whatever the run looked like."""
+"""The HTML report: one page, everything escaped, the numbers of the run, for any run."""
 
 from __future__ import annotations
 

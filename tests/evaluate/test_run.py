@@ -1,4 +1,4 @@
-"""Running golden sets: determinism, systems that fail or die, runs that are killed and resumed, and the file that keeps them."""
+"""Evaluation runs: determinism, systems that fail or die, killed and resumed runs, and the run store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sweeps: what is tried and what it is called, work done once, killed and resumed, the verdict, and the reports in the seed's shapes."""
+"""Sweeps: configurations and their names, shared work, resumption, the verdict, and the reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking any retriever: real commands, a real HTTP server, real modules, real run files."""
+"""System adapters: real commands, a real HTTP server, real modules, real run files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tuning: folds that keep together what belongs together, a search that finds what matters and nothing in noise, honest verdicts, real tunings
+"""Tuning: grouped folds, a search that finds effects and ignores noise, verdicts, real tunings
 that are killed and go on, and a configuration whose comments survive."""
 
 from __future__ import annotations

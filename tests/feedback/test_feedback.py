@@ -1,4 +1,4 @@
-"""`assay feedback`, the file behind it when all goes wrong, and that no evaluation ever sees it."""
+"""`assay feedback`, its database under failures, and its isolation from evaluation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Learning from use: what records are worth, how long they hold, and what one session may know."""
+"""Learning from feedback: weights of records, their expiry, and isolation between sessions."""
 
 from __future__ import annotations
 

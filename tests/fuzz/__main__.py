@@ -1,4 +1,4 @@
-"""`make fuzz`: laws with random examples, then trials until the time is over or so many files were tried.
+"""`make fuzz`: property tests with random examples, then trials until the limit of time or files.
 
     python -m fuzz [--minutes 30] [--files 50000] [--seed N] [--kinds repository,golden] [--without .kt] [--trial N]
 
@@ -28,7 +28,7 @@ SIZE = 500  # files of a repository
 
 @dataclass
 class Tally:
-    """What was done so far."""
+    """Counts and failures so far."""
 
     files: Counter[str] = field(default_factory=Counter)
     commands: int = 0

@@ -1,4 +1,4 @@
-"""Running a trial, seeing what went wrong, and reducing it to the files that matter."""
+"""Execution of a fuzzing trial, detection of failures, and reduction to the relevant files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _STEERS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # what could steer a
 
 @dataclass(frozen=True)
 class Failure:
-    """What went wrong with which command; `said` is the end of what it printed."""
+    """A failure and its command; `said` is the tail of the output."""
 
     what: str
     command: tuple[str, ...]

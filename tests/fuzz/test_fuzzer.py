@@ -1,4 +1,4 @@
-"""The fuzzer itself, briefly: it tries every kind, gives the same trials for the same seed, and finds what is planted."""
+"""The fuzzer: it covers every kind, is reproducible by seed, and finds planted bugs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work and records grow with the code, not with its square. Counted, not timed."""
+"""Work and memory grow linearly with the code. Counted, not timed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The history beside an index, read from real git repositories."""
+"""The history next to an index, read from real git repositories."""
 
 from __future__ import annotations
 

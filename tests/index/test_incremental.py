@@ -1,4 +1,4 @@
-"""An incremental index equals a full one, always: after edits, renames, deletions and branch switches."""
+"""An incremental index equals a full one after edits, renames, deletions and branch switches."""
 
 from __future__ import annotations
 

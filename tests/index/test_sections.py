@@ -1,4 +1,4 @@
-"""The sections of documents beside an index, and the symbols they bring to a task."""
+"""Document sections next to an index, and the symbols they contribute to a task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packs: the budget is never exceeded, in any format, whatever is in it; and it is spent where it buys most."""
+"""Packs: no format exceeds the token budget, and the budget goes to the best items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Python API: what it returns, that it is what the commands print, and that its guide is true."""
+"""The Python API: return values, equality with the commands, and its guide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checklists of CONTRIBUTING.md, followed: a language and an MCP tool added to a copy of the package, a metric added to its table."""
+"""The checklists of CONTRIBUTING.md on a copy of the package: a language, an MCP tool, a metric."""
 
 from __future__ import annotations
 

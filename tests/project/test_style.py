@@ -1,4 +1,4 @@
-"""Names and prose: what of STYLE can be checked mechanically. `python scripts/structure.py` prints all figures."""
+"""Mechanical checks of names and prose. `make structure` prints all figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several repositories asked as one: one ranking, every result labelled, each index its own."""
+"""Several repositories in one query: one ranking, labelled results, separate indexes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The learned ranker: what it is told of candidates, what it makes of them, and how it is learned."""
+"""The learned ranker: features, scores and training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Embedders: rows of unit length, the same for the same text, and errors that say what to do."""
+"""Embedders: unit vectors, determinism, and errors that name a remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rerankers: plain signs of a passage, servers of the Jina and Cohere shape, and errors that say what to do."""
+"""Rerankers: lexical features of a passage, servers of the Jina and Cohere APIs, and errors that name a remedy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searching passages and definitions: what is found, in what order, confined to what, shown how, and kept up to date."""
+"""`assay search`: results and order over passages and definitions, filters, output, and freshness."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors on disk and by nearness: never another model's, never embedded twice, found as by comparing with all."""
+"""Stored vectors and nearest neighbours: keyed by model, embedded once, equal to brute force."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Git is data: no command of assay starts a program, or leaves the repository, because its git directory says so."""
+"""Git is data: no command starts a program, or leaves the repository, because its git directory says so."""
 
 from __future__ import annotations
 

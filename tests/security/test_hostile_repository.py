@@ -1,4 +1,4 @@
-"""Every row of the audit of November 2026: one repository that has all of it, and where each row is tested in depth."""
+"""Every finding of the audit of November 2026 in one repository, with pointers to the detailed tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MCP over HTTP: only our own names are answered, nobody can use up all sessions, and slow or large requests end."""
+"""MCP over HTTP: host and origin checks, limits on sessions, and timeouts for slow or large requests."""
 
 from __future__ import annotations
 

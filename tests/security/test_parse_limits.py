@@ -1,4 +1,4 @@
-"""One bad file costs that file: whatever hangs, crashes or fills memory while it is parsed is reported, and the others are indexed."""
+"""One bad file costs that file: hangs, crashes and memory growth are reported, and the others are indexed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers and their keys: a key reaches its own server alone, and nothing leaves the machine unencrypted unless the user allows it."""
+"""Model servers and their keys: a key is sent only to its own server, unencrypted only if the user allows it."""
 
 from __future__ import annotations
 

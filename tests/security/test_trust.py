@@ -1,4 +1,4 @@
-"""Trust on first use: what an `assay.toml` may do before and after the user's word, on every surface."""
+"""Trust on first use: effect of an `assay.toml` before and after `assay trust`, in every interface."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A question that was asked before is not ranked again, until something changes that its answer depends on."""
+"""The answer cache of the web server: repeated queries are not ranked again until a dependency changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages in a real browser: search, explanation, compare, sweep, keys, light and dark. Nothing leaves the machine, nothing complains."""
+"""The pages in a real browser: search, explanation, compare, sweep, keys, light and dark; no external requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A repository that stays open: its freshness is remembered only as long as asking anew would say the same."""
+"""Cached freshness of an open repository, and its invalidation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The server for agents, asked by the SDK's real client over stdio and HTTP."""
+"""The MCP server with the SDK's client over stdio and HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`assay serve` over several repositories: one search over all, every result labelled, each index its own."""
+"""`assay serve` over several repositories: one search over all, labelled results, separate indexes."""
 
 from __future__ import annotations
 

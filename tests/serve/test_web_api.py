@@ -1,4 +1,4 @@
-"""The HTTP API answers as the commands do, says what is wrong in one line, and is described as it is."""
+"""The HTTP API: same answers as the commands, one-line errors, and an accurate OpenAPI description."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages: what they show, what they say when there is nothing to show, and that nothing of a repository becomes markup."""
+"""The web pages: content, empty states, and escaping of repository text."""
 
 from __future__ import annotations
 

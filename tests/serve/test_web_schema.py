@@ -1,4 +1,4 @@
-"""The description of the API, tried by schemathesis: whatever it allows or forbids, the server neither breaks nor says what is not described."""
+"""The OpenAPI description, tested with schemathesis: no server errors and no undocumented responses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whom the server answers, what it reads, how much it takes, and what it lets browsers do."""
+"""Access control, request limits and response headers of the web server."""
 
 from __future__ import annotations
 

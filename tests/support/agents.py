@@ -1,4 +1,4 @@
-"""Agents: the SDK's own client, and a real `assay mcp` at the other end."""
+"""MCP clients of the SDK connected to a real `assay mcp`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running the real `assay` command in a process of its own."""
+"""The real `assay` command in a process of its own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SECONDS = 120  # for one command on a busy machine
 
 @dataclass(frozen=True)
 class Done:
-    """What a command printed and how it ended."""
+    """Output and exit code of a command."""
 
     code: int
     out: str

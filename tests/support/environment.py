@@ -1,4 +1,4 @@
-"""The home, locale, time zone and umask that tests run with, whoever runs them."""
+"""A fixed home, locale, time zone and umask for tests."""
 
 from __future__ import annotations
 

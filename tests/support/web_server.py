@@ -1,4 +1,4 @@
-"""A real `assay serve` in a process of its own, and a small client that can also misbehave."""
+"""A real `assay serve` in a process of its own, and a small client that can send malformed requests."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Answer:
 
 
 class Server:
-    """Where a server listens."""
+    """A running server and a client for it."""
 
     def __init__(self, address: str, process: subprocess.Popen[str]) -> None:
         self.address, self.process = address, process

@@ -1,4 +1,4 @@
-"""Chunkers: passages cover a text, fit their size, keep together what belongs together, and know where they stand."""
+"""Chunkers: passages cover the text, fit the size, respect structure and carry their positions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stems are those of the Snowball project, whose own implementation tells what they should be."""
+"""Stems equal those of the Snowball project's own implementation."""
 
 from __future__ import annotations
 
