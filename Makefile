@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test unit lint style types fuzz bench clean docs
+.PHONY: demo test unit lint style types structure fuzz bench clean docs
 
 demo: .venv/installed
 	$(BIN)/assay index .
@@ -44,6 +44,10 @@ style: .venv/dev
 
 types: .venv/dev
 	$(BIN)/mypy
+
+# size, complexity, unused code and names of the source; `OLD=path/to/src make structure` compares two trees
+structure: .venv/dev
+	$(BIN)/python scripts/structure.py $(OLD) src
 
 # random, and therefore no part of `make test`: SEED=N gives the same again, FUZZ_FILES=50000 ends after so many files
 FUZZ_MINUTES ?= 30

@@ -1,4 +1,4 @@
-"""What each mechanism of the engine is worth: taken from the default profile, added to plain BM25F alone, and those that are off switched on.
+"""Ablation of the engine: each mechanism removed from the default profile, or added to plain BM25F.
 
     python benchmarks/ablation.py --tasks TASKS --corpus DIR [--write docs/retrieval.md]
 

@@ -1,4 +1,4 @@
-"""What `assay ask` answers, refuses and cites, on golden sets with the corpora they ask about.
+"""Accuracy of `assay ask` on golden sets: answers, refusals and citations.
 
     python benchmarks/ask.py flask=eval/flask-documentation.jsonl DIR=GOLDEN … [--fit]
 
@@ -102,7 +102,7 @@ def fit(sets: list[tuple[Floats, Floats]]) -> Floats:
 
 
 def shares(weights: Floats, signs_of: Floats, answer: Floats) -> str:
-    """What the weights answer of what is to be answered, and refuse of the rest."""
+    """Return the share of answerable queries that are answered and of the others that are refused."""
     sure = 1 / (1 + np.exp(-signs_of @ weights)) >= AskSettings().threshold
     return f"{sure[answer == 1].mean():.2f} | {(~sure)[answer == 0].mean():.2f}"
 

@@ -1,4 +1,4 @@
-"""Plain BM25 over the words of an index: the base line that a retriever has to beat.
+"""Plain BM25 over the words of an index: the baseline that a retriever has to beat.
 
     cd REPOSITORY && PYTHONPATH=…/benchmarks assay eval run --golden FILE --system python:bm25:Symbols
     cd REPOSITORY && PYTHONPATH=…/benchmarks assay eval run --golden FILE --system python:bm25:Files --matching file
@@ -10,6 +10,7 @@ much as one in a body, tests as much as what they test, and nobody knows who cal
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +40,7 @@ class Bags:
         self._total = int(np.count_nonzero(lengths))
         self._norms = K1 * (1 - B + B * lengths / max(lengths.sum() / max(self._total, 1), 1e-9))
 
-    def scores(self, query: dict[str, int]) -> Floats:
+    def scores(self, query: Mapping[str, float]) -> Floats:
         """The BM25 score of every document for words and how often each counts."""
         scores = np.zeros(len(self._norms))
         for term, times in query.items():

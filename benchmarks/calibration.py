@@ -1,4 +1,4 @@
-"""How likely something is, from signs: fitting that, and measuring how well it holds. Pure functions of arrays."""
+"""Logistic calibration of probabilities from features, and its quality measures. Pure functions of arrays."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def said_by(weights: Floats, signs: Floats) -> Floats:
 
 
 def left_out(sample: Sample, limits: Floats) -> Floats:
-    """What is said of each group by weights that were fitted on the others."""
+    """Predict each group with weights fitted on the other groups."""
     said = np.zeros(len(sample.outcome))
     for group in np.unique(sample.group):
         here = sample.group == group
@@ -90,7 +90,7 @@ def bins(said: Floats, came: Floats, weight: Floats, parts: int = BINS) -> list[
 
 
 def figures(said: Floats, came: Floats, weight: Floats) -> dict[str, float]:
-    """How well it tells (AUC), how near it comes (Brier), and how far what is said is from what comes (ECE)."""
+    """Return discrimination (AUC), the Brier score and the expected calibration error (ECE)."""
     parts = bins(said, came, weight)
     shares = [part.cases / len(said) for part in parts]
     return {

@@ -1,4 +1,4 @@
-"""How long `assay eval compare` takes on large runs, and how much memory.
+"""Time and memory of `assay eval compare` on large runs.
 
     python benchmarks/compare.py [--each N] [--repeat N] [--folder DIR] [--json FILE]
 

@@ -1,4 +1,4 @@
-"""How well the confidence of `assay context` holds: on tasks of repositories it was not fitted on, and on tasks that people wrote.
+"""Calibration of `assay context`'s confidence on held-out repositories and on hand-written tasks.
 
     python benchmarks/confidence.py cases.jsonl [--held-out cases.jsonl] [--written cases.jsonl] [--svg FILE]
 
@@ -88,7 +88,7 @@ def reliability(told: Told) -> str:
 
 
 def abstention(told: Told) -> str:
-    """Who is told below a threshold that it is probably not here, how often rightly, and who of another repository is."""
+    """Return the rate and precision of the low-confidence warning, and its rate on tasks of other repositories."""
     foreign = np.array([case["foreign"] for case in told.cases])
     head = (
         "threshold",
@@ -111,7 +111,7 @@ def abstention(told: Told) -> str:
 
 
 def diagram(told: list[Told]) -> Markup:
-    """What came against what was said, a dot for each part of the cases."""
+    """Draw the reliability diagram, one dot per bin."""
     x, y = Scale(0, 1, LEFT, RIGHT), Scale(0, 1, BASE, TOP)
     marks = [
         y_axis(y, TICKS, LEFT, RIGHT, "share that came true"),

@@ -1,4 +1,4 @@
-"""The signs of confidence (retrieve/confidence.py) for tasks whose answers are known, one JSON line a task.
+"""Confidence features (rank/confidence.py) of tasks with known answers, one JSON line per task.
 
     python benchmarks/confidence_cases.py --work DIR [--named] > cases.jsonl        repositories as benchmarks/mined.py prepares them
     python benchmarks/confidence_cases.py --golden PATH --roots DIR [--indexes DIR] > …     a golden set that names repositories below DIR
@@ -37,7 +37,7 @@ AWAY = 3  # that other repository is a third of all further on
 def cases(
     repo: Repository, name: str, tasks: Sequence[GoldenQuery], profile: str, foreign: bool = False
 ) -> Iterator[dict[str, Any]]:
-    """What every task says of itself, and what came of it. What finds nothing says nothing."""
+    """Yield features and outcome of every task; tasks without results are left out."""
     engine = repo.engine(profile)
     for task in tasks:
         ranking = engine.rank(task.text)

@@ -1,4 +1,4 @@
-"""Cranfield (1,400 abstracts, 225 questions, graded) through `assay search`, beside bm25s on the same terms where it is installed.
+"""Cranfield (1,400 abstracts, 225 graded queries) with `assay search`, compared with bm25s if it is installed.
 
     python benchmarks/cranfield.py FOLDER [--chunker structure:512] [--embedder SPEC …] [--reranker SPEC …]
 
@@ -64,7 +64,7 @@ def _part(record: str, begin: str, end: str) -> str:
 
 
 def _end_of(title: str, text: str) -> int:
-    """Where the title, which every abstract repeats, ends in it."""
+    """Return the end of the title that every abstract repeats."""
     found = re.match(r"\s*" + r"\s+".join(map(re.escape, title.split())), text) if title else None
     return found.end() if found else 0
 

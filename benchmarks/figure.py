@@ -1,4 +1,4 @@
-"""Plots that stand by themselves in the documentation, on light pages and dark ones."""
+"""Standalone SVG plots for the documentation, readable on light and dark pages."""
 
 from __future__ import annotations
 

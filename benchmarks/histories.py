@@ -1,4 +1,4 @@
-"""The public histories that assay learned from: which repositories, at which commits, with which tasks.
+"""The public histories used for training: repositories, commits and tasks.
 
 scripts/histories.json names them; nothing of them is kept here. `benchmarks/mined.py --work DIR --tasks 100 CLONE…` prepares them, each clone at the
 `head` of its row.

@@ -1,4 +1,4 @@
-"""How fast indexing is: cold, unchanged, one edited file, and how it grows with the size of the repository.
+"""Indexing time: cold, unchanged, one edited file, and growth with the size of the repository.
 
     python benchmarks/index.py [--django DIR] [--repeat N] [--json FILE]
 
@@ -184,7 +184,7 @@ def measure(root: Path, repeat: int) -> dict[str, float]:
 
 
 def edited(root: Path, index: Path, source: Path, number: int) -> float:
-    """How long until a function appended to a file is in the index."""
+    """Return the time until a function appended to a file is in the index."""
     original = source.read_bytes()
     source.write_bytes(
         original + f"\n\ndef benchmark_{number}(queryset):\n    return queryset.filter(pk={number})\n".encode()

@@ -1,4 +1,4 @@
-"""How fast metrics are computed, side by side with pytrec_eval and, where installed, ir_measures and ranx; and whether all agree.
+"""Speed of the metrics, compared with pytrec_eval and, where installed, ir_measures and ranx; checks that all agree.
 
     python benchmarks/metrics.py [--sizes 1000x100 10000x100 10000x1000] [--repeat N] [--json FILE]
 

@@ -1,4 +1,4 @@
-"""How well the engine finds what commits went on to change, in repositories it was not tuned on; against plain BM25 on the same words.
+"""Retrieval quality on tasks mined from commits of repositories it was not tuned on, against plain BM25.
 
     python benchmarks/mined.py --work DIR CLONE…        prepare what is not prepared yet, then rank
     python benchmarks/mined.py --work DIR               only rank, in all that is prepared there
@@ -43,7 +43,7 @@ Values = NDArray[np.float64]
 
 
 class Searches(Protocol):
-    """What is asked: one of ours, or the base line."""
+    """A retriever under test: a profile of ours, or the baseline."""
 
     def retrieve(self, text: str, k: int) -> Response: ...
     def close(self) -> None: ...
@@ -60,7 +60,7 @@ JUDGED = {level: [name for name in BASELINES if level == "file" or name == "BM25
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """Where a system has each answer of a task, by level; infinity for what it has not."""
+    """Ranks of a task's expected answers by level; infinity if not retrieved."""
 
     repository: str
     task: GoldenQuery
@@ -117,7 +117,7 @@ def rank_all(repository: Prepared, systems: dict[str, Callable[[Path], Searches]
 
 
 def ranks_of(repository: str, task: GoldenQuery, hits: tuple[Hit, ...]) -> Ranks:
-    """Where the answers of a task are. A definition has to be in one of the files, as its name may be anybody's."""
+    """Return the ranks of a task's answers. A definition has to be in one of the files, as names are not unique."""
     files = [one.name for one in task.at("file")]
     symbols = _places(hit.symbol if hit.path in files else "" for hit in hits)
     paths = _places(dict.fromkeys(hit.path for hit in hits))
@@ -129,7 +129,7 @@ def ranks_of(repository: str, task: GoldenQuery, hits: tuple[Hit, ...]) -> Ranks
 
 
 def _places(names: Iterable[str]) -> dict[str, int]:
-    """Where each name is first."""
+    """Return the first rank of each name."""
     places: dict[str, int] = {}
     for place, name in enumerate(names, 1):
         places.setdefault(name, place)
@@ -154,7 +154,7 @@ def clusters_of(found: list[Ranks]) -> list[str] | None:
 
 
 def figures(found: dict[str, list[Ranks]], level: str, names: Iterable[str]) -> dict[str, Any]:
-    """What systems reach at one level: per cut the share, its interval, and the share of tasks with all answers."""
+    """Return recall per cut-off with its interval, and the share of tasks with all answers, at one level."""
     out: dict[str, Any] = {}
     for name in names:
         out[name] = {}

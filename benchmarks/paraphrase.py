@@ -1,4 +1,4 @@
-"""How alike the answers to the same question in other words are: the Jaccard index of the first ten symbols, over pairs of paraphrases.
+"""Stability under paraphrase: Jaccard index of the top ten symbols over pairs of paraphrased tasks.
 
     python benchmarks/paraphrase.py [--pairs eval/paraphrases.yaml] [--root DIR] [--profile NAME] [--json FILE]
 

@@ -1,4 +1,4 @@
-"""How fast a question is answered, and in how much memory: resident in a process, as a command, and with four times the symbols.
+"""Query latency and memory: in a resident process, as a command, and on an index with four times the symbols.
 
     PYTHONPATH=src python benchmarks/query.py --tasks TASKS [--django DIR] [--work DIR] [--rounds N] [--commands N] [--json FILE]
 
@@ -97,7 +97,7 @@ def timed(call: Callable[[], object]) -> Took:
 
 
 def resident(repositories: Sequence[Repository], tasks: Sequence[str], rounds: int) -> dict[str, list[list[Took]]]:
-    """What ranking and whole contexts took: for each repository, the median round of every task."""
+    """Return latencies of ranking and of whole contexts: per repository, the median round of every task."""
     calls: dict[str, Callable[[Repository, str], object]] = {
         "rank": lambda repo, task: repo.rank(task, ASKED),
         "context": lambda repo, task: repo.context(task).render(),

@@ -1,4 +1,4 @@
-"""What the learned ranker owes to each kind of feature, and to how many repositories it learned from.
+"""Ablation of the learned ranker by feature group, and its learning curve over the number of repositories.
 
     python benchmarks/ranker.py --work WORK [--images docs/images]
 

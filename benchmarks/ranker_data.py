@@ -1,4 +1,4 @@
-"""What the ranker learns from: the candidates of tasks that commits make, described by features, and which of them the commit touched.
+"""Training data of the ranker: candidates of mined tasks with their features and relevance labels.
 
 A folder with NAME/state and NAME/tasks.jsonl for each repository (`mined.py --work`) becomes NAME.npz in another.
 """
@@ -50,9 +50,9 @@ def described(folder: Path, kept: Path) -> Described:
             fields = ("values", "right", "files", "right_file", "tests", "starts")
             return Described(folder.name, *(stored[one] for one in fields))
     parts = [_task(engine, task) for engine, task in _asked(folder)]
-    columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+    columns: list[NDArray[Any]] = [np.concatenate(column) for column in zip(*parts, strict=True)]
     starts = np.cumsum([0, *(len(part[1]) for part in parts)])
-    one = Described(folder.name, *columns, starts)
+    one = Described(folder.name, *(*columns, starts))
     kept.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(at, made=MADE, **{field: getattr(one, field) for field in one.__slots__ if field != "name"})
     return one

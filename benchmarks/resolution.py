@@ -1,4 +1,4 @@
-"""How well calls are resolved on real projects: the share, and samples for judging precision by reading.
+"""Call resolution on real projects: the resolved share, and samples for judging precision by reading.
 
     python benchmarks/resolution.py [--markdown] DIR…        share of call sites resolved, per project
     python benchmarks/resolution.py --sample 50 DIR          50 random resolved calls with their source lines, to be judged by a reader

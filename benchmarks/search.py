@@ -1,4 +1,4 @@
-"""How fast `assay search` is: many passages made of the words of a real vocabulary's shape (Zipf), searched with questions of four words.
+"""Latency of `assay search` on synthetic passages with a Zipfian vocabulary and four-term queries.
 
 python benchmarks/search.py [--passages 100000] [--embedder lsa]
 """
@@ -79,7 +79,9 @@ def main() -> None:
             print(f"opening the vectors again: {1000 * (time.perf_counter() - started):.0f} ms")
             how = "exactly" if opened.nearest.exact else f"approximately, recall@10 {meaning.nearest.recall():.3f}"
             print(f"{count:,} passages, words alone: {timed(search.ranked)}")
-            print(f"{count:,} passages, words and meaning ({how}): {timed(partial(search.ranked, vector_index=opened))}")
+            print(
+                f"{count:,} passages, words and meaning ({how}): {timed(partial(search.ranked, vector_index=opened))}"
+            )
 
 
 if __name__ == "__main__":

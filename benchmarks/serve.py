@@ -1,4 +1,4 @@
-"""How `assay serve` holds up: many clients that ask at once for a while, then far more connections than it takes.
+"""Load test of `assay serve`: many concurrent clients, then far more connections than it accepts.
 
 python benchmarks/serve.py REPOSITORY [--clients 50] [--seconds 60] [--connections 10000] [--source DIR]
 
@@ -31,10 +31,9 @@ from urllib.parse import urlencode
 HERE = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(HERE / "tests"), str(HERE / "src")]
 
-from processes import children  # noqa: E402
-from serving import Server, serving  # noqa: E402
-
 import assay  # noqa: E402
+from support.processes import children  # noqa: E402
+from support.web_server import Server, run_server  # noqa: E402
 
 PATIENCE = 120.0
 KINDS = (
@@ -161,7 +160,7 @@ def main() -> None:
     distinct = addresses(tasks)
     repeated = cycle(list(islice(addresses(tasks), REPEATED)))
     report: dict[str, Any] = {"repository": root.name, "clients": given.clients, "seconds": given.seconds}
-    with serving(root, PYTHONPATH=str(given.source.resolve())) as server:
+    with run_server(root, PYTHONPATH=str(given.source.resolve())) as server:
         for address in islice(distinct, 20):
             server.ask("GET", address)
         before = memory(server.process.pid)

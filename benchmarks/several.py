@@ -1,4 +1,4 @@
-"""One question over several repositories: how their results are best put into one ranking, against asking the right repository alone.
+"""Queries over several repositories: ways to merge their results, compared with querying the right repository alone.
 
     python benchmarks/several.py --tasks TASKS --corpus DIR [--indexes DIR] [--only flask,caddy]
 
@@ -96,7 +96,7 @@ def row(name: str, queries: Sequence[GoldenQuery], answers: Answers) -> str:
     figures = [float(parse(measure).values(judged[matcher]).mean()) for measure, matcher in MEASURES]
     right = np.mean(
         [
-            np.mean([one == query.repository for one, _ in found] or [0])
+            np.mean([one == query.repository for one, _ in found] or [False])
             for query, found in zip(queries, answers, strict=True)
         ]
     )
@@ -104,7 +104,7 @@ def row(name: str, queries: Sequence[GoldenQuery], answers: Answers) -> str:
 
 
 def _hits(right: str, found: Sequence[Found]) -> list[Hit]:
-    """What was found, each symbol once; that of another repository can match nothing."""
+    """Return the hits, each symbol once; those of another repository match nothing."""
     seen: dict[tuple[str, str], Hit] = {}
     for name, item in found:
         symbol, path = (item.symbol, item.path.removeprefix(f"{name}/")) if name == right else (ELSEWHERE, ELSEWHERE)
@@ -119,9 +119,9 @@ def main() -> None:
     parser.add_argument("--indexes", type=Path, help="where the indexes are, if not in the clones")
     parser.add_argument("--only", default="", help="names of repositories, with commas between")
     options = parser.parse_args()
-    queries = load(options.tasks).queries
-    names = options.only.split(",") if options.only else sorted({query.repository for query in queries})
-    queries = [query for query in queries if query.repository in names]
+    golden = load(options.tasks).queries
+    names = options.only.split(",") if options.only else sorted({query.repository for query in golden})
+    queries = [query for query in golden if query.repository in names]
     indexes = {}
     for name in names:
         home = Home.of(options.corpus / name, options.indexes / name if options.indexes else None)

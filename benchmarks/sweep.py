@@ -1,4 +1,4 @@
-"""A sweep of 4 chunk sizes × 2 embedders × 2 rerankers on a real documentation, killed half way and gone on with: what was done, and what again.
+"""A sweep of 4 chunk sizes × 2 embedders × 2 rerankers on real documentation, killed half-way and resumed.
 
     python benchmarks/sweep.py FLASK [--golden eval/flask-documentation.jsonl] [--embedders lsa,none]
 

@@ -1,4 +1,4 @@
-"""A repository as it was at a cutoff, indexed with nothing that came later, and the tasks that later commits make.
+"""A repository at a cutoff commit, indexed without later data, and tasks mined from the later commits.
 
 prepare(clone, folder, …) ──▶ folder/state (a repository, its index), folder/tasks.jsonl (a golden set)
 """
@@ -52,7 +52,7 @@ def prepare(source: Path, folder: Path, wanted: int, strip_names: bool) -> Prepa
 
 
 def prepared(folder: Path) -> Prepared:
-    """What a folder holds, its index made anew if this version of assay writes another."""
+    """Return the prepared state of a folder, re-indexed if the index version changed."""
     root = folder / STATE
     index(root, Home.of(root))
     return Prepared(folder.name, root, load(folder / TASKS).queries)
@@ -87,7 +87,7 @@ def _run(root: Path, *arguments: str) -> int:
 
 
 def subjects(git: Git) -> set[str]:
-    """What the commits up to HEAD say in their first lines."""
+    """Return the subject lines of the commits up to HEAD."""
     return {_told(subject) for subject in (git.ask("log", "--format=%s") or "").splitlines()}
 
 
@@ -127,7 +127,7 @@ def answerable(
 
 
 def _before(path: str, moved: dict[str, str], files: set[str]) -> str:
-    """Where a file was when the files were these."""
+    """Return the earlier path of a file, given the paths of that time."""
     for _ in range(len(moved)):
         if path in files or path not in moved:
             break

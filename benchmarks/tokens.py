@@ -1,4 +1,4 @@
-"""How far the token estimate (text/tokens.py) is from real tokenizers, on excerpts of real projects.
+"""Error of the token estimate (text/tokens.py) against real tokenizers, on excerpts of real projects.
 
     pip install tiktoken tokenizers
     pip download --no-deps litellm mistral_common dashscope -d WHEELS       their wheels carry the tables; nothing else is downloaded

@@ -1,4 +1,4 @@
-"""Prints docs/cli.md: every command with its arguments and options, taken from the commands themselves."""
+"""Print docs/cli.md: every command with its arguments and options, taken from the commands themselves."""
 
 from __future__ import annotations
 

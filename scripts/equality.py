@@ -1,4 +1,4 @@
-"""Record what assay answers, and compare two records: a refactoring must change none of it.
+"""Record the output of assay and compare two records, to check that a refactoring changes nothing.
 
     python scripts/equality.py record --source SRC --tasks TASKS --corpus DIR [--edges NAME ...] --output FILE
     python scripts/equality.py compare OLD NEW [--rename OLD_KEY=NEW_KEY ...]
@@ -181,13 +181,13 @@ def record_answers(source: Path, work: Path) -> dict[str, Any]:
         ("eval", "gate", "--run", "b", "--baseline", "a"),
     ]  # fmt: skip
     answers: dict[str, Any] = {}
-    for command in commands:
-        code, output = assay.run(*command, "--format", "json")
+    for arguments in commands:
+        code, output = assay.run(*arguments, "--format", "json")
         try:
             answer = masked(json.loads(output), str(work))
         except ValueError:
             answer = output.replace(str(work), "WORK")
-        answers[" ".join(command).replace(str(work), "WORK")] = [code, answer]
+        answers[" ".join(arguments).replace(str(work), "WORK")] = [code, answer]
     assay.close()
     return answers
 

@@ -1,4 +1,4 @@
-"""Fits what the signs of confidence are worth, and writes src/assay/rank/confidence.json; the same cases give the same bytes.
+"""Fit the weights of the confidence features and write src/assay/rank/confidence.json, deterministically.
 
     for profile in default change; do python benchmarks/confidence_cases.py --work DIR --named --profile $profile; done > cases.jsonl
     python scripts/fit_confidence.py cases.jsonl [--print]
@@ -32,7 +32,16 @@ NOT_HERE = (
 TOLD_RIGHT = 0.8  # of those who are told so
 DIGITS = 3  # of a weight: more would be noise, and differ from machine to machine
 # which way a sign may turn the odds: what more of it can never make likelier, or less likely
-LIMITS = {"tenth": -1, "called": 1, "direct_hits": 1, "agreement": 1, "covered": 1, "unseen": -1, "names": 1, "size": -1}
+LIMITS = {
+    "tenth": -1,
+    "called": 1,
+    "direct_hits": 1,
+    "agreement": 1,
+    "covered": 1,
+    "unseen": -1,
+    "names": 1,
+    "size": -1,
+}
 
 
 def sample_of(cases: list[dict[str, Any]], level: str) -> Sample:

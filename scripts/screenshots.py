@@ -1,4 +1,4 @@
-"""Pictures of the pages of `assay serve` for the documentation: this repository, measured as it was at some of its commits.
+"""Take screenshots of `assay serve` for the documentation: this repository, measured at some of its commits.
 
 python scripts/screenshots.py [docs/images]
 """
@@ -16,9 +16,9 @@ from urllib.parse import urlencode
 HERE = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(HERE / "tests"), str(HERE / "src")]
 
-from browser import Browser, Page  # noqa: E402
-from command import assay  # noqa: E402
-from serving import Server, serving  # noqa: E402
+from support.browser import Browser, Page  # noqa: E402
+from support.command import assay  # noqa: E402
+from support.web_server import Server, run_server  # noqa: E402
 
 TASK = "how does a review find files that usually change together"
 QUESTION = "what does the pack cache keep"
@@ -112,7 +112,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path, nargs="?", default=HERE / "docs" / "images")
     folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as place, serving(measured(Path(place))) as server:
+    with tempfile.TemporaryDirectory() as place, run_server(measured(Path(place))) as server:
         take(server, folder)
     print(json.dumps({path.name: path.stat().st_size for path in sorted(folder.glob("serve-*.png"))}, indent=2))
 

@@ -2,15 +2,14 @@
 
     python scripts/structure.py [SRC ...]
 
-SRC is a `src` folder; without one, that of this repository. Two of them give a table of before and after. Complexity is McCabe's as ruff
-computes it, with radon's grades (D above 20, E above 30, F above 40).
+SRC is a `src` folder; without one, that of this repository. Two of them give a table of before and after. Complexity grades are
+radon's (D above 20, E above 30, F above 40), unused code is vulture's. With --names, filler names are listed by package and line.
 """
 
 from __future__ import annotations
 
 import ast
 import json
-import re
 import statistics
 import subprocess
 import sys
@@ -19,7 +18,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 QUESTION_WORDS = ("What", "Which", "How", "Whether", "Why", "Where", "Who", "Whose", "When")
-FILLERS = frozenset({"one", "found", "known", "told", "said", "asked", "beside", "several", "settled"})
+FILLERS = frozenset(
+    {"one", "found", "known", "told", "said", "asked", "beside", "several", "settled"}
+    | {"given", "made", "kept", "wanted", "meant", "theirs", "ours"}
+)
+UNUSED_CONFIDENCE = 60  # percent; vulture is this sure of functions, methods and attributes
+COMMAND_DECORATORS = "@*command*,@*.command*,@*group*"  # click calls these functions
+CALLED_BY_LIBRARIES = "__getattr__,__dir__,handle_*,do_*"
 LONG_FUNCTION = 60  # lines
 SHORT_FILE = 60
 SMALL_MODULE = 100  # lines of a module that could live in its only importer
@@ -55,6 +60,16 @@ def is_filler(name: str) -> bool:
     return name.strip("_") in FILLERS
 
 
+def fillers(source: Path) -> list[tuple[Path, int, str]]:
+    """Return file, line and name of every filler name below a folder."""
+    return [
+        (path, line, name)
+        for path in sorted(source.rglob("*.py"))
+        for line, name in names(ast.parse(path.read_text("utf-8")))
+        if is_filler(name)
+    ]
+
+
 def measure(source: Path) -> dict[str, float]:
     """Return the figures of a `src` folder by their heading."""
     files = sorted(source.rglob("*.py"))
@@ -83,18 +98,25 @@ def measure(source: Path) -> dict[str, float]:
         "docstrings that open with a question word": sum(
             opens_with_question(text) for tree in trees.values() for _, text in docstrings(tree)
         ),
-        "filler names": sum(is_filler(name) for tree in trees.values() for _, name in names(tree)),
+        "filler names": len(fillers(source)),
+        f"unused code (vulture, {UNUSED_CONFIDENCE} %)": _unused(source),
     }
 
 
 def _grades(source: Path) -> Counter[str]:
+    """Count functions, methods and classes by radon's grade, D and worse."""
+    command = [sys.executable, "-m", "radon", "cc", "--json", "--min", "D", str(source)]
+    blocks = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return Counter(block["rank"] for file in blocks.values() for block in file)
+
+
+def _unused(source: Path) -> int:
+    """Count definitions that nothing in the source refers to."""
     command = [
-        sys.executable, "-m", "ruff", "check", "--isolated", "--select", "C901", "--config", "lint.mccabe.max-complexity=20",
-        "--output-format", "json", "--exit-zero", str(source),
+        sys.executable, "-m", "vulture", str(source), "--min-confidence", str(UNUSED_CONFIDENCE),
+        "--ignore-decorators", COMMAND_DECORATORS, "--ignore-names", CALLED_BY_LIBRARIES,
     ]  # fmt: skip
-    findings = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    complexities = [int(re.findall(r"\((\d+) > 20\)", finding["message"])[0]) for finding in findings]
-    return Counter("F" if value > 40 else "E" if value > 30 else "D" for value in complexities)
+    return len(subprocess.run(command, check=False, capture_output=True, text=True).stdout.splitlines())
 
 
 def _single_importers(source: Path, trees: dict[Path, ast.Module], lines: dict[Path, int]) -> int:
@@ -116,9 +138,23 @@ def _single_importers(source: Path, trees: dict[Path, ast.Module], lines: dict[P
     )
 
 
+def _print_fillers(source: Path) -> None:
+    findings = fillers(source)
+    packages = Counter(path.relative_to(source).parts[1] for path, _, _ in findings)
+    for package, count in packages.most_common():
+        print(f"{package:<20} {count:>4}")
+    for path, line, name in findings:
+        print(f"{path}:{line}: {name}")
+
+
 def main() -> None:
-    """Print the table."""
-    sources = [Path(given) for given in sys.argv[1:]] or [Path(__file__).resolve().parent.parent / "src"]
+    """Print the table, or the filler names."""
+    arguments = [argument for argument in sys.argv[1:] if argument != "--names"]
+    sources = [Path(argument) for argument in arguments] or [Path(__file__).resolve().parent.parent / "src"]
+    if "--names" in sys.argv:
+        for source in sources:
+            _print_fillers(source)
+        return
     tables = [measure(source) for source in sources]
     width = max(map(len, tables[0]))
     for heading in tables[0]:

@@ -1,4 +1,4 @@
-"""Real repositories in temporary folders."""
+"""Shared fixtures: real repositories in temporary folders."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-import support.laws  # noqa: F401  the profiles of hypothesis; `--hypothesis-profile` may choose another
+import support.property_tests  # noqa: F401  the profiles of hypothesis; `--hypothesis-profile` may choose another
 from assay.rank.engine import Engine
+from support.environment import isolate
 from support.paths import FIXTURES
 from support.repository import Repository
-from support.surroundings import settle
 
 
 def pytest_collection_finish() -> None:
@@ -24,7 +24,7 @@ def pytest_collection_finish() -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Settle before any test module copies the environment."""
-    home = settle()
+    home = isolate()
     config.add_cleanup(lambda: shutil.rmtree(home, ignore_errors=True))
 
 

@@ -1,4 +1,4 @@
-"""Which sentences are chosen, how sure that is, and at which confidence to refuse."""
+"""Sentence selection, answer confidence, and the refusal threshold."""
 
 from __future__ import annotations
 
@@ -164,7 +164,8 @@ SET = (
 
 def test_a_threshold_answers_what_is_as_sure_and_refuses_the_rest() -> None:
     point = evaluate_threshold(0.5, SET)
-    assert (point.answered, point.refused, point.balanced_accuracy) == (0.9, 0.9, pytest.approx(0.9))
+    assert (point.answered, point.refused) == (0.9, 0.9)
+    assert point.balanced_accuracy == pytest.approx(0.9)
     assert point.low < 0.9 < point.high
     assert evaluate_threshold(0.3, SET).answered == 1.0
     assert (evaluate_threshold(0.0, SET).answered, evaluate_threshold(0.0, SET).refused) == (1.0, 0.0)

@@ -1,4 +1,4 @@
-"""Asking: an answer with citations that resolve, or a refusal that says what was searched."""
+"""`assay ask`: answers with citations that resolve, or a refusal that lists the searched terms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Citations in a text: which ones count, which are prose or code, and that it does not matter in what bits the text comes."""
+"""Citation parsing: citations apart from prose and code, independent of how a stream is split."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Irregular forms: which word they belong to, and that questions are searched by both."""
+"""Irregular word forms: mapping to the base form, and search by both."""
 
 from __future__ import annotations
 

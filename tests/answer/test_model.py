@@ -1,4 +1,4 @@
-"""A model that writes the answer: what it is asked, how it is heard, and what becomes of an answer that breaks off or cites what nobody gave it.
+"""Answers written by a model: prompt, streamed response, truncated answers and invented citations.
 
 What can be promised about documents that try to give orders is structural, and tested as such: they stay between their marks, in a message of the
 user, and cannot add a number that may be cited.
@@ -23,9 +23,9 @@ from assay.answer.model import messages
 from assay.search.embed import server as model_client
 from assay.search.search import SearchHit
 from support.command import COMMAND, ENVIRONMENT, assay
-from support.model_server import DROP, ModelServer, Reply, Stream, serving
+from support.model_server import DROP, ModelServer, Reply, Stream, run_model_server
 from support.repository import Repository
-from support.trusting import trust_settings
+from support.trust import trust_settings
 
 GUIDE = """\
 # Waterworks
@@ -45,7 +45,7 @@ def station(repository: Repository) -> Repository:
 
 @pytest.fixture
 def model() -> Iterator[ModelServer]:
-    with serving(lambda path, body: Stream(["Close the ", "valve [#", "1]."])) as server:
+    with run_model_server(lambda path, body: Stream(["Close the ", "valve [#", "1]."])) as server:
         yield server
 
 
@@ -135,7 +135,7 @@ def test_what_the_model_writes_is_shown_with_its_sources(station: Repository, mo
 
 
 def test_an_answer_is_shown_while_it_comes(station: Repository) -> None:
-    with serving(lambda path, body: Stream(["First. ", *["Then. "] * 3, "End [#1]."], pause=0.5)) as model:
+    with run_model_server(lambda path, body: Stream(["First. ", *["Then. "] * 3, "End [#1]."], pause=0.5)) as model:
         running = subprocess.Popen(
             [*COMMAND, "ask", ASKED, "--model", f"{model.url}#m"],
             cwd=station.root, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True,

@@ -1,4 +1,4 @@
-"""What a passage is made of: sentences, items, rows and code, each with its lines and with the term it explains."""
+"""Units of a passage: sentences, list items, table rows and code, with their lines and the term they define."""
 
 from __future__ import annotations
 

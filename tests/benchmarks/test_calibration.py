@@ -1,4 +1,4 @@
-"""benchmarks/calibration.py and scripts/fit_confidence.py: what the weights of confidence and its published figures rest on."""
+"""benchmarks/calibration.py and scripts/fit_confidence.py: the fit behind the published confidence figures."""
 
 from __future__ import annotations
 

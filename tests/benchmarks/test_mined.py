@@ -1,4 +1,4 @@
-"""benchmarks/mined.py and its base line, benchmarks/bm25.py: what a published comparison rests on."""
+"""benchmarks/mined.py and its baseline, benchmarks/bm25.py."""
 
 from __future__ import annotations
 

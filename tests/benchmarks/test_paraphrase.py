@@ -1,4 +1,4 @@
-"""benchmarks/paraphrase.py and the pairs it asks about."""
+"""benchmarks/paraphrase.py and its pairs of paraphrases."""
 
 from __future__ import annotations
 

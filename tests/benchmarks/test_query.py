@@ -1,4 +1,4 @@
-"""benchmarks/query.py runs on a tiny tree and says which budgets are kept."""
+"""benchmarks/query.py on a tiny tree: it reports which latency budgets hold."""
 
 from __future__ import annotations
 

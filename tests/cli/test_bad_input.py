@@ -1,4 +1,4 @@
-"""Whatever is on the disk: the person is told in a line, the rest is indexed, and the exit code says how it went."""
+"""Bad files on disk: a one-line error message, the other files indexed, the right exit code."""
 
 from __future__ import annotations
 

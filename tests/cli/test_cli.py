@@ -1,4 +1,4 @@
-"""The command line: what every command prints, in text and in JSON, and how it ends."""
+"""The command line: output of every command as text and JSON, and exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`assay context --files`: the symbols of files, what contains them, and who calls them."""
+"""`assay context --files`: the symbols of the files, their containers and their callers."""
 
 from __future__ import annotations
 

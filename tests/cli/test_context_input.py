@@ -1,4 +1,4 @@
-"""Whatever is asked, and whatever state the index is in: an answer or one clear line, the right exit code, and nothing lost."""
+"""`assay context` with any input and any index state: an answer or a one-line error, and the right exit code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -144,7 +144,7 @@ def test_text_that_no_command_line_can_carry_is_taken_by_the_interface(shop: Rep
 
 
 def test_bytes_that_are_no_text_are_taken_by_the_command(shop: Repository) -> None:
-    command = [*COMMAND, "context", "--format", "json", b"total price \xff\xfe"]
+    command: list[str | bytes] = [*COMMAND, "context", "--format", "json", b"total price \xff\xfe"]
     done = subprocess.run(command, cwd=shop.root, env=ENVIRONMENT, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (FOUND, b"")
     assert b"Cart.total_price" in done.stdout
@@ -293,12 +293,17 @@ def test_an_empty_repository_has_no_answer(repository: Repository) -> None:
     assert "0 symbols of 0 files" in done.out
 
 
-CHANGES = {
+def _replace(path: Path, make: Callable[[Path], object]) -> None:
+    path.unlink()
+    make(path)
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
     "edited": lambda root: (root / "shop.py").write_text(SHOP + "\n\nx = 1\n"),
     "deleted": lambda root: (root / "shop.py").unlink(),
-    "replaced by a folder": lambda root: ((root / "shop.py").unlink(), (root / "shop.py").mkdir()),
-    "replaced by a link": lambda root: ((root / "shop.py").unlink(), (root / "shop.py").symlink_to("/etc/passwd")),
-    "replaced by a pipe": lambda root: ((root / "shop.py").unlink(), os.mkfifo(root / "shop.py")),
+    "replaced by a folder": lambda root: _replace(root / "shop.py", Path.mkdir),
+    "replaced by a link": lambda root: _replace(root / "shop.py", lambda path: path.symlink_to("/etc/passwd")),
+    "replaced by a pipe": lambda root: _replace(root / "shop.py", os.mkfifo),
     "emptied": lambda root: (root / "shop.py").write_text(""),
     "made binary": lambda root: (root / "shop.py").write_bytes(b"\0" * 400),
 }

@@ -1,4 +1,4 @@
-"""`assay context --pr`: what a review of a diff needs, from real repositories."""
+"""`assay context --pr`: the context of a diff, in real repositories."""
 
 from __future__ import annotations
 

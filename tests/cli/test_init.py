@@ -1,4 +1,4 @@
-"""`assay init`: entries are added to the configurations of agents and editors, and nothing in them is lost."""
+"""`assay init`: entries are added to the configuration of agents and editors without losing existing content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""assay.toml: what it may say, that every mistake in it is named, and who heeds it."""
+"""assay.toml: settings, validation errors, and the commands that read each setting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `assay eval` commands: bad input, looking again, diagnosing, verifying, creating, logging experiments, several repositories."""
+"""The `assay eval` commands: bad input, show, diagnose, verify, create, experiment log, several repositories."""
 
 from __future__ import annotations
 

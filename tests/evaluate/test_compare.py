@@ -1,4 +1,4 @@
-"""Comparing runs: kinds, notes, deltas, chunkers that differ, what is refused, and reports."""
+"""Run comparison: kinds, notes, deltas, different chunkers, refused comparisons, and reports."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from assay.evaluate.compare import (
 )
 from assay.evaluate.metrics import parse
 from assay.evaluate.scores import Scores, read_baseline, write_baseline
-from support.laws import examples
 from support.paths import FIXTURES
+from support.property_tests import examples
 from support.workbench import COULD_NOT_RUN, DONE, Workbench, question
 
 FIXTURE = FIXTURES / "eval" / "compare-1.json"

@@ -1,4 +1,4 @@
-"""The gate: floors, two guards against a baseline, critical queries, and how the outcome is told to CI."""
+"""The quality gate: floors, two guards against a baseline, critical queries, and reports for CI."""
 
 from __future__ import annotations
 

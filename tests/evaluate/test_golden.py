@@ -1,4 +1,4 @@
-"""Golden sets as a whole: what is refused and how it is told, what is warned about, how sets are saved and extended."""
+"""Golden sets: validation errors, warnings, saving and appending."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import itertools
 import json
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,7 +31,7 @@ def _problems(path: Path, format: str | None = None) -> tuple[str, ...]:
     return caught.value.problems
 
 
-def _pairs(folder: Path, *records: dict[str, object]) -> Path:
+def _pairs(folder: Path, *records: Mapping[str, object]) -> Path:
     return _write(folder / "set.jsonl", "".join(json.dumps(record) + "\n" for record in records))
 
 
@@ -302,9 +304,9 @@ def test_the_digest_depends_on_what_can_change_a_score_and_on_nothing_else() -> 
     assert digest([two, one]) == same
     assert digest([replace(one, expected=one.expected[::-1]), two]) == same
     for unseen in ("tier", "category", "notes", "answer", "where", "commit"):
-        assert digest([replace(one, **{unseen: "other"}), two]) == same
+        assert digest([replace(one, **dict[str, Any]({unseen: "other"})), two]) == same
     assert digest([replace(one, tags=("t",)), two]) == same
-    changes = [
+    changes: list[dict[str, Any]] = [
         {"id": "c"},
         {"text": "other"},
         {"repository": "other"},
@@ -318,7 +320,7 @@ def test_the_digest_depends_on_what_can_change_a_score_and_on_nothing_else() -> 
     assert len({same, *others}) == len(changes) + 1
 
 
-_EXPECTED_CHANGES: list[dict[str, object]] = [
+_EXPECTED_CHANGES: list[dict[str, Any]] = [
     {"name": "h"},
     {"level": "doc"},
     {"grade": 2},

@@ -1,4 +1,4 @@
-"""Each golden format: examples as people write them, and that what is saved is what is loaded."""
+"""Golden-set formats: hand-written examples, and round trips through save and load."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import json
 import re
 import string
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,8 +18,8 @@ from hypothesis import strategies as st
 
 from assay.core.golden import LEVELS, Expected, GoldenQuery
 from assay.evaluate.golden import FORMATS, InvalidGolden, convert, fixtures, load, query_files, save
-from support.laws import examples
 from support.paths import ROOT
+from support.property_tests import examples
 
 
 def _write(folder: Path, files: dict[str, str]) -> Path:
@@ -502,7 +504,9 @@ def test_fixtures_give_back_what_they_hold(queries: list[GoldenQuery]) -> None:
     assert sorted(_saved(queries, "fixtures"), key=lambda q: q.id) == sorted(queries, key=lambda q: q.id)
 
 
-def _documents(draw: st.DrawFn, ids: st.SearchStrategy[str], texts: st.SearchStrategy[str]) -> list[GoldenQuery]:
+def _documents(
+    draw: Callable[..., Any], ids: st.SearchStrategy[str], texts: st.SearchStrategy[str]
+) -> list[GoldenQuery]:
     grades = st.dictionaries(ids, st.integers(-3, 5), min_size=1, max_size=4)
     out = []
     for name in draw(st.lists(ids, min_size=1, max_size=5, unique=True)):

@@ -1,4 +1,4 @@
-"""What counts as found: the worked examples of the seeds and of the cross-repository benchmark, and the laws between matchers."""
+"""Matchers: the worked examples of the specification and of the cross-repository benchmark, and their invariants."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from assay.errors import AssayError
 from assay.evaluate.judging import judge, mark
 from assay.evaluate.matching import MATCHERS, Matcher, bare_name, components, default_for, matcher, path_in
 from assay.evaluate.metrics import parse
-from support.laws import examples
+from support.property_tests import examples
 
 
 def matches(name: str, hit: Hit | str, expected: Expected | str) -> bool:

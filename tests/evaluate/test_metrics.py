@@ -1,4 +1,4 @@
-"""The formulas: the worked examples of the seeds, the conventions, the names, and equality with trec_eval on any data."""
+"""Metrics: worked examples of the specification, conventions, names, and equality with trec_eval on random data."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from assay.evaluate import metrics as dicts
 from assay.evaluate.judging import Judged, judge
 from assay.evaluate.matching import MATCHERS
 from assay.evaluate.metrics import KINDS, Measure, UnknownMeasure, aggregate, defaults, mean, parse
-from support.laws import examples
 from support.paths import ROOT
+from support.property_tests import examples
 
 GUIDE = ROOT / "docs" / "guides" / "metrics.md"
 

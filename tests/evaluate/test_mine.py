@@ -1,4 +1,4 @@
-"""Golden sets out of history, doc comments and documents: what becomes a query, what does not, and what is expected of it."""
+"""Golden sets mined from history, doc comments and documents: accepted commits, rejected commits, expectations."""
 
 from __future__ import annotations
 
@@ -247,6 +247,11 @@ def _total(repository: Repository, text: str = "round(sum(self.lines))") -> None
     _edit(repository, "sum(self.lines)", text)
 
 
+def _with_spaces(repository: Repository) -> None:
+    _total(repository, "sum( self.lines )")
+    repository.commit(_WHY)
+
+
 def _merge(repository: Repository) -> None:
     repository.git("checkout", "-q", "-b", "side")
     repository.commit("Nothing at all on a branch")
@@ -326,7 +331,7 @@ _LEFT_OUT: dict[str, tuple[str, Callable[[Repository], None]]] = {
     "more tests": ("tests only", _saying("Add more tests for carts without lines")),
     "a fixup": ("follow-up", _saying("fixup! Round totals the way people expect")),
     "an answer to a review": ("follow-up", _saying("fix: address the remaining review feedback on carts")),
-    "white space": ("formatting", lambda repository: (_total(repository, "sum( self.lines )"), repository.commit(_WHY))[1]),
+    "white space": ("formatting", _with_spaces),
     "white space at an end without a line break": ("formatting", _without_a_line_break),
     "a short message": ("short text", _saying("Fix it\n\nSigned-off-by: Somebody With Name <x@example.org>")),
     "a default message": ("default message", _saying("Update shop/inner/cart.py")),

@@ -1,4 +1,4 @@
-"""Running golden sets: determinism, systems that fail or die, runs that are killed and resumed, and the file that keeps them."""
+"""Evaluation runs: determinism, systems that fail or die, killed and resumed runs, and the run store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from assay.core.golden import Answer, Citation, Expected, GoldenQuery, GoldenSet
 from assay.errors import AssayError
 from assay.evaluate.runs import NoSuchRun, RunInfo, RunStore
 from support.command import COMMAND, ENVIRONMENT
-from support.laws import examples
+from support.property_tests import examples
 from support.workbench import COULD_NOT_RUN, DONE, QUALITY, Workbench, question, timeless
 
 MAIN = ("P@10", "R@10", "RR@10", "nDCG@10")

@@ -1,10 +1,11 @@
-"""The statistics are those of the textbooks: equal to scipy, to brute force, and right as often as they promise to be."""
+"""Statistics: equal to scipy and to brute force, with the promised coverage."""
 
 from __future__ import annotations
 
 import doctest
 import itertools
 import math
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -31,8 +32,8 @@ from assay.evaluate.statistics import (
     wilcoxon,
 )
 from assay.evaluate.statistics.intervals import Floats, quantile, two_sided_p, units_of
-from support.laws import examples
 from support.paths import ROOT
+from support.property_tests import examples
 
 GUIDE = ROOT / "docs" / "guides" / "statistics.md"
 
@@ -69,7 +70,9 @@ def test_wilcoxon_equals_scipy(values: list[float]) -> None:
 def test_wilcoxon_is_exact_up_to_25_differences(n: int, method: str) -> None:
     differences = np.arange(1.0, n + 1) * np.where(np.arange(n) % 3, 1, -1)
     expected = stats.wilcoxon(differences, method="exact" if n == 25 else "approx").pvalue
-    assert wilcoxon(differences) == (pytest.approx(expected, abs=1e-12), method)
+    outcome = wilcoxon(differences)
+    assert outcome[0] == pytest.approx(expected, abs=1e-12)
+    assert outcome[1] == method
 
 
 @given(_DIFFERENCES)
@@ -136,9 +139,10 @@ def test_a_drawn_p_is_never_zero() -> None:
 
 
 def test_the_summary_equals_numpy_and_leaves_out_what_was_not_measured() -> None:
-    values = [0.2, math.nan, 0.9, 0.4, None]
+    values: list[Any] = [0.2, math.nan, 0.9, 0.4, None]
     found = summary(values)
-    assert (found.mean, found.sd, found.n) == (pytest.approx(0.5), pytest.approx(np.std([0.2, 0.9, 0.4], ddof=1)), 3)
+    assert (found.mean, found.sd) == pytest.approx((0.5, np.std([0.2, 0.9, 0.4], ddof=1)))
+    assert found.n == 3
     assert (summary([0.7]).sd, summary([0.1, 0.1, 0.1]).sd) == (0.0, 0.0)
     assert math.isnan(summary([math.nan]).mean)
     assert summary([]).n == 0
@@ -146,7 +150,8 @@ def test_the_summary_equals_numpy_and_leaves_out_what_was_not_measured() -> None
 
 def test_latency_percentiles_lie_linearly_between_ranks() -> None:
     found = latency([10.0, 20.0, 30.0, 40.0, math.nan])
-    assert (found.p50, found.p95, found.mean) == (25.0, pytest.approx(38.5), 25.0)
+    assert (found.p50, found.mean) == (25.0, 25.0)
+    assert found.p95 == pytest.approx(38.5)
     assert math.isnan(latency([]).p95)
 
 

@@ -1,4 +1,4 @@
-"""Sweeps: what is tried and what it is called, work done once, killed and resumed, the verdict, and the reports in the seed's shapes."""
+"""Sweeps: configurations and their names, shared work, resumption, the verdict, and the reports."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from assay.evaluate.sweep import grid as grid_file
 from assay.evaluate.sweep.grid import MAX_CONFIGURATIONS, Configuration, Grid, names
 from assay.evaluate.sweep.verdict import Measured, band, best_shares, figures, judge, pareto_front
 from support.command import COMMAND, ENVIRONMENT, assay
-from support.laws import examples
-from support.model_server import serving
+from support.model_server import run_model_server
+from support.property_tests import examples
 from support.workbench import COULD_NOT_RUN, DONE, QUALITY, Workbench
 
 
@@ -584,7 +584,7 @@ def until(holds: Any) -> None:
 
 def test_a_sweep_that_was_killed_while_embedding_embeds_only_the_rest(bench: Workbench) -> None:
     documents(bench, count=150, sentences=1, asked=4)
-    with serving(vectors) as server:
+    with run_model_server(vectors) as server:
         arguments = (
             "sweep", "--queries", "golden.jsonl", "--chunk-sizes", "64,128", "--embedders", f"openai:{server.url}#toy,none",
         )  # fmt: skip

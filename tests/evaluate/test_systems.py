@@ -1,4 +1,4 @@
-"""Asking any retriever: real commands, a real HTTP server, real modules, real run files."""
+"""System adapters: real commands, a real HTTP server, real modules, real run files."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from assay.core.golden import Answer, Citation, Hit, Response, Stage
 from assay.errors import AssayError
 from assay.evaluate.systems import System, SystemDied, SystemFailed, open_system, shape
 from assay.evaluate.systems.shape import parse, response
-from support.laws import examples
 from support.paths import ROOT
+from support.property_tests import examples
 
 _NASTY = """ "; touch PWNED; ' `touch PWNED` $(touch PWNED) | touch PWNED && {k} ${HOME} * \\ é☃ \n -x """
 _SHORT = 0.3  # seconds a hanging system is given
@@ -600,7 +600,8 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.status, self.body, self.pause, self.asked = 200, b"[]", 0.0, []
+        self.status, self.body, self.pause = 200, b"[]", 0.0
+        self.asked: list[tuple[str, str, Any]] = []
 
     @property
     def url(self) -> str:

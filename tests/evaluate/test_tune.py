@@ -1,4 +1,4 @@
-"""Tuning: folds that keep together what belongs together, a search that finds what matters and nothing in noise, honest verdicts, real tunings
+"""Tuning: grouped folds, a search that finds effects and ignores noise, verdicts, real tunings
 that are killed and go on, and a configuration whose comments survive."""
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ ALL = slice(None)
 
 
 def queries(count: int, **of: Callable[[int], str]) -> list[GoldenQuery]:
-    facts = {"text": lambda number: f"task {number}"} | of
+    facts: dict[str, Callable[[int], str]] = {"text": lambda number: f"task {number}"} | of
     return [GoldenQuery(f"q{n}", **{name: fact(n) for name, fact in facts.items()}) for n in range(count)]  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""`assay feedback`, the file behind it when all goes wrong, and that no evaluation ever sees it."""
+"""`assay feedback`, its database under failures, and its isolation from evaluation."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,7 +53,7 @@ def shop(repository: Repository) -> Repository:
     return repository
 
 
-def _feedback(shop: Repository, *arguments: str | Path, code: int = 0, **options: object) -> Done:
+def _feedback(shop: Repository, *arguments: str | Path, code: int = 0, **options: Any) -> Done:
     done = assay(shop.root, "feedback", *arguments, **options)
     assert done.code == code, done.err
     return done

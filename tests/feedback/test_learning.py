@@ -1,4 +1,4 @@
-"""Learning from use: what records are worth, how long they hold, and what one session may know."""
+"""Learning from feedback: weights of records, their expiry, and isolation between sessions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import contextlib
 import itertools
 import random
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from assay.feedback.marks import mentioned
 from assay.feedback.store import CAP, FORGOTTEN, KEPT_TIMES, NEGLIGIBLE, boost, connected, nearness
 from assay.pack.source import WorkingTree
 from assay.rank.symbols import require
-from support.laws import examples
+from support.property_tests import examples
 from support.repository import Repository
 
 MINUTE, DAY = 60.0, 86_400.0
@@ -238,7 +238,7 @@ class Shop:
     def feedback(self) -> dict[str, float]:
         return self.named(self.learned().feedback)
 
-    def named(self, values: dict[int, float] | Iterable[tuple[int, float]]) -> dict[str, float]:
+    def named(self, values: Mapping[int, float] | Iterable[tuple[int, float]]) -> dict[str, float]:
         return {self.opened.item(number).symbol: value for number, value in dict(values).items()}
 
     def words(self, task: str) -> dict[str, float]:
@@ -372,7 +372,12 @@ def test_code_that_changed_is_not_read_again_for_every_task(shop: Shop, monkeypa
     shop.edit("* 2", "* 3")
     shop.judge("Cart")
     read: list[str] = []
-    monkeypatch.setattr(WorkingTree, "text", lambda _, item: read.append(item.symbol) or "")
+
+    def text(_: WorkingTree, item: Item) -> str:
+        read.append(item.symbol)
+        return ""
+
+    monkeypatch.setattr(WorkingTree, "text", text)
     assert shop.feedback() == {"Cart": 1.0, "ship_parcel": 1.0}
     assert read == []
 

@@ -1,4 +1,4 @@
-"""`make fuzz`: laws with random examples, then trials until the time is over or so many files were tried.
+"""`make fuzz`: property tests with random examples, then trials until the limit of time or files.
 
     python -m fuzz [--minutes 30] [--files 50000] [--seed N] [--kinds repository,golden] [--without .kt] [--trial N]
 
@@ -20,7 +20,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from support.surroundings import settle
+from support.environment import isolate
 
 HERE = Path(__file__).parents[1]
 SIZE = 500  # files of a repository
@@ -28,7 +28,7 @@ SIZE = 500  # files of a repository
 
 @dataclass
 class Tally:
-    """What was done so far."""
+    """Counts and failures so far."""
 
     files: Counter[str] = field(default_factory=Counter)
     commands: int = 0
@@ -38,7 +38,7 @@ class Tally:
 
 
 def main() -> int:
-    home, began, tally = settle(), time.monotonic(), Tally()
+    home, began, tally = isolate(), time.monotonic(), Tally()
     options = _options()
     print(f"seed {options.seed}: the same again with SEED={options.seed}", flush=True)
     try:
@@ -106,10 +106,10 @@ def _try_laws(seed: int, seconds: float, tally: Tally) -> None:
 def _try_repositories(options: argparse.Namespace, deadline: float, scratch: Path, tally: Tally) -> None:
     """Run trials at once until the time is over, keep what failed."""
     from fuzz import running, trials
-    from support import warm
+    from support import warm_process
 
     kinds, without = tuple(options.kinds.split(",")), frozenset(filter(None, options.without.split(",")))
-    warm.start()
+    warm_process.start()
 
     def attempt(number: int) -> tuple[trials.Trial, running.Outcome, float]:
         began = time.monotonic()

@@ -1,4 +1,4 @@
-"""What is mutated: the fixture projects of all languages, documents of every format, golden sets, settings and rules."""
+"""Seeds of the fuzzer: fixture projects of all languages, documents of every format, golden sets, settings and rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mutations of bytes: small damage, splices between files and languages, and the repetitions that find deep recursion."""
+"""Mutations of bytes: small damage, splices between files and languages, and repetitions that cause deep recursion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running a trial, seeing what went wrong, and reducing it to the files that matter."""
+"""Execution of a fuzzing trial, detection of failures, and reduction to the relevant files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fuzz.trials import Trial
-from support import warm
+from support import warm_process
 from support.command import ENVIRONMENT
 
 MOST_MEMORY = 1_000_000_000  # bytes of any process
@@ -29,7 +29,7 @@ _STEERS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # what could steer a
 
 @dataclass(frozen=True)
 class Failure:
-    """What went wrong with which command; `said` is the end of what it printed."""
+    """A failure and its command; `said` is the tail of the output."""
 
     what: str
     command: tuple[str, ...]
@@ -56,7 +56,7 @@ def run(trial: Trial, limits: Mapping[int, int] = LIMITS) -> Outcome:
             began = time.monotonic()
             commands += 1
             try:
-                ended = warm.run(root, step.arguments, ENVIRONMENT, WAITS, limits=limits)
+                ended = warm_process.run(root, step.arguments, ENVIRONMENT, WAITS, limits=limits)
             except subprocess.TimeoutExpired:
                 return Outcome(commands, peak, WAITS, Failure("hang", step.arguments, ""))
             longest, peak = max(longest, time.monotonic() - began), max(peak, ended.peak)
@@ -66,7 +66,7 @@ def run(trial: Trial, limits: Mapping[int, int] = LIMITS) -> Outcome:
     return Outcome(commands, peak, longest, None)
 
 
-def judge(ended: warm.Ended, codes: frozenset[int]) -> str:
+def judge(ended: warm_process.Ended, codes: frozenset[int]) -> str:
     """Name what is wrong with how a command ended; empty when nothing is."""
     if b"Traceback (most recent call last)" in ended.out + ended.err:
         return "traceback"

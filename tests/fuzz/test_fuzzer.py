@@ -1,4 +1,4 @@
-"""The fuzzer itself, briefly: it tries every kind, gives the same trials for the same seed, and finds what is planted."""
+"""The fuzzer: it covers every kind, is reproducible by seed, and finds planted bugs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fuzz import corpus, running, trials
 from fuzz.mutate import MOST_BYTES, MUTATIONS, mutate
 from fuzz.running import Failure
 from fuzz.trials import Step, Trial
-from support import warm
+from support import warm_process
 
 
 @pytest.mark.parametrize("kind", trials.KINDS)
@@ -53,15 +53,15 @@ def test_every_language_and_format_has_something_to_mutate() -> None:
 @pytest.mark.parametrize(
     ("ended", "what"),
     [
-        (warm.Ended(0, b"fine", b"", 1), ""),
-        (warm.Ended(1, b"", b"Traceback (most recent call last):\n", 1), "traceback"),
-        (warm.Ended(-11, b"", b"", 1), "exit code -11"),
-        (warm.Ended(-24, b"", b"", 1), "hang"),
-        (warm.Ended(0, b"", b"", 2_000_000_000), "2,000 MB"),
-        (warm.Ended(0, b"a\x1b[31m", b"", 1), "raw control characters"),
+        (warm_process.Ended(0, b"fine", b"", 1), ""),
+        (warm_process.Ended(1, b"", b"Traceback (most recent call last):\n", 1), "traceback"),
+        (warm_process.Ended(-11, b"", b"", 1), "exit code -11"),
+        (warm_process.Ended(-24, b"", b"", 1), "hang"),
+        (warm_process.Ended(0, b"", b"", 2_000_000_000), "2,000 MB"),
+        (warm_process.Ended(0, b"a\x1b[31m", b"", 1), "raw control characters"),
     ],
 )
-def test_what_is_wrong_is_named(ended: warm.Ended, what: str) -> None:
+def test_what_is_wrong_is_named(ended: warm_process.Ended, what: str) -> None:
     assert running.judge(ended, trials.DONE) == what
 
 

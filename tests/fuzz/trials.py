@@ -1,4 +1,4 @@
-"""Trials: mutated files of one kind in a repository, and the commands that are run on them."""
+"""Fuzzing trials: mutated files of one kind in a repository, and the commands run on them."""
 
 from __future__ import annotations
 

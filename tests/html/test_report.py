@@ -1,4 +1,4 @@
-"""The HTML report: everything on one page, nothing unescaped, the numbers as given, whatever the run looked like."""
+"""The HTML report: one page, everything escaped, the numbers of the run, for any run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from assay.html.report.plots import (
     slopes,
     unit_bins,
 )
-from support.laws import examples
+from support.property_tests import examples
 
 _VOID = {"meta", "link", "input", "br"}
 _CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -1,4 +1,4 @@
-"""A run that is killed, interrupted or not alone: what was there before stays whole, and the next run makes it right."""
+"""Killed, interrupted and concurrent index runs: the old index stays valid and the next run repairs it."""
 
 from __future__ import annotations
 

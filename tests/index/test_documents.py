@@ -1,4 +1,4 @@
-"""Documents: split into sections by their headings, and read for the names they mention."""
+"""Documents: sections by heading, and the names they mention."""
 
 from __future__ import annotations
 

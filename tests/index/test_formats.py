@@ -1,4 +1,4 @@
-"""HTML, PDF, DOCX and notebooks: what is read of them, and that bad ones are passed over with the reason."""
+"""HTML, PDF, DOCX and notebooks: extracted text, and skipped files with the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work and records grow with the code, not with its square. Counted, not timed."""
+"""Work and memory grow linearly with the code. Counted, not timed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from assay.index.file import Sym
 from assay.index.parse import AHEAD, BATCH_BYTES, ParseCache, parse_files, worker_count
 from assay.index.resolve.guesses import Guesses
-from assay.index.scan import Source
+from assay.index.scan import Source, read_source
 from assay.index.table import NAME
 from support.repository import Repository
 
@@ -73,7 +73,6 @@ def test_files_are_read_as_they_are_parsed_not_all_at_first(
     import assay.index.parse as parse
 
     read: list[str] = []
-    read_source = parse.read_source
 
     def watch(root: Path, path: str, whole: bool = False) -> Source:
         read.append(path)

@@ -1,4 +1,4 @@
-"""The history beside an index, read from real git repositories."""
+"""The history next to an index, read from real git repositories."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import os
 import shutil
 import sqlite3
 import subprocess
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +21,7 @@ from assay.store import arrays, history
 from assay.store.history import Commit, CommitLog, History, Touch
 from assay.store.index import UnusableIndex
 from assay.text.terms import terms
-from support.laws import examples
+from support.property_tests import examples
 from support.repository import Repository
 
 CART = """\
@@ -308,9 +310,16 @@ def test_a_commit_is_read_once_for_all_worktrees(
     shop: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    read_commits, read_names = log.read_commits, log.read_names
-    monkeypatch.setattr(log, "read_commits", lambda git, ids: asked.extend(ids) or read_commits(git, ids))
-    monkeypatch.setattr(log, "read_names", lambda git, ids: asked.extend(ids) or read_names(git, ids))
+
+    def recording(read: Callable[[Any, Any], Any]) -> Callable[[Any, Sequence[str]], Any]:
+        def record(git: Any, ids: Sequence[str]) -> Any:
+            asked.extend(ids)
+            return read(git, ids)
+
+        return record
+
+    monkeypatch.setattr(log, "read_commits", recording(log.read_commits))
+    monkeypatch.setattr(log, "read_names", recording(log.read_names))
     _edit(shop, "shop/pay.py", "return 1", "return 2", "Pay more")
     shop.index()
     assert len(asked) == 2

@@ -1,4 +1,4 @@
-"""An incremental index equals a full one, always: after edits, renames, deletions and branch switches."""
+"""An incremental index equals a full one after edits, renames, deletions and branch switches."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from assay.index.pipeline import index
 from assay.store.layout import Home
-from support.laws import examples
 from support.paths import FIXTURES
+from support.property_tests import examples
 from support.repository import Repository, assert_equals_full_index
 from support.tables import LANGUAGES
 

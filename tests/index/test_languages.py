@@ -1,4 +1,4 @@
-"""Names and edges are right: every language's fixture project comes out exactly as its hand-written tables say."""
+"""Symbols and edges of every language's fixture project equal its hand-written tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which files are considered, and why the others are not."""
+"""File selection, and the reasons for skipped files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Merging SCIP indexes, written here byte by byte as an indexer would."""
+"""Import of SCIP indexes, encoded here byte by byte as an indexer would."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sections of documents beside an index, and the symbols they bring to a task."""
+"""Document sections next to an index, and the symbols they contribute to a task."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from assay.store.index import UnusableIndex
 from assay.store.sections import MOST_NAMESAKES, Section, Sections
 from assay.text.terms import terms
 from support.command import COMMAND, ENVIRONMENT, assay
-from support.laws import examples
+from support.property_tests import examples
 from support.repository import Repository
 
 CART = """\

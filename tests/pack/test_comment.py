@@ -1,4 +1,4 @@
-"""`assay context --pr --format comment`: short at first sight, safe to post, small enough to be taken."""
+"""`assay context --pr --format comment`: a short summary, safe to post, below the size limit of the forge."""
 
 from __future__ import annotations
 

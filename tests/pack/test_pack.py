@@ -1,4 +1,4 @@
-"""Packs: the budget is never exceeded, in any format, whatever is in it; and it is spent where it buys most."""
+"""Packs: no format exceeds the token budget, and the budget goes to the best items."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from assay.pack.render.form import printable
 from assay.pack.source import CHANGED, MISSING, OUTSIDE, WorkingTree
 from assay.text.tokens import count
 from support.comments import Comment
-from support.laws import examples
+from support.property_tests import examples
 from support.repository import Repository
 
 FORMATS = sorted(FORMS)

@@ -1,4 +1,4 @@
-"""The pack cache: only ever the answer that would be given now, and never in the way."""
+"""The pack cache: a cached pack equals a fresh one, and a broken cache never blocks an answer."""
 
 from __future__ import annotations
 

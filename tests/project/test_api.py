@@ -1,4 +1,4 @@
-"""The Python API: what it returns, that it is what the commands print, and that its guide is true."""
+"""The Python API: return values, equality with the commands, and its guide."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -225,7 +225,7 @@ def test_rebuilding_starts_afresh(repo: Opened) -> None:
 
 
 def test_mistakes_are_errors_for_people(repo: Opened) -> None:
-    for mistake, said in {
+    mistakes: dict[Callable[[], object], str] = {
         lambda: repo.context(" \n"): "what is the task?",
         lambda: repo.rank(""): "what is the task?",
         lambda: repo.rank("x", 0): "k must be at least 1",
@@ -234,7 +234,8 @@ def test_mistakes_are_errors_for_people(repo: Opened) -> None:
         lambda: repo.context("x").render("htlm"): "unknown format 'htlm'",
         lambda: repo.affected_tests(["shpo.py"]): "shpo.py: not in the index. Nearest: shop.py",
         lambda: repo.why("x", "Baskett"): "no symbol called 'Baskett'. Nearest: Basket",
-    }.items():
+    }
+    for mistake, said in mistakes.items():
         with pytest.raises(package.AssayError) as raised:
             mistake()
         assert str(raised.value).startswith(said)

@@ -1,4 +1,4 @@
-"""The same question has the same answer, byte for byte: whatever the process, the order of its sets, and who was asked before."""
+"""Answers are deterministic, byte for byte: across processes, hash seeds and earlier queries."""
 
 from __future__ import annotations
 

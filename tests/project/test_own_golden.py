@@ -1,4 +1,4 @@
-"""Our own golden sets: what they expect exists, is meant unmistakably, and stands where they say."""
+"""Our own golden sets: every expected symbol and file exists and is unambiguous."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recipes for CI and the hooks for pre-commit: what they run is run here, in a clone of a small repository, without a network."""
+"""The CI recipes and pre-commit hooks, run in a clone of a small repository without a network."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several repositories asked as one: one ranking, every result labelled, each index its own."""
+"""Several repositories in one query: one ranking, labelled results, separate indexes."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from assay.serve.watch.first_look import FirstLook
 from assay.text.tokens import count
 from support.agents import READY, over_stdio
 from support.command import COMMAND, ENVIRONMENT, assay
-from support.laws import examples
+from support.property_tests import examples
 from support.repository import Repository
-from support.trusting import trust_settings
+from support.trust import trust_settings
 
 API = {
     "src/sessions.py": (

@@ -1,4 +1,4 @@
-"""How sure an answer of `assay context` is: what that is read from, how it is told, and what is said when it is low."""
+"""Confidence of `assay context`: its features, its calibration, and the message when it is low."""
 
 from __future__ import annotations
 

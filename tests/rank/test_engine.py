@@ -1,4 +1,4 @@
-"""The engine: what is found for a task, in which order, and why."""
+"""The engine: candidates of a task, their order, and the explanation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Phrases that stand for concepts, the guards that keep them from flooding the results, and related words."""
+"""Phrases that stand for concepts, limits on their expansion, and related words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reciprocal rank fusion and its laws."""
+"""Reciprocal rank fusion and its invariants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Along which edges a change is felt, and along which it is not."""
+"""Impact analysis: edge types that propagate a change, and those that do not."""
 
 from __future__ import annotations
 

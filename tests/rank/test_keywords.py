@@ -1,4 +1,4 @@
-"""What a task names: the seed's worked examples, the typed pieces, and texts nobody meant as a task."""
+"""Query understanding: worked examples of the specification, typed pieces, and arbitrary text."""
 
 from __future__ import annotations
 

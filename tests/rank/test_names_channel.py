@@ -1,4 +1,4 @@
-"""The tiers of the name channel over a real index, their caps, and the places that paths and frames point at."""
+"""The tiers of the name signal over a real index, their caps, and places named by paths and stack frames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is left out as noise, why, and when test code is not noise."""
+"""Noise filtering: removed candidates, the reasons, and the cases in which test code is kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The learned ranker: what it is told of candidates, what it makes of them, and how it is learned."""
+"""The learned ranker: features, scores and training."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from assay.store.history import History
 from support.command import assay
 from support.paths import ROOT
 from support.repository import Repository
-from support.shops import BASKETS
+from support.sample_code import BASKETS
 
 TASK = "Wrong total price of a basket with a discount"
 

@@ -1,4 +1,4 @@
-"""The steps of the ranking, each alone: order, HITS, seeds, scoring, path context, channels, reading."""
+"""Ranking steps in isolation: order, HITS, seeds, scoring, path context, channels, reading."""
 
 from __future__ import annotations
 

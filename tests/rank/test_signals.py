@@ -23,7 +23,7 @@ from assay.rank.signals.table import (
     channel_names,
 )
 from support.repository import Repository
-from support.shops import BASKETS
+from support.sample_code import BASKETS
 
 SETTINGS = settings_of(Profile())
 TASKS = (

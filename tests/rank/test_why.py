@@ -1,4 +1,4 @@
-"""`assay why` in words: its arithmetic can be done by hand, and it explains the answer that was given."""
+"""`assay why`: the arithmetic adds up, and it explains the same ranking that `assay context` returned."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from support.command import assay
 from support.repository import Repository
-from support.shops import BASKETS
+from support.sample_code import BASKETS
 
 TASK = "total price of a basket"
 

@@ -1,4 +1,4 @@
-"""Embedders: rows of unit length, the same for the same text, and errors that say what to do."""
+"""Embedders: unit vectors, determinism, and errors that name a remedy."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from assay.search.embed.folder import WordLlama, tensors
 from assay.search.embed.lsa import Sparse
 from assay.search.embed.server import ServerEmbedder
 from assay.store.vectors import VectorStore
-from support.laws import examples
-from support.model_server import CUT, DROP, ModelServer, Reply, serving
+from support.model_server import CUT, DROP, ModelServer, Reply, run_model_server
 from support.paths import ROOT
+from support.property_tests import examples
 
 SHIPS = ["the ship left the harbour", "a boat in the harbour", "the ship and the boat sail", "sail the boat at sea"]
 BREAD = ["flour and water make dough", "the oven bakes the bread", "dough becomes bread in the oven", "flour for bread"]
@@ -172,7 +172,7 @@ class Letters:
 def test_a_table_averages_the_pieces_of_a_text() -> None:
     table = np.eye(4, 3, dtype=np.float16)
     rows = WordLlama(table, Letters()).embed(["a", "ab", "", "\ud800"])
-    assert np.allclose(rows, [[1, 0, 0], [math.sqrt(0.5), math.sqrt(0.5), 0], [0, 0, 0], [0, 0, 0]])
+    assert np.allclose(rows, np.array([[1, 0, 0], [math.sqrt(0.5), math.sqrt(0.5), 0], [0, 0, 0], [0, 0, 0]]))
 
 
 def test_safetensors_are_read_and_damaged_ones_refused(tmp_path: Path) -> None:
@@ -287,7 +287,7 @@ def embeddings(path: str, body: dict[str, Any]) -> Any:
 
 @pytest.fixture
 def model_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
-    with serving(embeddings) as running:
+    with run_model_server(embeddings) as running:
         yield running
 
 
@@ -404,7 +404,7 @@ def test_a_server_that_does_not_answer_in_time_is_given_up(pauses: list[float]) 
         release.wait(20)
         return {}
 
-    with serving(slow) as running:
+    with run_model_server(slow) as running:
         made = client(running, pauses, timeout=0.05)
         with pytest.raises(AssayError, match=r"no answer within 0\.05 s"):
             made.embed(["a"])
@@ -412,7 +412,7 @@ def test_a_server_that_does_not_answer_in_time_is_given_up(pauses: list[float]) 
 
 
 def test_a_server_that_is_not_there_is_a_clear_error(pauses: list[float]) -> None:
-    with serving(embeddings) as running:
+    with run_model_server(embeddings) as running:
         made = client(running, pauses)
     with pytest.raises(AssayError, match="cannot be reached"):
         made.embed(["a"])

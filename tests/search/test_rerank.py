@@ -1,4 +1,4 @@
-"""Rerankers: plain signs of a passage, servers of the Jina and Cohere shape, and errors that say what to do."""
+"""Rerankers: lexical features of a passage, servers of the Jina and Cohere APIs, and errors that name a remedy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from assay.errors import AssayError
 from assay.search.embed import Candidate, reranker
 from assay.search.embed.rerankers import WEIGHTS, Features, ServerReranker, order
-from support.model_server import ModelServer, Reply, serving
+from support.model_server import ModelServer, Reply, run_model_server
 
 WORDS = st.lists(st.sampled_from(["ship", "boat", "harbour", "bread", "oven", "the", "of"]), max_size=8).map(" ".join)
 CANDIDATES = st.lists(st.builds(Candidate, WORDS, WORDS, st.floats(0, 10)), max_size=6)
@@ -91,7 +91,7 @@ def by_length(path: str, body: dict[str, Any]) -> Any:
 
 @pytest.fixture
 def model_server() -> Iterator[ModelServer]:
-    with serving(by_length) as running:
+    with run_model_server(by_length) as running:
         yield running
 
 

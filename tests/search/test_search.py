@@ -1,4 +1,4 @@
-"""Searching passages and definitions: what is found, in what order, confined to what, shown how, and kept up to date."""
+"""`assay search`: results and order over passages and definitions, filters, output, and freshness."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from assay.store.passages import Passages
 from assay.text.terms import terms
 from support import documents
 from support.command import COMMAND, ENVIRONMENT, assay
-from support.model_server import serving
+from support.model_server import run_model_server
 from support.paths import ROOT
 from support.repository import Repository
-from support.trusting import trust_settings
+from support.trust import trust_settings
 
 PUMPS = """\
 def start_pumps(station):
@@ -147,7 +147,7 @@ def test_questions_that_cannot_be_answered_are_refused(
         ({"query": "x", "chunker": "no"}, "no chunker"),
     ):
         with pytest.raises(AssayError, match=said):
-            opened.search(**arguments)  # type: ignore[arg-type]
+            opened.search(**arguments)
     with pytest.raises(AssayError, match="python"):
         opened.search("x", languages=["pyton"])
     with pytest.raises(NoIndex):
@@ -187,7 +187,7 @@ def test_a_search_is_confined_by_path_language_kind_and_source(opened: Opened) -
         ({"code": False}, {"docs/guide.md", "docs/manual.pdf"}),
         ({"documents": False}, {"src/pumps.py"}),
     ):
-        found = opened.search(query, **filters)  # type: ignore[arg-type]
+        found = opened.search(query, **filters)
         assert {one.path for one in found} == paths, filters
         kept = {one.id: one.lexical for one in everything}
         assert all(
@@ -292,7 +292,7 @@ def test_the_embedder_of_the_configuration_finds_what_is_said_in_other_words(sta
         rows = [[1.0, 0.0] if re.search("turbine|windmill", text) else [0.0, 1.0] for text in body["input"]]
         return {"data": [{"index": place, "embedding": row} for place, row in enumerate(rows)]}
 
-    with serving(answer) as server:
+    with run_model_server(answer) as server:
         station.write("assay.toml", f'[search]\nembedder = "openai:{server.url}/v1#small"\n')
         trust_settings(station.root)
         for _ in range(2):
@@ -385,13 +385,12 @@ def test_a_document_that_did_not_change_is_not_divided_again(
     station.index()
     divided = tmp_path / "divided"  # a file: documents are divided in another process
     from assay.index import parse
-
-    original = parse.extract_passages
+    from assay.index.documents.facts import extract_passages
 
     def watch(data: bytes, *rest: Any) -> Any:
         with divided.open("ab") as file:
             file.write(data)
-        return original(data, *rest)
+        return extract_passages(data, *rest)
 
     monkeypatch.setattr(parse, "extract_passages", watch)
     with package.open(station.root) as repo:

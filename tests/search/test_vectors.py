@@ -1,4 +1,4 @@
-"""Vectors on disk and by nearness: never another model's, never embedded twice, found as by comparing with all."""
+"""Stored vectors and nearest neighbours: keyed by model, embedded once, equal to brute force."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from assay.search.embed.embedders import text_hash, unit
 from assay.store import vectors
 from assay.store.vectors import VectorStore
 from support.command import ENVIRONMENT
-from support.laws import examples
+from support.property_tests import examples
 
 
 class Counting:

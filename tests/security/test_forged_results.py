@@ -1,4 +1,4 @@
-"""No text of a repository passes for a result, a title or a citation of ours."""
+"""Text of a repository cannot imitate a result, a heading or a citation."""
 
 from __future__ import annotations
 

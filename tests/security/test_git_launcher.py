@@ -1,4 +1,4 @@
-"""Git is data: no command of assay starts a program, or leaves the repository, because its git directory says so."""
+"""Git is data: no command starts a program, or leaves the repository, because its git directory says so."""
 
 from __future__ import annotations
 
@@ -437,6 +437,8 @@ def test_what_git_works_with_is_removed(tmp_path: Path) -> None:
 def _starts_git(tree: ast.AST) -> Iterator[int]:
     """The lines that could start git: the word as a program, in a list of arguments or at the beginning of a command line."""
     for node in ast.walk(tree):
+        if not isinstance(node, ast.expr):
+            continue
         words: list[ast.expr] = []
         if isinstance(node, ast.List | ast.Tuple) and node.elts:
             words = [node.elts[0]]

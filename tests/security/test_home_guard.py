@@ -1,4 +1,4 @@
-"""A home directory or a whole file system is indexed only when somebody says so."""
+"""A home directory or a whole file system is indexed only on explicit request."""
 
 from __future__ import annotations
 

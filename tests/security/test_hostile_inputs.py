@@ -1,4 +1,4 @@
-"""Golden sets, runs, baselines, grids and SCIP files of strangers: bounded memory, bounded time, one clear line."""
+"""Hostile golden sets, runs, baselines, grids and SCIP files: bounded memory and time, one-line errors."""
 
 from __future__ import annotations
 

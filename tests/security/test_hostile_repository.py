@@ -1,4 +1,4 @@
-"""Every row of the audit of November 2026: one repository that has all of it, and where each row is tested in depth."""
+"""Every finding of the audit of November 2026 in one repository, with pointers to the detailed tests."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ import pytest
 from assay.evaluate.runs import _JSON_COLUMNS
 from support.command import ENVIRONMENT, assay
 from support.hostile_git import PROGRAMS, Bait
-from support.model_server import ModelServer
-from support.model_server import serving as model_serving
+from support.model_server import ModelServer, run_model_server
 from support.repository import Repository
 
 # row → (what was possible, the module beside this one, tests in it)
@@ -128,7 +127,7 @@ def test_every_row_of_the_audit_has_its_tests(row: str) -> None:
 @pytest.fixture
 def attacker(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
     monkeypatch.setitem(ENVIRONMENT, "AWS_SECRET_ACCESS_KEY", "secret")
-    with model_serving(lambda path, body: {}) as server:
+    with run_model_server(lambda path, body: {}) as server:
         yield server
 
 

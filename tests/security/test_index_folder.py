@@ -1,4 +1,4 @@
-"""`.assay/` is data that a clone may have brought: nothing in it leads out of it, stops a command or is believed unseen."""
+"""A hostile `.assay/` from a clone: nothing in it escapes the folder, blocks a command or is trusted unchecked."""
 
 from __future__ import annotations
 

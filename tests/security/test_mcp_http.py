@@ -1,12 +1,13 @@
-"""MCP over HTTP: only our own names are answered, nobody can use up all sessions, and slow or large requests end."""
+"""MCP over HTTP: host and origin checks, limits on sessions, and timeouts for slow or large requests."""
 
 from __future__ import annotations
 
 import http.client
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -70,7 +71,7 @@ async def _app(_scope: object, _receive: object, _send: object) -> None:
     """Nothing is behind the guard."""
 
 
-GUARDS = {"mcp": Guard, "serve": WebGuard}
+GUARDS: dict[str, type[Guard] | type[WebGuard]] = {"mcp": Guard, "serve": WebGuard}
 
 
 @pytest.mark.parametrize("guard", GUARDS)
@@ -161,13 +162,13 @@ def test_a_body_that_is_too_large_is_refused(url: str) -> None:
 def test_a_client_that_does_not_finish_its_request_is_let_go() -> None:
     import asyncio
 
-    sent: list[dict[str, object]] = []
+    sent: list[MutableMapping[str, Any]] = []
 
     async def receive() -> dict[str, object]:
         await asyncio.sleep(60)
         raise AssertionError
 
-    async def send(message: dict[str, object]) -> None:
+    async def send(message: MutableMapping[str, Any]) -> None:
         sent.append(message)
 
     asyncio.run(Guard(_app, Access(), seconds=0.05)(_scope("localhost", token=False), receive, send))

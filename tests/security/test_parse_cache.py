@@ -1,4 +1,4 @@
-"""The parse cache is a shortcut: a stored parse that fails its checksum is parsed again, never used."""
+"""The parse cache: an entry that fails its checksum is parsed again, never used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One bad file costs that file: whatever hangs, crashes or fills memory while it is parsed is reported, and the others are indexed."""
+"""One bad file costs that file: hangs, crashes and memory growth are reported, and the others are indexed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,7 @@ from assay.core.progress import Report
 from assay.index.documents import docx
 from assay.index.documents.formats import FORMATS, format_of
 from assay.index.documents.opened import Unreadable
+from assay.index.extract import extract
 from assay.index.facts import Extracted
 from assay.index.imports.javascript import _json
 from assay.index.outline import outline
@@ -57,7 +58,6 @@ def _parse(repository: Repository, *paths: str) -> dict[str, parse.Parsed]:
 
 def _doing(monkeypatch: pytest.MonkeyPatch, harm: Callable[[], object]) -> None:
     """Make files that say `harm` do it to whoever parses them."""
-    extract = parse.extract
 
     def harmful(source: bytes, language: Language) -> Extracted:
         if b"harm" in source:
@@ -167,7 +167,7 @@ def test_a_worker_that_dies_costs_the_file_under_way(
 
 
 def test_an_error_in_an_extractor_costs_that_file(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    _doing(monkeypatch, lambda: {}[11])
+    _doing(monkeypatch, lambda: dict[int, int]()[11])
     repository.write("harm.py", "harm = 1\n")
     repository.write("good.py", GOOD)
     assert repository.index().problems == {"harm.py": "cannot be parsed: KeyError: 11"}
@@ -243,6 +243,7 @@ def test_nothing_is_left_behind_when_parsing_ends_early_or_by_an_error(
     found = parse.parse_files(repository.root, names, ParseCache(None), lambda _: None)
     next(found)
     assert set(children(os.getpid())) > others
+    assert isinstance(found, Generator)
     found.close()
     assert set(children(os.getpid())) == others
 

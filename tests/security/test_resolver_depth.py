@@ -1,4 +1,4 @@
-"""Chains that are deeper than resolution follows: they cost their own edges, never the index, and full and updated indexes agree."""
+"""Chains deeper than the resolver follows lose only their own edges; full and updated indexes agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One bad file costs that file: bounds of resolution do not depend on who asks first, and what cannot be resolved is reported."""
+"""Resolver limits: independent of query order, and failures are reported per file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers and their keys: a key reaches its own server alone, and nothing leaves the machine unencrypted unless the user allows it."""
+"""Model servers and their keys: a key is sent only to its own server, unencrypted only if the user allows it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from assay.search.embed.rerankers import ServerReranker
 from assay.search.embed.server import ServerEmbedder, ServerFailed, server
 from assay.system.http import is_loopback
 from support.command import ENVIRONMENT, assay
-from support.model_server import ModelServer, Reply, serving
+from support.model_server import ModelServer, Reply, run_model_server
 from support.paths import ROOT
-from support.trusting import trust_settings
+from support.trust import trust_settings
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def listening(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
     def answer(path: str, body: dict[str, Any]) -> dict[str, Any]:
         return {"data": [{"index": place, "embedding": [1.0]} for place in range(len(body["input"]))]}
 
-    with serving(answer) as state:
+    with run_model_server(answer) as state:
         yield state
 
 
@@ -108,7 +108,7 @@ def test_keys_and_servers_of_two_files_are_not_mixed(own: Path, tmp_path: Path) 
 
 
 def test_a_redirect_takes_no_key_along(own: Path, listening: ModelServer) -> None:
-    with serving(listening.answer) as elsewhere:
+    with run_model_server(listening.answer) as elsewhere:
         for status in (301, 302, 307, 308):
             listening.script = [Reply(status=status, headers={"Location": f"{elsewhere.url}/embeddings"})]
             with pytest.raises(ServerFailed, match="it points to"):

@@ -1,4 +1,4 @@
-"""Nothing that a terminal obeys is printed, whatever a repository calls its files and symbols or writes into them."""
+"""Output contains no terminal escape sequences from file names, symbols or contents."""
 
 from __future__ import annotations
 

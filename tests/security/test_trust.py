@@ -1,4 +1,4 @@
-"""Trust on first use: what an `assay.toml` may do before and after the user's word, on every surface."""
+"""Trust on first use: effect of an `assay.toml` before and after `assay trust`, in every interface."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ from assay.config.configuration import AskSettings, ContextSettings, SearchSetti
 from assay.config.trust import UntrustedSettings
 from support.agents import over_stdio
 from support.command import COMMAND, ENVIRONMENT, assay
-from support.model_server import ModelServer, Stream
-from support.model_server import serving as model_serving
+from support.model_server import ModelServer, Stream, run_model_server
 from support.repository import Repository
-from support.serving import PATIENCE, serving
-from support.trusting import trust_settings
+from support.trust import trust_settings
+from support.web_server import PATIENCE, run_server
 
 pytestmark = pytest.mark.filterwarnings("ignore::assay.config.trust.UntrustedSettings")  # expected nearly everywhere
 
@@ -50,7 +49,7 @@ def attacker(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
     """A server on loopback that takes whatever it is sent, and an environment with something worth sending."""
     monkeypatch.setitem(ENVIRONMENT, VARIABLE, SECRET)
     monkeypatch.setenv(VARIABLE, SECRET)
-    with model_serving(_answer) as server:
+    with run_model_server(_answer) as server:
         yield server
 
 
@@ -119,7 +118,7 @@ def test_status_and_config_name_the_ignored_settings(clone: Repository) -> None:
 
 
 def test_the_web_answers_without_what_is_untrusted_and_says_so(clone: Repository, attacker: ModelServer) -> None:
-    with serving(clone.root) as server:
+    with run_server(clone.root) as server:
         deadline = time.monotonic() + PATIENCE
         while server.get("/api/search", query="signed cookies").status != 200:
             assert time.monotonic() < deadline

@@ -1,4 +1,4 @@
-"""A question that was asked before is not ranked again, until something changes that its answer depends on."""
+"""The answer cache of the web server: repeated queries are not ranked again until a dependency changes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from assay.serve.web import api
 from assay.serve.web.bench import AnswerCache, Bench
 from assay.serve.web.pages import search
 from support.command import assay
-from support.serving import written
+from support.web_server import write_files
 
 PATIENCE = 60.0
 CONTEXT = ContextQuery("apply discounts")
@@ -36,7 +36,7 @@ QUESTIONS: dict[str, Callable[[Bench], object]] = {
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    made = written(tmp_path / "shop")
+    made = write_files(tmp_path / "shop")
     assert assay(made, "index").code == 0
     return made
 
@@ -106,12 +106,13 @@ def test_what_was_learned_is_read_without_making_answers_anew(bench: Bench, root
 def test_an_answer_made_while_a_file_was_another_is_not_given_when_it_is_back(bench: Bench, root: Path) -> None:
     """The generation is the same before and after: only those who watch can tell."""
     file = root / "shop" / "discounts.py"
+    assert isinstance(bench.resident, Resident)
     with bench.resident.home.writing():  # nobody indexes what is there for a moment
         first = api.context(bench, CONTEXT)
         text, times = file.read_text(), file.stat()
         file.write_text(text.replace("0.9", "0.5"))
         api.context(bench, CONTEXT)
-        until(lambda: not json.loads(api.context(bench, CONTEXT))["fresh"])
+        until(lambda: not json.loads(str(api.context(bench, CONTEXT)))["fresh"])
         file.write_text(text)
         os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
     until(lambda: api.context(bench, CONTEXT) == first)

@@ -1,4 +1,4 @@
-"""The pages in a real browser: search, explanation, compare, sweep, keys, light and dark. Nothing leaves the machine, nothing complains."""
+"""The pages in a real browser: search, explanation, compare, sweep, keys, light and dark; no external requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from assay.store.layout import Home
 from support.browser import EXECUTABLE, Browser, Page
 from support.command import assay
-from support.serving import Server, serving, written
+from support.web_server import Server, run_server, write_files
 
 pytestmark = pytest.mark.skipif(EXECUTABLE is None, reason="no Chromium is installed")
 
@@ -23,7 +23,7 @@ FOCUSED = "document.activeElement"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    root = written(tmp_path_factory.mktemp("browser") / "shop")
+    root = write_files(tmp_path_factory.mktemp("browser") / "shop")
     golden = root.parent / "golden.jsonl"
     queries = [
         {"id": "q1", "question": "apply discounts", "expected_symbols": ["apply_discounts"]},
@@ -35,7 +35,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     for system in ("assay", "assay:default,walk=0"):
         assert assay(root, "eval", "run", "--golden", golden, "--system", system).code == 0
     assert assay(root, "eval", "sweep", "--golden", golden, "--system", "assay:default", "--set", "walk=0,1").code == 0
-    with serving(root) as found:
+    with run_server(root) as found:
         yield found
 
 
@@ -71,8 +71,8 @@ def test_a_task_is_typed_and_answered(page: Page, server: Server) -> None:
 
 def test_several_repositories_are_searched_as_one(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> None:
     base = tmp_path_factory.mktemp("several")
-    shop = written(base / "shop")
-    written(
+    shop = write_files(base / "shop")
+    write_files(
         base / "staff",
         {
             "pay.py": "def apply_discounts(staff):\n    return staff * 0.5\n",
@@ -80,7 +80,7 @@ def test_several_repositories_are_searched_as_one(browser: Browser, tmp_path_fac
         },
     )
     assert assay(base, "index", "shop", "staff").code == 0
-    with serving(shop, "--root", str(base / "staff")) as server, browser.page() as page:
+    with run_server(shop, "--root", str(base / "staff")) as server, browser.page() as page:
         page.go(server.address)
         page.type("apply discounts")
         page.press("Enter")
@@ -146,9 +146,9 @@ def test_the_switch_asks_the_same_of_passages_and_for_an_answer(page: Page, serv
 def test_a_page_that_waits_for_the_index_comes_back_but_never_while_somebody_types(
     browser: Browser, tmp_path: Path
 ) -> None:
-    root = written(tmp_path / "shop")
+    root = write_files(tmp_path / "shop")
     with browser.page() as page:
-        with Home.of(root).writing(), serving(root) as server:
+        with Home.of(root).writing(), run_server(root) as server:
             page.go(f"{server.address}/?task=apply+discounts")
             assert "by words alone" in page.text()
             page.run("window.same = true")
@@ -223,7 +223,7 @@ def test_light_and_dark_follow_the_system_and_the_switch(browser: Browser, serve
 
 def test_the_token_is_asked_for_once(browser: Browser, tmp_path: Path) -> None:
     token = "a-token-of-some-length"
-    with serving(written(tmp_path / "shop"), ASSAY_TOKEN=token) as server, browser.page() as page:
+    with run_server(write_files(tmp_path / "shop"), ASSAY_TOKEN=token) as server, browser.page() as page:
         page.send("Page.navigate", url=f"{server.address}/runs")
         page.wait("location.pathname === '/login' && document.activeElement.name === 'token'")
         page.type("not-the-token-at-all")

@@ -1,4 +1,4 @@
-"""A repository that stays open: its freshness is remembered only as long as asking anew would say the same."""
+"""Cached freshness of an open repository, and its invalidation."""
 
 from __future__ import annotations
 
@@ -51,9 +51,8 @@ def _age(repository: Repository) -> None:
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The scans that were made."""
     made: list[Path] = []
-    scan = module.scan
 
-    def counted(root: Path, *begun: object) -> object:
+    def counted(root: Path, *begun: Listing | None) -> object:
         made.append(root)
         return scan(root, *begun)
 
@@ -110,10 +109,10 @@ def test_an_answer_is_not_believed_for_ever(
     watch.freshness()
     watch.freshness()
     now = time.time_ns()
-    monkeypatch.setattr(module.time, "time_ns", lambda: now + 61 * 10**9)
+    monkeypatch.setattr(time, "time_ns", lambda: now + 61 * 10**9)
     watch.freshness()
     assert len(looks) == 3
-    monkeypatch.setattr(module.time, "time_ns", lambda: now - 10**9)  # a clock that was set back
+    monkeypatch.setattr(time, "time_ns", lambda: now - 10**9)  # a clock that was set back
     watch.freshness()
     assert len(looks) == 4
 

@@ -1,4 +1,4 @@
-"""The server for agents, asked by the SDK's real client over stdio and HTTP."""
+"""The MCP server with the SDK's client over stdio and HTTP."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from assay.serve.watch import Resident
 from assay.serve.watch.first_look import FirstLook
 from assay.text.display import printable
 from assay.text.tokens import count
-from support.agents import Agent, http_server, over_stdio, talk
+from support.agents import Agent, http_server, over_stdio, talk, text_of
 from support.command import ENVIRONMENT, assay
-from support.laws import examples
+from support.property_tests import examples
 from support.repository import Repository
 
 SHOP = '''
@@ -248,9 +248,9 @@ def test_resources_tell_figures_and_freshness_and_prompts_begin_work(served: str
         names = [prompt.name for prompt in (await agent.client.list_prompts()).prompts]
         assert names == ["plan_a_change", "review_a_pr"]
         planned = await agent.client.get_prompt("plan_a_change", {"task": "round {prices}"})
-        assert "round {prices}" in planned.messages[0].content.text
+        assert "round {prices}" in text_of(planned.messages[0].content)
         reviewed = await agent.client.get_prompt("review_a_pr", {})
-        assert "Review the changes" in reviewed.messages[0].content.text
+        assert "Review the changes" in text_of(reviewed.messages[0].content)
         with pytest.raises(MCPError, match="task is missing"):
             await agent.client.get_prompt("plan_a_change", {})
         with pytest.raises(MCPError, match="unknown resource"):
@@ -266,6 +266,7 @@ def test_every_tool_has_a_budget_an_example_and_says_when_not_to_use_it(served: 
         for tool in tools:
             assert "budget" in tool.input_schema["properties"] or tool.name == "feedback"
             assert tool.input_schema["additionalProperties"] is False
+            assert tool.description is not None
             assert "Not " in tool.description
             assert "Example: {" in tool.description
 
@@ -416,12 +417,13 @@ def test_while_another_process_holds_the_index_answers_are_a_first_look_that_say
                     text = await agent.ask(tool, **arguments)
                     assert "ask again in" in text or "waiting for another process" in text
                     assert "11: def apply_discounts(amount, discounts):" in text
-                for tool, arguments in (
+                calls: tuple[tuple[str, dict[str, Any]], ...] = (
                     ("context", {"files": ["shop.py"]}),
                     ("why", {"task": "x", "symbol": "Cart"}),
                     ("feedback", {"useful": ["Cart"]}),
-                ):
-                    text, failed = await agent.call(tool, **arguments)
+                )
+                for tool, needing in calls:
+                    text, failed = await agent.call(tool, **needing)
                     assert failed, text
                     assert text.startswith("this needs the index")
 

@@ -1,4 +1,4 @@
-"""`assay serve` over several repositories: one search over all, every result labelled, each index its own."""
+"""`assay serve` over several repositories: one search over all, labelled results, separate indexes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from assay.serve.web import api
 from assay.serve.web.api import description
 from assay.serve.web.bench import Bench
 from support.command import assay
-from support.serving import FILES, PATIENCE, Server, serving, written
-from support.trusting import trust_settings
+from support.trust import trust_settings
+from support.web_server import FILES, PATIENCE, Server, run_server, write_files
 
 SECRET = "the-launch-code-is-0000"
 STAFF = {
@@ -38,7 +38,7 @@ CONTEXT = ContextQuery(TASK)
 def team(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A shop and the staff's office beside each other with secrets outside, and a folder whose assay.toml joins the two. Only read."""
     folder = tmp_path_factory.mktemp("team")
-    shop, office = written(folder / "shop", FILES), written(folder / "office", STAFF)
+    shop, office = write_files(folder / "shop", FILES), write_files(folder / "office", STAFF)
     (folder / "outside.py").write_text(f"def outside():\n    return '{SECRET}'\n")
     (shop / "linked.py").symlink_to(folder / "outside.py")
     (shop / ".env").write_text(f"KEY={SECRET}\n")
@@ -51,7 +51,7 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(team: Path) -> Iterator[Server]:
-    with serving(team / "all") as found:
+    with run_server(team / "all") as found:
         yield found
 
 
@@ -102,7 +102,7 @@ def test_the_api_answers_as_the_commands_do(team: Path, server: Server) -> None:
 
 
 def test_roots_on_the_command_line_do_the_same_as_a_workspace(team: Path, server: Server) -> None:
-    with serving(team / "shop", "--root", f"staff={team / 'office'}") as named:
+    with run_server(team / "shop", "--root", f"staff={team / 'office'}") as named:
         assert named.get("/api/context", task=TASK).json["items"] == server.get("/api/context", task=TASK).json["items"]
 
 
@@ -212,7 +212,7 @@ def test_runs_and_sweeps_are_those_of_the_workspaces_own_folder(team: Path, tmp_
     (own / "known.run").write_text("q Q0 d 1 1 known\n")
     done = assay(own, "eval", "run", "--golden", "golden.jsonl", "--system", "trec:known.run", "--root", ".")
     assert done.code == 0, done.err
-    with serving(own) as server:
+    with run_server(own) as server:
         assert len(server.get("/api/runs").json["runs"]) == 1
         for path in ("/runs", "/compare", "/sweeps"):
             page = server.get(path).text
@@ -221,7 +221,7 @@ def test_runs_and_sweeps_are_those_of_the_workspaces_own_folder(team: Path, tmp_
 
 
 def test_one_repository_is_served_without_labels(team: Path) -> None:
-    with serving(team / "shop") as alone:
+    with run_server(team / "shop") as alone:
         assert all("repository" not in one for one in alone.get("/api/context", task=TASK).json["items"])
         assert "files" in alone.get("/api/status").json
         assert "workspace" not in alone.get("/runs").text
@@ -286,9 +286,9 @@ def test_the_api_finds_nothing_outside_either(id: str, server: Server) -> None:
 
 
 def test_one_that_cannot_be_indexed_does_not_stop_the_others(tmp_path: Path) -> None:
-    shop, office = written(tmp_path / "shop", FILES), written(tmp_path / "office", STAFF)
+    shop, office = write_files(tmp_path / "shop", FILES), write_files(tmp_path / "office", STAFF)
     (office / ".assay").write_text("no folder")
-    with serving(shop, "--root", str(office)) as server:
+    with run_server(shop, "--root", str(office)) as server:
         until(lambda: [one["state"] for one in server.get("/api/status").json["repositories"]] == ["failed", "fresh"])
         broken, whole = server.get("/api/status").json["repositories"]
         assert ".assay" in broken["why"]
@@ -323,10 +323,10 @@ def test_one_that_cannot_be_indexed_does_not_stop_the_others(tmp_path: Path) -> 
 
 
 def test_while_none_has_an_index_the_files_of_all_are_looked_at(tmp_path: Path) -> None:
-    shop, office = written(tmp_path / "shop", FILES), written(tmp_path / "office", STAFF)
+    shop, office = write_files(tmp_path / "shop", FILES), write_files(tmp_path / "office", STAFF)
     for root in (shop, office):
         (root / ".assay").write_text("no folder")
-    with serving(shop, "--root", str(office)) as server:
+    with run_server(shop, "--root", str(office)) as server:
         until(lambda: all(one["state"] == "failed" for one in server.get("/api/status").json["repositories"]))
         found = server.get("/api/context", task="wages discounts").json
         assert repositories(found["items"]) == {"shop", "office"}
@@ -341,15 +341,16 @@ def test_while_none_has_an_index_the_files_of_all_are_looked_at(tmp_path: Path) 
 
 
 def test_a_change_of_any_is_soon_found(tmp_path: Path) -> None:
-    shop, office = written(tmp_path / "shop", FILES), written(tmp_path / "office", STAFF)
-    with serving(shop, "--root", str(office)) as server:
+    shop, office = write_files(tmp_path / "shop", FILES), write_files(tmp_path / "office", STAFF)
+    with run_server(shop, "--root", str(office)) as server:
         until(lambda: all(one["state"] == "fresh" for one in server.get("/api/status").json["repositories"]))
         for root in (shop, office):
             (root / "zebra.py").write_text("def count_zebras():\n    return 3\n")
-            label = root.name
-            until(
-                lambda label=label: label in repositories(server.get("/api/context", task="count zebras").json["items"])
-            )
+
+            def is_included(label: str = root.name) -> bool:
+                return label in repositories(server.get("/api/context", task="count zebras").json["items"])
+
+            until(is_included)
             assert "count_zebras" in server.get("/", task="count zebras").text
 
 
@@ -358,8 +359,8 @@ def test_a_change_of_any_is_soon_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("watch", [True, False], ids=["watched", "not watched"])
 def test_an_answer_is_remembered_until_any_of_them_changes(tmp_path: Path, rankings: list[str], watch: bool) -> None:
-    shop, office = written(tmp_path / "shop", FILES), written(tmp_path / "office", STAFF)
-    own = written(tmp_path / "all", {"assay.toml": "[context]\nk = 9\n"})
+    shop, office = write_files(tmp_path / "shop", FILES), write_files(tmp_path / "office", STAFF)
+    own = write_files(tmp_path / "all", {"assay.toml": "[context]\nk = 9\n"})
     assert assay(tmp_path, "index", shop, office).code == 0
 
     with WorkspaceResident(roots([shop, office]), own, watch, partly=True) as resident:

@@ -1,4 +1,4 @@
-"""The index follows the files: `assay watch` as a process of its own, and the repository that a server keeps open."""
+"""Index updates on file changes: `assay watch` as a process, and a repository that a server keeps open."""
 
 from __future__ import annotations
 

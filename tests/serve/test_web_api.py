@@ -1,4 +1,4 @@
-"""The HTTP API answers as the commands do, says what is wrong in one line, and is described as it is."""
+"""The HTTP API: same answers as the commands, one-line errors, and an accurate OpenAPI description."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from assay.serve.requests import Request, from_body, from_query, parameters, tex
 from assay.serve.web.api import ENDPOINTS, description
 from assay.store.layout import Home
 from support.command import assay
-from support.serving import PATIENCE, Server, serving, written
+from support.web_server import PATIENCE, Server, run_server, write_files
 from support.workbench import timeless
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -36,7 +36,7 @@ GOLDEN = [
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository with an index, two runs and a sweep."""
-    made = written(tmp_path_factory.mktemp("serve") / "shop")
+    made = write_files(tmp_path_factory.mktemp("serve") / "shop")
     golden = made.parent / "golden.jsonl"
     golden.write_text("".join(json.dumps(one) + "\n" for one in GOLDEN), "utf-8")
     assert assay(made, "index").code == 0
@@ -48,12 +48,12 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(root: Path) -> Iterator[Server]:
-    with serving(root) as found:
+    with run_server(root) as found:
         yield found
 
 
 TASK = "apply discounts to the price"
-SAME = {
+SAME: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "/api/context": ({"task": TASK, "k": 3, "budget": 500}, ("context", TASK, "-k", "3", "--budget", "500", "--no-cache")),
     "/api/why": ({"task": TASK, "symbol": "send_invoice"}, ("why", TASK, "send_invoice")),
     "/api/search": (
@@ -157,9 +157,9 @@ def test_everything_that_can_be_asked_is_described(server: Server) -> None:
 
 
 def test_a_damaged_index_is_said_and_not_a_fault(tmp_path: Path) -> None:
-    root = written(tmp_path / "shop")
+    root = write_files(tmp_path / "shop")
     assert assay(root, "index").code == 0
-    with serving(root, "--no-watch") as server:
+    with run_server(root, "--no-watch") as server:
         assert server.get("/api/symbols", pattern="Basket").status == 200
         runs = root / ".assay" / "runs.db"
         runs.write_bytes(b"this is not a database" * 100)
@@ -169,8 +169,8 @@ def test_a_damaged_index_is_said_and_not_a_fault(tmp_path: Path) -> None:
 
 
 def test_while_the_index_is_built_a_context_is_a_first_look_that_says_so(tmp_path: Path) -> None:
-    root = written(tmp_path / "shop")
-    with serving(root) as server:
+    root = write_files(tmp_path / "shop")
+    with run_server(root) as server:
         with Home.of(root).writing():  # whoever indexes has to wait
             (root / ".assay" / "current").unlink(missing_ok=True)
             answer = server.get("/api/context", task="apply discounts", k=2)
@@ -209,10 +209,10 @@ def test_runs_that_another_process_is_writing_are_asked_for_later(root: Path, se
 @pytest.mark.parametrize("gone", ["current", "generations", "everything"])
 @pytest.mark.parametrize("options", [(), ("--no-watch",)], ids=["watched", "not watched"])
 def test_an_index_that_is_deleted_is_said_and_built_again(gone: str, options: tuple[str, ...], tmp_path: Path) -> None:
-    root = written(tmp_path / "shop")
+    root = write_files(tmp_path / "shop")
     assert assay(root, "index").code == 0
     home = Home.of(root)
-    with serving(root, *options) as server:
+    with run_server(root, *options) as server:
         assert server.get("/api/context", task="discounts").json["fresh"]
         if gone == "everything":
             while (root / ".assay").exists():  # the server may be writing into it at this moment
@@ -232,9 +232,9 @@ def test_an_index_that_is_deleted_is_said_and_built_again(gone: str, options: tu
 
 
 def test_a_repository_that_is_away_for_a_while_is_answered_about_when_it_is_back(tmp_path: Path) -> None:
-    root, away = written(tmp_path / "shop"), tmp_path / "away"
+    root, away = write_files(tmp_path / "shop"), tmp_path / "away"
     assert assay(root, "index").code == 0
-    with serving(root) as server:
+    with run_server(root) as server:
         assert server.get("/api/context", task="discounts").status == 200
         root.rename(away)
         for path in ("/api/context", "/"):

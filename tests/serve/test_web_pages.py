@@ -1,4 +1,4 @@
-"""The pages: what they show, what they say when there is nothing to show, and that nothing of a repository becomes markup."""
+"""The web pages: content, empty states, and escaping of repository text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from assay.serve.web.pages.runs import Line, Reading, trend
 from assay.serve.web.static import static
 from assay.store.layout import Home
 from support.command import assay
-from support.serving import Server, serving, written
+from support.web_server import Server, run_server, write_files
 
 ALARM = "<img src=x onerror=alert(1)>"
 SCRIPT = "</script><script>alert(1)</script>"
@@ -53,8 +53,8 @@ class Elements(HTMLParser):
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A hostile repository, with runs whose texts and labels are hostile, too."""
     base = tmp_path_factory.mktemp("pages")
-    made = written(base / f"shop {ALARM}")
-    written(made, HOSTILE)
+    made = write_files(base / f"shop {ALARM}")
+    write_files(made, HOSTILE)
     golden = base / "golden.jsonl"
     queries = [
         {"id": f"q{ALARM}", "question": f"apply discounts {SCRIPT}", "expected_symbols": ["apply_discounts"]},
@@ -71,7 +71,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(root: Path) -> Iterator[Server]:
-    with serving(root) as found:
+    with run_server(root) as found:
         yield found
 
 
@@ -218,9 +218,9 @@ def test_a_result_shows_its_code_its_reasons_and_its_neighbours(server: Server) 
 
 
 def test_a_file_that_changed_shows_no_lines_that_may_be_off(tmp_path: Path) -> None:
-    root = written(tmp_path / "shop")
+    root = write_files(tmp_path / "shop")
     assert assay(root, "index").code == 0
-    with serving(root, "--no-watch") as server:
+    with run_server(root, "--no-watch") as server:
         assert server.get("/").status == 200
         (root / "shop" / "discounts.py").write_text("# another\n\ndef apply_discounts(price):\n    return 1\n")
         page = server.get("/result", task="apply discounts", id="shop/discounts.py::apply_discounts").text
@@ -229,8 +229,8 @@ def test_a_file_that_changed_shows_no_lines_that_may_be_off(tmp_path: Path) -> N
 
 
 def test_where_there_is_nothing_yet_a_page_says_what_to_do(tmp_path: Path) -> None:
-    root = written(tmp_path / "shop")
-    with serving(root) as server:
+    root = write_files(tmp_path / "shop")
+    with run_server(root) as server:
         assert "assay eval run --golden" in server.get("/runs").text
         assert "assay eval run --golden" in server.get("/compare").text
         assert "assay eval sweep --golden" in server.get("/sweeps").text
@@ -239,9 +239,9 @@ def test_where_there_is_nothing_yet_a_page_says_what_to_do(tmp_path: Path) -> No
 
 
 def test_while_the_index_is_built_a_look_at_the_files_answers(tmp_path: Path) -> None:
-    root = written(tmp_path / f"shop {ALARM}")
-    written(root, HOSTILE)
-    with Home.of(root).writing(), serving(root) as server:  # whoever indexes has to wait
+    root = write_files(tmp_path / f"shop {ALARM}")
+    write_files(root, HOSTILE)
+    with Home.of(root).writing(), run_server(root) as server:  # whoever indexes has to wait
         for view in ("code", "passages", "answer"):
             page = server.get("/", task=f"apply discounts {SCRIPT}", view=view)
             assert page.status == 200
@@ -256,7 +256,7 @@ def test_while_the_index_is_built_a_look_at_the_files_answers(tmp_path: Path) ->
 
 
 def test_an_empty_folder_is_served(tmp_path: Path) -> None:
-    with serving(tmp_path) as server:
+    with run_server(tmp_path) as server:
         for path in PAGES:
             assert server.get(path).status == 200
         assert server.get("/", task="anything").status == 200
@@ -277,14 +277,14 @@ def test_a_page_that_cannot_be_shown_is_an_error_with_a_page(server: Server) -> 
 
 
 def test_runs_on_different_sets_are_compared_only_when_asked_to(tmp_path: Path) -> None:
-    root = written(tmp_path / "shop")
+    root = write_files(tmp_path / "shop")
     assert assay(root, "index").code == 0
     for number in (1, 2):
         golden = tmp_path / f"golden{number}.jsonl"
         query = {"id": f"q{number}", "question": "discounts", "expected_symbols": ["apply_discounts"]}
         golden.write_text(json.dumps(query) + "\n")
         assert assay(root, "eval", "run", "--golden", golden, "--system", "assay").code == 0
-    with serving(root) as server:
+    with run_server(root) as server:
         page = server.get("/compare").text
         assert "cannot be compared" in page
         assert "force=true" in page
@@ -295,7 +295,7 @@ def test_runs_on_different_sets_are_compared_only_when_asked_to(tmp_path: Path) 
 
 
 def test_contributions_add_up_to_the_score(tmp_path: Path) -> None:
-    root = written(tmp_path / "shop")
+    root = write_files(tmp_path / "shop")
     with Repository(root) as repo:
         repo.refresh()
         for symbol in ("apply_discounts", "total_price", "send_invoice", "Basket", "test_discounts_lower_the_price"):
@@ -309,7 +309,7 @@ def test_contributions_add_up_to_the_score(tmp_path: Path) -> None:
 
 
 def test_the_neighbourhood_has_each_neighbour_once_by_its_most_telling_edge(tmp_path: Path) -> None:
-    root = written(tmp_path / "shop")
+    root = write_files(tmp_path / "shop")
     with Repository(root) as repo:
         repo.refresh()
         [item] = repo.symbol("apply_discounts")

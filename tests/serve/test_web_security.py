@@ -1,4 +1,4 @@
-"""Whom the server answers, what it reads, how much it takes, and what it lets browsers do."""
+"""Access control, request limits and response headers of the web server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from assay.serve.http import CONNECTIONS
 from assay.serve.web.application import Busy, Workers
 from assay.serve.web.guard import LARGEST_BODY, Guard
 from support.command import ENVIRONMENT, assay
-from support.serving import PATIENCE, Server, serving, written
+from support.web_server import PATIENCE, Server, run_server, write_files
 
 TOKEN = "correct-horse-battery-staple"
 SECRET = "the-launch-code-is-0000"
@@ -35,7 +35,7 @@ SECRET = "the-launch-code-is-0000"
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository with secrets beside it and links that lead to them."""
     base = tmp_path_factory.mktemp("secure")
-    made = written(base / "shop")
+    made = write_files(base / "shop")
     (base / "outside.py").write_text(f"def outside():\n    return '{SECRET}'\n")
     (made / "linked.py").symlink_to(base / "outside.py")
     (made / "folder").symlink_to(base)
@@ -46,13 +46,13 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(root: Path) -> Iterator[Server]:
-    with serving(root) as found:
+    with run_server(root) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
 def locked(root: Path) -> Iterator[Server]:
-    with serving(root, ASSAY_TOKEN=TOKEN) as found:
+    with run_server(root, ASSAY_TOKEN=TOKEN) as found:
         yield found
 
 
@@ -242,7 +242,7 @@ def test_only_what_is_indexed_is_ever_read(path: str, server: Server) -> None:
 
 
 def test_a_sweep_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
-    root = written(tmp_path / "shop")
+    root = write_files(tmp_path / "shop")
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "comparison.json").write_text(json.dumps({"reports": [], "timestamp": "", "secret": SECRET}))
@@ -251,17 +251,17 @@ def test_a_sweep_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     (sweeps / "linked").symlink_to(elsewhere)
     (sweeps / "half").mkdir()
     (sweeps / "half" / "comparison.json").symlink_to(elsewhere / "comparison.json")
-    with serving(root) as server:
+    with run_server(root) as server:
         assert server.get("/api/sweeps").json == {"sweeps": []}
         for name in ("linked", "half"):
             assert server.get("/api/sweep", sweep=name).status == 404
 
 
 def test_a_file_that_became_a_link_is_not_followed(tmp_path: Path) -> None:
-    root = written(tmp_path / "shop")
+    root = write_files(tmp_path / "shop")
     (tmp_path / "secret.py").write_text(f"def apply_discounts(price):\n    return '{SECRET}'\n")
     assert assay(root, "index").code == 0
-    with serving(root, "--no-watch") as server:
+    with run_server(root, "--no-watch") as server:
         target = root / "shop" / "discounts.py"
         target.unlink()
         target.symlink_to(tmp_path / "secret.py")
@@ -348,7 +348,7 @@ def impatient(root: Path) -> Iterator[Server]:
         "import assay.serve.http as s; s.HEADER_SECONDS = 0.5; "
         "from assay.serve.web.guard import Guard; Guard.__init__.__defaults__ = (1.5,); from assay.cli import main; main()"
     )
-    with serving(root, command=(sys.executable, "-c", code)) as found:
+    with run_server(root, command=(sys.executable, "-c", code)) as found:
         yield found
 
 
@@ -448,7 +448,7 @@ def test_what_is_not_installed_is_said(root: Path) -> None:
 
 
 def test_it_stops_when_told_to(root: Path) -> None:
-    with serving(root) as found:
+    with run_server(root) as found:
         assert found.get("/api/status").status == 200
         found.process.send_signal(2)
         assert found.process.wait(PATIENCE) in (0, 130, -2)

@@ -1,4 +1,4 @@
-"""What ranking asks about every item stands in arrays that say what the catalogue says, after any update."""
+"""Column arrays of the items equal the catalogue after any update."""
 
 from __future__ import annotations
 

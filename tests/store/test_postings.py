@@ -1,4 +1,4 @@
-"""The words of every item: counted by term and field, found again in a mapped index, and the same after any update."""
+"""Postings: counts by term and field, read back from a mapped index, equal after any update."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agents: the SDK's own client, and a real `assay mcp` at the other end."""
+"""MCP clients of the SDK connected to a real `assay mcp`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,17 @@ from typing import Any
 
 import anyio
 from mcp import Client, StdioServerParameters
+from mcp.types import TextContent, TextResourceContents
 
 from support.command import COMMAND, ENVIRONMENT
 
 READY = 60.0  # seconds for an index of a few files on a busy machine
+
+
+def text_of(part: object) -> str:
+    """Return the text of a part of an answer; fail for images and other binary parts."""
+    assert isinstance(part, TextContent | TextResourceContents), part
+    return part.text
 
 
 class Agent:
@@ -33,11 +40,11 @@ class Agent:
 
     async def call(self, tool: str, **arguments: Any) -> tuple[str, bool]:
         result = await self.client.call_tool(tool, arguments)
-        return "".join(part.text for part in result.content), bool(result.is_error)
+        return "".join(map(text_of, result.content)), bool(result.is_error)
 
     async def read(self, uri: str) -> Any:
         result = await self.client.read_resource(uri)
-        return json.loads(result.contents[0].text)
+        return json.loads(text_of(result.contents[0]))
 
     async def until(self, is_so: Callable[[Any], bool], uri: str = "assay://freshness") -> Any:
         """Waits until a resource is as it should be."""

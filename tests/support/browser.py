@@ -1,4 +1,4 @@
-"""A real browser, driven over a pipe: Chromium's DevTools protocol needs no driver and no library. Nothing but loopback is reachable."""
+"""Chromium driven over a pipe by the DevTools protocol, without a driver or library. Only loopback is reachable."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ class Page:
 
     @property
     def complaints(self) -> list[str]:
-        """What the console says: errors, warnings, broken rules of the content security policy."""
+        """Console messages: errors, warnings, violations of the content security policy."""
         entries = [told["entry"] for name, told in self.events if name == "Log.entryAdded"]
         said = [str(entry) for entry in entries if entry["level"] in ("error", "warning")]
         said += [str(told["exceptionDetails"]) for name, told in self.events if name == "Runtime.exceptionThrown"]

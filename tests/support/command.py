@@ -1,4 +1,4 @@
-"""Running the real `assay` command in a process of its own."""
+"""The real `assay` command in a process of its own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import assay as package
-from support import warm
+from support import warm_process
 
 COMMAND = [sys.executable, "-m", "assay"]
 ENVIRONMENT = os.environ | {
@@ -24,7 +24,7 @@ _SECONDS = 120  # for one command on a busy machine
 
 @dataclass(frozen=True)
 class Done:
-    """What a command printed and how it ended."""
+    """Output and exit code of a command."""
 
     code: int
     out: str
@@ -42,21 +42,18 @@ class Done:
 def assay(folder: Path, *arguments: str | Path, input: str = "", **options: Any) -> Done:
     """Run a command in a folder. Whatever happens, nobody is shown a traceback.
 
-    Without options for the process, one that has imported everything forks itself (see `warm`).
+    Without options for the process, one that has imported everything forks itself (see `warm_process`).
     """
     written = list(map(str, arguments))
     if options:
-        options = {"stdin": subprocess.PIPE, "env": ENVIRONMENT} | options
-        command = [*COMMAND, *written]
-        with subprocess.Popen(
-            command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
-        ) as process:
+        piped: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE) | {"env": ENVIRONMENT}
+        with subprocess.Popen([*COMMAND, *written], cwd=folder, **piped | options) as process:
             try:
                 out, err = process.communicate(input.encode() or None, _SECONDS)
             finally:
                 process.kill()
         code = process.returncode
     else:
-        code, out, err, _ = warm.run(folder, written, ENVIRONMENT, _SECONDS, input.encode())
+        code, out, err, _ = warm_process.run(folder, written, ENVIRONMENT, _SECONDS, input.encode())
     assert b"Traceback" not in err, err.decode()
     return Done(code, out.decode(), err.decode())

@@ -1,4 +1,4 @@
-"""Reading a comment as a forge does: CommonMark to HTML, then whatever in its text would notify somebody."""
+"""Pull-request comments read as a forge does: CommonMark to HTML, and a search for mentions that would notify."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOTIFIES = re.compile(r"@\w|#\d|\bGH-\d|://|\bwww\.", re.IGNORECASE)
 
 
 class Comment(HTMLParser):
-    """What a comment shows. Elements that are not ours, or not closed in order, fail at once."""
+    """The visible text of a comment. Foreign or wrongly nested elements fail at once."""
 
     def __init__(self, written: str, sections: bool = True) -> None:
         super().__init__(convert_charrefs=True)

@@ -1,4 +1,4 @@
-"""Documents of formats that are no text, made for tests."""
+"""PDF, DOCX and notebook files made for tests."""
 
 from __future__ import annotations
 

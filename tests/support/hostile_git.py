@@ -1,4 +1,4 @@
-"""A repository whose git configuration, attributes and hooks name programs wherever git can be told to start one.
+"""A repository whose git configuration, attributes and hooks name a program wherever git can start one.
 
 Every program leaves a marker with the name of the setting that started it.
 """

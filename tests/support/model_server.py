@@ -1,4 +1,4 @@
-"""A model server on loopback, real HTTP: it answers as asked to, and as badly as asked to."""
+"""A model server on loopback, over real HTTP, with configurable answers and failures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Stream:
 
 @dataclass
 class Reply:
-    """What to send once: a status, headers, and a body (an object to be sent as JSON, bytes, a Stream, DROP or CUT)."""
+    """One response: status, headers, and a body (an object sent as JSON, bytes, a Stream, DROP or CUT)."""
 
     body: Any = b""
     status: int = 200
@@ -63,7 +63,7 @@ def _delta(delta: dict[str, str], reason: str | None = None) -> bytes:
 
 
 @contextlib.contextmanager
-def serving(answer: Callable[[str, dict[str, Any]], Any]) -> Iterator[ModelServer]:
+def run_model_server(answer: Callable[[str, dict[str, Any]], Any]) -> Iterator[ModelServer]:
     """A server for the time of the block."""
     state = ModelServer(answer)
 

@@ -1,4 +1,4 @@
-"""The processes of this machine, read from /proc: no tool has to be installed for that."""
+"""Processes of this machine, read from /proc so that no tool has to be installed."""
 
 from __future__ import annotations
 

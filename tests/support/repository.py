@@ -1,4 +1,4 @@
-"""A folder with files and its index, as most tests need it."""
+"""A folder with files and its index, used by most tests."""
 
 from __future__ import annotations
 

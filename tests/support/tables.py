@@ -28,7 +28,7 @@ def symbols_of(index: Index) -> set[Row]:
 def edges_of(index: Index) -> set[Row]:
     """Edges but for containment (the ids say it) and similarity; candidates of a shared call are marked."""
     _, edges = index.export()
-    out = set()
+    out: set[Row] = set()
     for edge in edges:
         if edge.type not in ("contains", "similar_to"):
             shared = edge.type == "calls" and edge.provenance == "inferred" and edge.confidence < BY_NAME

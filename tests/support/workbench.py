@@ -1,4 +1,4 @@
-"""A folder to measure retrievers in: golden sets, retrievers written as scripts, run files with planted ranks, and `assay eval`."""
+"""A folder for evaluation tests: golden sets, scripted retrievers, run files with planted ranks, and `assay eval`."""
 
 from __future__ import annotations
 

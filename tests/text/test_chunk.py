@@ -1,4 +1,4 @@
-"""Chunkers: passages cover a text, fit their size, keep together what belongs together, and know where they stand."""
+"""Chunkers: passages cover the text, fit the size, respect structure and carry their positions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from assay.index.documents.formats import FORMATS
 from assay.index.documents.opened import as_text
 from assay.text import tokens
 from assay.text.chunk import CHUNKERS, DEFAULT, Chunker, Part, Text, by_structure, by_symbols, by_tokens, parse, windows
-from support.laws import examples
+from support.property_tests import examples
 
 WORDS = st.sampled_from(
     ["word", "HTTPServer", "snake_case", "x", "1234", "— €", "日本語", "🙂", "::", "", "   ", "a" * 90]

@@ -1,4 +1,4 @@
-"""Stems are those of the Snowball project, whose own implementation tells what they should be."""
+"""Stems equal those of the Snowball project's own implementation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from snowballstemmer.english_stemmer import EnglishStemmer
 
 from assay.text.terms import stem, words
-from support.laws import examples
+from support.property_tests import examples
 
 
 def listed(text: str) -> list[str]:

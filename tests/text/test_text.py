@@ -1,4 +1,4 @@
-"""Words of identifiers, nearest names, and chains: what is left of an expression when only its names count."""
+"""Identifier words, nearest names, and chains of names in expressions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process that has imported assay and forks itself for every command: each runs in a process of its own that starts in 2 ms, not in 200.
+"""A process with assay imported that forks for every command: a command starts in 2 ms instead of 200.
 
 Run as a script it is that process; `run` is how a test asks it. A forked command has its own working folder, environment, files and
 exit code, and `__main__` is what `python -m assay` makes it. Tests of starting, killing and importing start an interpreter instead.
@@ -34,7 +34,7 @@ _LARGEST = 1 << 20  # bytes of a request
 
 
 class Ended(NamedTuple):
-    """How a command ended; `peak` is the most memory in bytes that it or a process it waited for held."""
+    """Result of a command; `peak` is the maximum memory in bytes of it or of a process it waited for."""
 
     code: int
     out: bytes

@@ -1,6 +1,6 @@
-"""How `assay mcp` answers the SDK's own client over stdio: the first answer where there is no index, warm calls, and memory over time.
+"""Latency and memory of `assay mcp` with the SDK's client over stdio: first answer without an index, warm calls, soak.
 
-python benchmarks/mcp.py REPOSITORY [--minutes 10] [--calls 200]
+python benchmarks/mcp_server.py REPOSITORY [--minutes 10] [--calls 200]
 
 The repository is copied without its index and left alone. Questions are made of names of its files and symbols. Memory is that of the
 server process (not of the one that indexes) as the system tells it (VmRSS): Linux only.
@@ -19,14 +19,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path[:] = [
-    path for path in sys.path if Path(path) != Path(__file__).parent
-]  # else this file is the `mcp` that is imported
+import anyio
+from mcp import Client, StdioServerParameters
 
-import anyio  # noqa: E402
-from mcp import Client, StdioServerParameters  # noqa: E402
-
-import assay  # noqa: E402
+import assay
 
 TASK = "where is a request read and an error answered"
 PACKAGE = str(Path(assay.__file__).parents[1])

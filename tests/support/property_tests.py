@@ -1,4 +1,4 @@
-"""Property tests: the same examples in every run of the suite, random ones by the hour in `make fuzz`.
+"""Hypothesis profiles: fixed examples in the suite, random ones in `make fuzz`.
 
 Importing this module registers the profiles and loads `suite`. `--hypothesis-profile fuzz --hypothesis-seed N` draws others.
 """

@@ -1,4 +1,4 @@
-"""A real `assay serve` in a process of its own, and a small client that can also misbehave."""
+"""A real `assay serve` in a process of its own, and a small client that can send malformed requests."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Answer:
 
 
 class Server:
-    """Where a server listens."""
+    """A running server and a client for it."""
 
     def __init__(self, address: str, process: subprocess.Popen[str]) -> None:
         self.address, self.process = address, process
@@ -102,7 +102,7 @@ class Server:
 
 
 @contextlib.contextmanager
-def serving(root: Path, *options: str, command: Sequence[str] = COMMAND, **environment: str) -> Iterator[Server]:
+def run_server(root: Path, *options: str, command: Sequence[str] = COMMAND, **environment: str) -> Iterator[Server]:
     """Serves a folder until the block ends."""
     process = subprocess.Popen(
         [*command, "serve", "--root", str(root), "--port", "0", *options],
@@ -125,7 +125,7 @@ def serving(root: Path, *options: str, command: Sequence[str] = COMMAND, **envir
         assert "Traceback" not in said, said
 
 
-def written(root: Path, files: Mapping[str, str] = FILES) -> Path:
+def write_files(root: Path, files: Mapping[str, str] = FILES) -> Path:
     """A folder with these files."""
     for path, text in files.items():
         target = root / path

@@ -1,4 +1,4 @@
-"""The user's word for the settings of a repository, as `assay trust --yes` gives it."""
+"""Trust in the settings of a repository, granted as `assay trust --yes` does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code of shops that several tests ask about."""
+"""Sample source code used by several tests."""
 
 BASKETS = '''\
 class Basket:

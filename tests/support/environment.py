@@ -1,4 +1,4 @@
-"""The home, locale, time zone and umask that tests run with, whoever runs them."""
+"""A fixed home, locale, time zone and umask for tests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FOREIGN = (
 _FIXED = {"TZ": "UTC", "LC_ALL": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": "1", "ASSAY_RAISE": "1"}
 
 
-def settle() -> Path:
+def isolate() -> Path:
     """Move this process to a new, empty home folder; return it, for whoever removes it."""
     home = Path(tempfile.mkdtemp(prefix="assay-home-"))
     for name in [name for name in os.environ if name.startswith(_FOREIGN)]:
