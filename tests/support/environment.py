@@ -22,7 +22,7 @@ _FOREIGN = (
     "FORCE_COLOR",
     "PAGER",
 )
-# an error in resolving a file is reported like any problem of that file; here it is a bug, and raised (ingest/resolve/guard.py)
+# an error in resolving a file is reported like any problem of that file; here it is a bug, and raised (index/resolve)
 _FIXED = {"TZ": "UTC", "LC_ALL": "C.UTF-8", "GIT_CONFIG_NOSYSTEM": "1", "ASSAY_RAISE": "1"}
 
 

@@ -76,7 +76,9 @@ Value = Item | Instance | Super | Module | Folder | External | ExternalObject | 
 LOCAL: Final = Local()
 CYCLE: Final = Cycle()
 WITH_SYMBOL: Final = (Item, Instance, Super)
+DEFINED: Final = (Item, Instance)
 OBJECTS: Final = (Instance, ExternalObject)
+EXTERNALS: Final = (External, ExternalObject)
 UNKNOWN: Final = (Local, Cycle)
 
 # visited (path, name) pairs of a search through re-exports and their results; None if there is none (yet). As in any

@@ -17,6 +17,8 @@ from assay.index.imports.namespaces import named_fully
 from assay.index.table import T, Table
 from assay.index.values import (
     CYCLE,
+    DEFINED,
+    EXTERNALS,
     LOCAL,
     OBJECTS,
     TYPE_LIKE,
@@ -164,7 +166,7 @@ class Evaluator:
         constructs = name == file.language.construct
         if constructs and isinstance(value, External):
             return ExternalObject(value.name)
-        if constructs and isinstance(value, Item | Instance):
+        if constructs and isinstance(value, DEFINED):
             sym = value.sym
             if sym.kind in TYPE_LIKE and not self.hierarchy.member(sym, name):
                 return Instance(sym)
@@ -271,7 +273,7 @@ class Evaluator:
             return self._attribute_of_item(value.sym, name, file, seen)
         if isinstance(value, Instance):
             return self._attribute_of_instance(value, name, file, seen)
-        if isinstance(value, External | ExternalObject):
+        if isinstance(value, EXTERNALS):
             return self._attribute_of_external(value, name, file)
         if isinstance(value, Module):
             return self.imports.export(value.path, name, seen)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from assay.core.items import DATA_KINDS
 from assay.index.facts import BASE, FILE, IMPLEMENTS, Reference
 from assay.index.file import File, Sym, stem
-from assay.index.values import TYPE_LIKE, External, Instance, Item, symbol_of
+from assay.index.values import DEFINED, TYPE_LIKE, External, Instance, Item, symbol_of
 
 if TYPE_CHECKING:
     from assay.index.expressions.evaluator import Evaluator
@@ -215,9 +215,9 @@ class Hierarchy:
     def _evaluate_base(self, expression: str, file: File, at: int) -> Item | External:
         expression = _BRACKETS.sub("", expression)
         value = self.evaluator.evaluate(expression, file, at)
-        if isinstance(value, Item | Instance) and value.sym.kind in TYPE_LIKE:
+        if isinstance(value, DEFINED) and value.sym.kind in TYPE_LIKE:
             return Item(value.sym)
-        if isinstance(value, Item | Instance) and value.sym.kind in DATA_KINDS:
+        if isinstance(value, DEFINED) and value.sym.kind in DATA_KINDS:
             inner = self.evaluator.types.of(value.sym)
             if isinstance(inner, Item) and inner.sym.kind in TYPE_LIKE:
                 return inner

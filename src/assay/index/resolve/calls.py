@@ -21,6 +21,8 @@ from assay.index.resolve.guesses import (
 from assay.index.resolve.uses import Uses
 from assay.index.table import BudgetExceeded
 from assay.index.values import (
+    DEFINED,
+    EXTERNALS,
     TYPE_LIKE,
     UNKNOWN,
     WITH_SYMBOL,
@@ -116,7 +118,7 @@ class Calls:
     def _member_call(self, value: Value, name: str, receiver: str, row: Reference, source: Sym) -> Outcome:
         if isinstance(value, WITH_SYMBOL) and value.sym.kind in TYPE_LIKE:
             return self._type_member_call(value, name, receiver, row, source)
-        if isinstance(value, Item | Instance) and value.sym.kind in CALLABLE_KINDS:
+        if isinstance(value, DEFINED) and value.sym.kind in CALLABLE_KINDS:
             own = self._evaluator.hierarchy.own_member(value.sym, name)
             if own:
                 return self._choose_overload(own, row)
@@ -125,7 +127,7 @@ class Calls:
             return self._guesses.method(name, receiver, source, self._file)
         if extensions := self._evaluator.extensions(value, name, self._file):
             return self._choose_overload(extensions, _with_receiver(row))
-        if isinstance(value, External | ExternalObject):
+        if isinstance(value, EXTERNALS):
             return self._external_member_call(value, name, row)
         attribute = self._evaluator.attribute(value, name, self._file)
         if isinstance(attribute, Item):

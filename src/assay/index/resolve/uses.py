@@ -10,9 +10,9 @@ from assay.index.facts import DECORATE, FILE, Reference
 from assay.index.file import Sym
 from assay.index.resolve.edges import FIELD_LIKE, RESOLVED, FileEdges
 from assay.index.values import (
+    DEFINED,
+    EXTERNALS,
     TYPE_LIKE,
-    External,
-    ExternalObject,
     Instance,
     Item,
     Local,
@@ -121,9 +121,9 @@ class Uses:
         value = self._value(row.chain.removesuffix("()"), row)
         if isinstance(value, Item) and value.sym.kind not in TYPE_KINDS:
             value = self._evaluator.types.of(value.sym) or value
-        if isinstance(value, Item | Instance) and value.sym.kind in TYPE_KINDS:
+        if isinstance(value, DEFINED) and value.sym.kind in TYPE_KINDS:
             self._edges.add(source, value.sym, "throws", row.line)
-        elif isinstance(value, External | ExternalObject):
+        elif isinstance(value, EXTERNALS):
             self._edges.add(source, value.name, "throws", row.line)
 
     def add_decorator(self, row: Reference, source: Sym) -> None:
