@@ -13,6 +13,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ from assay.evaluate.tune.search import (
     Folds,
     Tuned,
     changed,
+    corrected_p,
     cross_validate,
     format_changes,
     judge,
@@ -243,11 +245,20 @@ def test_a_query_is_never_measured_by_what_it_helped_to_choose() -> None:
 
 
 def test_on_pure_noise_false_alarms_are_rare_although_something_is_always_chosen() -> None:
-    trials = [crossed(worth(lambda numbers: 0.0, count=60, noise=0.1, seed=seed), 60) for seed in range(30, 60)]
+    trials = [crossed(worth(lambda numbers: 0.0, count=60, noise=0.1, seed=seed), 60) for seed in range(30)]
     alarms = sum(one.verdict.outcome == GAIN for one in trials)
     assert sum(bool(one.changes) for one in trials) > 27
     assert np.mean([np.nanmean(one.tuned - one.base) for one in trials]) > 0.03  # what it would claim without folds
     assert alarms <= 3  # 0.75 are to be expected of a test at 5 % in both directions
+
+
+def test_p_values_of_cross_validation_are_corrected_for_shared_training_queries() -> None:
+    # Nadeau and Bengio: five folds multiply the standard error by 1.5, so 1.96 × 1.5 standard errors make 5 %
+    assert corrected_p(2 * NormalDist().cdf(-1.96 * 1.5)) == pytest.approx(0.05, abs=1e-4)
+    assert [corrected_p(p) for p in (0.0, 1.0)] == [0.0, 1.0]
+    corrected = [corrected_p(p) for p in (0.001, 0.01, 0.037, 0.5)]
+    assert corrected == sorted(corrected)
+    assert all(after > before for before, after in zip((0.001, 0.01, 0.037, 0.5), corrected, strict=True))
 
 
 def test_a_set_that_could_not_show_even_a_large_gain_says_how_many_queries_it_takes() -> None:

@@ -54,7 +54,7 @@ def _print_held_out(tuning_report: dict[str, Any]) -> None:
     pair, in_sample = tuning_report["held_out"], tuning_report["in_sample"]
     echo(
         f"Held-out queries: {figure(pair['base'])} → {figure(pair['tuned'])}  ({figure(pair['delta'], signed=True)}, "
-        f"95 % {figure(pair['low'], signed=True)} … {figure(pair['high'], signed=True)}, p {probability(pair['p'])}; "
+        f"95 % {figure(pair['low'], signed=True)} … {figure(pair['high'], signed=True)}, p {probability(pair['p_corrected'])}; "
         f"{pair['wins']} better, {pair['losses']} worse, {pair['ties']} equal)"
     )
     echo(f"Training queries (optimistic): {figure(in_sample['base'])} → {figure(in_sample['tuned'])}")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import compress
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -213,18 +214,33 @@ class Verdict:
 
     outcome: str
     held_out: Paired
+    p: float  # of `held_out`, corrected for folds that share training queries
     needed: int = 0  # queries that would detect a gain of LARGEST; 0 unless there are too few
 
 
 def judge(base: Floats, tuned: Floats, clusters: Sequence[str] | None = None) -> Verdict:
     """Judge tuned against base figures; each query's tuned figure comes from a search without its fold."""
     pair = paired(base, tuned, clusters=clusters if enough_clusters(clusters) else None)
-    if pair.delta > 0 and pair.p < ALPHA:
-        return Verdict(GAIN, pair)
+    p = corrected_p(pair.p)
+    if pair.delta > 0 and p < ALPHA:
+        return Verdict(GAIN, pair, p)
     spread = summary(tuned - base).sd
     if spread > 0 and detectable(spread, pair.n) > LARGEST and pair.interval.high >= LARGEST:
-        return Verdict(TOO_FEW, pair, queries_needed(LARGEST, spread))
-    return Verdict(NO_GAIN, pair)
+        return Verdict(TOO_FEW, pair, p, queries_needed(LARGEST, spread))
+    return Verdict(NO_GAIN, pair, p)
+
+
+def corrected_p(p: float, folds: int = FOLDS) -> float:
+    """Return a p-value of cross-validated differences, corrected for the queries that the folds' searches share.
+
+    Searches that share training queries choose alike, so held-out differences are correlated and an uncorrected test is
+    too eager. Nadeau and Bengio (2003) multiply the variance by 1 + folds × (test size / training size).
+    """
+    if not 0 < p < 1:
+        return p
+    normal = NormalDist()
+    inflation = math.sqrt(1 + folds / (folds - 1))
+    return 2 * normal.cdf(normal.inv_cdf(p / 2) / inflation)
 
 
 def enough_clusters(clusters: Sequence[str] | None) -> bool:
@@ -282,7 +298,7 @@ def cross_validate(
     without_change = {name: values_without for (name, _), values_without in zip(changes, without, strict=True)}
     verdict = judge(before, held_out, clusters)
     if not changes and verdict.outcome == GAIN:  # there is nothing to write if the whole set yields no change
-        verdict = Verdict(NO_GAIN, verdict.held_out)
+        verdict = Verdict(NO_GAIN, verdict.held_out, verdict.p)
     return Tuned(changes, before, after, without_change, held_out, measured, verdict)
 
 

@@ -306,7 +306,7 @@ def report(tuning: Tuning) -> dict[str, Any]:
         "base": task.base,
         "outcome": verdict.outcome,
         "said": verdict_sentence(tuning),
-        "held_out": comparison(verdict.held_out),
+        "held_out": comparison(verdict.held_out) | {"p_corrected": rounded(verdict.p)},
         "in_sample": {"base": mean(tuned.base), "tuned": mean(tuned.tuned)},
         "changes": [_change(tuning, name, value) for name, value in tuned.changes],
         "folds": {"by": tuning.folds.by, "each": [_fold(fold) for fold in tuned.folds]},
@@ -327,7 +327,7 @@ def verdict_sentence(tuning: Tuning) -> str:
             f"{counted(pair.n, 'query', 'queries')} are too few: at this variance, detecting a gain of {LARGEST:g} needs {verdict.needed:,}. "
             "`assay eval mine` makes some from the commits of a repository"
         )
-    if pair.delta < 0 and pair.p < ALPHA:
+    if pair.delta < 0 and verdict.p < ALPHA:
         return "the tuned profile is significantly worse on held-out queries; keep the present one"
     if not any(fold.changes for fold in tuning.tuned.folds):
         return "no significant gain: no parameter change stood out from the noise"
