@@ -114,11 +114,11 @@ def _called_for(index: Index, item: Item) -> list[int]:
     return [int(edge["target"]) for edge in overridden if edge["target"] > 0]
 
 
-def affected_tests(index: Index, changed: list[Item], depth: int = 6, least: float = 0.1) -> list[Affected]:
+def affected_tests(index: Index, changed: list[Item], depth: int = 6) -> list[Affected]:
     """Return the tests that a change reaches, and changed tests themselves."""
     reached = [
         affected
-        for affected in impact(index, changed, depth, least, everything=True)
+        for affected in impact(index, changed, depth, everything=True)
         if affected.item.test and affected.item.kind in ("function", "method", "file", "class")
     ]
     own = [
