@@ -15,15 +15,7 @@ from assay.store.index import Index
 # Edges that propagate a change backwards: to callers, and to whoever overrides, extends or references the symbol.
 _PROPAGATING = frozenset(
     EDGE_TYPES[name].code
-    for name in (
-        "calls",
-        "references",
-        "overrides",
-        "extends",
-        "implements",
-        "accesses_field",
-        "type_hint_of",
-    )
+    for name in ["calls", "references", "overrides", "extends", "implements", "accesses_field", "type_hint_of"]
 )
 _CALLS, _CONTAINS, _OVERRIDES, _REFERENCES, _DECORATES = (
     EDGE_TYPES[name].code for name in ("calls", "contains", "overrides", "references", "decorates")
