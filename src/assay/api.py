@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from assay.core.progress import Progress, Report
     from assay.feedback import Learning
     from assay.git import Listing
-    from assay.index.enrich.scip import Merged
     from assay.index.freshness import Freshness, TreeCheck, Watch
     from assay.index.scan import Scan
+    from assay.index.scip import Merged
     from assay.pack.context import Context
     from assay.rank.engine import Engine
     from assay.rank.explain import Explanation
@@ -457,7 +457,7 @@ class Repository:
 
     def merge_scip(self, file: Path) -> Merged:
         """Merge the edges of a SCIP index into the index."""
-        from assay.index.enrich.scip import merge
+        from assay.index.scip import merge
 
         merged = merge(self.root, self.home, file)
         self.close()

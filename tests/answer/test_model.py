@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.answer.model import messages
+from assay.answer.answering import messages
 from assay.search.embed import server as model_client
 from assay.search.search import SearchHit
 from support.command import COMMAND, ENVIRONMENT, assay

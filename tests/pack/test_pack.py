@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from assay.core.items import Item
 from assay.core.packs import NAME, RENDERINGS, Heading, Pack, PackedItem, Ranked, Section
-from assay.pack.packing import pack, proximity_exponent
+from assay.pack.context import pack
 from assay.pack.render import FORMS, render
 from assay.pack.render.form import printable
 from assay.pack.source import CHANGED, MISSING, OUTSIDE, WorkingTree
@@ -294,10 +294,6 @@ def test_what_was_left_out_is_named_best_first() -> None:
     first = len(made.items)
     assert made.best_left_out == tuple(f"f{number:02}" for number in range(first, first + 3))
     assert f"left out: {60 - first} more, best: f{first:02}, " in render(made)
-
-
-def test_the_proximity_exponent_follows_the_share_of_phantoms_within_bounds() -> None:
-    assert [proximity_exponent(ratio) for ratio in (-1.0, 0.0, 1.0, 5.0)] == [0.3, 0.3, 0.5, 0.7]
 
 
 @pytest.mark.parametrize("score", [1.0, 0.001])  # its lines were chosen before those of the class, or would be after

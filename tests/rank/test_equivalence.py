@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.errors import AssayError
-from assay.rank.name_table import NameTable
 from assay.rank.signals.classes import (
     CURATED_WEIGHT,
     GRAPH_WEIGHT,
@@ -24,6 +23,7 @@ from assay.rank.signals.classes import (
     resolve,
     user_classes,
 )
+from assay.rank.symbols import NameTable
 from assay.rank.vocabulary import PER_WORD, clusters, expand
 from assay.store.catalogue import Catalogue, FileRow, SymbolRow
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.rank.name_table import NameTable
 from assay.rank.query import Keywords, extract
 from assay.rank.signals.names import names
 from assay.rank.signals.places import files_of, places
+from assay.rank.symbols import NameTable
 from assay.store.catalogue import Catalogue, FileRow, SymbolRow
 from assay.store.index import Index
 from support.repository import Repository

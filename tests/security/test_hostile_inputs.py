@@ -20,7 +20,7 @@ from assay.evaluate.golden.nodes import Unreadable, parse
 from assay.evaluate.golden.topics import topics
 from assay.evaluate.scores import read_baseline
 from assay.evaluate.systems.trec import RunFile
-from assay.index.enrich.scip import packed
+from assay.index.scip import packed
 from assay.system import inputs
 from assay.system.files import TooLarge
 from assay.text.terms import nearest

@@ -24,8 +24,7 @@ from assay.index.documents.opened import Unreadable
 from assay.index.extract import extract
 from assay.index.facts import Extracted
 from assay.index.imports.javascript import _json
-from assay.index.outline import outline
-from assay.index.parse import ParseCache
+from assay.index.parse import ParseCache, outline
 from assay.index.scan import scan
 from assay.languages import Language
 from assay.serve.watch.child import Work

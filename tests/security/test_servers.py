@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from assay.answer.model import chat
+from assay.answer.answering import chat
 from assay.config import servers, user
 from assay.config.configuration import AskSettings, BadConfiguration, SearchSettings, load
 from assay.config.servers import origin_of

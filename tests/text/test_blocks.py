@@ -6,24 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.text.blocks import (
-    CODE,
-    DIRECTIVE,
-    HEADING,
-    ITEM,
-    MARK,
-    MARKUPS,
-    PARAGRAPH,
-    QUOTE,
-    TABLE,
-    TERM,
-    blocks,
-    outline,
-    paragraphs,
-    ticks_around,
-    without_links,
-    without_roles,
-)
+from assay.text.blocks import CODE, DIRECTIVE, HEADING, ITEM, MARK, PARAGRAPH, QUOTE, TABLE, TERM, blocks
+from assay.text.markup import MARKUPS, outline, paragraphs, ticks_around, without_links, without_roles
 
 
 def _kinds(text: str, markup: str) -> list[tuple[str, str]]:

@@ -1,9 +1,9 @@
 """Answering: from search hits to an answer with citations, or a refusal.
 
-Data flow: `extractive.understood` weighs the question's words in this corpus, `units.units` splits passages into
+Data flow: `extractive.analyze_question` weighs the question's words in this corpus, `units.units` splits passages into
 sentences, items, rows and code, `extractive.choose` picks excerpts and `extractive.confidence` scores them. `answering`
-turns that into a reply of excerpts (`extract`) or lets a model write it (`write`): `model` builds the prompt and reads
-the stream, `citations` validates the citations, `reply` renders the result.
+turns that into a reply of excerpts (`extract`) or lets a model write it (`write`): `messages` builds the prompt, `Chat`
+reads the stream, `citations` validates the citations, `reply` renders the result.
 
-Everything except `model` is a pure function of the search hits.
+Everything except `Chat` is a pure function of the search hits.
 """

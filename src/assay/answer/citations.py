@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from assay.text.blocks import FENCE, closes
+from assay.text.markup import FENCE, closes
 
 _CITATION = re.compile(r"[ \t]*\[#([1-9]\d{0,5})\]")
 _PARTIAL = re.compile(r"[ \t]*(?:\[(?:#(?:[1-9]\d{0,5})?)?)?")  # may still become a citation

@@ -19,7 +19,7 @@ from assay.answer.reply import Source, source
 from assay.answer.units import CODE, SENTENCE, Unit, units
 from assay.rank.signals.lexical import inverse_document_frequency
 from assay.search.search import PASSAGE, Search, SearchHit
-from assay.text.blocks import ticks_around
+from assay.text.markup import ticks_around
 from assay.text.terms import COMMON, base_of, terms
 from assay.text.tokens import LONGEST_QUERY
 

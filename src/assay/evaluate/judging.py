@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from assay.core.golden import Answer, Expected, GoldenQuery, Hit, Response
 from assay.evaluate.matching import MATCHERS, Matcher
-from assay.text.blocks import paragraphs
+from assay.text.markup import paragraphs
 from assay.text.prose import sentences
 from assay.text.terms import telling_terms, terms
 

@@ -1,6 +1,6 @@
 """Commit history stored next to the index: messages, files and definitions of each commit.
 
-`remember` updates it if HEAD moved: `git log` yields messages and files of new commits, their patches the names of
+`update_history` updates it if HEAD moved: `git log` yields messages and files of new commits, their patches the names of
 changed definitions. Both are cached by commit id.
 """
 
@@ -19,9 +19,10 @@ import msgspec
 from assay.core.progress import Progress
 from assay.errors import AssayError
 from assay.git import Git, unquote
-from assay.git.diff import OPTIONS, read_hunk
-from assay.index.parse import cache_path
-from assay.index.scan import MAX_BYTES
+from assay.git.diff import OPTIONS, Change, read_hunk
+from assay.index.facts import SymbolFact
+from assay.index.parse import TextParser, cache_path, outline
+from assay.index.scan import MAX_BYTES, read_source
 from assay.index.version import history_version
 from assay.store import history
 from assay.store.caches import DiskCache
@@ -408,3 +409,31 @@ def _commit(facts: CommitFacts, names: Names, prefix: str) -> Commit:
         if path.startswith(prefix)
     ]
     return Commit(facts.id, facts.time, facts.subject, facts.terms, touched, len(facts.files))
+
+
+# Definitions removed by a change
+
+
+def removed(git: Git, root: Path, changes: list[Change]) -> dict[str, list[SymbolFact]]:
+    """Return the definitions that a change removed from each file, by its current path."""
+    candidates = [change for change in changes if change.old_blob and _removes_definitions(change)]
+    if not candidates:
+        return {}
+    out: dict[str, list[SymbolFact]] = {}
+    with git.blobs() as blobs, TextParser() as parser:
+        for change in candidates:
+            source = read_source(root, change.path, whole=True)
+            current = {fact.symbol for fact, _ in outline(parser, change.path, source.data.decode())}
+            old = outline(parser, change.before or change.path, blobs.text(change.old_blob))
+            out[change.path] = [fact for fact, _ in old if fact.symbol not in current]
+    return {path: facts for path, facts in out.items() if facts}
+
+
+def _removes_definitions(change: Change) -> bool:
+    """Return whether a removed line looks like a definition: only then are both texts parsed."""
+    path = change.before or change.path
+    return any(
+        True
+        for hunk in change.hunks
+        for _ in changed_names(path, "", [line.decode("utf-8", "replace") for line in hunk.removed])
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -13,7 +14,7 @@ from assay.git import find_place
 from assay.index.documents.facts import extract_passages, extract_sections
 from assay.index.documents.formats import FORMATS, format_of
 from assay.index.extract import extract
-from assay.index.facts import Extracted
+from assay.index.facts import Extracted, SymbolFact, decode_facts, decode_texts
 from assay.index.scan import MAX_BYTES, read_document, read_source
 from assay.index.version import extractor_version
 from assay.languages import by_name, language_of
@@ -174,6 +175,9 @@ def _parse_all(tasks: Iterator[_Task | Parsed]) -> Iterator[_Result | Parsed]:
             yield from _results(pending.popleft())
 
 
+_ANONYMOUS = re.compile(r"(^|\W)\$\d+")
+
+
 class TextParser:
     """Parses source texts that are not files of the tree, such as old versions, in a worker; a context manager."""
 
@@ -197,6 +201,19 @@ class TextParser:
             return None
         result = self._pool.run(_Task(path, language.name, data, b"", ""))
         return None if isinstance(result, (Failure, str)) else result
+
+
+def outline(parser: TextParser, path: str, text: str) -> list[tuple[SymbolFact, str]]:
+    """Return the named definitions of a source text with their documentation, using the indexing extractor."""
+    extracted = parser.extract(path, text.encode())
+    if extracted is None:
+        return []
+    symbols, texts = decode_facts(extracted.facts).symbols, decode_texts(extracted.texts).texts
+    return [
+        (fact, words.doc)
+        for fact, words in zip(symbols, texts, strict=False)  # the last text is the file's
+        if not _ANONYMOUS.search(fact.symbol)
+    ]
 
 
 def _results(batch: Batch[_Task, Extracted | str]) -> Iterator[_Result]:

@@ -18,8 +18,7 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from assay.index.file import File, Sym, stem
-from assay.index.symbols import MemorySymbols, Symbols
+from assay.index.file import File, MemorySymbols, Sym, Symbols, stem
 from assay.store.arrays import members
 
 T = TypeVar("T")

@@ -13,13 +13,12 @@ import numpy as np
 from assay.core.items import EXTERNAL
 from assay.core.progress import Progress, Report
 from assay.index.facts import FILE, decode_facts
-from assay.index.file import File, stem
+from assay.index.file import File, StoredSymbols, stem
 from assay.index.freshness import Changes
 from assay.index.parse import ParseCache, Parsed, parse_files
 from assay.index.resolve import Resolved, Resolver
 from assay.index.resolve.parallel import EdgeRows
 from assay.index.scan import Scan, read_configs
-from assay.index.symbols import StoredSymbols
 from assay.index.table import Dependencies, FullIndexNeeded, Table, file_token
 from assay.index.write import (
     accept,

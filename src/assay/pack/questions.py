@@ -195,7 +195,7 @@ class Review(Question):
 
     def found(self) -> tuple[Sequence[Ranked], Heading]:
         from assay.core.packs import Heading
-        from assay.index.outline import removed
+        from assay.index.history import removed
         from assay.rank.review import Diff, for_review
 
         if not self.changes:

@@ -13,7 +13,6 @@ import numpy as np
 from assay.core.packs import Learned
 from assay.rank.arrays import Floats, Ints, line
 from assay.rank.graph import Graph
-from assay.rank.name_table import NameTable, table_of
 from assay.rank.profile import Profile
 from assay.rank.query import ParsedTask
 from assay.rank.ranking import Ranking
@@ -22,6 +21,7 @@ from assay.rank.signals.fusion import Channel
 from assay.rank.signals.lexical import Lexical, TermWeights, name_rarity_of
 from assay.rank.signals.signal import Signal, Stage
 from assay.rank.signals.table import BY_STAGE
+from assay.rank.symbols import NameTable, table_of
 from assay.store.columns import KIND_NAMES
 from assay.store.history import History
 from assay.store.index import Index

@@ -124,6 +124,8 @@ def _unit(values: Floats) -> Floats:
 
 _USES = ("calls", "references", "type_hint_of", "extends", "implements")  # edge types that count towards authority
 _IS_USE = np.array([name in _USES for name in EDGE_NAMES])  # by edge type code
+_PROPAGATED = 400  # best items whose scores their containers share
+_COUNTED_MEMBERS = 5  # best members that count for a container
 _LARGE_CONTAINER = 30  # with more members than this they divide their container's share: one of hundreds says little
 _STABLE_TOP = 10  # the walk stops when this many top items stay the same
 _STABLE_STEPS = 2  # … for this many steps
@@ -267,17 +269,17 @@ class Graph:
         adjustments[best] = adjustment(*authorities_and_hubs(sources, targets, len(best)), seeds[best] > 0)
         return adjustments
 
-    def shared(self, scores: Floats, upwards: float, downwards: float, first: int = 400, members: int = 5) -> Floats:
+    def shared(self, scores: Floats, upwards: float, downwards: float) -> Floats:
         """Add shares of member scores to containers, then of container scores to members.
 
         Each further member counts half as much; members of a large container divide its share.
         """
-        order = highest(scores, first)
+        order = highest(scores, _PROPAGATED)
         order = order[self.parent[order] > 0]
         parents = self.parent[order]
         by_parent = np.argsort(parents, kind="stable")  # best member first within each container
         place = np.arange(len(order)) - np.searchsorted(parents[by_parent], parents[by_parent])
-        counted = place < members
+        counted = place < _COUNTED_MEMBERS
         best = scores[order[by_parent]][counted] * 0.5 ** place[counted]
         containers = sorted_unique(parents)
         gained = sum_by_index(np.searchsorted(containers, parents[by_parent][counted]), best, len(containers))

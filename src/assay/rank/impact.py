@@ -15,15 +15,7 @@ from assay.store.index import Index
 # Edges that propagate a change backwards: to callers, and to whoever overrides, extends or references the symbol.
 _PROPAGATING = frozenset(
     EDGE_TYPES[name].code
-    for name in (
-        "calls",
-        "references",
-        "overrides",
-        "extends",
-        "implements",
-        "accesses_field",
-        "type_hint_of",
-    )
+    for name in ["calls", "references", "overrides", "extends", "implements", "accesses_field", "type_hint_of"]
 )
 _CALLS, _CONTAINS, _OVERRIDES, _REFERENCES, _DECORATES = (
     EDGE_TYPES[name].code for name in ("calls", "contains", "overrides", "references", "decorates")
@@ -114,11 +106,11 @@ def _called_for(index: Index, item: Item) -> list[int]:
     return [int(edge["target"]) for edge in overridden if edge["target"] > 0]
 
 
-def affected_tests(index: Index, changed: list[Item], depth: int = 6, least: float = 0.1) -> list[Affected]:
+def affected_tests(index: Index, changed: list[Item], depth: int = 6) -> list[Affected]:
     """Return the tests that a change reaches, and changed tests themselves."""
     reached = [
         affected
-        for affected in impact(index, changed, depth, least, everything=True)
+        for affected in impact(index, changed, depth, everything=True)
         if affected.item.test and affected.item.kind in ("function", "method", "file", "class")
     ]
     own = [

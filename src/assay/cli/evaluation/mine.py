@@ -27,8 +27,7 @@ from assay.evaluate.mine import (
     sample,
     split,
 )
-from assay.index.outline import outline
-from assay.index.parse import TextParser
+from assay.index.parse import TextParser, outline
 from assay.languages import language_of
 from assay.languages.conventions import is_test_path
 

@@ -16,7 +16,7 @@ from assay.evaluate.mine import mined
 from assay.evaluate.mine.mined import DEFAULTS, SILENT, Definition, LeftOut, Locator, Mined, Options, role, tier
 from assay.evaluate.mine.mined import repository as repository_at
 from assay.git import Blob, Blobs
-from assay.text.blocks import front_matter, outline
+from assay.text.markup import front_matter, outline
 from assay.text.terms import words
 
 # directives, fields, tables, images, badges, comments, indented code

@@ -14,7 +14,7 @@ from typing import NoReturn
 from xml.parsers import expat
 
 from assay.index.documents.opened import OpenedDocument, Unreadable
-from assay.text.blocks import Heading, Outline
+from assay.text.markup import Heading, Outline
 
 # limits of the unpacked content, against decompression bombs
 _MAX_PARTS = 10_000  # files in the archive

@@ -8,7 +8,7 @@ from html import unescape
 from html.parser import HTMLParser
 
 from assay.index.documents.opened import OpenedDocument
-from assay.text.blocks import Heading, Outline
+from assay.text.markup import Heading, Outline
 
 _SKIPPED_TAGS = frozenset(["script", "style", "noscript", "template", "svg", "nav", "iframe", "object", "select"])
 _LANDMARKS = frozenset(["navigation", "search", "banner", "contentinfo"])  # roles of elements around the main text

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from assay.index.documents.opened import OpenedDocument, Unreadable, lines_of
-from assay.text.blocks import Heading, Outline
-from assay.text.blocks import outline as outline_of
+from assay.text.markup import Heading, Outline
+from assay.text.markup import outline as outline_of
 
 
 def open_document(data: bytes) -> OpenedDocument:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from assay.text.blocks import Outline, front_matter, outline
 from assay.text.chunk import Part, Text
+from assay.text.markup import Outline, front_matter, outline
 
 
 class Unreadable(Exception):

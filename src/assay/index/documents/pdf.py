@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from assay.index.documents.opened import OpenedDocument, Unreadable
-from assay.text.blocks import Heading, Outline
+from assay.text.markup import Heading, Outline
 
 _MAX_PAGES = 5_000
 _MAX_CHARACTERS = 20_000_000  # of text; more is data, or an attack

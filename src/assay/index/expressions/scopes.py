@@ -11,17 +11,7 @@ from assay.index.facts import FILE, Binding
 from assay.index.file import File, Sym
 from assay.index.imports.namespaces import namespace_names, outer_namespaces
 from assay.index.imports.style import parents
-from assay.index.values import (
-    CYCLE,
-    LOCAL,
-    TYPE_LIKE,
-    External,
-    Item,
-    Local,
-    Value,
-    is_top_level,
-    prefer,
-)
+from assay.index.values import CYCLE, LOCAL, TYPE_LIKE, External, Item, Local, Value, is_top_level, prefer
 
 if TYPE_CHECKING:
     from assay.index.expressions.evaluator import Evaluator

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 from assay.index.imports.javascript import JavaScript
 from assay.index.imports.namespaces import Includes, Namespaces
-from assay.index.imports.paths import Go, Paths
 from assay.index.imports.python import Python
 from assay.index.imports.rust import Rust
-from assay.index.imports.style import ImportStyle
+from assay.index.imports.style import Go, ImportStyle, Paths
 from assay.index.values import Item, Search, Value
 
 if TYPE_CHECKING:

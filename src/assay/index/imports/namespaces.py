@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from assay.core.items import TYPE_KINDS
 from assay.index.facts import FILE, Import
-from assay.index.imports.paths import Paths
-from assay.index.imports.style import ImportStyle
+from assay.index.imports.style import ImportStyle, Paths
 from assay.index.values import External, Item, Search, Value, prefer
 
 if TYPE_CHECKING:

@@ -18,9 +18,17 @@ from assay.index.expressions import Evaluator
 from assay.index.facts import ACCESS, CALL, DECORATE, FILE, HINT, MENTION, NEW, THROW, Import, Reference
 from assay.index.file import Sym
 from assay.index.resolve.calls import Calls
-from assay.index.resolve.edges import BY_NAME, BY_NAME_OF_FIELD, CERTAIN, CallCounts, Edges, FileEdges, Resolved
+from assay.index.resolve.edges import (
+    BY_NAME,
+    BY_NAME_OF_FIELD,
+    CERTAIN,
+    CallCounts,
+    Edges,
+    FileEdges,
+    Resolved,
+    add_relations,
+)
 from assay.index.resolve.guesses import Guesses
-from assay.index.resolve.relations import add_relations
 from assay.index.resolve.uses import Uses
 from assay.index.table import MAX_DEPTH, MAX_SECONDS, FullIndexNeeded, Table, TimeBudgetExceeded
 

@@ -9,16 +9,7 @@ from assay.index.chains import bare, type_names
 from assay.index.facts import DECORATE, FILE, Reference
 from assay.index.file import Sym
 from assay.index.resolve.edges import FIELD_LIKE, RESOLVED, FileEdges
-from assay.index.values import (
-    DEFINED,
-    EXTERNALS,
-    TYPE_LIKE,
-    Instance,
-    Item,
-    Local,
-    Value,
-    symbol_of,
-)
+from assay.index.values import DEFINED, EXTERNALS, TYPE_LIKE, Instance, Item, Local, Value, symbol_of
 from assay.languages.conventions import ENVIRONMENT_CHAINS, PROCESS_CHAINS, ROUTES, ends_like
 
 _HANDLERS = CALLABLE_KINDS | TYPE_KINDS

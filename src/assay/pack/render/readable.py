@@ -8,7 +8,7 @@ import re
 from assay.core.items import KINDS
 from assay.core.packs import Pack, PackedItem, Section
 from assay.pack.render.form import Form, one_line, place, printable, remark, statements
-from assay.text.blocks import ticks_around
+from assay.text.markup import ticks_around
 
 # Plain text: one line per item, followed by its source lines. A line that looks like an item line or a section title is
 # one: repository lines that do are indented by a blank, so that no comment or docstring can pass for a result. All other

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from assay.errors import AssayError
-from assay.rank.name_table import NameTable
 from assay.rank.signals.signal import Signal, Stage
+from assay.rank.symbols import NameTable
 from assay.rank.vocabulary import word_set
 from assay.text.terms import words
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from assay.rank.name_table import NameTable, Row
 from assay.rank.query import Keywords
 from assay.rank.signals.signal import Signal, Stage
+from assay.rank.symbols import NameTable, Row
 
 if TYPE_CHECKING:
     from assay.rank.context import QueryContext

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from assay.rank.profile import Profile
 from assay.rank.signals import (
     classes,
-    direct_hits,
     documents,
     feedback,
     fusion,
@@ -27,7 +26,7 @@ SIGNALS: tuple[Signal, ...] = (
     lexical.CANDIDATES,
     classes.CLASSES,
     feedback.VOCABULARY,
-    direct_hits.CANDIDATES,
+    places.CANDIDATES,
     # the direct score
     lexical.LEXICAL,
     lexical.COVERAGE,
@@ -41,7 +40,7 @@ SIGNALS: tuple[Signal, ...] = (
     fusion.CHANNELS,
     structure.KIND,
     structure.TESTS,
-    direct_hits.DIRECT_HITS,
+    places.DIRECT_HITS,
     structure.CONTAINMENT,
     # the score after the walk
     walk.DIRECT,

@@ -16,8 +16,8 @@ from assay.search.search import PASSAGE, SearchHit
 from assay.serve.requests import PassagePage
 from assay.serve.web.bench import Bench, NotFound
 from assay.serve.web.pages.shell import Page, Shown, absent, empty, freshness_badge, heading, numbered, took
-from assay.text.blocks import paragraphs
 from assay.text.display import counted
+from assay.text.markup import paragraphs
 
 _MAX_RESULTS = 20  # results on a page
 _SNIPPET_LINES = 3  # of a collapsed result

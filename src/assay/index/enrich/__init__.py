@@ -1,1 +1,0 @@
-"""Edges from other tools: SCIP indexes made by compilers."""
