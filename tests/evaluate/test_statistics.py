@@ -284,7 +284,7 @@ def test_values_that_do_not_belong_together_are_refused() -> None:
     with pytest.raises(AssayError, match="resamples is 0"):
         mean_interval([0.1, 0.2], resamples=0)
     with pytest.raises(AssayError, match="above 0"):
-        queries_needed(0.0, ASSUMED_SD)
+        queries_needed(0.0)
 
 
 # --- promises kept, by simulation ---

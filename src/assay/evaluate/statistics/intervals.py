@@ -313,7 +313,7 @@ def detectable_before(n: int) -> float:
     return detectable(ASSUMED_SD, n)
 
 
-def queries_needed(effect: float, sd: float) -> int:
+def queries_needed(effect: float, sd: float = ASSUMED_SD) -> int:
     """Return the smallest number of queries that detects a mean difference of `effect`."""
     if not effect > 0:
         raise AssayError(f"the difference to detect is {effect:g}; give one above 0, such as 0.05")
