@@ -83,7 +83,7 @@ def _direct(engine: Engine, task: str) -> float:
 
 
 def as_one(indexes: dict[str, Index], queries: Sequence[GoldenQuery]) -> Answers:
-    """Rank with a workspace."""
+    """Return the answers of the repositories joined as a workspace."""
     engine = Engine(Index.joined(indexes), Profile())
     return [[(one.item.repository, one.item) for one in engine.ranked(query.text, K)] for query in queries]
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from assay.core.golden import Expected, GoldenQuery, Hit, Response, Stage
-from assay.evaluate.diagnose import diagnose
 from assay.evaluate.matching import matcher
 from assay.evaluate.statistics import mean_interval
+from assay.evaluate.verify import diagnose
 from support.command import Done, assay
 from support.repository import Repository
 from support.workbench import COULD_NOT_RUN, DONE, QUALITY, Workbench, question

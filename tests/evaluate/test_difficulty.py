@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from assay.evaluate.sweep.difficulty import (
+from assay.evaluate.sweep.verdict import (
     LEVELS,
     Answer,
     agreement,

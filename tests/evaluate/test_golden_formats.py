@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assay.core.golden import LEVELS, Expected, GoldenQuery
-from assay.evaluate.golden import FORMATS, InvalidGolden, convert, fixtures, load, query_files, save
+from assay.evaluate.golden import FORMATS, InvalidGolden, convert, load, query_files, save
 from support.paths import ROOT
 from support.property_tests import examples
 
@@ -56,7 +56,7 @@ def test_the_examples_of_the_guide_are_what_they_are_said_to_be(tmp_path: Path, 
     assert load(_write(tmp_path, {place: example}) / place).format == format
     named = set(re.findall(r"`(\w+)`", section))
     fields = {
-        "fixtures": fixtures.SCHEMA.fields,
+        "fixtures": query_files.FIXTURES_SCHEMA.fields,
         "pairs": query_files.PAIRS_SCHEMA.fields,
         "queries": query_files.FIELDS,
         "golden": {},

@@ -690,7 +690,7 @@ def test_a_page_of_hostile_names_and_nothing_measured_is_still_a_page(bench: Wor
 @settings(max_examples=examples(20))
 @given(st.lists(st.tuples(st.floats(0, 1), st.one_of(st.none(), st.floats(0.0, 1e6))), min_size=2, max_size=6))
 def test_every_place_of_the_plot_is_inside_it(points: list[tuple[float, float | None]]) -> None:
-    from assay.html.report.sweep_plots import WIDE, Point, pareto
+    from assay.html.report.sweep_details import WIDE, Point, pareto
 
     drawn = pareto(
         [Point(f"c{n}", latency or 0.0, quality, "front") for n, (quality, latency) in enumerate(points)], "Q"

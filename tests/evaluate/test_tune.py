@@ -27,6 +27,7 @@ from assay.errors import AssayError
 from assay.evaluate.judging import Floats
 from assay.evaluate.systems.assay import HISTORY_SETTINGS, TUNED, Assay
 from assay.evaluate.systems.assay import open as open_assay
+from assay.evaluate.tune import FigureCache
 from assay.evaluate.tune.search import (
     FOLDS,
     GAIN,
@@ -48,7 +49,6 @@ from assay.evaluate.tune.search import (
     singles,
     split,
 )
-from assay.evaluate.tune.tuning import FigureCache
 from assay.rank.profile import PROFILES, Profile
 from support.command import COMMAND, ENVIRONMENT, Done, assay
 from support.repository import Repository

@@ -16,9 +16,19 @@ from hypothesis import strategies as st
 
 from assay.core.items import Item
 from assay.core.packs import Learned, weighted
-from assay.feedback import Learning, forget_everything, learned_signals, learning, record_returned
+from assay.feedback import (
+    KEPT_WORDS,
+    Learning,
+    confidence,
+    forget_everything,
+    keywords,
+    learned_signals,
+    learning,
+    record_returned,
+    score,
+    signal,
+)
 from assay.feedback import store as database
-from assay.feedback.learning import KEPT_WORDS, confidence, keywords, score, signal
 from assay.feedback.marks import mentioned
 from assay.feedback.store import CAP, FORGOTTEN, KEPT_TIMES, NEGLIGIBLE, boost, connected, nearness
 from assay.pack.source import WorkingTree

@@ -19,7 +19,7 @@ from assay.evaluate.golden import query_files
 from assay.evaluate.golden.nodes import Unreadable, parse
 from assay.evaluate.golden.topics import topics
 from assay.evaluate.scores import read_baseline
-from assay.evaluate.systems.trec import RunFile
+from assay.evaluate.systems.external import RunFile
 from assay.index.scip import packed
 from assay.system import inputs
 from assay.system.files import TooLarge
@@ -421,7 +421,7 @@ def test_a_sweep_report_of_a_stranger_is_left_out(tmp_path: Path) -> None:
 
 
 def test_figures_of_a_tuning_that_cannot_be_read_are_said(tmp_path: Path) -> None:
-    from assay.evaluate.tune.tuning import FigureCache
+    from assay.evaluate.tune import FigureCache
 
     (tmp_path / "state.jsonl").write_bytes(b"[" * 200_000 + b'\n["a", {"q": 1}]\n')
     assert FigureCache(tmp_path, "state").known == {"a": {"q": 1.0}}

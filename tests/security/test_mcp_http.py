@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from assay.serve.access import Access
-from assay.serve.mcp.transports import LARGEST_BODY, SESSIONS, Guard
-from assay.serve.web.guard import Guard as WebGuard
+from assay.serve.mcp.server import LARGEST_BODY, SESSIONS, Guard
+from assay.serve.web.application import Guard as WebGuard
 from support.agents import http_server
 
 PORT = 7070

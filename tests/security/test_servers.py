@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from assay.answer.answering import chat
-from assay.config import servers, user
+from assay.config import user
 from assay.config.configuration import AskSettings, BadConfiguration, SearchSettings, load
-from assay.config.servers import origin_of
+from assay.config.user import origin_of
 from assay.errors import AssayError
 from assay.search.embed.rerankers import ServerReranker
 from assay.search.embed.server import ServerEmbedder, ServerFailed, server
@@ -78,7 +78,7 @@ def test_a_key_of_the_users_configuration_goes_to_its_server_alone(own: Path, li
 )
 def test_a_server_is_scheme_host_and_port(own: Path, entry: str, url: str, covered: bool) -> None:
     own.write_text(f'[servers."{entry}"]\nkey_variable = "MY_KEY"\n')
-    assert (servers.settings_for(origin_of(url)) is not None) == covered
+    assert (user.settings_for(origin_of(url)) is not None) == covered
 
 
 def test_an_option_with_another_server_does_not_get_the_key_of_the_first() -> None:

@@ -21,7 +21,7 @@ import assay as assay_package
 from assay.index.pipeline import index
 from assay.serve.watch import Resident
 from assay.serve.watch.child import child_environment
-from assay.serve.watch.watcher import TreeWatcher
+from assay.serve.watch.keeper import TreeWatcher
 from assay.store.index import Index, NoIndex
 from assay.store.layout import Home
 from support.command import COMMAND, ENVIRONMENT, assay
@@ -396,8 +396,8 @@ def test_too_few_watches_are_no_reason_to_stop(repository: Repository, monkeypat
     def none_left(*_: object, **__: object) -> Iterator[set[object]]:
         raise OSError("OS file watch limit reached")
 
-    monkeypatch.setattr("assay.serve.watch.watcher.watcher", lambda: none_left)
-    monkeypatch.setattr("assay.serve.watch.watcher.POLL_SECONDS", 0.1)
+    monkeypatch.setattr("assay.serve.watch.keeper.watcher", lambda: none_left)
+    monkeypatch.setattr("assay.serve.watch.keeper.POLL_SECONDS", 0.1)
     said: list[str] = []
     watching = TreeWatcher(repository.root, repository.home.folder, complain=said.append)
     hints = watching.hints()

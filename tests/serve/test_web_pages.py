@@ -15,10 +15,10 @@ from assay.html.elements import element
 from assay.rank.explain import contributions
 from assay.rank.impact import neighbourhood
 from assay.rank.signals.signal import COMPONENTS
-from assay.serve.web.pages.details import render_neighbourhood
+from assay.serve.web.pages.code import render_neighbourhood
 from assay.serve.web.pages.passages import blocks
 from assay.serve.web.pages.runs import Line, Reading, trend
-from assay.serve.web.static import static
+from assay.serve.web.pages.shell import static
 from assay.store.layout import Home
 from support.command import assay
 from support.web_server import Server, run_server, write_files

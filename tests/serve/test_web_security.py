@@ -22,8 +22,7 @@ from starlette.types import Message, Receive, Scope, Send
 from assay.errors import AssayError
 from assay.serve.access import COOKIE, Access
 from assay.serve.http import CONNECTIONS
-from assay.serve.web.application import Busy, Workers
-from assay.serve.web.guard import LARGEST_BODY, Guard
+from assay.serve.web.application import LARGEST_BODY, Busy, Guard, Workers
 from support.command import ENVIRONMENT, assay
 from support.web_server import PATIENCE, Server, run_server, write_files
 
@@ -346,7 +345,7 @@ def impatient(root: Path) -> Iterator[Server]:
     """A server that waits only a moment for the head of a request, and not much longer for the rest."""
     code = (
         "import assay.serve.http as s; s.HEADER_SECONDS = 0.5; "
-        "from assay.serve.web.guard import Guard; Guard.__init__.__defaults__ = (1.5,); from assay.cli import main; main()"
+        "from assay.serve.web.application import Guard; Guard.__init__.__defaults__ = (1.5,); from assay.cli import main; main()"
     )
     with run_server(root, command=(sys.executable, "-c", code)) as found:
         yield found

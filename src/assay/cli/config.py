@@ -41,7 +41,10 @@ def config_command(action: str | None, root: Path | None, form: str) -> None:
         print_json(
             {
                 "file": _file_name(configuration),
-                "settings": [_setting_json(row) for row in rows],
+                "settings": [
+                    {"name": ".".join((*row.section, row.name)), "value": row.value, "origin": row.origin}
+                    for row in rows
+                ],
                 "ignored_settings": ignored,
             }
         )
@@ -75,10 +78,6 @@ def _check_file(root: Path, form: str) -> int:
 
 def _file_name(configuration: Configuration) -> str | None:
     return str(configuration.file) if configuration.file else None
-
-
-def _setting_json(row: Setting) -> dict[str, object]:
-    return {"name": ".".join((*row.section, row.name)), "value": row.value, "origin": row.origin}
 
 
 def _toml_lines(rows: list[Setting]) -> Iterator[str]:

@@ -14,8 +14,7 @@ from assay.cli.options import single_repository_options
 from assay.core.items import Item
 from assay.core.packs import weighted
 from assay.errors import AssayError
-from assay.feedback import ItemFeedback
-from assay.feedback.learning import score, signal
+from assay.feedback import ItemFeedback, score, signal
 from assay.store.layout import decode, read_bytes
 from assay.text.display import counted
 

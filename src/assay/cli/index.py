@@ -25,8 +25,15 @@ from assay.core.progress import Report
 from assay.errors import AssayError
 from assay.rank.status import Status
 from assay.serve import json_answers
-from assay.serve.watch.keeper import Event, Keeper, RefreshFinished, RefreshProgress
-from assay.serve.watch.watcher import RESCAN_SECONDS, TreeWatcher, watcher
+from assay.serve.watch.keeper import (
+    RESCAN_SECONDS,
+    Event,
+    Keeper,
+    RefreshFinished,
+    RefreshProgress,
+    TreeWatcher,
+    watcher,
+)
 from assay.text.display import counted
 
 _MAX_PROBLEMS = 10  # printed without --verbose

@@ -117,8 +117,11 @@ def mcp_command(
         first = FirstLook({label: member.root for label, member in repo.members.items()})
         if not resident.wait(0):
             first.begin()
-        from assay.serve.mcp.server import McpServer
-        from assay.serve.mcp.transports import serve_http, serve_stdio  # takes a second, during which indexing starts
+        from assay.serve.mcp.server import (  # takes a second, during which indexing starts
+            McpServer,
+            serve_http,
+            serve_stdio,
+        )
 
         serving = McpServer(resident, first, notes)
         if listening is None:

@@ -90,10 +90,8 @@ def _changes(settings: SearchSettings | AskSettings, overrides: Mapping[str, Any
     for key in [
         key for key, server in _KEYS.items() if server in changes and key not in changes and getattr(settings, key)
     ]:
-        from assay.config.servers import origin_of_spec  # rarely needed
-
         before, after = getattr(settings, _KEYS[key]), changes[_KEYS[key]]
-        if origin_of_spec(before) != origin_of_spec(after):
+        if user.origin_of_spec(before) != user.origin_of_spec(after):
             changes[key] = ""
     return changes
 
@@ -163,9 +161,7 @@ def load(root: Path | None) -> Configuration:
     problems: list[str] = []
     below = _Parsed(user.path() if own else path, own, _USER_SECTIONS, problems)
     if user.SERVERS in own:
-        from assay.config.servers import read_servers
-
-        read_servers(own)
+        user.read_servers(own)
     above = _Parsed(path, table or {}, _SECTIONS, problems)
     if problems:
         raise BadConfiguration(problems)

@@ -158,9 +158,7 @@ def _is_inside(path: str, folder: Path) -> bool:
 
 def _server(spec: str) -> str:
     """Return the origin that a spec names, or the quoted spec."""
-    from assay.config.servers import origin_of_spec  # most repositories name no server
-
-    return str(origin_of_spec(spec) or _quoted(spec))
+    return str(user.origin_of_spec(spec) or _quoted(spec))
 
 
 def _unspoofable(text: str) -> str:

@@ -7,7 +7,7 @@
 
 `golden/` reads and writes golden sets, `systems/` queries retrievers, `matching` decides which hits count as relevant,
 `judging` turns hits into judged arrays, `metrics` reduces those to figures, `statistics/` tests differences, and `runs`
-stores everything. The jobs are `run`, `compare`, `gate`, `threshold`, `diagnose`, `verify`, `experiment`, `sweep/`,
-`tune/` and `mine/`; `summary` and `markdown` report on a run, `html/report` renders it. Nothing here imports the search
+stores everything. The jobs are `run`, `compare`, `gate`, `threshold`, `verify` (which also diagnoses misses), `sweep/`,
+`tune/` and `mine/`; `scores` and `markdown` report on a run, `html/report` renders it. Nothing here imports the search
 half; our engine is a system like any other (`systems/assay.py`).
 """

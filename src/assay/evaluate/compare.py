@@ -16,9 +16,8 @@ from assay.evaluate.judging import Judged, judge
 from assay.evaluate.matching import MATCHERS, matcher
 from assay.evaluate.metrics import Measure, defaults, parse, rounded
 from assay.evaluate.runs import RunInfo, RunStore
-from assay.evaluate.scores import Scores, score_run
+from assay.evaluate.scores import Scores, main_measures, matched_ranks, score_run
 from assay.evaluate.statistics import Paired, holm, paired
-from assay.evaluate.summary import main_measures, matched_ranks
 
 _HASH_SHOWN = 12  # characters of a hash in messages
 

@@ -27,8 +27,7 @@ from assay.evaluate.matching import matcher_for
 from assay.evaluate.metrics import defaults, parse, rounded
 from assay.evaluate.run import Plan
 from assay.evaluate.runs import RunInfo, RunStore
-from assay.evaluate.scores import Scores, read_baseline, score_run
-from assay.evaluate.summary import main_measures
+from assay.evaluate.scores import Scores, main_measures, read_baseline, score_run
 
 BASELINE_FILE = "eval/baseline.json"  # below the root, unless another is named
 CRITICAL = "critical"  # tag of queries that may never break

@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -315,7 +314,8 @@ def judge(qrels: Qrels, run: Run, ties: str = "order") -> Judged:
     lengths = np.fromiter(map(len, lists), dtype=np.int64, count=len(lists))
     scores = np.fromiter(chain.from_iterable(hits.values() for hits in lists), dtype=np.float64, count=lengths.sum())
     if np.isnan(scores).any():
-        raise AssayError(f"query '{queries[_query_at(lengths, np.isnan(scores).argmax())]}': a score is not a number")
+        position = np.searchsorted(np.cumsum(lengths), np.isnan(scores).argmax(), side="right")
+        raise AssayError(f"query '{queries[int(position)]}': a score is not a number")
 
     documents: list[str] = []
     retrieved_counts: list[int] = []
@@ -400,7 +400,3 @@ def _ideal_ranking(graded: list[Mapping[str, int]]) -> Marks:
     owner, grades = packed // top, top - 1 - packed % top
     rank = np.arange(1, len(owner) + 1) - np.searchsorted(owner, owner)
     return Marks(owner.astype(np.int32), rank.astype(np.int32), grades.astype(np.int32))
-
-
-def _query_at(lengths: NDArray[np.int64], position: Any) -> int:
-    return int(np.searchsorted(np.cumsum(lengths), position, side="right"))

@@ -1,21 +1,31 @@
 """Learning from use: feedback, sessions and vocabulary, stored next to the index and never read by an evaluation.
 
-An answer needs only `learned` before ranking and `returned` after it; they never fail it. Everything else goes through
-a `Learning`.
+returned to a session ──▶ pending ──▶ mentioned in what the agent reads or writes: useful, associated with task words
+                                   └─▶ not mentioned by the next answer: not useful
+
+A record refers to one version of a symbol and counts only while that text is unchanged. An answer needs only
+`learned_signals` before ranking and `record_returned` after it; they never fail it. Everything else goes through a
+`Learning`, which joins the stored rows with the current index.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
+import re
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 
 from assay.core.items import Item
-from assay.core.packs import Learned, Source
-from assay.feedback.learning import ItemFeedback, Learning
-from assay.feedback.store import CannotWrite, Store, Unusable, path_in, remove
+from assay.core.packs import Association, Learned, Source
+from assay.feedback.marks import MarkStatus, compare_marks, located, mark_of, mentioned
+from assay.feedback.store import CannotWrite, Record, Store, Unusable, nearness, path_in, remove
 from assay.store.index import Index
 from assay.store.layout import Home
+from assay.text.terms import stem, words
 
 __all__ = [
     "CannotWrite",
@@ -23,10 +33,238 @@ __all__ = [
     "Learning",
     "Unusable",
     "forget_everything",
-    "learned",
+    "learned_signals",
     "learning",
-    "returned",
+    "record_returned",
 ]
+
+
+def score(useful: int, not_useful: int) -> float:
+    """Return the share of useful votes; 0.5 without votes."""
+    votes = useful + not_useful
+    return useful / votes if votes else 0.5
+
+
+def signal(useful: int, not_useful: int) -> float:
+    """Return the score scaled to -1 (never useful) … 1 (always useful); 0 without votes."""
+    return 2 * score(useful, not_useful) - 1
+
+
+# Learned vocabulary: associations of task words with symbols, without everyday words.
+
+MIN_COUNT, SATURATED_COUNT = 2, 10  # one co-occurrence may be chance; beyond ten, confidence does not grow
+LEAST_WEIGHT, MOST_WEIGHT = 0.3, 0.8
+KEPT_WORDS = 30  # per task: a pasted log is not its vocabulary
+_READ = 20_000  # characters of a task that are read
+# letters; shorter words are everyday ones, except in scripts where a letter is a syllable or a word
+_SHORTEST, _LONGEST = 3, 40
+
+_WORD = re.compile(r"\w+")
+
+# English, task verbs and generic programming nouns; matched by stem
+_EVERYDAY = """
+about above across after again against all also although always and another any anything are around because become been before being below
+between both but can cannot could currently did does doing done down during each either else even ever every everything for from further get
+give given goes had has have having her here him his how however instead into its itself just least less let like made main make many may maybe
+might more most much must near need neither never nor not nothing now off often once one only onto other otherwise our out over own per
+perhaps please possible proper rather really same see seem several shall she should since some something still such take taken than that the
+their them themselves then there these they thing this those though through thus together too toward two under unless until upon use useful
+user usual very via want was way well were what whatever when where whether which while who whole whose why will with within without would yet
+you your
+add adjust allow build call change check clean correct create enable enhance ensure exist expect explain extend find fix handle help implement
+improve include introduce investigate know look modify move new old provide put refactor remove rename replace return rewrite run say set show
+simplify start stop support tell understand update work write wrong
+app application argument behavior behaviour bug case class code data default error example feature field file function important info int
+issue item kind library line list logic method missing module name null number object option part place problem program project result self
+simple small string system task test text time todo tool true false type value variable version
+"""
+
+
+def keywords(task: str) -> dict[str, str]:
+    """Return the informative words of a task in lower case, by stem."""
+    by_stem: dict[str, str] = {}
+    for identifier in _WORD.findall(task[:_READ]):
+        for word in words(identifier):
+            if _is_informative(word):
+                by_stem.setdefault(stem(word), word)
+    return dict(list(by_stem.items())[:KEPT_WORDS])
+
+
+def confidence(count: int) -> float:
+    """Return the fusion weight of an association seen `count` times: 0.3 for twice, 0.8 from ten times on."""
+    progress = (min(count, SATURATED_COUNT) - MIN_COUNT) / (SATURATED_COUNT - MIN_COUNT)
+    return LEAST_WEIGHT + (MOST_WEIGHT - LEAST_WEIGHT) * progress
+
+
+def _is_informative(word: str) -> bool:
+    long_enough = len(word) >= _SHORTEST or not word.isascii()
+    return long_enough and len(word) <= _LONGEST and not word.isdecimal() and stem(word) not in _everyday_stems()
+
+
+@cache
+def _everyday_stems() -> frozenset[str]:
+    return frozenset(map(stem, _EVERYDAY.split()))
+
+
+# Recording and reading feedback
+
+EXPIRED_RETENTION = 7 * 86_400.0  # seconds: deleted code may return with its branch
+
+
+@dataclass(frozen=True, slots=True)
+class ItemFeedback:
+    """Feedback on an unchanged item: votes, and counts of the task words it was used for."""
+
+    item: Item
+    useful: int
+    not_useful: int
+    words: dict[str, int]
+
+
+class Learning:
+    """Feedback rows joined with an index and the texts of its items. `now` is in seconds of any one clock."""
+
+    def __init__(self, index: Index, source: Source, store: Store, now: float) -> None:
+        self._index, self._source, self._store, self._now = index, source, store, now
+
+    # recording
+
+    def judge(self, items: Iterable[Item], useful: bool, task: str = "") -> None:
+        """Record explicit feedback on items; with a task, its words lead to them more, or less."""
+        keys = self._keep(items)
+        self._store.count(keys, useful)
+        self._store.associate(keywords(task), keys, 1 if useful else -1)
+        self._sweep()
+
+    def returned(self, items: Sequence[Item], task: str, session: str) -> None:
+        """Record items returned to a session; its earlier unused ones count as not useful if usage is reported."""
+        if self._store.watched(session):
+            self._store.count(self._store.unused(session).values(), useful=False)
+        self._store.begin(session, keywords(task), self._keep(items), self._now)
+        self._sweep()
+
+    def used(self, text: str, session: str, path: str = "", lines: range = range(0)) -> list[Item]:
+        """Record that a session wrote or read a text, optionally these lines of a file.
+
+        Pending items that are mentioned or defined there count as useful; returns them.
+        """
+        unused = self._unused(session)
+        defined = {item for item in unused if item.path == path and item.start < lines.stop and item.end >= lines.start}
+        return self._use(sorted(defined.union(mentioned(text, unused)), key=lambda item: item.id), session)
+
+    def forget(self, items: Iterable[Item]) -> int:
+        """Delete all records of items in any version; return how many items had records."""
+        ids = {item.id for item in items}
+        records = [record for record in self._store.records() if record.mark.id in ids]
+        self._store.drop(record.key for record in records)
+        return len({record.mark.id for record in records})
+
+    # reading
+
+    def learned(self, task: str, session: str = "") -> Learned:
+        """Return the signals for a task: all feedback and vocabulary, and the recency of this session."""
+        records = self._store.records()
+        numbers = self._mark_status(records).numbers
+        signals = {number: signal(*counts) for number, counts in _vote_totals(records, numbers).items()}
+        return Learned(
+            {number: value for number, value in sorted(signals.items()) if value},
+            _session_nearness(self._store.accesses(session), numbers, self._now),
+            _associations(self._store.associations(keywords(task), MIN_COUNT), numbers),
+        )
+
+    def active(self) -> tuple[list[ItemFeedback], int]:
+        """Return the current feedback by id, and the number of symbols with expired votes."""
+        records = self._store.records()
+        status = self._mark_status(records)
+        totals = _vote_totals(records, status.numbers)
+        words = _word_counts(self._store.associations(None, 1), status.numbers)
+        rows = [
+            ItemFeedback(self._index.item(number), *totals.get(number, (0, 0)), dict(words.get(number, {})))
+            for number in totals.keys() | words.keys()
+        ]
+        expired = {
+            record.mark.id
+            for record in records
+            if record.key in status.expired and (record.useful or record.not_useful)
+        }
+        return sorted(rows, key=lambda row: row.item.id), len(expired)
+
+    # helpers
+
+    def _keep(self, items: Iterable[Item]) -> list[int]:
+        marks = [mark_of(self._index, self._source, item) for item in items]
+        return list(self._store.keep(marks, self._now).values())
+
+    def _unused(self, session: str) -> list[Item]:
+        locations = located(self._index, self._store.unused(session))
+        return [self._index.item(number) for number, _ in locations.values()]
+
+    def _use(self, items: list[Item], session: str) -> list[Item]:
+        keys = self._store.unused(session)
+        used = [keys[item.id] for item in items]
+        self._store.use(session, used)
+        self._store.count(used, useful=True)
+        self._store.associate(self._store.watch(session), used)
+        return items
+
+    def _mark_status(self, records: Iterable[Record]) -> MarkStatus:
+        return compare_marks(self._index, self._source, {record.key: record.mark for record in records})
+
+    def _sweep(self) -> None:
+        """Update the file hashes of moved symbols; drop expired records and what exceeds the limits."""
+        records = self._store.records()
+        status = self._mark_status(records)
+        marks = {record.key: record.mark for record in records}
+        self._store.place(
+            {key: file for key, file in status.files.items() if file != marks[key].file},
+            {key: file for key, file in status.expired.items() if file != marks[key].gone},
+        )
+        old = {record.key for record in records if self._now - record.time > EXPIRED_RETENTION}
+        self._store.drop(old & status.expired.keys())
+        self._store.tidy(self._now)
+
+
+def _vote_totals(records: Iterable[Record], numbers: Mapping[int, int]) -> dict[int, tuple[int, int]]:
+    """Sum useful and not-useful votes by item number, over current records with votes."""
+    totals: dict[int, tuple[int, int]] = {}
+    for record in records:
+        if record.key in numbers and (record.useful or record.not_useful):
+            useful, not_useful = totals.get(numbers[record.key], (0, 0))
+            totals[numbers[record.key]] = useful + record.useful, not_useful + record.not_useful
+    return totals
+
+
+def _session_nearness(
+    accesses: Mapping[int, Sequence[float]], numbers: Mapping[int, int], now: float
+) -> dict[int, float]:
+    """Return the session recency of each item, by item number."""
+    times: dict[int, list[float]] = defaultdict(list)
+    for key, timestamps in accesses.items():
+        if key in numbers:
+            times[numbers[key]].extend(timestamps)
+    nearness_by_number = {number: nearness(timestamps, now) for number, timestamps in sorted(times.items())}
+    return {number: near for number, near in nearness_by_number.items() if near}
+
+
+def _word_counts(associations: Mapping[int, Mapping[str, int]], numbers: Mapping[int, int]) -> dict[int, Counter[str]]:
+    """Sum the counts of task words by item number."""
+    words: dict[int, Counter[str]] = defaultdict(Counter)
+    for key, counts in associations.items():
+        if key in numbers:
+            words[numbers[key]].update(counts)
+    return words
+
+
+def _associations(
+    counts_by_key: Mapping[int, Mapping[str, int]], numbers: Mapping[int, int]
+) -> tuple[Association, ...]:
+    """Return associated items, by total confidence of their words; an item's weight is that of its surest word."""
+    rows = []
+    for number, counts in _word_counts(counts_by_key, numbers).items():
+        weights = [confidence(count) for count in counts.values()]
+        words = sorted(counts, key=lambda word: (-counts[word], word))
+        rows.append((-math.fsum(weights), number, Association(number, max(weights), tuple(words))))
+    return tuple(association for _, _, association in sorted(rows, key=lambda row: row[:2]))
 
 
 @contextlib.contextmanager

@@ -10,8 +10,7 @@ import click
 
 from assay.cli.common import echo, find_root, format_option, print_json
 from assay.cli.evaluation import options
-from assay.cli.evaluation.common import echo_table, echo_warnings, figure, progress_bar
-from assay.cli.evaluation.options import Runs
+from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, figure, progress_bar
 from assay.cli.evaluation.run import begin
 from assay.config.configuration import load as load_configuration
 from assay.errors import AssayError

@@ -12,7 +12,7 @@ import click
 
 from assay.cli.common import echo, find_root, format_option, print_json
 from assay.cli.evaluation import options
-from assay.cli.evaluation.common import echo_warnings
+from assay.cli.evaluation.options import echo_warnings
 from assay.core.golden import Expected, GoldenQuery, Hit
 from assay.errors import AssayError
 from assay.evaluate.golden import FORMATS, append, convert, load

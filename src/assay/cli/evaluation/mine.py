@@ -11,7 +11,7 @@ import click
 
 from assay.cli.common import echo, find_root, format_option, print_json
 from assay.cli.evaluation import options
-from assay.cli.evaluation.common import echo_warnings, progress_bar
+from assay.cli.evaluation.options import echo_warnings, progress_bar
 from assay.core.golden import GoldenQuery
 from assay.errors import AssayError
 from assay.evaluate.golden import save

@@ -1,4 +1,4 @@
-"""Commands on stored runs: report, show, experiment."""
+"""Commands on stored runs: report, show, experiment, compare, diagnose."""
 
 from __future__ import annotations
 
@@ -10,14 +10,24 @@ import click
 
 from assay.cli.common import echo, print_json
 from assay.cli.evaluation import options
-from assay.cli.evaluation.common import parsed
-from assay.cli.evaluation.options import Runs
+from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, figure, parsed
 from assay.cli.evaluation.run import print_run
 from assay.errors import AssayError
-from assay.evaluate.compare import compare_runs, comparison_json
-from assay.evaluate.experiment import begin, conclude, open_entry
+from assay.evaluate.compare import (
+    KINDS,
+    Comparison,
+    compare_runs,
+    compare_with_baseline,
+    comparison_json,
+    config_differences,
+    is_improvement,
+    statistics_json,
+)
 from assay.evaluate.files import repository_file, write_output
-from assay.evaluate.summary import main_measures, run_json
+from assay.evaluate.markdown import begin, comparison_report, conclude, open_entry
+from assay.evaluate.matching import matcher
+from assay.evaluate.scores import main_measures, read_baseline, run_json
+from assay.evaluate.verify import diagnose, diagnosis_json, existence
 from assay.html.report import render
 from assay.text.suggest import did_you_mean
 
@@ -155,3 +165,138 @@ def conclude_(
         print_json({"number": entry.number, "before": a.run_id, "after": b.run_id, "log": str(log_path)})
     else:
         echo(entry_text)
+
+
+_SHOWN = 10  # changed queries per kind printed without --verbose
+_REPORTED = 10_000  # maximum number of queries for report.md
+
+
+@click.command("compare")
+@click.argument("a", required=False)
+@click.argument("b", required=False)
+@options.path("--baseline", help="Compare with a baseline file instead of run A.")
+@click.option(
+    "--strict-chunker-version",
+    is_flag=True,
+    help="Refuse runs of different chunkers instead of matching by document and span.",
+)
+@options.force("Compare what two different golden sets or settings share; the report notes it.")
+@options.path("--output", help="The report file. Default: .assay/runs/B/report.md.")
+@click.option("--verbose", "-v", is_flag=True, help="List every query that changed.")
+@options.measures
+@options.store
+def compare_command(
+    a: str | None,
+    b: str | None,
+    baseline: Path | None,
+    strict_chunker_version: bool,
+    force: bool,
+    output: Path | None,
+    verbose: bool,
+    measures: tuple[str, ...],
+    runs: Runs,
+    form: str,
+) -> None:
+    """Compare run A with run B, with significance tests. Default: the last two runs.
+
+    With --baseline FILE, the one run named (default: the last) is compared with that file.
+    """
+    chosen = parsed(measures)
+    with runs.open() as store:
+        if baseline is not None:
+            if b is not None:
+                raise AssayError("--baseline replaces run A: name only one run")
+            run_b = store.find(a or "latest")
+            comparison = compare_with_baseline(store, read_baseline(baseline), run_b, chosen, force)
+        else:
+            run_a, run_b = store.find(a or "latest~1"), store.find(b or "latest")
+            comparison = compare_runs(store, run_a, run_b, chosen, strict_chunker_version, force)
+        small = len(comparison.queries) <= _REPORTED
+        texts = {query.id: query.text for query in store.golden(run_b).queries} if small else None
+    full = comparison_json(comparison, texts) if small or output is not None or form == "json" else {}
+    report_path = output
+    if output is not None:
+        write_output(output, comparison_report(full))
+    elif small:
+        report_path = _write_default(runs.folder("runs", run_b.run_id) / "report.md", comparison_report(full))
+    if form == "json":
+        print_json(full)
+        return
+    print_comparison(comparison, verbose)
+    if report_path:
+        echo(f"\nsaved: {report_path}")
+
+
+def _write_default(path: Path, text: str) -> Path | None:
+    """Write the report nobody asked for and return its path; None if it cannot be written."""
+    try:
+        write_output(path, text)
+    except AssayError:
+        return None
+    return path
+
+
+def print_comparison(comparison: Comparison, verbose: bool) -> None:
+    """Print metrics with tests, and the changed queries."""
+    echo_warnings(comparison.warnings)
+    echo(f"{comparison.a.run_id} → {comparison.b.run_id}, {len(comparison.queries):,} queries")
+    for cause in config_differences(comparison.a.config, comparison.b.config):
+        echo(f"  known difference: {cause}")
+    echo("")
+    rows = []
+    for name, pair in comparison.statistics.items():
+        row = statistics_json(pair, comparison.adjusted[name])
+        mark = {True: "better", False: "worse", None: ""}[is_improvement(name, pair.delta)]
+        verdict = mark if mark and row["p_holm"] < 0.05 else (f"{mark}?" if mark else "same")
+        rows.append([
+            name, figure(row["a"]), figure(row["b"]), figure(row["delta"], True), f"{figure(row['low'], True)} … {figure(row['high'], True)}",
+            figure(row["p_holm"]), figure(row["effect"]), f"{pair.wins}/{pair.losses}/{pair.ties}", figure(row["detectable"]), verdict,
+        ])  # fmt: skip
+    echo_table(["metric", "a", "b", "Δ", "95 % interval", "p (Holm)", "d", "+/-/=", "detectable", ""], rows)
+    echo("\n" + ", ".join(f"{count:,} {kind}" for kind, count in comparison.counts.items()))
+    for kind in ("Regression", "Loss", "Win"):
+        numbers = (comparison.kinds == KINDS.index(kind)).nonzero()[0].tolist()
+        for number in numbers[: None if verbose else _SHOWN]:
+            query = comparison.queries[number]
+            before, after = int(comparison.a_rank[number]) or "–", int(comparison.b_rank[number]) or "–"
+            note = comparison.notes.get(query, "")
+            echo(f"  {kind:10} {query}: rank {before} → {after}" + (f"  ({note})" if note else ""))
+        if len(numbers) > _SHOWN and not verbose:
+            echo(f"  {kind:10} … and {len(numbers) - _SHOWN:,} more; --verbose lists them")
+
+
+# assay eval diagnose
+
+_SHOWN_DIAGNOSES = 30
+
+
+@click.command("diagnose")
+@click.argument("run", default="latest")
+@options.corpus("The corpus of the run, if it had one.")
+@click.option("--verbose", "-v", is_flag=True, help="List every missed expectation.")
+@options.store
+def diagnose_command(run: str, corpus: Path | None, verbose: bool, runs: Runs, form: str) -> None:
+    """Show at which stage each missed expectation of RUN (default: the last) was lost, with totals per stage.
+
+    Stages come from the trace that a system returns. Without one, only "ranked low" (see --depth of eval run), "not
+    returned" and "empty result" can be distinguished.
+    """
+    with runs.open() as store:
+        info = store.find(run)
+        golden = store.golden(info)
+        responses = store.responses(info.run_id, len(golden.queries))
+    exists = existence(info.system, runs.root, corpus)
+    lost = diagnose(golden.queries, responses, matcher(info.matching), info.level, info.k, exists)
+    report_json = diagnosis_json(lost, len(golden.queries))
+    if form == "json":
+        print_json({"run_id": info.run_id, **report_json})
+        return
+    expected = sum(len(query.at(info.level)) for query in golden.queries)
+    echo(f"run {info.run_id}: {len(lost)} of {expected} expectations missed in the first {info.k}\n")
+    rows = [[stage, count, f"{count / max(len(lost), 1):.0%}"] for stage, count in report_json["stages"].items()]
+    echo_table(["lost at", "missed", "share"], rows)
+    echo("")
+    for loss in lost[: None if verbose else _SHOWN_DIAGNOSES]:
+        echo(f"  {loss.query}: {loss.expected}: {loss.stage} ({loss.detail})")
+    if len(lost) > _SHOWN_DIAGNOSES and not verbose:
+        echo(f"  … and {len(lost) - _SHOWN_DIAGNOSES} more; --verbose lists them")

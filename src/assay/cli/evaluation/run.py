@@ -12,8 +12,7 @@ from click.core import ParameterSource
 
 from assay.cli.common import echo, print_json
 from assay.cli.evaluation import options
-from assay.cli.evaluation.common import echo_table, echo_warnings, figure, parsed, progress_bar, shortened
-from assay.cli.evaluation.options import Runs
+from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, figure, parsed, progress_bar, shortened
 from assay.core.golden import GoldenSet
 from assay.errors import AssayError
 from assay.evaluate import golden as golden_sets
@@ -22,7 +21,7 @@ from assay.evaluate.matching import matcher_for
 from assay.evaluate.metrics import Measure, parse
 from assay.evaluate.run import Outcome, Plan, execute, reopen_system, resume, resume_command
 from assay.evaluate.runs import RunInfo, RunStore
-from assay.evaluate.summary import list_runs, main_measures, run_json
+from assay.evaluate.scores import list_runs, main_measures, run_json
 from assay.evaluate.systems import System, open_system
 
 _TASK = 50  # characters of a query in the table

@@ -11,15 +11,14 @@ import click
 
 from assay.cli.common import Part, echo, echo_styled, print_json
 from assay.cli.evaluation import options
-from assay.cli.evaluation.common import echo_table, echo_warnings, figure, progress_bar
-from assay.cli.evaluation.options import Runs
+from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, figure, progress_bar
 from assay.errors import AssayError
 from assay.evaluate import golden as golden_sets
 from assay.evaluate.matching import matcher_for
 from assay.evaluate.run import Plan
+from assay.evaluate.sweep import Sweep, run, save
 from assay.evaluate.sweep.execution import configured
 from assay.evaluate.sweep.grid import SEARCH, axes_of, combine
-from assay.evaluate.sweep.sweep import Sweep, run, save
 from assay.evaluate.sweep.verdict import ALPHA, Measured, band
 from assay.html.elements import probability
 from assay.text.display import counted

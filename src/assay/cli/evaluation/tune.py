@@ -10,8 +10,7 @@ import click
 
 from assay.cli.common import echo, find_root, format_option, print_json
 from assay.cli.evaluation import options
-from assay.cli.evaluation.common import echo_table, echo_warnings, figure, progress_bar
-from assay.cli.evaluation.options import Runs
+from assay.cli.evaluation.options import Runs, echo_table, echo_warnings, figure, progress_bar
 from assay.config.configuration import NAME, Configuration, load
 from assay.config.toml import table_text, with_table
 from assay.errors import AssayError
@@ -19,8 +18,8 @@ from assay.evaluate import golden as golden_sets
 from assay.evaluate.files import write_text
 from assay.evaluate.matching import matcher_for
 from assay.evaluate.metrics import Measure, parse
+from assay.evaluate.tune import TuningTask, report, tune
 from assay.evaluate.tune.search import GAIN, NO_GAIN, TOO_FEW
-from assay.evaluate.tune.tuning import TuningTask, report, tune
 from assay.html.elements import probability
 from assay.rank.profile import BASE, DEFAULT, PROFILES
 from assay.system.inputs import read_bytes

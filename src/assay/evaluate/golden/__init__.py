@@ -4,7 +4,7 @@
     save(queries, path, format) ──▶ render ──▶ read back ──▶ replace the file atomically
 
 The hand-written formats (fixtures, golden, queries, pairs) are records with different field names: `records` reads and
-writes all four from a table; `fixtures` has a file per query, `query_files` one for all. TREC and BEIR keep queries and
+writes a record of all four from a table, `query_files` their files. TREC and BEIR keep queries and
 judgements in separate files: `topics` joins them.
 """
 

@@ -15,10 +15,9 @@ from typing import TypeVar
 from assay.core.golden import Expected, GoldenQuery, GoldenSet
 from assay.errors import AssayError
 from assay.evaluate.files import write_text
-from assay.evaluate.golden.fixtures import FIXTURES
 from assay.evaluate.golden.format import Format, InvalidGolden, Problems, Rendered, read_text, without_gz
 from assay.evaluate.golden.nodes import Unreadable
-from assay.evaluate.golden.query_files import GOLDEN, PAIRS, QUERIES
+from assay.evaluate.golden.query_files import FIXTURES, GOLDEN, PAIRS, QUERIES
 from assay.evaluate.golden.topics import BEIR, TREC
 from assay.text.suggest import did_you_mean
 

@@ -245,13 +245,10 @@ def parse_json(line: str, number: int) -> Node:
         )
         return _node(decoded, number)
     except json.JSONDecodeError as error:
-        raise Unreadable(number, f"broken JSON at column {error.colno}: {_lower_first(error.msg)}") from None
+        problem = error.msg[0].lower() + error.msg[1:]
+        raise Unreadable(number, f"broken JSON at column {error.colno}: {problem}") from None
     except RecursionError:
         raise Unreadable(number, "broken JSON: nested too deeply") from None
-
-
-def _lower_first(message: str) -> str:
-    return message[0].lower() + message[1:]
 
 
 def _fields(line: int, pairs: list[tuple[str, Any]]) -> Fields:

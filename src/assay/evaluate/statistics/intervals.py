@@ -308,18 +308,18 @@ def detectable_with(error: float, freedom: int, *, power: float = POWER, alpha: 
     return (quantile(1 - alpha / 2, freedom) + quantile(power, freedom)) * error
 
 
-def detectable_before(n: int, sd: float = ASSUMED_SD) -> float:
+def detectable_before(n: int) -> float:
     """Return the difference detectable with n queries before any run, for an assumed sd of differences."""
-    return detectable(sd, n)
+    return detectable(ASSUMED_SD, n)
 
 
-def queries_needed(effect: float, sd: float = ASSUMED_SD, *, power: float = POWER, alpha: float = ALPHA) -> int:
+def queries_needed(effect: float, sd: float = ASSUMED_SD) -> int:
     """Return the smallest number of queries that detects a mean difference of `effect`."""
     if not effect > 0:
         raise AssayError(f"the difference to detect is {effect:g}; give one above 0, such as 0.05")
     normal = NormalDist()
     # normal quantiles are smaller than t quantiles, so this is a lower bound
-    n = max(2, math.ceil(((normal.inv_cdf(1 - alpha / 2) + normal.inv_cdf(power)) * sd / effect) ** 2))
-    while detectable(sd, n, power=power, alpha=alpha) > effect:
+    n = max(2, math.ceil(((normal.inv_cdf(1 - ALPHA / 2) + normal.inv_cdf(POWER)) * sd / effect) ** 2))
+    while detectable(sd, n) > effect:
         n += 1
     return n

@@ -11,11 +11,10 @@ from typing import Any
 from assay.core.golden import GoldenSet
 from assay.core.progress import Progress
 from assay.errors import AssayError
-from assay.evaluate.run import Plan, describe_system, execute, resume
+from assay.evaluate.run import Plan, describe_system, execute, results, resume, worker_pool
 from assay.evaluate.runs import RunInfo, RunStore
 from assay.evaluate.sweep.grid import NONE, SEARCH, SETTABLE, SHARED, Configuration
 from assay.evaluate.systems import System, SystemFailed, open_system
-from assay.evaluate.workers import results, worker_pool
 
 Advance = Callable[[int], None]  # called with the number of newly answered queries
 

@@ -12,8 +12,7 @@ from assay.errors import AssayError
 from assay.evaluate.golden.format import read_text
 from assay.evaluate.golden.nodes import Fields, Items, Node, Scalar, Unreadable, describe_node, parse
 from assay.evaluate.golden.records import unknown_field
-from assay.evaluate.systems import is_external
-from assay.evaluate.systems.protocol import PLACEHOLDER
+from assay.evaluate.systems import PLACEHOLDER, is_external
 from assay.text.chunk import parse as chunker
 from assay.text.display import counted, printable
 from assay.text.suggest import did_you_mean
@@ -70,7 +69,8 @@ class Grid:
         combinations = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
         for exclusion in self.excluded:
             if not any(_contains(settings, exclusion) for settings in combinations):
-                raise AssayError(f"exclusion {_settings_text(exclusion)} matches no configuration")
+                text = ", ".join(f"{name}={value}" for name, value in exclusion.items())
+                raise AssayError(f"exclusion {text} matches no configuration")
         included = [
             settings
             for settings in combinations
@@ -108,10 +108,6 @@ class Grid:
 
 def _contains(settings: Mapping[str, str], subset: Mapping[str, str]) -> bool:
     return all(settings.get(name) == value for name, value in subset.items())
-
-
-def _settings_text(settings: Mapping[str, str]) -> str:
-    return ", ".join(f"{name}={value}" for name, value in settings.items())
 
 
 def chunker_of_size(size: str) -> str:

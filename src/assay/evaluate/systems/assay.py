@@ -22,7 +22,7 @@ from assay import __version__
 from assay.config.configuration import Configuration, load
 from assay.core.golden import Hit, Response, Stage
 from assay.errors import AssayError
-from assay.evaluate.systems.protocol import System, SystemDied, finished, folder_of
+from assay.evaluate.systems import System, SystemDied, finished, folder_of
 from assay.rank.arrays import highest
 from assay.rank.engine import Engine
 from assay.rank.profile import DEFAULT, PROFILES, Profile, flatten, settings_of, with_settings

@@ -19,7 +19,7 @@ from typing import Any
 
 from assay.core.golden import Response
 from assay.errors import AssayError
-from assay.evaluate.systems.protocol import System, SystemDied, SystemFailed, finished, one_line
+from assay.evaluate.systems import System, SystemDied, SystemFailed, finished, one_line
 from assay.evaluate.systems.shape import response
 from assay.text.suggest import did_you_mean
 

@@ -20,8 +20,7 @@ from assay.config.configuration import AskSettings, SearchSettings, ask_settings
 from assay.core.golden import Answer, Citation, Hit, Response
 from assay.core.progress import Progress
 from assay.errors import AssayError
-from assay.evaluate.systems.assay import digest, fingerprint, index_errors
-from assay.evaluate.systems.protocol import (
+from assay.evaluate.systems import (
     System,
     SystemDied,
     SystemFailed,
@@ -29,6 +28,7 @@ from assay.evaluate.systems.protocol import (
     folder_of,
     parse_settings,
 )
+from assay.evaluate.systems.assay import digest, fingerprint, index_errors
 from assay.search.search import SearchHit
 from assay.search.service import Searcher, prepare
 from assay.store.index import Index

@@ -12,7 +12,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from assay.core.golden import Answer, Citation, Hit, Response, Stage
-from assay.evaluate.systems.protocol import SystemFailed, one_line
+from assay.evaluate.systems import SystemFailed, one_line
 
 # Keys of the result list, and accepted keys of each result field; the first key present counts.
 LISTS = ("items", "results", "hits", "matches", "documents", "data")

@@ -1,6 +1,6 @@
 """HTML page of a sweep: recommendations, configurations, settings, query groups and queries, readable offline.
 
-Rendered from the comparison report that `eval sweep` writes; `sweep_queries` has the sections about queries.
+Rendered from the comparison report that `eval sweep` writes; `sweep_details` has the plots and the sections about queries.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from assay.html.document import PageContent, Sections, page, render_sections
 from assay.html.elements import (
     Child,
     Column,
     Markup,
+    PageContent,
+    Sections,
     badge,
     bounded_rows,
     decimal,
@@ -29,8 +30,10 @@ from assay.html.elements import (
     meter,
     milliseconds,
     number_column,
+    page,
     page_header,
     probability,
+    render_sections,
     section,
     signed,
     table,
@@ -38,13 +41,15 @@ from assay.html.elements import (
     warning_list,
     whole,
 )
-from assay.html.report.sweep_plots import Point, heat_map, pareto
-from assay.html.report.sweep_queries import (
+from assay.html.report.sweep_details import (
+    Point,
     Report,
     best_first,
     best_report,
     difficulty_section,
     group_section,
+    heat_map,
+    pareto,
     quality_of,
     query_section,
 )

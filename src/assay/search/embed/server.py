@@ -18,7 +18,7 @@ from urllib.request import Request
 
 import numpy as np
 
-from assay.config.servers import origin_of, require_encryption, settings_for
+from assay.config.user import origin_of, require_encryption, settings_for
 from assay.errors import AssayError
 from assay.search.embed.embedders import Role, Vectors, unit
 from assay.system.http import (

@@ -118,9 +118,8 @@ def _read_progress(process: subprocess.Popen[str]) -> Iterator[Step | Report]:
     code = process.wait()
     reader.join(_STOP_SECONDS)
     if not done:
-        raise AssayError(
-            " ".join([f"indexing stopped before it finished ({_exit_reason(code)}).", *last_stderr_line]).strip()
-        )
+        reason = f"by signal {-code}" if code < 0 else f"exit code {code}"
+        raise AssayError(" ".join([f"indexing stopped before it finished ({reason}).", *last_stderr_line]).strip())
 
 
 def child_environment() -> dict[str, str]:
@@ -132,10 +131,6 @@ def child_environment() -> dict[str, str]:
 def _overall_share(stage: str, done: float) -> float:
     start, end = _STAGE_SHARES.get(stage, (1.0, 1.0))
     return start + (end - start) * done
-
-
-def _exit_reason(code: int) -> str:
-    return f"by signal {-code}" if code < 0 else f"exit code {code}"
 
 
 def _terminate(process: subprocess.Popen[str]) -> None:

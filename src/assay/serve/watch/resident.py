@@ -20,6 +20,7 @@ from assay.serve.watch.keeper import (
     FAILED,
     FRESH,
     MISSING,
+    RESCAN_SECONDS,
     STALE,
     Event,
     Keeper,
@@ -28,8 +29,8 @@ from assay.serve.watch.keeper import (
     RefreshStarted,
     SearchReady,
     State,
+    TreeWatcher,
 )
-from assay.serve.watch.watcher import RESCAN_SECONDS, TreeWatcher
 from assay.store.index import NoIndex, UnusableIndex
 from assay.store.layout import Home
 

@@ -10,7 +10,7 @@ from typing import Any
 from assay import __version__
 from assay.api import Repository
 from assay.evaluate.compare import compare_runs, comparison_json
-from assay.evaluate.summary import list_runs, run_json
+from assay.evaluate.scores import list_runs, run_json
 from assay.pack.questions import Task
 from assay.serve import json_answers, requests
 from assay.serve.requests import Parameter, Request, parameters

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from assay.evaluate.compare import NotComparable, compare_runs, comparison_json
 from assay.evaluate.runs import RunInfo, RunStore
-from assay.evaluate.summary import run_json
+from assay.evaluate.scores import run_json
 from assay.html.elements import Markup, decimal, element, join, shortened
 from assay.html.report.comparison import comparison_section
 from assay.html.report.data import Comparison, Pair, Query, Summary, read

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from assay.errors import AssayError
-from assay.evaluate.summary import list_runs, run_json
+from assay.evaluate.scores import list_runs, run_json
 from assay.html.elements import (
     Child,
     Column,

@@ -11,7 +11,7 @@ from assay.serve.requests import ResultPage, SearchPage
 from assay.serve.watch import State
 from assay.serve.web.bench import Bench, NotYet
 from assay.serve.web.pages import code, passages
-from assay.serve.web.pages.details import opened
+from assay.serve.web.pages.code import opened
 from assay.serve.web.pages.shell import Page, Shown, absent, empty
 from assay.store.index import NoIndex, UnusableIndex
 from assay.text.display import counted

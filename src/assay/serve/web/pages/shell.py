@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from starlette.responses import HTMLResponse, Response
@@ -12,7 +15,6 @@ from assay.api import Repository
 from assay.html.elements import Child, Markup, element, join
 from assay.serve.requests import Request
 from assay.serve.web.bench import Bench
-from assay.serve.web.static import address
 from assay.text.display import counted
 
 _LONG_TITLE = 60  # characters: longer titles use a smaller font
@@ -179,3 +181,35 @@ def numbered(
         )
         anchor = "" if highlighted else anchor
     return element("pre", element("code", lines), class_="code prose", tabindex="0")
+
+
+# name in the URL → (package, file, media type); the first two are shared with the reports
+_FILES = {
+    "report.css": ("assay.html", "page.css", "text/css"),
+    "report.js": ("assay.html", "page.js", "text/javascript"),
+    "app.css": ("assay.serve.web", "static/app.css", "text/css"),
+    "app.js": ("assay.serve.web", "static/app.js", "text/javascript"),
+    "icon.svg": ("assay.serve.web", "static/icon.svg", "image/svg+xml"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Static:
+    content: bytes
+    type: str
+    digest: str
+
+
+@cache
+def static(name: str) -> Static | None:
+    """Return a static file by name, or None for an unknown one."""
+    if name not in _FILES:
+        return None
+    package, file, media_type = _FILES[name]
+    content = files(package).joinpath(file).read_bytes()
+    return Static(content, f"{media_type}; charset=utf-8", hashlib.sha256(content).hexdigest()[:12])
+
+
+def address(name: str) -> str:
+    file = static(name)
+    return f"/static/{name}?v={file.digest if file else ''}"

@@ -99,13 +99,16 @@ def _render_ignored(names: list[str]) -> Markup | None:
 
 def _render_body(repo: Repository, level: str) -> Markup:
     status, stale = repo.status(), repo.freshness().stale
+    warnings = [element("p", warning, class_="note") for warning in repo.look().found.warnings]
+    edges = _count_table("Edges", "Type", status.edge_types)
+    skipped = _count_table("Skipped files", "Reason", status.skipped)
     return join(
         [
             _render_ignored(repo.ignored_settings),
             _render_tiles(status),
-            element("section", element(level, "Freshness"), _render_freshness(stale), _render_warnings(repo)),
+            element("section", element(level, "Freshness"), _render_freshness(stale), warnings),
             element("section", _language_table(status)),
-            element("section", element("div", _edge_table(status), _skipped_table(status), class_="pairs")),
+            element("section", element("div", edges, skipped, class_="pairs")),
             element("section", element(level, "Problems"), _render_problems(repo, status)),
         ]
     )
@@ -144,10 +147,6 @@ def _render_freshness(stale: list[str]) -> Markup:
     )
 
 
-def _render_warnings(repo: Repository) -> Markup:
-    return join([element("p", warning, class_="note") for warning in repo.look().found.warnings])
-
-
 def _language_table(status: Status) -> Markup:
     columns = [
         Column[Language]("Language", lambda row: row[0]),
@@ -173,14 +172,6 @@ def _count_table(title: str, name: str, counts: Mapping[str, int]) -> Markup | N
     ]
     ordered = sorted(counts.items(), key=lambda row: (-row[1], row[0]))
     return element("div", table(title, columns, ordered)) if counts else None
-
-
-def _edge_table(status: Status) -> Markup | None:
-    return _count_table("Edges", "Type", status.edge_types)
-
-
-def _skipped_table(status: Status) -> Markup | None:
-    return _count_table("Skipped files", "Reason", status.skipped)
 
 
 def _render_problems(repo: Repository, status: Status) -> Markup:

@@ -1,9 +1,16 @@
-"""`cmd:TEMPLATE`: a command that runs once per query and prints its results."""
+"""Systems outside this process, by kind of SPEC.
+
+cmd:TEMPLATE    a command that runs once per query and prints its results
+http:URL        a retriever behind a URL, queried by JSON POST, or by GET if the URL contains `{query}`
+trec:FILE       recorded results in a TREC run file (`qid Q0 docid rank score tag`)
+"""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
+import math
 import os
 import re
 import selectors
@@ -13,12 +20,16 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from array import array
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+from urllib.request import Request
 
 from assay.core.golden import Response
 from assay.errors import AssayError
-from assay.evaluate.systems.protocol import (
+from assay.evaluate.systems import (
     OUTPUT_LIMIT,
     PLACEHOLDER,
     System,
@@ -30,7 +41,9 @@ from assay.evaluate.systems.protocol import (
     placeholders,
     require_budget,
 )
-from assay.evaluate.systems.shape import parse
+from assay.evaluate.systems.shape import hit_from_id, parse
+from assay.system.http import Broken, Refused, TooMuch, Unreachable, fetch, json_request
+from assay.system.inputs import read_lines
 
 _SHELL = "/bin/sh"
 _STDERR_KEPT = 1 << 14  # bytes, from the end: the last line states why a command failed
@@ -48,7 +61,7 @@ _INNER_SHELL = re.compile(
 _SHELL_NOT_FOUND = re.compile(rf"^{_SHELL}: .*: (?:command )?not found$", re.MULTILINE)
 
 
-def open(root: Path, corpus: Path | None, argument: str, timeout: float) -> Command:
+def open_command(root: Path, corpus: Path | None, argument: str, timeout: float) -> Command:
     """Open a command from its template. Raises AssayError if it cannot be run safely."""
     if "".join(_PIECE.findall(argument)) != argument:
         raise AssayError(f"system 'cmd:{argument}': a quote is not closed")
@@ -232,3 +245,140 @@ def _describe_exit(code: int, stderr: str) -> str:
 def _missing_program(program: str, folder: Path) -> str:
     place = "in the PATH" if "/" not in program else f"seen from {folder}"
     return f"no program '{program}' {place}; install it, or give its full path"
+
+
+def open_endpoint(root: Path, corpus: Path | None, argument: str, timeout: float) -> Endpoint:
+    """Open an endpoint from `http://host/…`, `http:host/…` or `http:https://host/…`."""
+    scheme, _, remainder = argument.partition(":")
+    url = (
+        remainder
+        if "://" in remainder
+        else f"{scheme}:{remainder}"
+        if remainder.startswith("//")
+        else f"{scheme}://{remainder}"
+    )
+    try:
+        address = urlsplit(PLACEHOLDER.sub("0", url))
+        host, port = address.hostname, address.port
+    except ValueError as error:
+        raise AssayError(f"system '{argument}': {error}") from None
+    if not host or port == 0 or address.scheme not in ("http", "https"):
+        raise AssayError(f"system '{argument}' is not a URL; write for example http://127.0.0.1:8000/search")
+    if address.username is not None:
+        raise AssayError(
+            "a password in a URL would be stored with every run; send it from a command instead, for example "
+            'cmd:curl -s -H "Authorization: Bearer $TOKEN" … , which stores only the variable\'s name'
+        )
+    return Endpoint(argument, url, root, timeout)
+
+
+class Endpoint(System):
+    """An HTTP endpoint with one request per query."""
+
+    def __init__(self, spec: str, url: str, root: Path, timeout: float) -> None:
+        super().__init__(spec)
+        self._url, self._root, self._timeout = url, root, timeout
+        self._query_in_url = "query" in PLACEHOLDER.findall(url)
+
+    def retrieve(
+        self, text: str, k: int, budget: int | None = None, repository: str = "", query_id: str = ""
+    ) -> Response:
+        require_budget(self._url, budget)
+        request = self._request(text, k, budget, repository)
+        body, seconds = _fetch(request, self._timeout)
+        return finished(parse(body.decode("utf-8", "replace")), k, seconds)
+
+    def _request(self, text: str, k: int, budget: int | None, repository: str) -> Request:
+        """Build the request of a query: GET if the URL holds the query, else POST."""
+        values = placeholders(text, k, budget, repository, self._root)
+        url = PLACEHOLDER.sub(lambda match: quote(values[match[1]], safe="", errors="replace"), self._url)
+        if self._query_in_url:
+            return json_request(url)
+        return json_request(url, {"query": text, "k": k, "budget": budget, "repository": repository})
+
+
+def _fetch(request: Request, timeout: float) -> tuple[bytes, float]:
+    """Return the response body and the seconds taken. Raises SystemFailed or SystemDied."""
+    started = time.perf_counter()
+    try:
+        body = fetch(request, timeout, OUTPUT_LIMIT)
+    except TimeoutError:
+        raise SystemFailed(f"no answer within {timeout:g} s") from None
+    except Refused as error:
+        message = one_line(error.page)
+        raise SystemFailed(f"{error}{': ' if message else ''}{message}") from None
+    except Unreachable as error:
+        failure = SystemDied if error.absent else SystemFailed
+        raise failure(f"cannot reach {urlsplit(request.full_url).netloc}: {error}") from None
+    except TooMuch as error:
+        raise SystemFailed(f"{error}; send the best results only") from None
+    except Broken as error:
+        raise SystemFailed(f"the connection broke: {error.kind} {one_line(str(error))}".rstrip()) from None
+    return body, time.perf_counter() - started
+
+
+_COLUMNS = "qid Q0 docid rank score tag"
+
+
+def open_run_file(root: Path, corpus: Path | None, argument: str, timeout: float) -> RunFile:
+    """Read and validate a run file."""
+    return RunFile(argument)
+
+
+class RunFile(System):
+    """Results of a run file by query id, by descending score; ties in file order."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"trec:{path}")
+        digest = hashlib.sha256()
+        self._tag = ""
+        self._answers: dict[str, tuple[list[str], array[float]]] = {}
+        for query, document, score, tag in _rows(path, digest.update):
+            documents, scores = self._answers.setdefault(query, ([], array("d")))
+            documents.append(document)
+            scores.append(score)
+            self._tag = self._tag or tag
+        self._digest = digest.hexdigest()
+        if not self._answers:
+            raise AssayError(f"{path}: no results; a run file has lines of '{_COLUMNS}'")
+
+    def describe(self) -> dict[str, Any]:
+        return super().describe() | {"tag": self._tag, "sha256": self._digest}
+
+    def retrieve(
+        self, text: str, k: int, budget: int | None = None, repository: str = "", query_id: str = ""
+    ) -> Response:
+        documents, scores = self._answers.get(query_id, ([], array("d")))
+        best = sorted(range(len(documents)), key=lambda position: -scores[position])[:k]
+        return Response(tuple(hit_from_id(documents[position], scores[position]) for position in best))
+
+
+def _rows(path: str, seen: Callable[[bytes], object]) -> Iterator[tuple[str, str, float, str]]:
+    """Yield query, document, score and tag of each line. Raises AssayError with the line number."""
+    for number, line in _lines(path, seen):
+        columns = line.split()
+        if not columns:
+            continue
+        if len(columns) != 6:
+            raise AssayError(f"{path}:{number}: {len(columns)} columns instead of 6 ({_COLUMNS})")
+        query, _, document, rank, score, tag = columns
+        if not rank.removeprefix("-").isdecimal():
+            raise AssayError(f"{path}:{number}: the rank '{rank}' is not a whole number")
+        yield query, document, _score(score, path, number), tag
+
+
+def _lines(path: str, seen: Callable[[bytes], object]) -> Iterator[tuple[int, str]]:
+    try:
+        yield from read_lines(path, seen=seen)
+    except FileNotFoundError:
+        raise AssayError(f"{path}: no such run file") from None
+
+
+def _score(text: str, path: str, number: int) -> float:
+    try:
+        score = float(text)
+    except ValueError:
+        score = math.nan
+    if not math.isfinite(score):
+        raise AssayError(f"{path}:{number}: the score '{text}' is not a finite number")
+    return score
