@@ -99,6 +99,7 @@ LANGUAGES: tuple[Language, ...] = (
         (".js", ".jsx", ".mjs", ".cjs"),
         "tree_sitter_javascript:language",
         query="ecmascript.scm javascript.scm jsx.scm",
+        fallback="tsx",
         **_JS,
     ),
     Language(

@@ -20,6 +20,9 @@
 (assignment_expression left: (member_expression object: (this) @self property: [(property_identifier)
   (private_property_identifier)] @name) right: (_) @value) @def.field
 
+; classes that are assigned under their own name
+(program (expression_statement (assignment_expression right: (class name: (_) @name body: (_) @body)) @def.class))
+
 ; what is exported by assignment
 ((assignment_expression left: (member_expression object: (_) @_exports property: (property_identifier)) @name right:
   (_) @value) @def.variable

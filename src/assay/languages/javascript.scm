@@ -22,6 +22,30 @@
 (variable_declarator value: (object (pair key: (property_identifier) @name value: [
   (arrow_function body: (_) @body) (function_expression body: (_) @body) (generator_function body: (_) @body)]) @def.function @bound))
 
+; functions in an object that is passed to a call: `const Comment = Model.extend({…})`, `export default define({…})`
+(program [
+  (lexical_declaration (variable_declarator value: (call_expression arguments: (arguments (object [
+    (method_definition name: (_) @name body: (_) @body)
+    (pair key: (property_identifier) @name value: [(arrow_function body: (_) @body) (function_expression body: (_) @body)])
+  ] @def.function @bound)))))
+  (variable_declaration (variable_declarator value: (call_expression arguments: (arguments (object [
+    (method_definition name: (_) @name body: (_) @body)
+    (pair key: (property_identifier) @name value: [(arrow_function body: (_) @body) (function_expression body: (_) @body)])
+  ] @def.function @bound)))))
+  (export_statement (lexical_declaration (variable_declarator value: (call_expression arguments: (arguments (object [
+    (method_definition name: (_) @name body: (_) @body)
+    (pair key: (property_identifier) @name value: [(arrow_function body: (_) @body) (function_expression body: (_) @body)])
+  ] @def.function @bound))))))
+  (export_statement value: [
+    (object [
+      (method_definition name: (_) @name body: (_) @body)
+      (pair key: (property_identifier) @name value: [(arrow_function body: (_) @body) (function_expression body: (_) @body)])
+    ] @def.function)
+    (call_expression arguments: (arguments (object [
+      (method_definition name: (_) @name body: (_) @body)
+      (pair key: (property_identifier) @name value: [(arrow_function body: (_) @body) (function_expression body: (_) @body)])
+    ] @def.function)))])])
+
 ; definitions by assignment
 (program (expression_statement (assignment_expression left: (member_expression object: [(identifier) (member_expression)]) @name right: [
   (arrow_function body: (_) @body) (function_expression body: (_) @body) (generator_function body: (_) @body)]) @def.function))

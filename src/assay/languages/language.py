@@ -51,6 +51,7 @@ class Language:
     query: str = ""  # query file names; default `<name>.scm`. Set if files are shared with other languages
     family: str = ""  # shared by languages that see each other's names; default: its own name
     filenames: tuple[str, ...] = ()
+    fallback: str = ""  # language whose grammar is tried on files with syntax errors (JavaScript with Flow types)
     visible: Visibility = IMPORTED
     open_types: bool = False  # the full name identifies a type: its parts may be in several files
     imports: str = ""  # name of the import style in `index/imports`

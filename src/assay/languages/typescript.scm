@@ -59,6 +59,29 @@
   (satisfies_expression (object [
     (method_definition name: (_) @name return_type: (_)? @type body: (_) @body)
     (pair key: (property_identifier) @name value: (arrow_function return_type: (_)? @type body: (_) @body))] @def.function @bound))])
+; functions in an object that is passed to a call: `const Comment = Model.extend({…})`, `export default define({…})`
+(program [
+  (lexical_declaration (variable_declarator value: (call_expression arguments: (arguments (object [
+    (method_definition name: (_) @name return_type: (_)? @type body: (_) @body)
+    (pair key: (property_identifier) @name value: [
+      (arrow_function return_type: (_)? @type body: (_) @body) (function_expression return_type: (_)? @type body: (_) @body)])
+  ] @def.function @bound)))))
+  (export_statement (lexical_declaration (variable_declarator value: (call_expression arguments: (arguments (object [
+    (method_definition name: (_) @name return_type: (_)? @type body: (_) @body)
+    (pair key: (property_identifier) @name value: [
+      (arrow_function return_type: (_)? @type body: (_) @body) (function_expression return_type: (_)? @type body: (_) @body)])
+  ] @def.function @bound))))))
+  (export_statement value: [
+    (object [
+      (method_definition name: (_) @name return_type: (_)? @type body: (_) @body)
+      (pair key: (property_identifier) @name value: [
+        (arrow_function return_type: (_)? @type body: (_) @body) (function_expression return_type: (_)? @type body: (_) @body)])
+    ] @def.function)
+    (call_expression arguments: (arguments (object [
+      (method_definition name: (_) @name return_type: (_)? @type body: (_) @body)
+      (pair key: (property_identifier) @name value: [
+        (arrow_function return_type: (_)? @type body: (_) @body) (function_expression return_type: (_)? @type body: (_) @body)])
+    ] @def.function)))])])
 (program (expression_statement (assignment_expression left: (member_expression object: [(identifier) (member_expression)]) @name right: [
   (arrow_function return_type: (_)? @type body: (_) @body) (function_expression return_type: (_)? @type body: (_) @body)]) @def.function))
 

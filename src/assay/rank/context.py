@@ -31,7 +31,10 @@ T = TypeVar("T")
 
 
 class ItemArrays:
-    """Query-independent arrays of an index under a profile, by item number."""
+    """Query-independent arrays of an index under a profile, by item number.
+
+    A signal whose values are the same for every query keeps them here as a cached property.
+    """
 
     def __init__(self, index: Index, profile: Profile) -> None:
         self._index, self._profile = index, profile
@@ -57,6 +60,21 @@ class ItemArrays:
         return folders
 
     @cached_property
+    def paths(self) -> Mapping[int, str]:
+        """Path of each file number."""
+        return {row.number: path for path, row in self._index.files.items()}
+
+    @cached_property
+    def language_shares(self) -> Floats:
+        """Share of all items that are in the language of each file."""
+        codes: dict[str, int] = {}
+        languages = np.zeros(len(self.file_folders), np.int64)
+        for row in self._index.files.values():
+            languages[row.number] = codes.setdefault(row.language, len(codes) + 1)
+        counts = np.bincount(languages[self.files], minlength=len(codes) + 1)
+        return np.asarray(counts[languages] / max(self.size, 1), np.float64)
+
+    @cached_property
     def kinds(self) -> Floats:
         """Kind weight of each item; 0 for files, as only their symbols are retrieved."""
         weights = [
@@ -66,7 +84,7 @@ class ItemArrays:
 
     @cached_property
     def not_retrieved(self) -> Ints:
-        """Numbers that are never retrieved: files and unused numbers."""
+        """Numbers that are never retrieved: files and numbers of deleted items."""
         return np.flatnonzero(self.kinds <= 0)
 
     @cached_property

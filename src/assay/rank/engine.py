@@ -29,7 +29,7 @@ from assay.rank.signals.walk import walk
 from assay.store.index import Index
 
 if TYPE_CHECKING:
-    from assay.rank.ranker import Candidates
+    from assay.rank.candidates import Candidates
 
 _CHECKED = 100  # top items that are checked for noise: more than any caller requests
 
@@ -121,10 +121,10 @@ class Engine:
             ranking.scores[list(ranking.noise)] = 0
 
     def candidates(self, ranking: Ranking) -> Candidates:
-        """Return the top candidates of a ranking that the learned ranker reorders."""
-        from assay.rank.ranker import DEPTH, Candidates
+        """Return the candidates of a ranking that the learned ranker orders."""
+        from assay.rank.candidates import Candidates
 
-        return Candidates(self.resources, ranking, DEPTH)
+        return Candidates(self.read(ranking.task), ranking)
 
     def ranked(self, task: str, k: int, learned: Learned = NOTHING) -> list[Ranked]:
         """Rank a task and return the best `k` items for packing, best first."""

@@ -132,11 +132,12 @@ def _ranker_contributions(engine: Engine, ranking: Ranking) -> dict[int, dict[st
     """Return the feature contributions of every candidate, computed from the scores before the ranker's multiplier."""
     if "ranker" not in ranking.multipliers:
         return {}
-    from assay.rank.ranker import shipped
+    from assay.rank.ranker import contributions, shipped
 
     ranker_and_later = dropwhile(lambda name: name != "ranker", ranking.multipliers)
     before = ranking.scores / math.prod(ranking.multipliers[name] for name in ranker_and_later)
-    return shipped().contributions(engine.candidates(dataclasses.replace(ranking, scores=before)))
+    candidates = engine.candidates(dataclasses.replace(ranking, scores=before))
+    return contributions(shipped(engine.profile.ranker_model), candidates)
 
 
 def _lost_at(ranking: Ranking, number: int, rank: int | None, k: int) -> str:
@@ -211,7 +212,7 @@ def _additions(stages: Iterable[Stage], values: Mapping[str, float]) -> Iterator
 
 def _ranker_steps(explanation: Explanation) -> Iterator[Step]:
     """Yield the learned ranker's strongest features."""
-    from assay.rank.ranker import FEATURES
+    from assay.rank.features import FEATURES
 
     for name, contribution in list(explanation.ranker.items())[:_SHOWN_FEATURES]:
         yield Step("", contribution, FEATURES[name].meaning)
@@ -288,7 +289,7 @@ def _scale_to(amounts: dict[str, float], score: float) -> dict[str, float]:
 
 def _ranker_amounts(explanation: Explanation) -> dict[str, float]:
     """Sum the learned ranker's feature contributions per component."""
-    from assay.rank.ranker import FEATURES
+    from assay.rank.features import FEATURES
 
     amounts: dict[str, float] = {}
     for name, contribution in explanation.ranker.items():

@@ -124,6 +124,7 @@ def _unit(values: Floats) -> Floats:
 
 _USES = ("calls", "references", "type_hint_of", "extends", "implements")  # edge types that count towards authority
 _IS_USE = np.array([name in _USES for name in EDGE_NAMES])  # by edge type code
+_IS_INHERITANCE = np.array([name in ("extends", "implements") for name in EDGE_NAMES])
 _PROPAGATED = 400  # best items whose scores their containers share
 _COUNTED_MEMBERS = 5  # best members that count for a container
 _LARGE_CONTAINER = 30  # with more members than this they divide their container's share: one of hundreds says little
@@ -168,9 +169,14 @@ class Graph:
         return parent
 
     @cached_property
-    def _members(self) -> Ints:
+    def members(self) -> Ints:
         """Number of members of each item."""
         return np.bincount(self.parent, minlength=self.size)
+
+    @cached_property
+    def subtypes(self) -> Ints:
+        """Number of types that extend or implement each item."""
+        return np.bincount(self._target[_IS_INHERITANCE[self._type]], minlength=self.size)
 
     @cached_property
     def uses(self) -> Floats:
@@ -205,6 +211,17 @@ class Graph:
         return sorted_unique(
             self._steps.ends[steps][self._steps.types[steps] == EDGE_TYPES[edge].code + len(EDGE_NAMES)]
         )
+
+    def incoming(self, items: Ints) -> tuple[Ints, Ints]:
+        """Return every edge into some items: the item of each edge, and its source."""
+        counts = self._steps.counts[items, 1]
+        return np.repeat(items, counts), self._steps.ends[_ranges(self._steps.first[items, 1], counts)]
+
+    def outgoing(self, items: Ints, edge: str) -> tuple[Ints, Ints]:
+        """Return the edges of a type out of some items: the item of each edge, and its target."""
+        sources, steps = self._steps.along(items)
+        chosen = self._steps.types[steps] == EDGE_TYPES[edge].code
+        return sources[chosen], self._steps.ends[steps[chosen]]
 
     def walk(self, seeds: Floats, restart: float, steps: int) -> Floats:
         """Return the visit probabilities of a random walk with restart from the seeds (personalized PageRank).
@@ -285,7 +302,7 @@ class Graph:
         gained = sum_by_index(np.searchsorted(containers, parents[by_parent][counted]), best, len(containers))
         out = scores.copy()
         out[containers] += upwards * gained
-        out[order] += downwards * np.minimum(1, _LARGE_CONTAINER / self._members[parents]) * out[parents]
+        out[order] += downwards * np.minimum(1, _LARGE_CONTAINER / self.members[parents]) * out[parents]
         return out
 
 

@@ -25,7 +25,10 @@ DEFAULT, CHANGE = "default", "change"  # names of profiles
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Settings of a ranking. A weight of 0 switches its mechanism off."""
+    """Settings of a ranking. A weight of 0 switches its mechanism off.
+
+    `test_weight`, `kind_weights`, `overload` and `namesake` are factors themselves: 1 is off.
+    """
 
     name: str = DEFAULT
     # BM25F: field weights and length normalization (b) per field
@@ -41,7 +44,7 @@ class Profile:
     phrase: float = 0.0  # adjacent words of the task in the name
     authority: float = 0.7  # log in-degree of calls and references
     history: float = 0.35  # commits with matching messages touched its file
-    touched: float = 0.1  # … or the symbol itself
+    touched: float = 0.1  # commits with matching messages touched the symbol itself
     documents: float = 0.5  # matching documentation sections mention it
     place: float = 1.0  # the task names its file
     test_weight: float = 0.25  # tests, unless the task is about tests
@@ -79,6 +82,7 @@ class Profile:
     reorder: float = 2.0  # top-10 reorder by direct evidence, unless the ranker is on
     scoring: str = "shares"  # or "composite"
     ranker: float = 0.0  # weight of the learned ranker: 1 = alone
+    ranker_model: str = "tasks"  # or "commits"
 
     def backwards(self, edge: str) -> float:
         """Return the walk weight of an edge type followed backwards."""
@@ -106,7 +110,7 @@ PROFILES = {
         # for golden sets mined from the searched repository's history, where history would leak the answers
         Profile("no-history", history=0, touched=0),
         # what a change is likely to touch, learned from public commits; the others rank what is relevant
-        Profile(CHANGE, ranker=1.0),
+        Profile(CHANGE, ranker=1.0, ranker_model="commits"),
         Profile(
             "lexical", clause_decay=1, coverage=0, name_precision=0, authority=0, history=0, touched=0, documents=0, place=0, kind_weights={},
             channels={}, fusion=0, direct_hits=0, container_share=0, member_share=0, walk=0, hits=0, folder=0, overload=1, namesake=1, reorder=0,
@@ -126,7 +130,7 @@ _WEIGHT_KEYS: Mapping[str, Callable[[], Collection[str]]] = {
     "edge_weights": lambda: EDGE_TYPES,
     "channels": lambda: _channel_names(),
 }
-_CHOICES: Mapping[str, Collection[str]] = {"seeding": ("scores", "fusion"), "scoring": ("shares", "composite")}
+_CHOICES: Mapping[str, Collection[str]] = {"seeding": ("scores", "fusion"), "scoring": ("shares", "composite"), "ranker_model": ("tasks", "commits")}
 # shares: above 1 the formulas turn negative or never converge
 _SHARES = frozenset({"coverage", "field_lengths", "restart"})
 

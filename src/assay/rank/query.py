@@ -224,6 +224,8 @@ _CLAUSE = re.compile(
     | [;:]\s | \s\(""",
     re.VERBOSE | re.IGNORECASE,
 )
+_SENTENCE = re.compile(r"[.!?]\s+|\n")
+_MOST_CLAUSES = 12  # a pasted log must not become hundreds of clauses
 _LAST_CLAUSE = 4  # later clauses count like this one
 
 
@@ -249,6 +251,12 @@ def _clauses(title: str) -> dict[str, int]:
         for term in clause:
             first.setdefault(term, min(number, _LAST_CLAUSE))
     return first
+
+
+def clauses(task: str) -> list[tuple[str, ...]]:
+    """Return the query terms of every clause and sentence of a task, without clauses that have none."""
+    texts = (clause for sentence in _SENTENCE.split(task) for clause in _CLAUSE.split(sentence))
+    return [found for found in (tuple(dict.fromkeys(_content_terms(text))) for text in texts) if found][:_MOST_CLAUSES]
 
 
 def _content_terms(text: str) -> Iterator[str]:
@@ -291,6 +299,8 @@ class ParsedTask:
     terms: Mapping[str, float]  # stems with their query weights
     related: Mapping[str, float]  # stems of thesaurus expansions with their weights
     phrases: tuple[tuple[str, str], ...]
+    sequence: tuple[str, ...]  # stems in the order of the text
+    clauses: tuple[tuple[str, ...], ...]  # stems of each clause
     keywords: Keywords
     about_tests: bool
 
@@ -307,6 +317,8 @@ def parse_task(task: str, profile: Profile) -> ParsedTask:
         query,
         {term: weight for term, weight in related.items() if term not in query},
         tuple(phrases(text)),
+        tuple(islice(_content_terms(text), MOST_TERMS)),
+        tuple(clauses(text)),
         keywords,
         is_about_tests(title),
     )

@@ -1,325 +1,183 @@
-"""The learned ranker: reorders the top candidates of a ranking with a linear model trained on public commits.
+"""The learned rankers: models that order the candidates of a ranking by their features.
 
-FEATURES is the table of features; those of signals come from the signal table, and only those that a model names are
-computed. `scripts/train_ranker.py` trains the weights and writes ranker.json; nothing here needs the training dependencies.
+`tasks` was trained on tasks labelled by reading the code and orders the profile `default`; `commits` was trained on what
+commits changed and orders the profile `change`. `scripts/train_ranker.py` trains both; nothing here needs the training
+dependencies.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from assay.core.items import CALLABLE_KINDS, DATA_KINDS, TYPE_KINDS
-from assay.rank.arrays import Floats, Ints, share_of_best, sum_by_index
-from assay.rank.ranking import Ranking
-from assay.rank.signals.signal import Signal, Stage
-from assay.rank.signals.table import SIGNALS
-from assay.store.columns import KIND_NAMES
-from assay.store.postings import DOC, FIELDS, IDENTIFIERS, NAME
-from assay.text.terms import terms
+from assay.rank.arrays import Floats, Ints, share_of_best
+from assay.rank.candidates import Candidates
+from assay.rank.features import matrix
 
-if TYPE_CHECKING:
-    from assay.rank.context import Resources
-
-_CONTEXT = 100  # top candidates that count as context: further down it is chance
-_FLOOR = 1e-3  # floor of relative scores before taking logarithms
-_MAX_NESTING = 6  # maximum nesting depth
+FORMAT = 2  # version of the data files
 
 
-class Candidates:
-    """The top items of a ranking. Arrays are by candidate, best first, unless a parameter says `by_item`."""
+class Model(Protocol):
+    """A ranking model: features in, log-scale scores out, which the contributions of the features add up to."""
 
-    def __init__(self, resources: Resources, ranking: Ranking, depth: int) -> None:
-        self._index, self._items, self._graph = resources.index, resources.items, resources.graph
-        self._history = resources.history
-        self.ranking: Ranking = ranking
-        self.numbers: Ints = np.array(self.ranking.best(depth), np.int64)
+    features: tuple[str, ...]
 
-    def values(self, names: tuple[str, ...]) -> Floats:
-        """Return the feature matrix: a row per candidate, a column per feature."""
-        columns = [np.asarray(FEATURES[name].of(self), np.float64) for name in names]
-        return np.stack(columns, axis=1) if columns else np.zeros((len(self.numbers), 0))
+    def scores(self, values: Floats) -> Floats:
+        """Return the log-scale score of each row of feature values."""
+        ...
 
-    # -- from the ranking ----------------------------------------------------------------------------------------------
-
-    @cached_property
-    def shares(self) -> Floats:
-        """Score relative to the best."""
-        return share_of_best(self.ranking.scores[self.numbers])
-
-    def log_share(self, by_item: Floats) -> Floats:
-        """Return the log ratio to the best value among the candidates."""
-        return np.log(np.maximum(share_of_best(by_item[self.numbers]), _FLOOR))
-
-    def log_rank(self, by_item: Floats) -> Floats:
-        """Return the log rank among the candidates: 0 for the first."""
-        ranks = np.empty(len(self.numbers))
-        ranks[np.argsort(-by_item[self.numbers], kind="stable")] = np.arange(len(self.numbers))
-        return np.log1p(ranks)
-
-    def factor(self, name: str) -> Floats:
-        """Return a factor of the direct score; 1 where the profile has it switched off."""
-        values = self.ranking.factors.get(name)
-        return values[self.numbers] if values is not None else np.ones(len(self.numbers))
-
-    def part(self, name: str) -> Floats:
-        values = self.ranking.parts.get(name)
-        return values[self.numbers] if values is not None else np.zeros(len(self.numbers))
-
-    @property
-    def direct(self) -> Floats:
-        """Direct score by item; the composite score has no such part."""
-        return self.ranking.parts.get("direct", self.ranking.direct)
-
-    def channel(self, name: str) -> Floats:
-        """Return the reciprocal rank in a channel; 0 for items it did not return."""
-        reciprocal = np.zeros(self._items.size)
-        ranked = self.ranking.channels[name].items if name in self.ranking.channels else ()
-        reciprocal[list(reversed(ranked))] = 1 / np.arange(len(ranked), 0, -1)
-        return reciprocal[self.numbers]
-
-    # -- terms ---------------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def _term_matches(self) -> tuple[Floats, Floats, Floats]:
-        """Matched rarity per field, number of matched terms, and share of the title's rarity that matches."""
-        by_field = np.zeros((len(self.numbers), len(FIELDS)))
-        matched, title_share = np.zeros(len(self.numbers)), np.zeros(len(self.numbers))
-        title = set(terms(self.ranking.task.strip().partition("\n")[0]))
-        title_rarity = sum(rarity for term, rarity in self.ranking.terms.items() if term in title)
-        for term, rarity in self.ranking.terms.items():
-            items, counts = self._index.postings.get(term)
-            numbers = self.numbers.astype(items.dtype)  # otherwise numpy converts all items
-            rows = np.minimum(np.searchsorted(items, numbers), len(items) - 1)
-            here = items[rows] == numbers
-            by_field[here] += rarity * (counts[rows[here]] > 0)
-            matched[here] += 1
-            if term in title:
-                title_share[here] += rarity / title_rarity
-        return by_field, matched, title_share
-
-    def field_coverage(self, field: int) -> Floats:
-        """Return the share of the task's terms, by rarity, that a field contains."""
-        return self._term_matches[0][:, field] / max(sum(self.ranking.terms.values()), 1e-9)
-
-    @property
-    def term_share(self) -> Floats:
-        """Share of the task's terms that match."""
-        return np.asarray(self._term_matches[1] / max(len(self.ranking.terms), 1), np.float64)
-
-    @property
-    def title_coverage(self) -> Floats:
-        """Share of the terms of the task's first line that match, by rarity."""
-        return self._term_matches[2]
-
-    @property
-    def name_precision(self) -> Floats:
-        """Share of the name's terms, by rarity, that the task contains."""
-        return self._term_matches[0][:, NAME] / self._items.name_rarity[self.numbers]
-
-    def length(self, field: int) -> Floats:
-        lengths: Floats = self._index.postings.lengths[self.numbers, field].astype(np.float64)
-        return np.log1p(lengths)
-
-    # -- context -------------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def parents(self) -> Ints:
-        """Container of each candidate; 0 if none."""
-        return self._graph.parent[self.numbers]
-
-    @cached_property
-    def files(self) -> Ints:
-        return self._items.files[self.numbers]
-
-    def share_of_parent(self, by_item: Floats) -> Floats:
-        """Return the container's value relative to the maximum."""
-        return np.where(self.parents > 0, by_item[self.parents] / (by_item.max(initial=0.0) or 1.0), 0.0)
-
-    @property
-    def best_member(self) -> Floats:
-        """Relative score of its best member."""
-        best = np.zeros(self._items.size)
-        np.maximum.at(best, self.parents, self.shares)
-        return best[self.numbers]
-
-    @property
-    def siblings(self) -> Floats:
-        """Log number of top candidates with the same container."""
-        same = self.parents[:, np.newaxis] == self.parents[:_CONTEXT]
-        return np.log1p(np.where(self.parents > 0, np.count_nonzero(same, axis=1), 0))
-
-    @property
-    def file_best(self) -> Floats:
-        """Relative score of the best candidate of its file."""
-        best = np.zeros(int(self.files.max(initial=0)) + 1)
-        np.maximum.at(best, self.files, self.shares)
-        return best[self.files]
-
-    @property
-    def file_count(self) -> Floats:
-        """Log number of top candidates in the same file."""
-        return np.log1p(np.bincount(self.files[:_CONTEXT], minlength=int(self.files.max(initial=0)) + 1)[self.files])
-
-    @property
-    def file_mass(self) -> Floats:
-        """Sum of the top candidates' scores in the same file, relative to the largest sum."""
-        first = self.files[:_CONTEXT]
-        mass = sum_by_index(first, self.shares[:_CONTEXT], int(self.files.max(initial=0)) + 1)
-        return share_of_best(mass)[self.files]
-
-    def rank_within(self, groups: Ints) -> Floats:
-        """Return the log rank among the candidates of the same group."""
-        order = np.argsort(groups, kind="stable")
-        ordered = groups[order]
-        ranks = np.empty(len(groups))
-        ranks[order] = np.arange(len(groups)) - np.searchsorted(ordered, ordered)
-        return np.log1p(ranks)
-
-    # -- the candidate itself ------------------------------------------------------------------------------------------
-
-    def is_kind(self, kinds: frozenset[str]) -> Floats:
-        in_kinds = np.array([float(name in kinds) for name in KIND_NAMES])  # by kind code
-        return in_kinds[self._index.columns.kind[self.numbers]]
-
-    @property
-    def lines(self) -> Floats:
-        lines = self._index.lines_of(self.numbers.tolist())
-        return np.log1p([lines[number] for number in self.numbers.tolist()])
-
-    @property
-    def depth(self) -> Floats:
-        """Number of enclosing containers."""
-        containers, depth = self.parents, np.zeros(len(self.numbers))
-        for _ in range(_MAX_NESTING):
-            depth += containers > 0
-            containers = self._graph.parent[containers]
-        return depth
-
-    def degree(self, backwards: bool) -> Floats:
-        """Return the log in-degree (backwards) or out-degree."""
-        return np.log1p(self._graph.degrees(backwards)[self.numbers].astype(np.float64))
-
-    @property
-    def changes(self) -> Floats:
-        """Log number of commits that changed its file."""
-        return np.log1p(self._history.counts[self.files])
-
-    @property
-    def age(self) -> Floats:
-        """Log days since its file last changed."""
-        return np.log1p(self._history.ages[self.files] / 86400)
-
-
-class Feature(NamedTuple):
-    """A feature: the score component it belongs to, its meaning and its computation.
-
-    `sense` constrains the sign of its weight: 1 only positive, -1 only negative, 0 either.
-    """
-
-    component: str
-    meaning: str
-    of: Callable[[Candidates], Floats]
-    sense: int = 1
-
-
-FOR, AGAINST, EITHER = 1, -1, 0
-
-# of a signal: its reciprocal rank in a channel, or its value
-_READERS = {Stage.CHANNEL: Candidates.channel, Stage.FACTOR: Candidates.factor, Stage.PART: Candidates.part}
-
-
-def _of_signal(signal: Signal) -> Feature:
-    return Feature(signal.component, signal.meaning, partial(_READERS[signal.stage], name=signal.name))
-
-
-FEATURES: Mapping[str, Feature] = {
-    "score": Feature("words", "hand-tuned score", lambda candidates: candidates.log_share(candidates.ranking.scores)),
-    "direct": Feature("words", "direct score", lambda candidates: candidates.log_share(candidates.direct)),
-    "lexical": Feature("words", "lexical score (BM25F)", lambda candidates: candidates.log_share(candidates.ranking.factors["lexical"])),
-    "lexical place": Feature("words", "lexical rank", lambda candidates: candidates.log_rank(candidates.ranking.factors["lexical"]), AGAINST),
-    "found": Feature("words", "task terms found", lambda candidates: candidates.term_share),
-    "title": Feature("words", "terms of the task's title found", lambda candidates: candidates.title_coverage),
-    **{
-        f"in {name}": Feature("names" if name == "name" else "words", f"task terms in its {name}", partial(Candidates.field_coverage, field=at))
-        for at, name in enumerate(FIELDS)
-    },
-    "name precision": Feature("names", "share of its name's terms in the task", lambda candidates: candidates.name_precision),
-    "walk": Feature("graph", "visit probability of the graph walk", lambda candidates: candidates.log_share(candidates.ranking.walk.visits)),
-    "walk place": Feature("graph", "rank by the graph walk", lambda candidates: candidates.log_rank(candidates.ranking.walk.visits), AGAINST),
-    "used": Feature("use", "in-degree", lambda candidates: candidates.degree(backwards=True), EITHER),
-    "uses": Feature("graph", "out-degree", lambda candidates: candidates.degree(backwards=False), EITHER),
-    "container": Feature("family", "score of its container", lambda candidates: candidates.share_of_parent(candidates.ranking.scores)),
-    "container words": Feature(
-        "family", "lexical score of its container", lambda candidates: candidates.share_of_parent(candidates.ranking.factors["lexical"])
-    ),
-    "best member": Feature("family", "score of its best member", lambda candidates: candidates.best_member),
-    "siblings": Feature("family", "candidates with the same container", lambda candidates: candidates.siblings, EITHER),
-    "place in container": Feature("family", "rank within its container", lambda candidates: candidates.rank_within(candidates.parents), AGAINST),
-    "file best": Feature("family", "best score in its file", lambda candidates: candidates.file_best),
-    "file mass": Feature("family", "sum of scores in its file", lambda candidates: candidates.file_mass, EITHER),
-    "file count": Feature("family", "candidates in its file", lambda candidates: candidates.file_count, EITHER),
-    "place in file": Feature("family", "rank within its file", lambda candidates: candidates.rank_within(candidates.files), AGAINST),
-    "changes": Feature("history", "number of changes of its file", lambda candidates: candidates.changes, EITHER),
-    "age": Feature("history", "days since its file changed", lambda candidates: candidates.age, EITHER),
-    "test": Feature("itself", "test code, and the task is not about tests", lambda candidates: np.log(candidates.factor("tests"))),
-    "type": Feature("itself", "is a type", lambda candidates: candidates.is_kind(TYPE_KINDS), EITHER),
-    "callable": Feature("itself", "is callable", lambda candidates: candidates.is_kind(CALLABLE_KINDS), EITHER),
-    "value": Feature("itself", "is a field, variable or constant", lambda candidates: candidates.is_kind(DATA_KINDS), EITHER),
-    "lines": Feature("itself", "number of lines", lambda candidates: candidates.lines, EITHER),
-    "depth": Feature("itself", "nesting depth", lambda candidates: candidates.depth, EITHER),
-    "body": Feature("itself", "length of its body", lambda candidates: candidates.length(IDENTIFIERS), EITHER),
-    "doc": Feature("itself", "length of its documentation", lambda candidates: candidates.length(DOC), EITHER),
-    **{signal.name: _of_signal(signal) for signal in SIGNALS if signal.is_feature},
-}  # fmt: skip
-
-
-# The model: a weighted sum of features, so each feature's contribution can be shown.
-
-FORMAT = 1  # version of the data file
-DATA = "ranker.json"
-DEPTH = 300  # candidates that are reordered
+    def contributions(self, values: Floats) -> Floats:
+        """Return the contribution of each feature to the score of each row."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
-class Ranker:
-    """A linear model: feature names, their means and their weights, on a log scale."""
+class LinearModel:
+    """A weighted sum of features: their names, means and weights."""
 
     features: tuple[str, ...]
     averages: Floats
     weights: Floats
 
     @classmethod
-    def of(cls, learned: Mapping[str, tuple[float, float]]) -> Ranker:
+    def of(cls, learned: Mapping[str, Sequence[float]]) -> LinearModel:
         """Build a model from (mean, weight) by feature."""
         averages, weights = np.array([*learned.values()], np.float64).reshape(-1, 2).T
         return cls(tuple(learned), averages, weights)
 
-    def scores(self, candidates: Candidates) -> Floats:
-        """Return the log-scale score of each candidate."""
-        return np.asarray((candidates.values(self.features) - self.averages) @ self.weights, np.float64)
+    def scores(self, values: Floats) -> Floats:
+        return np.asarray((values - self.averages) @ self.weights, np.float64)
 
-    def contributions(self, candidates: Candidates) -> dict[int, dict[str, float]]:
-        """Return the contribution of each feature to each candidate's score, by item number, largest first."""
-        terms = (candidates.values(self.features) - self.averages) * self.weights
-        orders = np.argsort(-np.abs(terms), axis=1, kind="stable")
-        return {
-            number: {self.features[column]: float(row[column]) for column in order}
-            for number, row, order in zip(candidates.numbers.tolist(), terms, orders, strict=True)
-        }
+    def contributions(self, values: Floats) -> Floats:
+        return np.asarray((values - self.averages) * self.weights, np.float64)
+
+
+_MAX_LEAVES = 16  # leaves of a tree: a bit of a mask each
+
+
+@dataclass(frozen=True)
+class TreeModel:
+    """Boosted regression trees, all evaluated at once (QuickScorer).
+
+    Arrays have a row per tree. A split that is not satisfied rules out the leaves on its left; the first leaf that
+    no split rules out is the one reached. Unused splits are always satisfied.
+    """
+
+    features: tuple[str, ...]
+    columns: Ints  # trees × splits: feature
+    thresholds: Floats  # trees × splits: satisfied by values up to this
+    remaining: NDArray[np.uint16]  # trees × splits: leaves that remain when the split is not satisfied, as bits
+    leaves: Floats  # trees × leaves: score
+    shares: Floats  # trees × leaves × features: contributions to the score of a leaf
+
+    @classmethod
+    def of(cls, names: Sequence[str], trees: Sequence[Any]) -> TreeModel:
+        """Build a model from nested trees: a leaf is its value, a split is [feature, threshold, mean, left, right]."""
+        splits = _MAX_LEAVES - 1
+        columns = np.zeros((len(trees), splits), np.int64)
+        thresholds = np.full((len(trees), splits), np.inf)
+        remaining = np.full((len(trees), splits), (1 << _MAX_LEAVES) - 1, np.uint16)
+        leaves = np.zeros((len(trees), _MAX_LEAVES))
+        shares = np.zeros((len(trees), _MAX_LEAVES, len(names)))
+        for row, tree in enumerate(trees):
+            found = _Tree(tree, len(names))
+            for place, (feature, threshold, left) in enumerate(found.splits):
+                columns[row, place], thresholds[row, place] = feature, threshold
+                remaining[row, place] &= np.uint16(~np.uint16(left))
+            leaves[row, : len(found.leaves)] = found.leaves
+            shares[row, : len(found.leaves)] = found.shares
+        return cls(tuple(names), columns, thresholds, remaining, leaves, shares)
+
+    def scores(self, values: Floats) -> Floats:
+        reached = self._reached(values)
+        return np.asarray(self.leaves[np.arange(len(self.leaves)), reached].sum(axis=1), np.float64)
+
+    def contributions(self, values: Floats) -> Floats:
+        contributions = np.zeros((len(values), len(self.features)))
+        for tree, reached in enumerate(self._reached(values).T):
+            contributions += self.shares[tree, reached]
+        return contributions
+
+    def _reached(self, values: Floats) -> Ints:
+        """Return the leaf that each row reaches in each tree."""
+        satisfied = values[:, self.columns] <= self.thresholds
+        left = np.bitwise_and.reduce(np.where(satisfied, np.uint16((1 << _MAX_LEAVES) - 1), self.remaining), axis=2)
+        return _FIRST_BIT[left]
+
+
+def _first_bits() -> NDArray[np.uint8]:
+    first = np.zeros(1 << _MAX_LEAVES, np.uint8)
+    for bit in reversed(range(_MAX_LEAVES)):
+        first[np.arange(1 << _MAX_LEAVES) & (1 << bit) > 0] = bit
+    return first
+
+
+_FIRST_BIT = _first_bits()
+
+
+class _Tree:
+    """A tree read from its nested form: splits with the leaves on their left, leaves with their contributions."""
+
+    def __init__(self, tree: Any, features: int) -> None:
+        self.splits: list[tuple[int, float, int]] = []
+        self.leaves: list[float] = []
+        self.shares: list[Floats] = []
+        self._read(tree, np.zeros(features))
+
+    def _read(self, node: Any, shares: Floats) -> int:
+        """Read a subtree; return its leaves as bits."""
+        if not isinstance(node, list):
+            self.leaves.append(float(node))
+            self.shares.append(shares)
+            return 1 << (len(self.leaves) - 1)
+        feature, threshold, mean, left, right = node
+        branches = []
+        place = len(self.splits)
+        self.splits.append((feature, threshold, 0))
+        for branch in (left, right):
+            gained = shares.copy()
+            gained[feature] += _mean(branch) - mean
+            branches.append(self._read(branch, gained))
+        self.splits[place] = (feature, threshold, branches[0])
+        return branches[0] | branches[1]
+
+
+def _mean(node: Any) -> float:
+    """Return the mean score below a node."""
+    return float(node[2] if isinstance(node, list) else node)
+
+
+def read_model(stored: Mapping[str, Any]) -> Model:
+    """Return the model of a data file."""
+    if "trees" in stored:
+        return TreeModel.of(stored["features"], stored["trees"])
+    return LinearModel.of(stored["features"])
+
+
+MODELS = {"tasks": "ranker_tasks.json", "commits": "ranker_commits.json"}  # by the profile setting `ranker_model`
 
 
 @cache
-def shipped() -> Ranker:
-    """Return the model that ships with assay."""
-    stored = json.loads((files(__package__) / DATA).read_text("utf-8"))
-    return Ranker.of({name: (average, weight) for name, (average, weight) in stored["features"].items()})
+def shipped(name: str) -> Model:
+    """Return a model that ships with assay."""
+    return read_model(json.loads((files(__package__) / MODELS[name]).read_text("utf-8")))
+
+
+def contributions(model: Model, candidates: Candidates) -> dict[int, dict[str, float]]:
+    """Return the contribution of each feature to each candidate's score, by item number, largest first."""
+    amounts = model.contributions(matrix(candidates, model.features))
+    orders = np.argsort(-np.abs(amounts), axis=1, kind="stable")
+    return {
+        number: {model.features[column]: float(row[column]) for column in order}
+        for number, row, order in zip(candidates.numbers.tolist(), amounts, orders, strict=True)
+    }
 
 
 # Conversion of model scores to score multipliers.
@@ -327,14 +185,14 @@ def shipped() -> Ranker:
 _SPREAD = 0.3  # packing allots tokens by score, and hand-tuned scores lie closer together than model scores
 
 
-def gain(candidates: Candidates, scores: Floats, weight: float) -> Floats:
+def gain(model: Model, candidates: Candidates, scores: Floats, weight: float) -> Floats:
     """Return multipliers that turn hand-tuned scores into model scores, mixed by `weight`.
 
     Items that are no candidates stay behind the candidates, in their order.
     """
     before = scores[candidates.numbers]
     hand_tuned = np.log(share_of_best(before))
-    mixed = hand_tuned + weight * (shipped().scores(candidates) - hand_tuned)
+    mixed = hand_tuned + weight * (model.scores(matrix(candidates, model.features)) - hand_tuned)
     after = np.exp(_SPREAD * (mixed - mixed.max(initial=-np.inf)))
     gains = np.full(len(scores), after.min(initial=1.0) / before.min(initial=np.inf))
     gains[candidates.numbers] = after / before

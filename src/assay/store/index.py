@@ -31,6 +31,7 @@ _ITEM = (
     "SELECT s.number, s.id, s.kind, s.name, s.symbol, f.path, s.start, s.end, coalesce(t.signature, ''), coalesce(t.doc, ''), s.test "
     "FROM symbols s JOIN files f ON f.number = s.file LEFT JOIN texts t ON t.number = s.number "
 )
+_MOST_PARAMETERS = 10_000  # of one statement: SQLite allows 32,766 by default
 _FIRST: Callable[[Part], int] = attrgetter("first")
 _FIRST_FILE: Callable[[Part], int] = attrgetter("first_file")
 
@@ -274,6 +275,8 @@ class Index:
         return self.parts[bisect_right(self.parts, number, key=offset) - 1]
 
     def _by_owner(self, numbers: Iterable[int], offset: Callable[[Part], int]) -> Iterator[tuple[Part, list[int]]]:
-        """Yield the parts that contain some items or files, each with their local numbers, ascending."""
+        """Yield the parts that contain some items or files with their local numbers, ascending, in batches."""
         for part, own in groupby(sorted(numbers), lambda number: self._owner(number, offset)):
-            yield part, [number - offset(part) for number in own]
+            local = [number - offset(part) for number in own]
+            for start in range(0, len(local), _MOST_PARAMETERS):
+                yield part, local[start : start + _MOST_PARAMETERS]

@@ -6,6 +6,8 @@ make the facts from both. Nothing here depends on a particular language.
 
 from __future__ import annotations
 
+from tree_sitter import Tree
+
 from assay.index.extract.collect import Captures
 from assay.index.extract.nest import Nesting
 from assay.index.extract.references import build_references
@@ -13,14 +15,14 @@ from assay.index.extract.symbols import SymbolBuilder, build_bindings
 from assay.index.extract.syntax import count_errors, parse
 from assay.index.extract.texts import build_texts, count_words
 from assay.index.facts import BASE, IMPLEMENTS, Extracted, FileFacts, FileTexts, Import, encode, encoded
-from assay.languages import Language
+from assay.languages import Language, by_name
 
 _SUPERTYPES = frozenset({BASE, IMPLEMENTS})
 
 
 def extract(source: bytes, language: Language) -> Extracted:
     """Return the encoded facts of a source text. Never fails on bad code: the parser recovers and counts errors."""
-    tree = parse(source, language)
+    tree, errors, language = _parse(source, language)
     captures = Captures(source, language)
     captures.read(tree)
     nesting = Nesting(captures)
@@ -35,11 +37,23 @@ def extract(source: bytes, language: Language) -> Extracted:
         _build_imports(captures, nesting),
         encoded([row for row in references if row.role not in _SUPERTYPES]),
         encoded(bindings),
-        count_errors(tree.root_node),
+        errors,
     )
     texts = build_texts(captures, nesting, symbols)
     counted = FileTexts(texts, count_words(symbols, texts))
     return Extracted(encode(facts), encode(counted), source.count(b"\n") + 1)
+
+
+def _parse(source: bytes, language: Language) -> tuple[Tree, int, Language]:
+    """Parse a source text, with the language's fallback if that has fewer errors; return the language that was used."""
+    tree = parse(source, language)
+    errors = count_errors(tree.root_node)
+    if errors and language.fallback:
+        other = by_name()[language.fallback]
+        other_tree = parse(source, other)
+        if (other_errors := count_errors(other_tree.root_node)) < errors:
+            return other_tree, other_errors, other
+    return tree, errors, language
 
 
 def _build_imports(captures: Captures, nesting: Nesting) -> list[Import]:

@@ -30,10 +30,12 @@ def parse(source: bytes, language: Language) -> Tree:
 
 
 def count_errors(root: Node) -> int:
-    """Count the topmost error nodes; a file without errors costs one flag test."""
+    """Count the topmost error nodes below the root; a file without errors costs one flag test."""
     if not root.has_error:
         return 0
     errors, cursor = 0, root.walk()
+    if not cursor.goto_first_child():
+        return 1
     while True:
         node = cursor.node
         assert node is not None

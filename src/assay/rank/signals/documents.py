@@ -10,9 +10,11 @@ from assay.rank.signals.lexical import PARSING, bm25
 from assay.rank.signals.signal import Signal, Stage
 
 if TYPE_CHECKING:
+    from assay.rank.context import QueryContext
     from assay.store.sections import Sections
 
 _SATURATION, _LENGTH = 1.2, 0.6  # BM25 over sections
+_CANDIDATES = 30  # symbols that become candidates
 _SECTIONS = 20  # matching sections that count
 _CONSIDERED = 3 * _SECTIONS  # matching sections considered: sections without symbols do not count
 
@@ -42,6 +44,21 @@ def section_scores(sections: Sections, query: Mapping[str, float]) -> Floats:
     return bm25(sections.having, sections.lengths, query, _SATURATION, _LENGTH)
 
 
+def _mentioned(query: QueryContext) -> Floats:
+    return query.cached(
+        "mentioned", lambda: query.items.by_symbol(symbol_shares(query.resources.sections, query.task.terms))
+    )
+
+
+CANDIDATES = Signal(
+    "documents",
+    Stage.CHANNEL,
+    "documents",
+    "matching documentation sections mention it most",
+    weights={"channels.documents": ()},
+    reads=PARSING,
+    generate=lambda query: highest(_mentioned(query), _CANDIDATES).tolist(),
+)
 DOCUMENTS = Signal(
     "documents",
     Stage.FACTOR,
@@ -49,6 +66,6 @@ DOCUMENTS = Signal(
     "matching documentation sections mention it",
     weights={"documents": (0.0, 0.25, 1.0, 2.0)},
     reads=PARSING,
-    generate=lambda query: query.items.by_item(symbol_shares(query.resources.sections, query.task.terms)),
+    generate=_mentioned,
     is_feature=True,
 )

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from assay.rank.arrays import Floats, line
 from assay.rank.signals.signal import Signal, Stage
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from assay.rank.context import QueryContext
     from assay.rank.ranking import Ranking
 
+_LEAST_PART = 0.01  # score of the first item of a channel, the best direct score being 1
 K = 60  # the usual constant of reciprocal rank fusion: agreement between channels outweighs the top ranks
 
 
@@ -49,6 +52,25 @@ def _gain(query: QueryContext, ranking: Ranking) -> Floats:
     return line(query.items.by_item(scores), query.profile.fusion, 1)
 
 
+def _generated(query: QueryContext, ranking: Ranking) -> Floats:
+    """Return a small score for what channels found, so that it is a candidate without any evidence of its own."""
+    part = np.zeros(query.items.size)
+    for channel in ranking.channels.values():
+        if channel.items:
+            ranked = np.array(channel.items[::-1])
+            part[ranked] = np.maximum(part[ranked], _LEAST_PART / np.arange(len(ranked), 0, -1))
+    part[query.items.not_retrieved] = 0
+    return part
+
+
+GENERATED = Signal(
+    "generated",
+    Stage.PART,
+    "pointed at",
+    "found by a list of candidates",
+    score=_generated,
+    enabled=lambda profile: profile.scoring == "shares" and bool(profile.channels),
+)
 CHANNELS = Signal(
     "channels",
     Stage.FACTOR,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from assay.store.history import History
 
 _SATURATION, _LENGTH = 1.2, 0.5  # BM25 over messages; b = 0.5, as they vary less in length than code
+_CANDIDATES = 30  # symbols that become candidates
 _COMMITS = 60  # matching commits that count
 
 
@@ -61,6 +62,19 @@ HISTORY = Signal(
     generate=lambda query: query.items.by_file(_commits(query).files()),
     is_feature=True,
 )
+def _touched(query: QueryContext) -> dict[int, float]:
+    return query.cached("touched", _commits(query).symbols)
+
+
+CANDIDATES = Signal(
+    "history",
+    Stage.CHANNEL,
+    "history",
+    "commits with matching messages changed it, often",
+    weights={"channels.history": ()},
+    reads=PARSING,
+    generate=lambda query: highest(query.items.by_symbol(_touched(query)), _CANDIDATES).tolist(),
+)
 TOUCHED = Signal(
     "touched",
     Stage.FACTOR,
@@ -68,6 +82,6 @@ TOUCHED = Signal(
     "commits with matching messages changed it",
     weights={"touched": (0.0, 0.3, 1.0, 2.0)},
     reads=PARSING,
-    generate=lambda query: query.items.by_item(_commits(query).symbols()),
+    generate=lambda query: query.items.by_item(_touched(query)),
     is_feature=True,
 )

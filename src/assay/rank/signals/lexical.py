@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,8 @@ Counts = NDArray[Any]  # integers
 
 _MOST = 1 << 20  # postings cached: some 15 MB
 _CANDIDATES = 30  # best items that enter the fusion
+_LEAST_CLAUSE = 2  # terms of a clause that is searched by itself
+_CLAUSE_CANDIDATES = 15  # best items of a clause
 
 
 class Lexical:
@@ -174,6 +177,19 @@ def _coverage(query: QueryContext, ranking: Ranking) -> Floats:
     return line(query.lexical.coverage, weight, 1 - weight)
 
 
+def _clause_candidates(query: QueryContext) -> list[int]:
+    """Return the best items of each clause by BM25F, taken in turn: so each concept of a long task is covered."""
+    clauses = [clause for clause in query.task.clauses if len(clause) >= _LEAST_CLAUSE]
+    if len(clauses) < 2:
+        return []
+    weights, lowered = query.resources.term_weights, query.items.kinds * query.items.tests
+    lists = [
+        highest(Lexical(weights, dict.fromkeys(clause, 1.0)).score * lowered, _CLAUSE_CANDIDATES).tolist()
+        for clause in clauses
+    ]
+    return list(dict.fromkeys(number for numbers in zip_longest(*lists) for number in numbers if number is not None))
+
+
 PARSING = ("repeats", "clause_decay")  # settings that the terms of a task depend on
 _BM25F = ("field_weights", "field_lengths", "saturation", *PARSING, "thesaurus")
 
@@ -185,6 +201,16 @@ CANDIDATES = Signal(
     weights={"channels.lexical": ()},
     reads=_BM25F,
     generate=lambda query: highest(query.lexical.score, _CANDIDATES).tolist(),
+)
+CLAUSES = Signal(
+    "clauses",
+    Stage.CHANNEL,
+    "words",
+    "matched by one clause of the task",
+    weights={"channels.clauses": ()},
+    reads=_BM25F,
+    generate=_clause_candidates,
+    is_feature=True,
 )
 LEXICAL = Signal(
     "lexical",

@@ -28,9 +28,11 @@ def _folder(query: QueryContext, ranking: Ranking) -> Floats:
 
 
 def _ranker(query: QueryContext, ranking: Ranking) -> Floats:
-    from assay.rank.ranker import DEPTH, Candidates, gain
+    from assay.rank.candidates import Candidates
+    from assay.rank.ranker import gain, shipped
 
-    return gain(Candidates(query.resources, ranking, DEPTH), ranking.scores, query.profile.ranker)
+    profile = query.profile
+    return gain(shipped(profile.ranker_model), Candidates(query, ranking), ranking.scores, profile.ranker)
 
 
 def _repeated(query: QueryContext, ranking: Ranking) -> Floats:

@@ -25,6 +25,7 @@ class Stage(Enum):
 
 
 # Score components that users see → description, in display order. Every signal and feature belongs to one.
+# Factors below 1 only shrink the others.
 COMPONENTS = {
     "words": "terms of the task in its text",
     "names": "terms or phrases of the task in its name",
@@ -35,7 +36,7 @@ COMPONENTS = {
     "family": "scores of its container and members",
     "graph": "graph walk and links to other results",
     "learned": "feedback, and what the session was given",
-    "itself": "its kind, size and nesting",
+    "itself": "its kind, size, nesting, and whether it is a test",
 }
 
 
@@ -46,19 +47,19 @@ class Signal:
     `generate` returns unweighted evidence of a query: ranked item numbers of a CHANNEL, a value per item of a FACTOR.
     It is computed once per query and shared by all profiles that agree in the settings it `reads`. `score` returns the
     weighted values for its stage, or None if it has nothing to contribute. Without `score`, a CHANNEL is its evidence
-    with its weight, and a FACTOR is 1 + weight × evidence.
+    with its weight, and a FACTOR is 1 + weight × evidence: evidence from 0 to 1 raises an item, -1 lowers it to 1 - weight.
     """
 
     name: str  # unique within its stage
     stage: Stage
     component: str
     meaning: str  # shown by `assay why`
-    weights: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # profile setting → values that tuning tries
+    weights: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # profile setting → other values than the default that tuning tries; () = not tuned
     reads: tuple[str, ...] = ()  # profile settings that `generate`, or what it is computed from, depends on
     generate: Callable[[QueryContext], Any] | None = None
     score: Callable[[QueryContext, Ranking], Any] | None = None
     enabled: Callable[[Profile], bool] | None = None  # default: its first weight is not 0
-    is_feature: bool = False  # the learned ranker reads it
+    is_feature: bool = False  # a feature of the learned rankers, which must be trained again to use it
 
     def weight(self, profile: Profile) -> float:
         """Return the value of its first weight in a profile; 1 for a signal without weights."""

@@ -1,4 +1,8 @@
-"""The table of signals, in order of evaluation, and what follows from it: evidence sharing and tunable settings."""
+"""The table of signals, in order of evaluation, and what follows from it: evidence sharing and tunable settings.
+
+Order matters for propagation, multipliers and channels that read other channels: each gets the result so far. For the
+others it is the order in `assay why`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from collections.abc import Mapping
 
 from assay.rank.profile import Profile
 from assay.rank.signals import (
+    central,
     classes,
     documents,
     feedback,
@@ -27,6 +32,10 @@ SIGNALS: tuple[Signal, ...] = (
     classes.CLASSES,
     feedback.VOCABULARY,
     places.CANDIDATES,
+    central.CENTRAL,
+    lexical.CLAUSES,
+    history.CANDIDATES,
+    documents.CANDIDATES,
     # the direct score
     lexical.LEXICAL,
     lexical.COVERAGE,
@@ -51,6 +60,7 @@ SIGNALS: tuple[Signal, ...] = (
     walk.DISTANCE,
     walk.HITS,
     feedback.LEARNED,
+    fusion.GENERATED,
     # the learned order comes before repeated names are lowered in it
     multipliers.FOLDER,
     multipliers.RANKER,
@@ -63,7 +73,7 @@ BY_STAGE: Mapping[Stage, Mapping[str, Signal]] = {
 }
 # profile settings that evidence depends on
 EVIDENCE_SETTINGS = tuple(dict.fromkeys(setting for signal in SIGNALS for setting in signal.reads))
-# profile setting → values that tuning tries: a few on either side of the default, so that the best is rarely outside
+# profile setting → values that tuning tries: a few around the default, so that the best is rarely outside
 TUNED = {setting: values for signal in SIGNALS for setting, values in signal.weights.items() if values}
 # settings that leak the answers of a golden set mined from the searched history
 HISTORY_SETTINGS = tuple(setting for signal in SIGNALS if signal.component == "history" for setting in signal.weights)

@@ -1,0 +1,460 @@
+"""The candidates of a ranking and what is known of each: the values behind the features of the learned ranker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from assay.rank.arrays import Floats, Ints, share_of_best, sum_by_index
+from assay.rank.ranking import Ranking
+from assay.rank.signals.central import central_types
+from assay.rank.signals.lexical import inverse_document_frequency
+from assay.store.columns import KIND_NAMES
+from assay.store.postings import FIELDS, NAME, PATH
+from assay.text.terms import terms
+
+if TYPE_CHECKING:
+    from assay.rank.context import QueryContext
+
+DEPTH = 300  # best items by score that are candidates; the first items of every channel join them
+_CONTEXT = 100  # top candidates that count as context: further down it is chance
+_FLOOR = 1e-3  # floor of relative scores before taking logarithms
+_MAX_NESTING = 6  # maximum nesting depth
+
+
+class Candidates:
+    """The top items of a ranking. Arrays are by candidate, best first, unless a parameter says `by_item`."""
+
+    def __init__(self, query: QueryContext, ranking: Ranking, depth: int = DEPTH) -> None:
+        self.query, self.ranking = query, ranking
+        self._index, self._items, self._graph = query.index, query.items, query.graph
+        self.numbers: Ints = np.array(self._chosen(depth), np.int64)
+
+    def _chosen(self, depth: int) -> list[int]:
+        """Return the best items by score, then what only a channel found."""
+        generated = (int(number) for channel in self.ranking.channels.values() for number in channel.items[:depth])
+        scores = self.ranking.scores
+        return list(dict.fromkeys([*self.ranking.best(depth), *(number for number in generated if scores[number] > 0)]))
+
+    # -- from the ranking ----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def shares(self) -> Floats:
+        """Score relative to the best."""
+        return share_of_best(self.ranking.scores[self.numbers])
+
+    def log_share(self, by_item: Floats) -> Floats:
+        """Return the log ratio to the best value among the candidates."""
+        return np.log(np.maximum(share_of_best(by_item[self.numbers]), _FLOOR))
+
+    def log_rank(self, by_item: Floats) -> Floats:
+        """Return the log rank among the candidates: 0 for the first."""
+        ranks = np.empty(len(self.numbers))
+        ranks[np.argsort(-by_item[self.numbers], kind="stable")] = np.arange(len(self.numbers))
+        return np.log1p(ranks)
+
+    def factor(self, name: str) -> Floats:
+        """Return a factor of the direct score; 1 where the profile has it switched off."""
+        values = self.ranking.factors.get(name)
+        return values[self.numbers] if values is not None else np.ones(len(self.numbers))
+
+    def part(self, name: str) -> Floats:
+        values = self.ranking.parts.get(name)
+        return values[self.numbers] if values is not None else np.zeros(len(self.numbers))
+
+    @property
+    def direct(self) -> Floats:
+        """Direct score by item; the composite score has no such part."""
+        return self.ranking.parts.get("direct", self.ranking.direct)
+
+    def channel(self, name: str) -> Floats:
+        """Return the reciprocal rank in a channel; 0 for items it did not return."""
+        reciprocal = np.zeros(self._items.size)
+        ranked = self.ranking.channels[name].items if name in self.ranking.channels else ()
+        reciprocal[list(reversed(ranked))] = 1 / np.arange(len(ranked), 0, -1)
+        return reciprocal[self.numbers]
+
+    # -- terms ---------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _term_matches(self) -> Floats:
+        """Terms of the task × candidates × fields: 1 where the field contains the term."""
+        matches = np.zeros((len(self.ranking.terms), len(self.numbers), len(FIELDS)), bool)
+        for place, term in enumerate(self.ranking.terms):
+            items, counts = self._index.postings.get(term)
+            numbers = self.numbers.astype(items.dtype)  # otherwise numpy converts all items
+            rows = np.minimum(np.searchsorted(items, numbers), len(items) - 1)
+            here = items[rows] == numbers
+            matches[place, here] = counts[rows[here]] > 0
+        return matches
+
+    @cached_property
+    def _rarity(self) -> Floats:
+        """Rarity of each term of the task."""
+        return np.array([*self.ranking.terms.values()], np.float64)
+
+    @cached_property
+    def _matched(self) -> Floats:
+        """Terms of the task × candidates: 1 where any field contains the term."""
+        return self._term_matches.any(axis=2).astype(np.float64)
+
+    def field_coverage(self, field: int) -> Floats:
+        """Return the share of the task's terms, by rarity, that a field contains."""
+        return np.asarray(self._rarity @ self._term_matches[:, :, field] / max(self._rarity.sum(), 1e-9), np.float64)
+
+    @property
+    def term_share(self) -> Floats:
+        """Share of the task's terms that match."""
+        return np.asarray(self._matched.sum(axis=0) / max(len(self._rarity), 1), np.float64)
+
+    def coverage_of(self, some: Iterable[str]) -> Floats:
+        """Return the share of some of the task's terms, by rarity, that match."""
+        chosen = set(some)
+        rarity = self._rarity * np.array([term in chosen for term in self.ranking.terms], np.float64)
+        return np.asarray(rarity @ self._matched / max(rarity.sum(), 1e-9), np.float64)
+
+    @property
+    def title_coverage(self) -> Floats:
+        """Share of the terms of the task's first line that match, by rarity."""
+        return self.coverage_of(terms(self.ranking.task.strip().partition("\n")[0]))
+
+    @property
+    def rarest_share(self) -> Floats:
+        """Share of the rarest matched term in the rarity of all matched terms: 1 when one word decides."""
+        if not len(self._rarity):
+            return np.zeros(len(self.numbers))
+        by_term = self._rarity[:, np.newaxis] * self._matched
+        return np.asarray(by_term.max(axis=0) / np.maximum(by_term.sum(axis=0), 1e-9), np.float64)
+
+    @cached_property
+    def _clauses(self) -> Floats:
+        """Clauses of the task × candidates: share of the clause's terms, by rarity, that match."""
+        return np.array([self.coverage_of(clause) for clause in self.query.task.clauses]) if self.query.task.clauses else np.zeros((1, len(self.numbers)))
+
+    @property
+    def best_clause(self) -> Floats:
+        return np.asarray(self._clauses.max(axis=0), np.float64)
+
+    @property
+    def first_clause(self) -> Floats:
+        return np.asarray(self._clauses[0], np.float64)
+
+    @property
+    def clauses_matched(self) -> Floats:
+        """Share of the clauses of which at least half matches."""
+        return np.asarray((self._clauses >= 0.5).mean(axis=0), np.float64)
+
+    @property
+    def name_precision(self) -> Floats:
+        """Share of the name's terms, by rarity, that the task contains."""
+        return np.asarray(self._rarity @ self._term_matches[:, :, NAME] / self._items.name_rarity[self.numbers], np.float64)
+
+    def length(self, field: int) -> Floats:
+        lengths: Floats = self._index.postings.lengths[self.numbers, field].astype(np.float64)
+        return np.log1p(lengths)
+
+    # -- words of names ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def names(self) -> list[str]:
+        names = self._index.names_of(self.numbers.tolist())
+        return [names[number] for number in self.numbers.tolist()]
+
+    @cached_property
+    def name_matches(self) -> Floats:
+        """Candidates × (words, words in the task, adjacent words in the task, last word in the task, place of the first)."""
+        task_terms = self.query.task.sequence
+        places = {term: place for place, term in reversed([*enumerate(task_terms)])}
+        pairs = set(zip(task_terms, task_terms[1:], strict=False))
+        rows = np.zeros((len(self.numbers), 5))
+        for row, name in enumerate(self.names):
+            parts = terms(name)
+            matched = [part in places for part in parts]
+            adjacent = sum(pair in pairs for pair in zip(parts, parts[1:], strict=False))
+            first = min((places[part] for part in parts if part in places), default=len(task_terms))
+            rows[row] = (len(parts), sum(matched), adjacent, matched[-1:] == [True], first / max(len(task_terms), 1))
+        return rows
+
+    @property
+    def whole_name(self) -> Floats:
+        """Number of words of the name if the task has all of them; else 0."""
+        words, matched = self.name_matches[:, 0], self.name_matches[:, 1]
+        return np.where(matched == words, words, 0.0)
+
+    @property
+    def private(self) -> Floats:
+        return np.array([float(name.startswith(("_", "#"))) for name in self.names])
+
+    @property
+    def constructor(self) -> Floats:
+        """1 for constructors: by kind, or named like their type."""
+        parents = self._index.names_of(sorted({int(parent) for parent in self.parents if parent}))
+        return np.array(
+            [
+                float(name in _CONSTRUCTORS or (parent > 0 and parents.get(parent) == name))
+                for name, parent in zip(self.names, self.parents.tolist(), strict=True)
+            ]
+        )
+
+    @property
+    def stand_in(self) -> Floats:
+        """1 for mocks, fakes and stubs, by name or path; 0 if the task has that word."""
+        absent = _STAND_INS.difference(self.query.task.sequence)
+        paths = self._by_file(lambda path: float(not absent.isdisjoint(terms(path))))
+        return np.maximum(paths, [float(not absent.isdisjoint(terms(name))) for name in self.names])
+
+    # -- files and folders ---------------------------------------------------------------------------------------------
+
+    def _by_file(self, value_of: Callable[[str], float]) -> Floats:
+        """Return a value of each candidate's path."""
+        paths = self._items.paths
+        values = {file: value_of(paths[file]) for file in dict.fromkeys(self.files.tolist())}
+        return np.array([values[file] for file in self.files.tolist()])
+
+    @property
+    def support_path(self) -> Floats:
+        """1 for examples, scripts, migrations, benchmarks and the like, by folder; 0 if the task has that word."""
+        absent = _SUPPORT.difference(self.query.task.sequence)
+        return self._by_file(lambda path: float(not absent.isdisjoint(terms(path.rpartition("/")[0]))))
+
+    @property
+    def stem_precision(self) -> Floats:
+        """Share of the words of the file's name that the task has."""
+        in_task = set(self.query.task.sequence)
+
+        def precision(path: str) -> float:
+            parts = terms(path.rpartition("/")[2].partition(".")[0])
+            return sum(part in in_task for part in parts) / max(len(parts), 1)
+
+        return self._by_file(precision)
+
+    @property
+    def path_depth(self) -> Floats:
+        return self._by_file(lambda path: path.count("/"))
+
+    @property
+    def language_share(self) -> Floats:
+        """Share of the repository's items that are in the same language."""
+        return self._items.language_shares[self.files]
+
+    @cached_property
+    def _groups(self) -> tuple[Floats, Floats, Floats]:
+        """Share of the task's terms, by rarity among files, that occur in each file, in paths, and in each container."""
+        files = len(self._items.file_folders)
+        in_file, in_path, in_container = np.zeros(files), np.zeros(files), np.zeros(self._items.size)
+        total = 0.0
+        for term in self.ranking.terms:
+            items, counts = self._index.postings.get(term)
+            has = np.zeros(files, bool)
+            has[self._items.files[items]] = True
+            rarity = inverse_document_frequency(files, int(has.sum()))
+            total += rarity
+            in_file[has] += rarity
+            has[:] = False
+            has[self._items.files[items[counts[:, PATH] > 0]]] = True
+            in_path[has] += rarity
+            contains = np.zeros(self._items.size, bool)
+            contains[items] = True
+            contains[self._graph.parent[items]] = True
+            in_container[contains] += rarity
+        return in_file / max(total, 1e-9), in_path / max(total, 1e-9), in_container / max(total, 1e-9)
+
+    @property
+    def file_coverage(self) -> Floats:
+        return self._groups[0][self.files]
+
+    @property
+    def path_coverage(self) -> Floats:
+        return self._groups[1][self.files]
+
+    @property
+    def container_coverage(self) -> Floats:
+        """Share of the task's terms in its container or, without one, in itself and its members."""
+        return self._groups[2][np.where(self.parents > 0, self.parents, self.numbers)]
+
+    @property
+    def family_coverage(self) -> Floats:
+        """Share of the task's terms in itself and its members."""
+        return self._groups[2][self.numbers]
+
+    # -- central types -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _central(self) -> tuple[Floats, Floats]:
+        """Centrality and log number of files that use it, by item."""
+        central = central_types(self.query)
+        scores, users = np.zeros(self._items.size), np.zeros(self._items.size)
+        scores[central.numbers], users[central.numbers] = central.scores, np.log1p(central.users)
+        return scores, users
+
+    @property
+    def centrality(self) -> Floats:
+        return self._central[0][self.numbers]
+
+    @property
+    def central_users(self) -> Floats:
+        return self._central[1][self.numbers]
+
+    @property
+    def container_centrality(self) -> Floats:
+        return np.where(self.parents > 0, self._central[0][self.parents], 0.0)
+
+    @property
+    def file_centrality(self) -> Floats:
+        """Centrality of the most central type of its file."""
+        best = np.zeros(len(self._items.file_folders))
+        np.maximum.at(best, self._items.files, self._central[0])
+        return best[self.files]
+
+    # -- containers, files and neighbours among the candidates ---------------------------------------------------------
+
+    @cached_property
+    def parents(self) -> Ints:
+        """Container of each candidate; 0 if none."""
+        return self._graph.parent[self.numbers]
+
+    @cached_property
+    def files(self) -> Ints:
+        return self._items.files[self.numbers]
+
+    @cached_property
+    def folders(self) -> Ints:
+        return self._items.folders[self.numbers]
+
+    def share_of_parent(self, by_item: Floats) -> Floats:
+        """Return the container's value relative to the maximum."""
+        return np.where(self.parents > 0, by_item[self.parents] / (by_item.max(initial=0.0) or 1.0), 0.0)
+
+    @property
+    def best_member(self) -> Floats:
+        """Relative score of its best member."""
+        best = np.zeros(self._items.size)
+        np.maximum.at(best, self.parents, self.shares)
+        return best[self.numbers]
+
+    @property
+    def siblings(self) -> Floats:
+        """Log number of top candidates with the same container."""
+        same = self.parents[:, np.newaxis] == self.parents[:_CONTEXT]
+        return np.log1p(np.where(self.parents > 0, np.count_nonzero(same, axis=1), 0))
+
+    def group_best(self, groups: Ints) -> Floats:
+        """Return the relative score of the best candidate of the same group."""
+        best = np.zeros(int(groups.max(initial=0)) + 1)
+        np.maximum.at(best, groups, self.shares)
+        return best[groups]
+
+    def group_count(self, groups: Ints) -> Floats:
+        """Return the log number of top candidates in the same group."""
+        return np.log1p(np.bincount(groups[:_CONTEXT], minlength=int(groups.max(initial=0)) + 1)[groups])
+
+    def group_mass(self, groups: Ints) -> Floats:
+        """Return the sum of the top candidates' scores in the same group, relative to the largest sum."""
+        first = groups[:_CONTEXT]
+        return share_of_best(sum_by_index(first, self.shares[:_CONTEXT], int(groups.max(initial=0)) + 1))[groups]
+
+    def rank_within(self, groups: Ints) -> Floats:
+        """Return the log rank among the candidates of the same group."""
+        order = np.argsort(groups, kind="stable")
+        ordered = groups[order]
+        ranks = np.empty(len(groups))
+        ranks[order] = np.arange(len(groups)) - np.searchsorted(ordered, ordered)
+        return np.log1p(ranks)
+
+    @cached_property
+    def _calls(self) -> tuple[Ints, Ints]:
+        """Calls among the top candidates: places of callers and of callees."""
+        place = np.full(self._items.size, -1)
+        place[self.numbers[:_CONTEXT]] = np.arange(min(len(self.numbers), _CONTEXT))
+        callers, callees = self._graph.outgoing(self.numbers, "calls")
+        candidate = np.full(self._items.size, -1)
+        candidate[self.numbers] = np.arange(len(self.numbers))
+        among = place[callees] >= 0
+        return candidate[callers[among]], place[callees[among]]
+
+    @property
+    def calls_candidates(self) -> Floats:
+        """Log number of top candidates that it calls: high for what orchestrates the others."""
+        return np.log1p(np.bincount(self._calls[0], minlength=len(self.numbers)))
+
+    @property
+    def called_by_candidates(self) -> Floats:
+        return np.log1p(np.bincount(self._calls[1], minlength=len(self.numbers)))
+
+    # -- the candidate itself ------------------------------------------------------------------------------------------
+
+    def is_kind(self, kinds: frozenset[str]) -> Floats:
+        in_kinds = np.array([float(name in kinds) for name in KIND_NAMES])  # by kind code
+        return in_kinds[self._index.columns.kind[self.numbers]]
+
+    @property
+    def lines(self) -> Floats:
+        lines = self._index.lines_of(self.numbers.tolist())
+        return np.log1p([lines[number] for number in self.numbers.tolist()])
+
+    @property
+    def depth(self) -> Floats:
+        """Number of enclosing containers."""
+        containers, depth = self.parents, np.zeros(len(self.numbers))
+        for _ in range(_MAX_NESTING):
+            depth += containers > 0
+            containers = self._graph.parent[containers]
+        return depth
+
+    def degree(self, backwards: bool) -> Floats:
+        """Return the log in-degree (backwards) or out-degree."""
+        return np.log1p(self._graph.degrees(backwards)[self.numbers].astype(np.float64))
+
+    @property
+    def authority(self) -> Floats:
+        return self._graph.uses[self.numbers]
+
+    @property
+    def subtypes(self) -> Floats:
+        """Log number of types that extend or implement it."""
+        return np.log1p(self._graph.subtypes[self.numbers].astype(np.float64))
+
+    @property
+    def members(self) -> Floats:
+        return np.log1p(self._graph.members[self.numbers].astype(np.float64))
+
+    @property
+    def changes(self) -> Floats:
+        """Log number of commits that changed its file."""
+        return np.log1p(self.query.resources.history.counts[self.files])
+
+    @property
+    def age(self) -> Floats:
+        """Log days since its file last changed."""
+        return np.log1p(self.query.resources.history.ages[self.files] / 86400)
+
+    # -- the task ------------------------------------------------------------------------------------------------------
+
+    def constant(self, value: float) -> Floats:
+        """Return a value of the task or the repository for every candidate; only trees make use of it."""
+        return np.full(len(self.numbers), value)
+
+    @property
+    def size(self) -> Floats:
+        return self.constant(np.log1p(self._items.size))
+
+    @property
+    def task_length(self) -> Floats:
+        return self.constant(np.log1p(len(self.query.task.terms)))
+
+
+_CONSTRUCTORS = frozenset({"__init__", "__new__", "constructor", "initialize"})
+
+
+def _stems(words: str) -> frozenset[str]:
+    return frozenset(stem for word in words.split() for stem in terms(word))
+
+
+_STAND_INS = _stems("mock mocks fake fakes stub stubs dummy noop")
+_SUPPORT = _stems(
+    "example examples sample samples demo docs doc benchmark benchmarks bench script scripts tool tools migration migrations "
+    "migrate generated vendor fixture fixtures legacy deprecated testing support seeds playground storybook stories"
+)

@@ -1,0 +1,127 @@
+"""The table of features of the learned rankers: the score component each belongs to, its meaning and its computation.
+
+Features of signals come from the signal table. Only the features that a model names are computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from assay.core.items import CALLABLE_KINDS, DATA_KINDS, SPACE_KINDS, TYPE_KINDS
+from assay.rank.arrays import Floats
+from assay.rank.candidates import Candidates
+from assay.rank.signals.signal import Signal, Stage
+from assay.rank.signals.table import SIGNALS
+from assay.store.postings import DOC, FIELDS, IDENTIFIERS
+
+
+class Feature(NamedTuple):
+    """A feature: its score component, meaning and computation.
+
+    `sense` constrains a model: 1 when more of it can only raise a score, -1 when it can only lower it, 0 for either.
+    """
+
+    component: str
+    meaning: str
+    of: Callable[[Candidates], Floats]
+    sense: int = 1
+
+
+FOR, AGAINST, EITHER = 1, -1, 0
+
+# of a signal: its reciprocal rank in a channel, or its value
+_READERS = {Stage.CHANNEL: Candidates.channel, Stage.FACTOR: Candidates.factor, Stage.PART: Candidates.part}
+
+
+def _of_signal(signal: Signal) -> Feature:
+    return Feature(signal.component, signal.meaning, partial(_READERS[signal.stage], name=signal.name))
+
+
+FEATURES: Mapping[str, Feature] = {
+    "score": Feature("words", "hand-tuned score", lambda candidates: candidates.log_share(candidates.ranking.scores)),
+    "direct": Feature("words", "direct score", lambda candidates: candidates.log_share(candidates.direct)),
+    "lexical": Feature("words", "lexical score (BM25F)", lambda candidates: candidates.log_share(candidates.ranking.factors["lexical"])),
+    "lexical place": Feature("words", "lexical rank", lambda candidates: candidates.log_rank(candidates.ranking.factors["lexical"]), AGAINST),
+    "found": Feature("words", "task terms found", lambda candidates: candidates.term_share),
+    "title": Feature("words", "terms of the task's title found", lambda candidates: candidates.title_coverage),
+    **{
+        f"in {name}": Feature("names" if name == "name" else "words", f"task terms in its {name}", partial(Candidates.field_coverage, field=at))
+        for at, name in enumerate(FIELDS)
+    },
+    "rarest term": Feature("words", "share of the rarest term in what matches", lambda candidates: candidates.rarest_share, EITHER),
+    "best clause": Feature("words", "share of a clause of the task found", lambda candidates: candidates.best_clause),
+    "first clause": Feature("words", "share of the first clause of the task found", lambda candidates: candidates.first_clause),
+    "clauses": Feature("words", "share of the task's clauses found", lambda candidates: candidates.clauses_matched, EITHER),
+    "name precision": Feature("names", "share of its name's terms in the task", lambda candidates: candidates.name_precision),
+    "name length": Feature("names", "words of its name", lambda candidates: candidates.name_matches[:, 0], EITHER),
+    "name words": Feature("names", "words of its name in the task", lambda candidates: candidates.name_matches[:, 1]),
+    "name phrase": Feature("names", "adjacent words of its name adjacent in the task", lambda candidates: candidates.name_matches[:, 2]),
+    "name head": Feature("names", "last word of its name is in the task", lambda candidates: candidates.name_matches[:, 3]),
+    "name position": Feature("names", "place in the task of the first word of its name", lambda candidates: candidates.name_matches[:, 4], EITHER),
+    "whole name": Feature("names", "the task says its whole name", lambda candidates: candidates.whole_name),
+    "central share": Feature("names", "stands for a concept of the task and is widely used", lambda candidates: candidates.centrality),
+    "central users": Feature("use", "files that use the type", lambda candidates: candidates.central_users, EITHER),
+    "container central": Feature("family", "its type stands for a concept of the task", lambda candidates: candidates.container_centrality, EITHER),
+    "file central": Feature("family", "a type of its file stands for a concept of the task", lambda candidates: candidates.file_centrality, EITHER),
+    "walk": Feature("graph", "visit probability of the graph walk", lambda candidates: candidates.log_share(candidates.ranking.walk.visits)),
+    "walk place": Feature("graph", "rank by the graph walk", lambda candidates: candidates.log_rank(candidates.ranking.walk.visits), AGAINST),
+    "calls results": Feature("graph", "calls other results", lambda candidates: candidates.calls_candidates),
+    "called by results": Feature("graph", "other results call it", lambda candidates: candidates.called_by_candidates, EITHER),
+    "used": Feature("use", "in-degree", lambda candidates: candidates.degree(backwards=True), EITHER),
+    "authority": Feature("use", "uses, relative to the most used", lambda candidates: candidates.authority, EITHER),
+    "subtypes": Feature("use", "types that extend or implement it", lambda candidates: candidates.subtypes, EITHER),
+    "uses": Feature("graph", "out-degree", lambda candidates: candidates.degree(backwards=False), EITHER),
+    "container": Feature("family", "score of its container", lambda candidates: candidates.share_of_parent(candidates.ranking.scores)),
+    "container words": Feature(
+        "family", "lexical score of its container", lambda candidates: candidates.share_of_parent(candidates.ranking.factors["lexical"])
+    ),
+    "container terms": Feature("family", "task terms in its container and siblings", lambda candidates: candidates.container_coverage, EITHER),
+    "family terms": Feature("family", "task terms in itself and its members", lambda candidates: candidates.family_coverage),
+    "best member": Feature("family", "score of its best member", lambda candidates: candidates.best_member),
+    "siblings": Feature("family", "candidates with the same container", lambda candidates: candidates.siblings, EITHER),
+    "place in container": Feature("family", "rank within its container", lambda candidates: candidates.rank_within(candidates.parents), AGAINST),
+    "file best": Feature("family", "best score in its file", lambda candidates: candidates.group_best(candidates.files)),
+    "file mass": Feature("family", "sum of scores in its file", lambda candidates: candidates.group_mass(candidates.files), EITHER),
+    "file count": Feature("family", "candidates in its file", lambda candidates: candidates.group_count(candidates.files), EITHER),
+    "file terms": Feature("family", "task terms in its file", lambda candidates: candidates.file_coverage, EITHER),
+    "path terms": Feature("family", "task terms in its path, by rarity among files", lambda candidates: candidates.path_coverage, EITHER),
+    "file name": Feature("family", "share of its file's name in the task", lambda candidates: candidates.stem_precision, EITHER),
+    "place in file": Feature("family", "rank within its file", lambda candidates: candidates.rank_within(candidates.files), AGAINST),
+    "folder mass": Feature("family", "sum of scores in its folder", lambda candidates: candidates.group_mass(candidates.folders), EITHER),
+    "folder best": Feature("family", "best score in its folder", lambda candidates: candidates.group_best(candidates.folders), EITHER),
+    "place in folder": Feature("family", "rank within its folder", lambda candidates: candidates.rank_within(candidates.folders), AGAINST),
+    "changes": Feature("history", "number of changes of its file", lambda candidates: candidates.changes, EITHER),
+    "age": Feature("history", "days since its file changed", lambda candidates: candidates.age, EITHER),
+    "test": Feature("itself", "test code, and the task is not about tests", lambda candidates: np.log(candidates.factor("tests"))),
+    "type": Feature("itself", "is a type", lambda candidates: candidates.is_kind(TYPE_KINDS), EITHER),
+    "callable": Feature("itself", "is callable", lambda candidates: candidates.is_kind(CALLABLE_KINDS), EITHER),
+    "value": Feature("itself", "is a field, variable or constant", lambda candidates: candidates.is_kind(DATA_KINDS), EITHER),
+    "space": Feature("itself", "is a namespace or module", lambda candidates: candidates.is_kind(SPACE_KINDS), EITHER),
+    "interface": Feature("itself", "is an interface or trait", lambda candidates: candidates.is_kind(frozenset({"interface", "trait"})), EITHER),
+    "alias": Feature("itself", "is a type alias or enumeration", lambda candidates: candidates.is_kind(frozenset({"type", "enum"})), EITHER),
+    "method": Feature("itself", "is a method", lambda candidates: candidates.is_kind(frozenset({"method"})), EITHER),
+    "constructor": Feature("itself", "is a constructor", lambda candidates: candidates.constructor, EITHER),
+    "private": Feature("itself", "private by its name", lambda candidates: candidates.private, EITHER),
+    "stand-in": Feature("itself", "mock, fake or stub", lambda candidates: candidates.stand_in, AGAINST),
+    "support": Feature("itself", "in a folder of examples, scripts, migrations or the like", lambda candidates: candidates.support_path, EITHER),
+    "language": Feature("itself", "share of its language in the repository", lambda candidates: candidates.language_share, EITHER),
+    "lines": Feature("itself", "number of lines", lambda candidates: candidates.lines, EITHER),
+    "members": Feature("itself", "number of members", lambda candidates: candidates.members, EITHER),
+    "depth": Feature("itself", "nesting depth", lambda candidates: candidates.depth, EITHER),
+    "path depth": Feature("itself", "folders above its file", lambda candidates: candidates.path_depth, EITHER),
+    "body": Feature("itself", "length of its body", lambda candidates: candidates.length(IDENTIFIERS), EITHER),
+    "doc": Feature("itself", "length of its documentation", lambda candidates: candidates.length(DOC), EITHER),
+    "repository size": Feature("itself", "size of the repository", lambda candidates: candidates.size, EITHER),
+    "task length": Feature("itself", "length of the task", lambda candidates: candidates.task_length, EITHER),
+    **{signal.name: _of_signal(signal) for signal in SIGNALS if signal.is_feature},
+}  # fmt: skip
+
+
+def matrix(candidates: Candidates, names: Sequence[str]) -> Floats:
+    """Return the feature matrix: a row per candidate, a column per feature."""
+    columns = [np.asarray(FEATURES[name].of(candidates), np.float64) for name in names]
+    return np.stack(columns, axis=1) if columns else np.zeros((len(candidates.numbers), 0))
