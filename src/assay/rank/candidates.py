@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.rank.arrays import Floats, Ints, share_of_best, sum_by_index
+from assay.rank.arrays import Floats, Ints, highest, share_of_best, sum_by_index
 from assay.rank.ranking import Ranking
 from assay.rank.signals.central import central_types
 from assay.rank.signals.lexical import inverse_document_frequency
+from assay.rank.symbols import squeeze
 from assay.store.columns import KIND_NAMES
 from assay.store.postings import FIELDS, NAME, PATH
 from assay.text.terms import terms
@@ -261,6 +262,77 @@ class Candidates:
             contains[self._graph.parent[items]] = True
             in_container[contains] += rarity
         return in_file / max(total, 1e-9), in_path / max(total, 1e-9), in_container / max(total, 1e-9)
+
+    @cached_property
+    def _lexical_groups(self) -> tuple[Floats, Floats, Floats]:
+        """BM25 of the task in whole files, folders and containers, each taken as one text."""
+        files, folders = self._items.files, self._items.folders
+        lengths = self._index.postings.lengths.sum(axis=1, dtype=np.int64)
+        parents = np.where(self._graph.parent > 0, self._graph.parent, np.arange(self._items.size))
+        scores = []
+        for groups in (files, folders, parents):
+            size = sum_by_index(groups, lengths, int(groups.max(initial=0)) + 1)
+            scores.append((groups, size / max(size[size > 0].mean(), 1e-9), np.zeros(len(size))))
+        for term, weight in self.query.task.terms.items():
+            items, counts = self._index.postings.get(term)
+            frequency = counts.sum(axis=1, dtype=np.float64)
+            for groups, relative, score in scores:
+                by_group = np.bincount(groups[items], weights=frequency, minlength=len(relative))
+                present = np.flatnonzero(by_group)
+                rarity = inverse_document_frequency(int((relative > 0).sum()), len(present))
+                tf = by_group[present]
+                score[present] += weight * rarity * tf * 2.2 / (tf + 1.2 * (0.4 + 0.6 * relative[present]))
+        return tuple(score for _, _, score in scores)
+
+    @property
+    def file_lexical(self) -> Floats:
+        return np.log(np.maximum(share_of_best(self._lexical_groups[0]), _FLOOR))[self.files]
+
+    @property
+    def folder_lexical(self) -> Floats:
+        return np.log(np.maximum(share_of_best(self._lexical_groups[1]), _FLOOR))[self.folders]
+
+    @property
+    def container_lexical(self) -> Floats:
+        scores = np.log(np.maximum(share_of_best(self._lexical_groups[2]), _FLOOR))
+        return scores[np.where(self.parents > 0, self.parents, self.numbers)]
+
+    @property
+    def works_on_central(self) -> Floats:
+        """Centrality of the most central type that it mentions."""
+        sources, targets = self._graph.outgoing_uses(self.numbers)
+        best = np.zeros(self._items.size)
+        np.maximum.at(best, sources, self._central[0][targets])
+        return best[self.numbers]
+
+    @property
+    def linked_results(self) -> Floats:
+        """Sum of the relative scores of the top candidates that it uses or that use it, over the root of its degree."""
+        shares = np.zeros(self._items.size)
+        shares[self.numbers[:_CONTEXT]] = self.shares[:_CONTEXT]
+        total = np.zeros(self._items.size)
+        sources, targets = self._graph.outgoing_uses(self.numbers)
+        np.add.at(total, sources, shares[targets])
+        ends, starts = self._graph.incoming(self.numbers)
+        np.add.at(total, ends, shares[starts])
+        degree = self._graph.degrees(True)[self.numbers] + self._graph.degrees(False)[self.numbers]
+        return total[self.numbers] / np.sqrt(1 + degree)
+
+    @property
+    def own_file(self) -> Floats:
+        """1 when its file has its name."""
+        stems = {file: squeeze(self._items.paths[file].rpartition("/")[2].partition(".")[0]).replace("-", "") for file in set(self.files.tolist())}
+        return np.array([float(squeeze(name) == stems[file]) for name, file in zip(self.names, self.files.tolist(), strict=True)])
+
+    @property
+    def tested(self) -> Floats:
+        """Scores of the best matching tests that use it, relative to the largest sum."""
+        scores = self.ranking.factors["lexical"] * np.asarray(self._index.columns.test)
+        best = highest(scores, 40)
+        sources, targets = self._graph.outgoing_uses(best)
+        total = np.zeros(self._items.size)
+        np.add.at(total, targets, scores[sources])
+        return share_of_best(total[self.numbers])
 
     @property
     def file_coverage(self) -> Floats:

@@ -223,6 +223,12 @@ class Graph:
         chosen = self._steps.types[steps] == EDGE_TYPES[edge].code
         return sources[chosen], self._steps.ends[steps[chosen]]
 
+    def outgoing_uses(self, items: Ints) -> tuple[Ints, Ints]:
+        """Return the edges of use out of some items: the item of each edge, and its target."""
+        sources, steps = self._steps.along(items)
+        chosen = _IS_USE[self._steps.types[steps]]
+        return sources[chosen], self._steps.ends[steps[chosen]]
+
     def walk(self, seeds: Floats, restart: float, steps: int) -> Floats:
         """Return the visit probabilities of a random walk with restart from the seeds (personalized PageRank).
 
