@@ -2,7 +2,7 @@
 
     python benchmarks/ranker.py --work WORK [--images docs/images]
 
-WORK is what benchmarks/mined.py prepared (scripts/train_ranker.py says how). All figures are of repositories left out of training: the share
+WORK is what benchmarks/mined.py prepared (scripts/train_commit_ranker.py says how). All figures are of repositories left out of training: the share
 of tasks with a right definition among the first five, the mean over repositories. `--images` draws both.
 """
 
@@ -22,7 +22,7 @@ sys.path[:0] = [str(ROOT / "scripts")]
 from figure import Line, Point, bars, lines  # noqa: E402
 from histories import prepared_as_named  # noqa: E402
 from ranker_data import NAMES, Described, described  # noqa: E402
-from train_ranker import accuracies, learned, left_out  # noqa: E402
+from train_commit_ranker import accuracies, learned, left_out  # noqa: E402
 
 from assay.rank.ranker import FEATURES  # noqa: E402
 

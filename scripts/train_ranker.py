@@ -1,12 +1,14 @@
-"""Learns the ranker from what commits of public repositories went on to change, and writes src/assay/rank/ranker.json.
+"""Train the default ranker on the task corpus and write src/assay/rank/ranker_tasks.json.
 
-    python benchmarks/mined.py --work WORK --tasks 100 CLONE…      once: states, indexes and tasks of scripts/histories.json
-    python scripts/train_ranker.py --work WORK                     learn, tell how good it is, write
-    python scripts/train_ranker.py --work WORK --only-tell         … without writing
+    python scripts/train_ranker.py --work WORK --bench-tasks TASKS --bench-clones DIR             evaluate, train, write
+    python scripts/train_ranker.py … --only-evaluate [--curve] [--ablation]                       write nothing
 
-The weights maximise the likelihood that what a commit touched is drawn from the candidates of its message (softmax over each task's candidates), less
-a penalty on their squares. Tests are left out: mined tasks never expect them. All figures are of repositories that were left out of training
-(in five parts). The data file is rounded, so that it comes out the same on every machine.
+WORK has an indexed clone of every repository of the splits train and development (eval/tasks/corpora.yaml), DIR one of every
+repository of ../shared/bench. The test split is never read. Figures are of repositories left out of training (eight folds by
+repository); the model that is written is trained on all of them. Needs `pip install lightgbm` (EXPERIMENTS.md has the version).
+
+LightGBM's lambdarank with small trees. A candidate's gain is that of the best label it matches; a neighbour of a label (its
+class, or a member of it) gains a little, as half of an answer is to be in the right place.
 """
 
 from __future__ import annotations
@@ -14,9 +16,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from multiprocessing import Pool
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,169 +29,202 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "src")]
 
-from histories import prepared_as_named  # noqa: E402
-from ranker_data import NAMES, Described, described  # noqa: E402
+from task_corpus import BENCH, Corpus, Judged, bench_corpora, corpora  # noqa: E402
 
-from assay.rank.ranker import DATA, FEATURES, FORMAT  # noqa: E402
+from assay.rank.arrays import Floats  # noqa: E402
+from assay.rank.engine import Engine  # noqa: E402
+from assay.rank.features import FEATURES, matrix  # noqa: E402
+from assay.rank.profile import PROFILES, with_settings  # noqa: E402
+from assay.rank.ranker import FORMAT, MODELS, TreeModel  # noqa: E402
 
-TARGET = ROOT / "src/assay/rank" / DATA
-PARTS = 5
-PENALTY = 1e-3  # on the squares of weights of features with variance 1
-LEARNED_FROM = 120  # first candidates of a task: what comes after them is hardly ever right
-STEPS = 30  # of Newton's method at most; it needs about ten
-ENOUGH = 1e-5  # a step that changes no weight by more ends it
-DIGITS = 4  # significant ones of what is written
-GIVEN = {"test": (0.0, 2.0)}  # not learned: mined tasks never expect tests, people may; 2 keeps them well behind
+TARGET = ROOT / "src/assay/rank" / MODELS["tasks"]
+FOLDS = 8
+ROUNDS = 200  # 100 to 400: the same within noise
+GAINS = (0.0, 0.3, 1.0, 2.0, 3.0)  # of nothing, a neighbour, and labels of grade 1, 2, 3
+SETTINGS: dict[str, Any] = {
+    "objective": "lambdarank", "label_gain": list(GAINS), "lambdarank_truncation_level": 20,
+    "num_leaves": 7, "learning_rate": 0.05, "lambda_l2": 5.0, "min_data_in_leaf": 50,
+    "feature_fraction": 0.5, "bagging_fraction": 0.8, "bagging_freq": 1,
+    "seed": 1, "deterministic": True, "force_row_wise": True, "num_threads": 2, "verbose": -1,
+}  # fmt: skip
+DIGITS = 6  # significant digits of what is written
 
-Floats = NDArray[np.float64]
-Weights = dict[str, tuple[float, float]]  # by feature: the average and what one more is worth
-
-
-def learned(repositories: Iterable[Described], names: Sequence[str]) -> Weights:
-    """The weights of features by Newton's method; each repository counts the same. Weights against the sense of a feature are left out."""
-    names = [name for name in names if name not in GIVEN]
-    tasks = Tasks.of(repositories, [NAMES.index(name) for name in names])
-    sense = np.array([FEATURES[name].sense for name in names])
-    weights, used = np.zeros(len(names)), np.ones(len(names), bool)
-    while True:
-        weights = tasks.fitted(weights, used)
-        if not (wrong := sense * weights < 0).any():
-            break
-        used &= ~wrong
-        weights[wrong] = 0.0
-    each = zip(names, tasks.averages, weights / tasks.spreads, strict=True)
-    return {name: (_rounded(average), _rounded(weight)) for name, average, weight in each if weight} | GIVEN
-
-
-class Tasks(NamedTuple):
-    """All candidates of tasks that have something right among them, tests left out; tasks one after the other."""
-
-    values: Floats  # of variance 1 and average 0
-    goal: Floats  # the chance each should have; those of a task add up to what it counts
-    starts: NDArray[np.int64]
-    task: NDArray[np.int64]  # the number of each candidate's task
-    counts: Floats  # what each task counts
-    averages: Floats
-    spreads: Floats
-
-    @classmethod
-    def of(cls, repositories: Iterable[Described], columns: list[int]) -> Tasks:
-        values, goals, sizes, counts = [], [], [], []
-        for one in repositories:
-            usable = list(_usable(one))
-            for at, right in usable:
-                values.append(one.values[at][:, columns])
-                goals.append(right / right.sum() / len(usable))
-                sizes.append(len(right))
-                counts.append(1 / len(usable))
-        joined = np.concatenate(values).astype(np.float64)
-        averages, spreads = joined.mean(axis=0), joined.std(axis=0) + 1e-6
-        joined -= averages
-        joined /= spreads
-        starts = np.cumsum([0, *sizes[:-1]])
-        task = np.repeat(np.arange(len(sizes)), sizes)
-        return cls(joined, np.concatenate(goals), starts, task, np.array(counts), averages, spreads)
-
-    def fitted(self, weights: Floats, used: NDArray[np.bool_]) -> Floats:
-        """The likeliest weights, looked for from some on; those that are not used stay."""
-        loss, gradient, curvature = self.likelihood(weights)
-        for _ in range(STEPS):
-            step = np.zeros(len(weights))
-            step[used] = np.linalg.solve(curvature[np.ix_(used, used)], gradient[used])
-            if np.abs(step).max() < ENOUGH:
-                break
-            while (after := self.likelihood(weights - step))[0] > loss:  # too far
-                step /= 2
-            weights, (loss, gradient, curvature) = weights - step, after
-        return weights
-
-    def likelihood(self, weights: Floats) -> tuple[float, Floats, Floats]:
-        """The negative logarithm of the likelihood with the penalty, its gradient and its curvature."""
-        worth = self.values @ weights
-        worth -= np.maximum.reduceat(worth, self.starts)[self.task]
-        odds = np.exp(worth)
-        sums = np.add.reduceat(odds, self.starts)
-        chance = odds * (self.counts / sums)[self.task]
-        loss = float(self.goal @ (np.log(sums)[self.task] - worth)) + PENALTY * float(weights @ weights)
-        weighted = self.values * chance[:, None]
-        means = np.add.reduceat(weighted, self.starts)
-        gradient = weighted.sum(axis=0) - self.goal @ self.values + 2 * PENALTY * weights
-        curvature = self.values.T @ weighted - means.T @ (means / self.counts[:, None])
-        return loss, gradient, curvature + 2 * PENALTY * np.eye(len(weights))
+# by group, for the ablation. Others were tried and left out: trees rarely split on them, and left-out figures are the same
+GROUPS: Mapping[str, tuple[str, ...]] = {
+    "hand-tuned score": ("score", "direct"),
+    "terms": ("lexical place", "found", "in path", "in signature", "in identifiers", "in literals"),
+    "names": ("name precision", "name length", "name phrase", "name position", "whole name", "file name", "own file"),
+    "central types": ("container central", "file central", "works on central"),
+    "graph": ("walk", "walk place", "calls results", "linked", "tested", "used", "authority", "uses"),
+    "container": ("container terms", "container lexical", "family terms", "best member", "siblings"),
+    "file and folder": (
+        "file best", "file mass", "file count", "file terms", "file lexical", "folder lexical", "place in file", "place in folder",
+    ),
+    "history": ("history", "touched", "changes"),
+    "itself": ("test", "space", "constructor", "support", "language", "lines", "body"),
+    "task and repository": ("repository size", "task length"),
+}  # fmt: skip
+NAMES = tuple(name for names in GROUPS.values() for name in names)
 
 
-def _usable(one: Described) -> Iterable[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
-    """The candidates that are no tests of each task that has something right among them, and which are."""
-    for first, last in zip(one.starts[:-1], one.starts[1:], strict=True):
-        at = first + np.flatnonzero(~one.tests[first:last])[:LEARNED_FROM]
-        if one.right[at].any():
-            yield at, one.right[at]
+@dataclass(frozen=True, slots=True)
+class Task:
+    """The candidates of a task: features, judgements, and what lowers repeated names."""
+
+    values: NDArray[np.float32]
+    judged: Judged
+    names: tuple[tuple[str, str], ...]  # path and qualified name
+
+
+def described(corpus: Corpus) -> list[Task]:
+    """Return the candidates of a repository's tasks, as the ranker meets them."""
+    profile = with_settings(PROFILES["default"], "candidates", {"ranker": 0.0, "overload": 1, "namesake": 1, "reorder": 0.0}, "train")
+    engine = Engine(corpus.repository.index, profile)
+    tasks = []
+    for task in corpus.tasks:
+        candidates = engine.candidates(engine.rank(task.text))
+        items = engine.index.numbered(candidates.numbers.tolist())
+        chosen = [items[number] for number in candidates.numbers.tolist()]
+        values = matrix(candidates, NAMES).astype(np.float32)
+        tasks.append(Task(values, Judged.of(chosen, task), tuple((item.path, item.symbol) for item in chosen)))
+    return tasks
+
+
+# training
+
+
+def grade(task: Task) -> NDArray[np.int64]:
+    """Return the label of each candidate, an index into GAINS."""
+    grades = np.where(task.judged.generous.any(axis=1), 1, 0)
+    return np.maximum(grades, (task.judged.strict * (1 + task.judged.grades)).max(axis=1, initial=0)).astype(np.int64)
+
+
+def fitted(tasks: Sequence[Task], names: Sequence[str]) -> dict[str, Any]:
+    """Train on tasks; return the model as it is stored."""
+    import lightgbm
+
+    columns = [NAMES.index(name) for name in names]
+    usable = [task for task in tasks if grade(task).max(initial=0) > 1]
+    data = lightgbm.Dataset(
+        np.concatenate([task.values[:, columns] for task in usable]),
+        np.concatenate([grade(task) for task in usable]),
+        group=[len(task.values) for task in usable],
+    )
+    trees = lightgbm.train(SETTINGS, data, ROUNDS).dump_model()["tree_info"]
+    return {"format": FORMAT, "features": list(names), "trees": [_nested(tree["tree_structure"])[0] for tree in trees]}
+
+
+def _nested(node: Mapping[str, Any]) -> tuple[Any, float, float]:
+    """Return a tree as it is stored, with the mean of its leaves and their weight."""
+    if "leaf_value" in node:
+        return _rounded(node["leaf_value"]), node["leaf_value"], float(node["leaf_count"])
+    left, left_mean, left_count = _nested(node["left_child"])
+    right, right_mean, right_count = _nested(node["right_child"])
+    count = left_count + right_count
+    mean = (left_mean * left_count + right_mean * right_count) / count
+    return [node["split_feature"], _rounded(node["threshold"]), _rounded(mean), left, right], mean, count
 
 
 def _rounded(value: float) -> float:
     return float(f"{value:.{DIGITS}g}")
 
 
-# how good it is
+# evaluation on repositories left out
 
 
-def accuracies(one: Described, weights: Weights | None) -> Floats:
-    """For each task: a right definition first, among five, among ten; a right file first, among five. Without weights: by hand."""
-    rows = []
-    for first, last in zip(one.starts[:-1], one.starts[1:], strict=True):
-        order = np.arange(last - first)
-        if weights is not None:
-            order = np.argsort(-_worth(one, slice(first, last), weights), kind="stable")
-        right = one.right[first:last][order]
-        rank = int(right.argmax()) if right.any() else len(right)
-        files, at = np.unique(one.files[first:last][order], return_index=True)
-        goal = one.right_file[first:last][order]
-        file_rank = int((at < goal.argmax()).sum()) if goal.any() else len(files)
-        rows.append([rank < 1, rank < 5, rank < 10, file_rank < 1, file_rank < 5])
-    return np.array(rows, np.float64)
+def ranked(task: Task, scores: Floats) -> NDArray[np.int64]:
+    """Return the order of candidates by scores, repeated names lowered as the profile does."""
+    profile = PROFILES["default"]
+    shares = np.exp(0.3 * (scores - scores.max(initial=-np.inf)))
+    seen: dict[tuple[str, str], int] = {}
+    for place in np.argsort(-shares, kind="stable")[:100].tolist():
+        path, symbol = task.names[place]
+        here, anywhere = (path, symbol), ("", symbol)
+        repeats = seen.get(here, 0)
+        shares[place] *= profile.overload**repeats if repeats else profile.namesake ** seen.get(anywhere, 0)
+        seen[here], seen[anywhere] = repeats + 1, seen.get(anywhere, 0) + 1
+    return np.argsort(-shares, kind="stable")
 
 
-def _worth(one: Described, at: slice, weights: Weights) -> Floats:
-    values = one.values[at][:, [NAMES.index(name) for name in weights]].astype(np.float64)
-    averages, each = np.array(list(weights.values())).T
-    return np.asarray((values - averages) @ each)
+def fold(corpus: Corpus) -> int:
+    return int(sha256(corpus.name.encode()).hexdigest(), 16) % FOLDS
 
 
-def left_out(repositories: Sequence[Described], names: Sequence[str]) -> tuple[Floats, Floats]:
-    """Accuracies by hand and learned, of repositories that were not learned from; the mean of the repositories' means."""
-    before, after = [], []
-    for part in range(PARTS):
-        weights = learned([one for at, one in enumerate(repositories) if at % PARTS != part], names)
-        for one in repositories[part::PARTS]:
-            before.append(accuracies(one, None).mean(axis=0))
-            after.append(accuracies(one, weights).mean(axis=0))
-    return np.mean(before, axis=0), np.mean(after, axis=0)
+Described = Mapping[str, list[Task]]
+
+
+def left_out(chosen: Sequence[Corpus], tasks: Described, names: Sequence[str] = NAMES) -> dict[str, list[dict[str, float]]]:
+    """Return the figures of every task under a model that was trained without its repository."""
+    figures: dict[str, list[dict[str, float]]] = {}
+    for part in range(FOLDS):
+        tested = [corpus for corpus in chosen if fold(corpus) == part]
+        if not tested:
+            continue
+        model = _model(fitted([task for corpus in chosen if fold(corpus) != part for task in tasks[corpus.name]], names))
+        for corpus in tested:
+            figures[corpus.name] = [evaluated(task, model, names) for task in tasks[corpus.name]]
+    return figures
+
+
+def _model(stored: Mapping[str, Any]) -> TreeModel:
+    return TreeModel.of(stored["features"], stored["trees"])
+
+
+def evaluated(task: Task, model: TreeModel, names: Sequence[str]) -> dict[str, float]:
+    columns = [NAMES.index(name) for name in names]
+    scores = model.scores(task.values[:, columns].astype(np.float64))
+    return task.judged.figures(ranked(task, scores)) | {"candidates": float(task.judged.strict.any(axis=0).mean())}
+
+
+def report(label: str, chosen: Sequence[Corpus], figures: Mapping[str, Sequence[Mapping[str, float]]]) -> None:
+    """Print the mean over repositories of each split."""
+    for split in dict.fromkeys(corpus.split for corpus in chosen):
+        rows = [
+            [float(np.nanmean([row[name] for row in figures[corpus.name]])) for name in figures[corpus.name][0] if name[0] != "m"]
+            for corpus in chosen
+            if corpus.split == split and corpus.name in figures
+        ]
+        print(f"| {label} | {split} | {' | '.join(f'{value:.3f}' for value in np.mean(rows, axis=0))} |", flush=True)
+
+
+def curve(chosen: Sequence[Corpus], tasks: Described) -> None:
+    """Learning curves: fewer repositories, and fewer tasks of each, to train on; tested on the development split."""
+    tested = [corpus for corpus in chosen if corpus.split == "development"]
+    others = sorted((corpus for corpus in chosen if corpus.split == "train"), key=lambda corpus: sha256(corpus.name.encode()).digest())
+    for repositories, share in [(1, 20), (2, 20), (4, 20), (8, 20), (16, 20), (16, 2), (16, 5), (16, 10)]:
+        model = _model(fitted([task for corpus in others[:repositories] for task in tasks[corpus.name][:share]], NAMES))
+        figures = {corpus.name: [evaluated(task, model, NAMES) for task in tasks[corpus.name]] for corpus in tested}
+        report(f"{repositories} repositories × {share} tasks", tested, figures)
+
+
+def ablation(chosen: Sequence[Corpus], tasks: Described) -> None:
+    for group, left in GROUPS.items():
+        report(f"without {group}", chosen, left_out(chosen, tasks, [name for name in NAMES if name not in left]))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--work", type=Path, required=True, help="what mined.py prepared")
-    parser.add_argument("--only-tell", action="store_true", help="write nothing")
+    parser.add_argument("--work", type=Path, required=True, help="folder of indexed clones of the task corpus")
+    parser.add_argument("--bench-tasks", type=Path, required=True, help="development tasks (../shared/bench/tasks)")
+    parser.add_argument("--bench-clones", type=Path, required=True, help="folder of indexed clones of their repositories")
+    parser.add_argument("--only-evaluate", action="store_true", help="write nothing")
+    parser.add_argument("--curve", action="store_true", help="learning curves over repositories and tasks")
+    parser.add_argument("--ablation", action="store_true", help="figures without each group of features")
     given = parser.parse_args()
-    folders = prepared_as_named(given.work)
-    repositories = [described(folder, given.work / "described") for folder in folders]
-    names = list(NAMES)
-    before, after = left_out(repositories, names)
-    print(
-        f"{len(repositories)} repositories, {sum(len(one.starts) - 1 for one in repositories)} tasks, left out in {PARTS} parts"
-    )
-    print("| | symbols @1 | @5 | @10 | files @1 | @5 |")
-    for name, row in (("by hand", before), ("learned", after)):
-        print(f"| {name} | {' | '.join(f'{value:.3f}' for value in row)} |")
-    weights = learned(repositories, names)
-    if not given.only_tell:
-        write(weights, repositories)
-
-
-def write(weights: Mapping[str, tuple[float, float]], repositories: Sequence[Described]) -> None:
-    told: dict[str, Any] = {"format": FORMAT, "features": {name: list(pair) for name, pair in weights.items()}}
-    TARGET.write_text(json.dumps(told, indent=1) + "\n", "utf-8")
-    print(f"written: {TARGET.relative_to(ROOT)}")
+    assert set(NAMES) <= set(FEATURES)
+    chosen = [*corpora(given.work, ("train", "development")), *bench_corpora(given.bench_tasks, given.bench_clones)]
+    with Pool(2) as pool:
+        tasks = {corpus.name: rows for corpus, rows in zip(chosen, pool.map(described, chosen, chunksize=1), strict=True)}
+    print("| | split | P@10 | strict R@10 | MRR | candidate recall |\n|---|---|---|---|---|---|")
+    report("left out", chosen, left_out(chosen, tasks))
+    if given.curve:
+        curve(chosen, tasks)
+    if given.ablation:
+        ablation([corpus for corpus in chosen if corpus.split != BENCH], tasks)
+    if not given.only_evaluate:
+        stored = fitted([task for corpus in chosen for task in tasks[corpus.name]], NAMES)
+        TARGET.write_text(json.dumps(stored, separators=(",", ":")).replace("],[", "],\n[") + "\n", "utf-8")
+        print(f"written: {TARGET.relative_to(ROOT)}, {TARGET.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

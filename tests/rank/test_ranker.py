@@ -160,9 +160,9 @@ def test_the_shipped_weights_go_by_the_sense_of_their_features_and_are_small() -
 @pytest.fixture
 def training(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(sys, "path", [str(ROOT / "scripts"), str(ROOT / "benchmarks"), *sys.path])
-    import train_ranker
+    import train_commit_ranker
 
-    return train_ranker
+    return train_commit_ranker
 
 
 def _described(training: Any, seed: int, telling: str, sign: float) -> Any:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from assay.rank.arrays import Floats, Ints, highest, share_of_best, sum_by_index
+from assay.rank.groups import GroupEvidence
 from assay.rank.ranking import Ranking
 from assay.rank.signals.central import central_types
-from assay.rank.signals.lexical import inverse_document_frequency
 from assay.rank.symbols import squeeze
 from assay.store.columns import KIND_NAMES
-from assay.store.postings import FIELDS, NAME, PATH
+from assay.store.postings import FIELDS, NAME
 from assay.text.terms import terms
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 DEPTH = 300  # best items by score that are candidates; the first items of every channel join them
 _CONTEXT = 100  # top candidates that count as context: further down it is chance
 _FLOOR = 1e-3  # floor of relative scores before taking logarithms
+_TESTS = 40  # matching tests that count
 _MAX_NESTING = 6  # maximum nesting depth
 
 
@@ -100,7 +103,7 @@ class Candidates:
     @cached_property
     def _matched(self) -> Floats:
         """Terms of the task × candidates: 1 where any field contains the term."""
-        return self._term_matches.any(axis=2).astype(np.float64)
+        return np.asarray(self._term_matches.any(axis=2), np.float64)
 
     def field_coverage(self, field: int) -> Floats:
         """Return the share of the task's terms, by rarity, that a field contains."""
@@ -123,35 +126,11 @@ class Candidates:
         return self.coverage_of(terms(self.ranking.task.strip().partition("\n")[0]))
 
     @property
-    def rarest_share(self) -> Floats:
-        """Share of the rarest matched term in the rarity of all matched terms: 1 when one word decides."""
-        if not len(self._rarity):
-            return np.zeros(len(self.numbers))
-        by_term = self._rarity[:, np.newaxis] * self._matched
-        return np.asarray(by_term.max(axis=0) / np.maximum(by_term.sum(axis=0), 1e-9), np.float64)
-
-    @cached_property
-    def _clauses(self) -> Floats:
-        """Clauses of the task × candidates: share of the clause's terms, by rarity, that match."""
-        return np.array([self.coverage_of(clause) for clause in self.query.task.clauses]) if self.query.task.clauses else np.zeros((1, len(self.numbers)))
-
-    @property
-    def best_clause(self) -> Floats:
-        return np.asarray(self._clauses.max(axis=0), np.float64)
-
-    @property
-    def first_clause(self) -> Floats:
-        return np.asarray(self._clauses[0], np.float64)
-
-    @property
-    def clauses_matched(self) -> Floats:
-        """Share of the clauses of which at least half matches."""
-        return np.asarray((self._clauses >= 0.5).mean(axis=0), np.float64)
-
-    @property
     def name_precision(self) -> Floats:
         """Share of the name's terms, by rarity, that the task contains."""
-        return np.asarray(self._rarity @ self._term_matches[:, :, NAME] / self._items.name_rarity[self.numbers], np.float64)
+        return np.asarray(
+            self._rarity @ self._term_matches[:, :, NAME] / self._items.name_rarity[self.numbers], np.float64
+        )
 
     def length(self, field: int) -> Floats:
         lengths: Floats = self._index.postings.lengths[self.numbers, field].astype(np.float64)
@@ -166,17 +145,17 @@ class Candidates:
 
     @cached_property
     def name_matches(self) -> Floats:
-        """Candidates × (words, words in the task, adjacent words in the task, last word in the task, place of the first)."""
+        """Candidates × (words of the name, those in the task, adjacent ones adjacent there, place there of the first)."""
         task_terms = self.query.task.sequence
         places = {term: place for place, term in reversed([*enumerate(task_terms)])}
-        pairs = set(zip(task_terms, task_terms[1:], strict=False))
-        rows = np.zeros((len(self.numbers), 5))
+        pairs = set(pairwise(task_terms))
+        rows = np.zeros((len(self.numbers), 4))
         for row, name in enumerate(self.names):
             parts = terms(name)
-            matched = [part in places for part in parts]
-            adjacent = sum(pair in pairs for pair in zip(parts, parts[1:], strict=False))
+            matched = sum(part in places for part in parts)
+            adjacent = sum(pair in pairs for pair in pairwise(parts))
             first = min((places[part] for part in parts if part in places), default=len(task_terms))
-            rows[row] = (len(parts), sum(matched), adjacent, matched[-1:] == [True], first / max(len(task_terms), 1))
+            rows[row] = len(parts), matched, adjacent, first / max(len(task_terms), 1)
         return rows
 
     @property
@@ -184,10 +163,6 @@ class Candidates:
         """Number of words of the name if the task has all of them; else 0."""
         words, matched = self.name_matches[:, 0], self.name_matches[:, 1]
         return np.where(matched == words, words, 0.0)
-
-    @property
-    def private(self) -> Floats:
-        return np.array([float(name.startswith(("_", "#"))) for name in self.names])
 
     @property
     def constructor(self) -> Floats:
@@ -200,13 +175,6 @@ class Candidates:
             ]
         )
 
-    @property
-    def stand_in(self) -> Floats:
-        """1 for mocks, fakes and stubs, by name or path; 0 if the task has that word."""
-        absent = _STAND_INS.difference(self.query.task.sequence)
-        paths = self._by_file(lambda path: float(not absent.isdisjoint(terms(path))))
-        return np.maximum(paths, [float(not absent.isdisjoint(terms(name))) for name in self.names])
-
     # -- files and folders ---------------------------------------------------------------------------------------------
 
     def _by_file(self, value_of: Callable[[str], float]) -> Floats:
@@ -217,9 +185,10 @@ class Candidates:
 
     @property
     def support_path(self) -> Floats:
-        """1 for examples, scripts, migrations, benchmarks and the like, by folder; 0 if the task has that word."""
-        absent = _SUPPORT.difference(self.query.task.sequence)
-        return self._by_file(lambda path: float(not absent.isdisjoint(terms(path.rpartition("/")[0]))))
+        """1 for examples, scripts, migrations, benchmarks and the like, by folder; 0 if the task is about them."""
+        if _SUPPORT_WORD.search(self.ranking.task.lower()):
+            return np.zeros(len(self.numbers))
+        return self._by_file(lambda path: float(_SUPPORT.search(path.lower()) is not None))
 
     @property
     def stem_precision(self) -> Floats:
@@ -233,76 +202,29 @@ class Candidates:
         return self._by_file(precision)
 
     @property
-    def path_depth(self) -> Floats:
-        return self._by_file(lambda path: path.count("/"))
-
-    @property
     def language_share(self) -> Floats:
         """Share of the repository's items that are in the same language."""
         return self._items.language_shares[self.files]
 
     @cached_property
-    def _groups(self) -> tuple[Floats, Floats, Floats]:
-        """Share of the task's terms, by rarity among files, that occur in each file, in paths, and in each container."""
-        files = len(self._items.file_folders)
-        in_file, in_path, in_container = np.zeros(files), np.zeros(files), np.zeros(self._items.size)
-        total = 0.0
-        for term in self.ranking.terms:
-            items, counts = self._index.postings.get(term)
-            has = np.zeros(files, bool)
-            has[self._items.files[items]] = True
-            rarity = inverse_document_frequency(files, int(has.sum()))
-            total += rarity
-            in_file[has] += rarity
-            has[:] = False
-            has[self._items.files[items[counts[:, PATH] > 0]]] = True
-            in_path[has] += rarity
-            contains = np.zeros(self._items.size, bool)
-            contains[items] = True
-            contains[self._graph.parent[items]] = True
-            in_container[contains] += rarity
-        return in_file / max(total, 1e-9), in_path / max(total, 1e-9), in_container / max(total, 1e-9)
+    def groups(self) -> GroupEvidence:
+        """Evidence of whole files, folders and containers."""
+        return GroupEvidence(self.query)
 
-    @cached_property
-    def _lexical_groups(self) -> tuple[Floats, Floats, Floats]:
-        """BM25 of the task in whole files, folders and containers, each taken as one text."""
-        files, folders = self._items.files, self._items.folders
-        lengths = self._index.postings.lengths.sum(axis=1, dtype=np.int64)
-        parents = np.where(self._graph.parent > 0, self._graph.parent, np.arange(self._items.size))
-        scores = []
-        for groups in (files, folders, parents):
-            size = sum_by_index(groups, lengths, int(groups.max(initial=0)) + 1)
-            scores.append((groups, size / max(size[size > 0].mean(), 1e-9), np.zeros(len(size))))
-        for term, weight in self.query.task.terms.items():
-            items, counts = self._index.postings.get(term)
-            frequency = counts.sum(axis=1, dtype=np.float64)
-            for groups, relative, score in scores:
-                by_group = np.bincount(groups[items], weights=frequency, minlength=len(relative))
-                present = np.flatnonzero(by_group)
-                rarity = inverse_document_frequency(int((relative > 0).sum()), len(present))
-                tf = by_group[present]
-                score[present] += weight * rarity * tf * 2.2 / (tf + 1.2 * (0.4 + 0.6 * relative[present]))
-        return tuple(score for _, _, score in scores)
-
-    @property
-    def file_lexical(self) -> Floats:
-        return np.log(np.maximum(share_of_best(self._lexical_groups[0]), _FLOOR))[self.files]
-
-    @property
-    def folder_lexical(self) -> Floats:
-        return np.log(np.maximum(share_of_best(self._lexical_groups[1]), _FLOOR))[self.folders]
+    def family_terms(self, of: Ints) -> Floats:
+        """Return the share of the task's terms in some items and their members."""
+        return self.groups.family_coverage[of]
 
     @property
     def container_lexical(self) -> Floats:
-        scores = np.log(np.maximum(share_of_best(self._lexical_groups[2]), _FLOOR))
-        return scores[np.where(self.parents > 0, self.parents, self.numbers)]
+        return self.groups.containers[self.containers]
 
     @property
     def works_on_central(self) -> Floats:
         """Centrality of the most central type that it mentions."""
         sources, targets = self._graph.outgoing_uses(self.numbers)
         best = np.zeros(self._items.size)
-        np.maximum.at(best, sources, self._central[0][targets])
+        np.maximum.at(best, sources, self._centrality[targets])
         return best[self.numbers]
 
     @property
@@ -316,69 +238,47 @@ class Candidates:
         ends, starts = self._graph.incoming(self.numbers)
         np.add.at(total, ends, shares[starts])
         degree = self._graph.degrees(True)[self.numbers] + self._graph.degrees(False)[self.numbers]
-        return total[self.numbers] / np.sqrt(1 + degree)
+        return np.asarray(total[self.numbers] / np.sqrt(1 + degree), np.float64)
 
     @property
     def own_file(self) -> Floats:
         """1 when its file has its name."""
-        stems = {file: squeeze(self._items.paths[file].rpartition("/")[2].partition(".")[0]).replace("-", "") for file in set(self.files.tolist())}
-        return np.array([float(squeeze(name) == stems[file]) for name, file in zip(self.names, self.files.tolist(), strict=True)])
+        stems = {
+            file: squeeze(self._items.paths[file].rpartition("/")[2].partition(".")[0]).replace("-", "")
+            for file in set(self.files.tolist())
+        }
+        return np.array(
+            [float(squeeze(name) == stems[file]) for name, file in zip(self.names, self.files.tolist(), strict=True)]
+        )
 
     @property
     def tested(self) -> Floats:
         """Scores of the best matching tests that use it, relative to the largest sum."""
         scores = self.ranking.factors["lexical"] * np.asarray(self._index.columns.test)
-        best = highest(scores, 40)
+        best = highest(scores, _TESTS)
         sources, targets = self._graph.outgoing_uses(best)
         total = np.zeros(self._items.size)
         np.add.at(total, targets, scores[sources])
         return share_of_best(total[self.numbers])
 
-    @property
-    def file_coverage(self) -> Floats:
-        return self._groups[0][self.files]
-
-    @property
-    def path_coverage(self) -> Floats:
-        return self._groups[1][self.files]
-
-    @property
-    def container_coverage(self) -> Floats:
-        """Share of the task's terms in its container or, without one, in itself and its members."""
-        return self._groups[2][np.where(self.parents > 0, self.parents, self.numbers)]
-
-    @property
-    def family_coverage(self) -> Floats:
-        """Share of the task's terms in itself and its members."""
-        return self._groups[2][self.numbers]
-
     # -- central types -------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _central(self) -> tuple[Floats, Floats]:
-        """Centrality and log number of files that use it, by item."""
+    def _centrality(self) -> Floats:
+        """Centrality, by item."""
         central = central_types(self.query)
-        scores, users = np.zeros(self._items.size), np.zeros(self._items.size)
-        scores[central.numbers], users[central.numbers] = central.scores, np.log1p(central.users)
-        return scores, users
-
-    @property
-    def centrality(self) -> Floats:
-        return self._central[0][self.numbers]
-
-    @property
-    def central_users(self) -> Floats:
-        return self._central[1][self.numbers]
+        return self._items.by_item(dict(zip(central.numbers.tolist(), central.scores.tolist(), strict=True)))
 
     @property
     def container_centrality(self) -> Floats:
-        return np.where(self.parents > 0, self._central[0][self.parents], 0.0)
+        """Centrality of its container."""
+        return np.where(self.parents > 0, self._centrality[self.parents], 0.0)
 
     @property
     def file_centrality(self) -> Floats:
         """Centrality of the most central type of its file."""
         best = np.zeros(len(self._items.file_folders))
-        np.maximum.at(best, self._items.files, self._central[0])
+        np.maximum.at(best, self._items.files, self._centrality)
         return best[self.files]
 
     # -- containers, files and neighbours among the candidates ---------------------------------------------------------
@@ -387,6 +287,11 @@ class Candidates:
     def parents(self) -> Ints:
         """Container of each candidate; 0 if none."""
         return self._graph.parent[self.numbers]
+
+    @cached_property
+    def containers(self) -> Ints:
+        """Container of each candidate; the candidate itself if it has none."""
+        return np.where(self.parents > 0, self.parents, self.numbers)
 
     @cached_property
     def files(self) -> Ints:
@@ -452,10 +357,6 @@ class Candidates:
         """Log number of top candidates that it calls: high for what orchestrates the others."""
         return np.log1p(np.bincount(self._calls[0], minlength=len(self.numbers)))
 
-    @property
-    def called_by_candidates(self) -> Floats:
-        return np.log1p(np.bincount(self._calls[1], minlength=len(self.numbers)))
-
     # -- the candidate itself ------------------------------------------------------------------------------------------
 
     def is_kind(self, kinds: frozenset[str]) -> Floats:
@@ -485,15 +386,6 @@ class Candidates:
         return self._graph.uses[self.numbers]
 
     @property
-    def subtypes(self) -> Floats:
-        """Log number of types that extend or implement it."""
-        return np.log1p(self._graph.subtypes[self.numbers].astype(np.float64))
-
-    @property
-    def members(self) -> Floats:
-        return np.log1p(self._graph.members[self.numbers].astype(np.float64))
-
-    @property
     def changes(self) -> Floats:
         """Log number of commits that changed its file."""
         return np.log1p(self.query.resources.history.counts[self.files])
@@ -521,12 +413,9 @@ class Candidates:
 _CONSTRUCTORS = frozenset({"__init__", "__new__", "constructor", "initialize"})
 
 
-def _stems(words: str) -> frozenset[str]:
-    return frozenset(stem for word in words.split() for stem in terms(word))
-
-
-_STAND_INS = _stems("mock mocks fake fakes stub stubs dummy noop")
-_SUPPORT = _stems(
-    "example examples sample samples demo docs doc benchmark benchmarks bench script scripts tool tools migration migrations "
-    "migrate generated vendor fixture fixtures legacy deprecated testing support seeds playground storybook stories"
+_SUPPORT_WORDS = (
+    "examples?|samples?|demos?|docs?|benchmarks?|bench|scripts?|tools?|migrations?|migrate|generated|vendor|fixtures?|"
+    "legacy|deprecated|testing|support|seeds|playground|storybook|stories"
 )
+_SUPPORT = re.compile(rf"(?<![a-z])(?:{_SUPPORT_WORDS})(?![a-z])[^/]*/")  # in a folder's name
+_SUPPORT_WORD = re.compile(rf"\b(?:{_SUPPORT_WORDS})\b")

@@ -13,6 +13,7 @@ import numpy as np
 from assay.core.packs import Learned
 from assay.rank.arrays import Floats, Ints, line
 from assay.rank.graph import Graph
+from assay.rank.groups import Groupings
 from assay.rank.profile import Profile
 from assay.rank.query import ParsedTask
 from assay.rank.ranking import Ranking
@@ -135,6 +136,10 @@ class Resources:
     @cached_property
     def graph(self) -> Graph:
         return Graph(self.index.edges, self.items.size, self._profile, [part.first for part in self.index.parts])
+
+    @cached_property
+    def groupings(self) -> Groupings:
+        return Groupings(self)
 
     @cached_property
     def names(self) -> NameTable:

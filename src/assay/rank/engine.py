@@ -1,7 +1,7 @@
 """The retrieval engine: ranks the symbols of an index for a task. `Engine.score` is the algorithm, one step per stage.
 
 task ──▶ terms, keywords ──▶ channels ──▶ factors × … ──▶ + additions ──▶ containers ↔ members ─┐
-ranking ◀── × multipliers ◀── Σ parts ◀── HITS ◀── graph walk ◀── seeds ◀──────────────────────┘
+ranking ◀── + boosts ◀── × multipliers ◀── Σ parts ◀── HITS ◀── graph walk ◀── seeds ◀──────────────────────┘
 
 What contributes to each stage stands in `signals/table.py`.
 """
@@ -96,8 +96,19 @@ class Engine:
         for name, multiplier in self._values(Stage.MULTIPLIER, query, ranking):
             ranking.multipliers[name] = multiplier
             ranking.scores *= multiplier
+        self._boost(query, ranking)
         self._drop_noise(query, ranking)
         return ranking
+
+    def _boost(self, query: QueryContext, ranking: Ranking) -> None:
+        """Add what the user said, relative to the best score, and scale the scores to 0 … 1."""
+        best = float(ranking.scores.max(initial=0.0)) or 1.0
+        for name, boost in self._values(Stage.BOOST, query, ranking):
+            ranking.boosts[name] = best * boost
+            ranking.scores = ranking.scores + ranking.boosts[name]
+        ranking.scores.clip(min=0, out=ranking.scores)
+        ranking.scale = float(ranking.scores.max(initial=0.0)) or 1.0
+        ranking.scores /= ranking.scale
 
     def _values(self, stage: Stage, query: QueryContext, ranking: Ranking) -> Iterator[tuple[str, Any]]:
         """Yield the name and the values of every signal of a stage that contributes; each sees the ranking so far."""

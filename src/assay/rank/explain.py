@@ -6,12 +6,12 @@ import dataclasses
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import dropwhile
+from itertools import takewhile
 
 import numpy as np
 
 from assay.core.items import Item
-from assay.rank.arrays import Floats
+from assay.rank.arrays import Floats, sum_arrays
 from assay.rank.engine import Engine
 from assay.rank.query import ParsedTask, parse_task
 from assay.rank.ranking import Ranking
@@ -46,8 +46,8 @@ class Explanation:
     """An item's rank for a task, decomposed. `rank` is None when it was not ranked; `lost` then names the step.
 
     The scores of `words` sum to the factor `lexical`. The product of the factors plus the additions is the direct
-    score; its ratio to the best direct score is a part. The sum of the parts times all multipliers is the score.
-    Factors, additions, parts and multipliers are by signal.
+    score; its ratio to the best direct score is a part. The sum of the parts times all multipliers plus the boosts,
+    divided by the scale, is the score. Factors, additions, parts, multipliers and boosts are by signal.
     """
 
     item: Item
@@ -60,6 +60,8 @@ class Explanation:
     additions: dict[str, float]
     parts: dict[str, float]
     multipliers: dict[str, float]
+    boosts: dict[str, float]  # added after the multipliers
+    scale: float  # by which the sum is divided, so that the best score is 1
     ranker: dict[str, float]  # log-scale contribution of each feature of the learned ranker, largest first
     walk_edges: list[WalkEdge]
     lost: str
@@ -99,6 +101,8 @@ def _explain_item(
         additions=_at(number, ranking.additions),
         parts=_at(number, ranking.parts),
         multipliers=_at(number, ranking.multipliers),
+        boosts=_at(number, ranking.boosts),
+        scale=ranking.scale,
         ranker=learned,
         walk_edges=_walk_edges(engine, ranking, number),
         lost=_lost_at(ranking, number, rank, k),
@@ -134,8 +138,9 @@ def _ranker_contributions(engine: Engine, ranking: Ranking) -> dict[int, dict[st
         return {}
     from assay.rank.ranker import contributions, shipped
 
-    ranker_and_later = dropwhile(lambda name: name != "ranker", ranking.multipliers)
-    before = ranking.scores / math.prod(ranking.multipliers[name] for name in ranker_and_later)
+    before = sum_arrays(ranking.parts.values(), len(ranking.scores)).clip(min=0)
+    for name in takewhile(lambda name: name != "ranker", ranking.multipliers):
+        before *= ranking.multipliers[name]
     candidates = engine.candidates(dataclasses.replace(ranking, scores=before))
     return contributions(shipped(engine.profile.ranker_model), candidates)
 
@@ -172,7 +177,7 @@ _NEUTRAL = 0.005  # multipliers closer to 1 than this are not shown: two digits 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step of the arithmetic: `+`, `×` or `=` a value. An empty sign marks a feature of the learned ranker."""
+    """A step of the arithmetic: `+`, `×`, `÷` or `=` a value. An empty sign marks a feature of the learned ranker."""
 
     sign: str
     value: float
@@ -194,6 +199,9 @@ def score_steps(explanation: Explanation) -> Iterator[Step]:
         yield from _multiplications(Stage.MULTIPLIER, {name: value})
         if name == "ranker":
             yield from _ranker_steps(explanation)
+    yield from _additions((Stage.BOOST,), explanation.boosts)
+    if abs(explanation.scale - 1) >= _NEUTRAL:
+        yield Step("÷", explanation.scale, "the best score, so that scores are from 0 to 1")
     yield Step("=", explanation.score, "score")
 
 
@@ -267,8 +275,18 @@ def contributions(explanation: Explanation) -> dict[str, float]:
     The lexical score is the base. The gain from multiplying factors is divided among them by their logarithms, so their
     order does not matter.
     """
+    boosts = {name: value / explanation.scale for name, value in explanation.boosts.items()}
+    amounts = _scale_to(_amounts(explanation), explanation.score - sum(boosts.values()))
+    for name, value in boosts.items():
+        component = BY_STAGE[Stage.BOOST][name].component
+        amounts[component] = amounts.get(component, 0.0) + value
+    return _scale_to(amounts, explanation.score)
+
+
+def _amounts(explanation: Explanation) -> dict[str, float]:
+    """Return what each component contributed to the score before the boosts, on any scale."""
     if explanation.ranker:
-        return _scale_to(_ranker_amounts(explanation), explanation.score)
+        return _ranker_amounts(explanation)
     amounts = dict.fromkeys(COMPONENTS, 0.0)
     for name, value in explanation.parts.items():
         if name != "direct":
@@ -277,13 +295,13 @@ def contributions(explanation: Explanation) -> dict[str, float]:
     direct_total = sum(direct.values())
     for component, value in direct.items():
         amounts[component] += explanation.parts.get("direct", 0.0) * value / direct_total if direct_total > 0 else 0.0
-    return _scale_to(amounts, explanation.score)
+    return amounts
 
 
 def _scale_to(amounts: dict[str, float], score: float) -> dict[str, float]:
     """Drop negative amounts and scale the others to sum to the score."""
     positive = {name: max(0.0, amounts.get(name, 0.0)) for name in COMPONENTS}
-    total = sum(positive.values())
+    total, score = sum(positive.values()), max(0.0, score)
     return {name: value * score / total for name, value in positive.items() if value > 0} if total > 0 else {}
 
 

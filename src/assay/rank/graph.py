@@ -124,7 +124,6 @@ def _unit(values: Floats) -> Floats:
 
 _USES = ("calls", "references", "type_hint_of", "extends", "implements")  # edge types that count towards authority
 _IS_USE = np.array([name in _USES for name in EDGE_NAMES])  # by edge type code
-_IS_INHERITANCE = np.array([name in ("extends", "implements") for name in EDGE_NAMES])
 _PROPAGATED = 400  # best items whose scores their containers share
 _COUNTED_MEMBERS = 5  # best members that count for a container
 _LARGE_CONTAINER = 30  # with more members than this they divide their container's share: one of hundreds says little
@@ -172,11 +171,6 @@ class Graph:
     def members(self) -> Ints:
         """Number of members of each item."""
         return np.bincount(self.parent, minlength=self.size)
-
-    @cached_property
-    def subtypes(self) -> Ints:
-        """Number of types that extend or implement each item."""
-        return np.bincount(self._target[_IS_INHERITANCE[self._type]], minlength=self.size)
 
     @cached_property
     def uses(self) -> Floats:

@@ -20,6 +20,10 @@ EDGE_WEIGHTS = {
 BACKWARDS = {"contains": 0.6, "tests": 0.5}
 _BACKWARDS_SHARE = 0.5
 
+# weights of candidate channels; those with 0.01 only propose candidates to the ranker
+_FUSED = {"names": 1.0, "classes": 0.5}
+CHANNELS = _FUSED | {"central": 0.01, "clauses": 0.01, "history": 0.01, "documents": 0.01}
+
 DEFAULT, CHANGE = "default", "change"  # names of profiles
 
 
@@ -52,7 +56,7 @@ class Profile:
         default_factory=lambda: {"field": 0.3, "variable": 0.3, "constant": 0.3, "property": 0.3}
     )
     # channels: ranked candidate lists; `fusion` is the gain of the first item in all of them
-    channels: Mapping[str, float] = field(default_factory=lambda: {"names": 1.0, "classes": 0.5})
+    channels: Mapping[str, float] = field(default_factory=lambda: dict(CHANNELS))
     fusion: float = 0.5
     direct_hits: float = (
         0.5  # gain of items the task points at (path, frame, project class), relative to the best score
@@ -81,7 +85,7 @@ class Profile:
     namesake: float = 0.5  # … and for each further symbol of the same qualified name in another file
     reorder: float = 2.0  # top-10 reorder by direct evidence, unless the ranker is on
     scoring: str = "shares"  # or "composite"
-    ranker: float = 0.0  # weight of the learned ranker: 1 = alone
+    ranker: float = 1.0  # weight of the learned ranker: 1 = alone
     ranker_model: str = "tasks"  # or "commits"
 
     def backwards(self, edge: str) -> float:
@@ -100,7 +104,8 @@ _SEED = Profile(
     authority=0, history=0, touched=0, documents=0, place=0, test_weight=0.3, kind_weights={},
     channels={"names": 2.0, "lexical": 2.0, "classes": 2.0}, fusion=0, direct_hits=0,
     container_share=0, member_share=0, seeding="fusion", seed_counts=((0, 15), (10_000, 20), (40_000, 25)), implementors=True, noise=True,
-    dense=40_000, focused=True, path_seeds=0.3, steps=20, walk=1, hits=1.0, folder=0, overload=1, namesake=1, reorder=0, scoring="composite",
+    dense=40_000, focused=True, path_seeds=0.3, steps=20, walk=1, hits=1.0, folder=0, overload=1, namesake=1, reorder=0,
+    scoring="composite", ranker=0,
 )  # fmt: skip
 
 PROFILES = {
@@ -108,12 +113,15 @@ PROFILES = {
     for profile in (
         Profile(),
         # for golden sets mined from the searched repository's history, where history would leak the answers
-        Profile("no-history", history=0, touched=0),
+        Profile("no-history", history=0, touched=0, channels=CHANNELS | {"history": 0.0}),
+        # the same scores without the learned ranker
+        Profile("hand-tuned", ranker=0, channels=_FUSED),
         # what a change is likely to touch, learned from public commits; the others rank what is relevant
-        Profile(CHANGE, ranker=1.0, ranker_model="commits"),
+        Profile(CHANGE, ranker_model="commits", channels=_FUSED),
         Profile(
             "lexical", clause_decay=1, coverage=0, name_precision=0, authority=0, history=0, touched=0, documents=0, place=0, kind_weights={},
             channels={}, fusion=0, direct_hits=0, container_share=0, member_share=0, walk=0, hits=0, folder=0, overload=1, namesake=1, reorder=0,
+            ranker=0,
         ),
         _SEED,
     )
@@ -130,7 +138,11 @@ _WEIGHT_KEYS: Mapping[str, Callable[[], Collection[str]]] = {
     "edge_weights": lambda: EDGE_TYPES,
     "channels": lambda: _channel_names(),
 }
-_CHOICES: Mapping[str, Collection[str]] = {"seeding": ("scores", "fusion"), "scoring": ("shares", "composite"), "ranker_model": ("tasks", "commits")}
+_CHOICES: Mapping[str, Collection[str]] = {
+    "seeding": ("scores", "fusion"),
+    "scoring": ("shares", "composite"),
+    "ranker_model": ("tasks", "commits"),
+}
 # shares: above 1 the formulas turn negative or never converge
 _SHARES = frozenset({"coverage", "field_lengths", "restart"})
 

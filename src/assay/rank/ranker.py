@@ -1,7 +1,7 @@
 """The learned rankers: models that order the candidates of a ranking by their features.
 
 `tasks` was trained on tasks labelled by reading the code and orders the profile `default`; `commits` was trained on what
-commits changed and orders the profile `change`. `scripts/train_ranker.py` trains both; nothing here needs the training
+commits changed and orders the profile `change`. `scripts/train_ranker.py` and `train_commit_ranker.py` train them; nothing here needs the training
 dependencies.
 """
 
@@ -27,7 +27,8 @@ FORMAT = 2  # version of the data files
 class Model(Protocol):
     """A ranking model: features in, log-scale scores out, which the contributions of the features add up to."""
 
-    features: tuple[str, ...]
+    @property
+    def features(self) -> tuple[str, ...]: ...
 
     def scores(self, values: Floats) -> Floats:
         """Return the log-scale score of each row of feature values."""

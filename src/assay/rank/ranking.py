@@ -27,8 +27,8 @@ class WalkResult:
 class Ranking:
     """The scores of an index's items for one task, with all their components; arrays are by item number.
 
-    The engine fills it in, stage by stage; `scores` then holds the scores so far. `factors`, `additions`, `parts` and
-    `multipliers` have the values of each signal of their stage, by name.
+    The engine fills it in, stage by stage; `scores` then holds the scores so far. `factors`, `additions`, `parts`,
+    `multipliers` and `boosts` have the values of each signal of their stage, by name.
     """
 
     task: str
@@ -44,6 +44,8 @@ class Ranking:
     additions: dict[str, Floats] = field(default_factory=dict)  # added to `direct`, also by propagation
     parts: dict[str, Floats] = field(default_factory=dict)  # their sum times all `multipliers` is the score
     multipliers: dict[str, Floats] = field(default_factory=dict)
+    boosts: dict[str, Floats] = field(default_factory=dict)  # added after the multipliers
+    scale: float = 1.0  # best score before it was divided by: final scores are from 0 to 1
     noise: dict[int, str] = field(default_factory=dict)  # filtered items with the reason
 
     @classmethod

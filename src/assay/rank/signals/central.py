@@ -85,7 +85,7 @@ def _user_files(query: QueryContext, types: Ints) -> Ints:
 
 def _candidates(query: QueryContext) -> list[int]:
     central = central_types(query)
-    return central.numbers[highest(central.scores, _CANDIDATES)].tolist()
+    return [int(number) for number in central.numbers[highest(central.scores, _CANDIDATES)]]
 
 
 CENTRAL = Signal(

@@ -31,4 +31,4 @@ def _learned(query: QueryContext, ranking: Ranking) -> Floats | None:
 VOCABULARY = Signal(
     "vocabulary", Stage.CHANNEL, "learned", "was useful for tasks with some of the same words", score=_vocabulary
 )
-LEARNED = Signal("learned", Stage.PART, "learned", "feedback, and what the session was given", score=_learned)
+LEARNED = Signal("learned", Stage.BOOST, "learned", "feedback, and what the session was given", score=_learned)

@@ -69,7 +69,7 @@ GENERATED = Signal(
     "pointed at",
     "found by a list of candidates",
     score=_generated,
-    enabled=lambda profile: profile.scoring == "shares" and bool(profile.channels),
+    enabled=lambda profile: bool(profile.ranker and profile.channels),
 )
 CHANNELS = Signal(
     "channels",

@@ -62,6 +62,8 @@ HISTORY = Signal(
     generate=lambda query: query.items.by_file(_commits(query).files()),
     is_feature=True,
 )
+
+
 def _touched(query: QueryContext) -> dict[int, float]:
     return query.cached("touched", _commits(query).symbols)
 

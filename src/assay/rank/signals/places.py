@@ -164,6 +164,7 @@ def _items_in_files(index: Index, files: list[int], query: set[str]) -> list[int
 
 # Direct hits
 
+_FIRST = 2.0  # boost of what the project itself names for a concept: before everything else
 _MAX_BEARERS = 5  # a name with more bearers points at none of them
 
 
@@ -171,12 +172,22 @@ def _direct_hits(query: QueryContext) -> list[int]:
     return [*places_of(query), *_named(query)]
 
 
-def _named(query: QueryContext) -> list[int]:
-    """Return items the task calls by a rare name, after the targets of surely matching project classes."""
+def _project_targets(query: QueryContext) -> list[int]:
+    """Return the targets of the project's own classes that surely match."""
     resources = query.resources
     matched = classes.matches(query.task.task, resources.classes, resources.languages) if resources.classes else []
     sure = [match for match in matched if match.is_sure]
-    numbers = [hit.number for hit in classes.resolve(resources.names, sure, len(sure) * _MAX_BEARERS)]
+    return [hit.number for hit in classes.resolve(resources.names, sure, len(sure) * _MAX_BEARERS)]
+
+
+def project_targets(query: QueryContext) -> list[int]:
+    return query.cached("project targets", lambda: _project_targets(query))
+
+
+def _named(query: QueryContext) -> list[int]:
+    """Return items the task calls by a rare name, after the targets of surely matching project classes."""
+    resources = query.resources
+    numbers = [*project_targets(query)]
     for name in query.task.keywords.literal:
         bearers = [row.number for row in islice(resources.names.exact(name), _MAX_BEARERS + 1)]
         numbers += bearers if len(bearers) <= _MAX_BEARERS else []
@@ -201,6 +212,25 @@ def _gain(query: QueryContext, ranking: Ranking) -> Floats | None:
     return query.items.by_symbol(gains)
 
 
+def _boost(query: QueryContext, ranking: Ranking) -> Floats | None:
+    """Return the boosts of items the task points at; targets of the project's own classes come first.
+
+    Without a ranker the others have gained before: their gain is part of the score that it replaces.
+    """
+    first, profile = project_targets(query), query.profile
+    boosts: dict[int, float] = {}
+    if profile.ranker:
+        boosts |= {
+            entry.number: profile.direct_hits * entry.weight * K / (K + rank)
+            for rank, entry in enumerate(query.learned.vocabulary)
+        }
+        boosts |= {
+            number: profile.direct_hits * K / (K + rank) for rank, number in enumerate(query.evidence(CANDIDATES))
+        }
+    boosts |= {number: _FIRST * K / (K + rank) for rank, number in enumerate(first)}
+    return query.items.by_symbol(boosts) if boosts else None
+
+
 CANDIDATES = Signal(
     "direct_hits",
     Stage.CHANNEL,
@@ -218,4 +248,12 @@ DIRECT_HITS = Signal(
     "the task points at it (path, frame or rare name)",
     weights={"direct_hits": ()},
     score=_gain,
+)
+POINTED_AT = Signal(
+    "pointed_at",
+    Stage.BOOST,
+    "pointed at",
+    "the task points at it (path, frame, rare name or class of the project)",
+    weights={"direct_hits": ()},
+    score=_boost,
 )

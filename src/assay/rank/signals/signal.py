@@ -22,6 +22,7 @@ class Stage(Enum):
     PROPAGATION = "propagation"  # direct scores in, direct scores after related items have shared theirs out
     PART = "part"  # values by item after the graph walk; their sum is the score
     MULTIPLIER = "multiplier"  # values by item that multiply the score, one signal after the other
+    BOOST = "boost"  # values by item, relative to the best score, added last: what the user said counts most
 
 
 # Score components that users see → description, in display order. Every signal and feature belongs to one.
@@ -54,7 +55,8 @@ class Signal:
     stage: Stage
     component: str
     meaning: str  # shown by `assay why`
-    weights: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # profile setting → other values than the default that tuning tries; () = not tuned
+    # profile setting → other values than the default that tuning tries; () = not tuned
+    weights: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     reads: tuple[str, ...] = ()  # profile settings that `generate`, or what it is computed from, depends on
     generate: Callable[[QueryContext], Any] | None = None
     score: Callable[[QueryContext, Ranking], Any] | None = None

@@ -59,13 +59,15 @@ SIGNALS: tuple[Signal, ...] = (
     walk.RECENCY,
     walk.DISTANCE,
     walk.HITS,
-    feedback.LEARNED,
     fusion.GENERATED,
     # the learned order comes before repeated names are lowered in it
     multipliers.FOLDER,
     multipliers.RANKER,
     multipliers.REPEATED,
     multipliers.REORDER,
+    # what the user said
+    places.POINTED_AT,
+    feedback.LEARNED,
 )
 
 BY_STAGE: Mapping[Stage, Mapping[str, Signal]] = {
