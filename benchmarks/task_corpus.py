@@ -48,7 +48,9 @@ def corpora(work: Path, splits: Iterable[str]) -> list[Corpus]:
     """Return the repositories of some splits, by name."""
     rows = yaml.safe_load((TASKS / "corpora.yaml").read_text("utf-8"))["corpora"]
     return [
-        Corpus(row["name"], row["split"], row["large"], work / row["name"], load(TASKS / f"{row['name']}.jsonl").queries)
+        Corpus(
+            row["name"], row["split"], row["large"], work / row["name"], load(TASKS / f"{row['name']}.jsonl").queries
+        )
         for row in sorted(rows, key=lambda row: str(row["name"]))
         if row["split"] in set(splits)
     ]

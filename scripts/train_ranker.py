@@ -78,7 +78,9 @@ class Task:
 
 def described(corpus: Corpus) -> list[Task]:
     """Return the candidates of a repository's tasks, as the ranker meets them."""
-    profile = with_settings(PROFILES["default"], "candidates", {"ranker": 0.0, "overload": 1, "namesake": 1, "reorder": 0.0}, "train")
+    profile = with_settings(
+        PROFILES["default"], "candidates", {"ranker": 0.0, "overload": 1, "namesake": 1, "reorder": 0.0}, "train"
+    )
     engine = Engine(corpus.repository.index, profile)
     tasks = []
     for task in corpus.tasks:
@@ -153,14 +155,18 @@ def fold(corpus: Corpus) -> int:
 Described = Mapping[str, list[Task]]
 
 
-def left_out(chosen: Sequence[Corpus], tasks: Described, names: Sequence[str] = NAMES) -> dict[str, list[dict[str, float]]]:
+def left_out(
+    chosen: Sequence[Corpus], tasks: Described, names: Sequence[str] = NAMES
+) -> dict[str, list[dict[str, float]]]:
     """Return the figures of every task under a model that was trained without its repository."""
     figures: dict[str, list[dict[str, float]]] = {}
     for part in range(FOLDS):
         tested = [corpus for corpus in chosen if fold(corpus) == part]
         if not tested:
             continue
-        model = _model(fitted([task for corpus in chosen if fold(corpus) != part for task in tasks[corpus.name]], names))
+        model = _model(
+            fitted([task for corpus in chosen if fold(corpus) != part for task in tasks[corpus.name]], names)
+        )
         for corpus in tested:
             figures[corpus.name] = [evaluated(task, model, names) for task in tasks[corpus.name]]
     return figures
@@ -180,7 +186,11 @@ def report(label: str, chosen: Sequence[Corpus], figures: Mapping[str, Sequence[
     """Print the mean over repositories of each split."""
     for split in dict.fromkeys(corpus.split for corpus in chosen):
         rows = [
-            [float(np.nanmean([row[name] for row in figures[corpus.name]])) for name in figures[corpus.name][0] if name[0] != "m"]
+            [
+                float(np.nanmean([row[name] for row in figures[corpus.name]]))
+                for name in figures[corpus.name][0]
+                if name[0] != "m"
+            ]
             for corpus in chosen
             if corpus.split == split and corpus.name in figures
         ]
@@ -190,7 +200,10 @@ def report(label: str, chosen: Sequence[Corpus], figures: Mapping[str, Sequence[
 def curve(chosen: Sequence[Corpus], tasks: Described) -> None:
     """Learning curves: fewer repositories, and fewer tasks of each, to train on; tested on the development split."""
     tested = [corpus for corpus in chosen if corpus.split == "development"]
-    others = sorted((corpus for corpus in chosen if corpus.split == "train"), key=lambda corpus: sha256(corpus.name.encode()).digest())
+    others = sorted(
+        (corpus for corpus in chosen if corpus.split == "train"),
+        key=lambda corpus: sha256(corpus.name.encode()).digest(),
+    )
     for repositories, share in [(1, 20), (2, 20), (4, 20), (8, 20), (16, 20), (16, 2), (16, 5), (16, 10)]:
         model = _model(fitted([task for corpus in others[:repositories] for task in tasks[corpus.name][:share]], NAMES))
         figures = {corpus.name: [evaluated(task, model, NAMES) for task in tasks[corpus.name]] for corpus in tested}
@@ -206,7 +219,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--work", type=Path, required=True, help="folder of indexed clones of the task corpus")
     parser.add_argument("--bench-tasks", type=Path, required=True, help="development tasks (../shared/bench/tasks)")
-    parser.add_argument("--bench-clones", type=Path, required=True, help="folder of indexed clones of their repositories")
+    parser.add_argument(
+        "--bench-clones", type=Path, required=True, help="folder of indexed clones of their repositories"
+    )
     parser.add_argument("--only-evaluate", action="store_true", help="write nothing")
     parser.add_argument("--curve", action="store_true", help="learning curves over repositories and tasks")
     parser.add_argument("--ablation", action="store_true", help="figures without each group of features")
@@ -214,7 +229,9 @@ def main() -> None:
     assert set(NAMES) <= set(FEATURES)
     chosen = [*corpora(given.work, ("train", "development")), *bench_corpora(given.bench_tasks, given.bench_clones)]
     with Pool(2) as pool:
-        tasks = {corpus.name: rows for corpus, rows in zip(chosen, pool.map(described, chosen, chunksize=1), strict=True)}
+        tasks = {
+            corpus.name: rows for corpus, rows in zip(chosen, pool.map(described, chosen, chunksize=1), strict=True)
+        }
     print("| | split | P@10 | strict R@10 | MRR | candidate recall |\n|---|---|---|---|---|---|")
     report("left out", chosen, left_out(chosen, tasks))
     if given.curve:

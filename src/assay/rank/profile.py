@@ -58,6 +58,7 @@ class Profile:
     # channels: ranked candidate lists; `fusion` is the gain of the first item in all of them
     channels: Mapping[str, float] = field(default_factory=lambda: dict(CHANNELS))
     fusion: float = 0.5
+    proposed: float = 0.01  # score of the first item of a channel without other evidence, the best direct score being 1
     direct_hits: float = (
         0.5  # gain of items the task points at (path, frame, project class), relative to the best score
     )
@@ -102,7 +103,7 @@ _SEED = Profile(
     "seed",
     field_weights=(10.0, 3.0, 4.0, 1.0, 3.0, 0.0, 0.0), repeats=1, clause_decay=1, thesaurus=0.5, coverage=0, name_precision=0, phrase=0.5,
     authority=0, history=0, touched=0, documents=0, place=0, test_weight=0.3, kind_weights={},
-    channels={"names": 2.0, "lexical": 2.0, "classes": 2.0}, fusion=0, direct_hits=0,
+    channels={"names": 2.0, "lexical": 2.0, "classes": 2.0}, fusion=0, proposed=0, direct_hits=0,
     container_share=0, member_share=0, seeding="fusion", seed_counts=((0, 15), (10_000, 20), (40_000, 25)), implementors=True, noise=True,
     dense=40_000, focused=True, path_seeds=0.3, steps=20, walk=1, hits=1.0, folder=0, overload=1, namesake=1, reorder=0,
     scoring="composite", ranker=0,
@@ -115,12 +116,12 @@ PROFILES = {
         # for golden sets mined from the searched repository's history, where history would leak the answers
         Profile("no-history", history=0, touched=0, channels=CHANNELS | {"history": 0.0}),
         # the same scores without the learned ranker
-        Profile("hand-tuned", ranker=0, channels=_FUSED),
+        Profile("hand-tuned", ranker=0, channels=_FUSED, proposed=0),
         # what a change is likely to touch, learned from public commits; the others rank what is relevant
-        Profile(CHANGE, ranker_model="commits", channels=_FUSED),
+        Profile(CHANGE, ranker_model="commits", channels=_FUSED, proposed=0),
         Profile(
             "lexical", clause_decay=1, coverage=0, name_precision=0, authority=0, history=0, touched=0, documents=0, place=0, kind_weights={},
-            channels={}, fusion=0, direct_hits=0, container_share=0, member_share=0, walk=0, hits=0, folder=0, overload=1, namesake=1, reorder=0,
+            channels={}, fusion=0, proposed=0, direct_hits=0, container_share=0, member_share=0, walk=0, hits=0, folder=0, overload=1, namesake=1, reorder=0,
             ranker=0,
         ),
         _SEED,

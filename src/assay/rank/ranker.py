@@ -195,6 +195,8 @@ def gain(model: Model, candidates: Candidates, scores: Floats, weight: float) ->
     hand_tuned = np.log(share_of_best(before))
     mixed = hand_tuned + weight * (model.scores(matrix(candidates, model.features)) - hand_tuned)
     after = np.exp(_SPREAD * (mixed - mixed.max(initial=-np.inf)))
-    gains = np.full(len(scores), after.min(initial=1.0) / before.min(initial=np.inf))
+    others = scores.copy()
+    others[candidates.numbers] = 0
+    gains = np.full(len(scores), after.min(initial=1.0) / (others.max(initial=0.0) or 1.0))
     gains[candidates.numbers] = after / before
     return gains

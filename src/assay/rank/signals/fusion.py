@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from assay.rank.context import QueryContext
     from assay.rank.ranking import Ranking
 
-_LEAST_PART = 0.01  # score of the first item of a channel, the best direct score being 1
 K = 60  # the usual constant of reciprocal rank fusion: agreement between channels outweighs the top ranks
 
 
@@ -52,24 +51,24 @@ def _gain(query: QueryContext, ranking: Ranking) -> Floats:
     return line(query.items.by_item(scores), query.profile.fusion, 1)
 
 
-def _generated(query: QueryContext, ranking: Ranking) -> Floats:
+def _proposed(query: QueryContext, ranking: Ranking) -> Floats:
     """Return a small score for what channels found, so that it is a candidate without any evidence of its own."""
     part = np.zeros(query.items.size)
     for channel in ranking.channels.values():
         if channel.items:
             ranked = np.array(channel.items[::-1])
-            part[ranked] = np.maximum(part[ranked], _LEAST_PART / np.arange(len(ranked), 0, -1))
+            part[ranked] = np.maximum(part[ranked], query.profile.proposed / np.arange(len(ranked), 0, -1))
     part[query.items.not_retrieved] = 0
     return part
 
 
-GENERATED = Signal(
-    "generated",
+PROPOSED = Signal(
+    "proposed",
     Stage.PART,
     "pointed at",
     "found by a list of candidates",
-    score=_generated,
-    enabled=lambda profile: bool(profile.ranker and profile.channels),
+    weights={"proposed": ()},
+    score=_proposed,
 )
 CHANNELS = Signal(
     "channels",

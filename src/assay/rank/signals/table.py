@@ -59,7 +59,7 @@ SIGNALS: tuple[Signal, ...] = (
     walk.RECENCY,
     walk.DISTANCE,
     walk.HITS,
-    fusion.GENERATED,
+    fusion.PROPOSED,
     # the learned order comes before repeated names are lowered in it
     multipliers.FOLDER,
     multipliers.RANKER,
