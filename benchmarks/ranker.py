@@ -24,7 +24,7 @@ from histories import prepared_as_named  # noqa: E402
 from ranker_data import NAMES, Described, described  # noqa: E402
 from train_commit_ranker import accuracies, learned, left_out  # noqa: E402
 
-from assay.rank.ranker import FEATURES  # noqa: E402
+from assay.rank.features import FEATURES  # noqa: E402
 
 FIVE, FILE_FIVE = 1, 4  # columns of accuracies: a right definition, a right file among five
 SIZES = (1, 2, 4, 8, 16, 32)

@@ -17,12 +17,12 @@ from assay.api import Repository
 from assay.core.golden import GoldenQuery
 from assay.evaluate.golden import load
 from assay.rank.engine import Engine
-from assay.rank.profile import Profile
-from assay.rank.ranker import FEATURES
+from assay.rank.features import FEATURES, matrix
+from assay.rank.profile import PROFILES
 
 NAMES = tuple(FEATURES)
 BY_HAND = replace(
-    Profile(), overload=1, namesake=1, reorder=0
+    PROFILES["hand-tuned"], overload=1, namesake=1, reorder=0
 )  # the ranking that the ranker finds, before what repeats a name is lowered
 
 MADE = f"{NAMES} {BY_HAND}"  # what a description depends on
@@ -69,7 +69,7 @@ def _task(engine: Engine, task: GoldenQuery) -> tuple[NDArray[Any], ...]:
     listed = [items[number] for number in candidates.numbers.tolist()]
     names, paths = {one.name for one in task.at("symbol")}, {one.name for one in task.at("file")}
     return (
-        candidates.values(NAMES).astype(np.float32) if listed else np.zeros((0, len(NAMES)), np.float32),
+        matrix(candidates, NAMES).astype(np.float32) if listed else np.zeros((0, len(NAMES)), np.float32),
         np.array([item.symbol in names and item.path in paths for item in listed], bool),
         engine.index.columns.file[candidates.numbers].astype(np.int32),
         np.array([item.path in paths for item in listed], bool),

@@ -27,9 +27,10 @@ sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "src")]
 from histories import prepared_as_named  # noqa: E402
 from ranker_data import NAMES, Described, described  # noqa: E402
 
-from assay.rank.ranker import DATA, FEATURES, FORMAT  # noqa: E402
+from assay.rank.features import FEATURES  # noqa: E402
+from assay.rank.ranker import FORMAT, MODELS  # noqa: E402
 
-TARGET = ROOT / "src/assay/rank" / DATA
+TARGET = ROOT / "src/assay/rank" / MODELS["commits"]
 PARTS = 5
 PENALTY = 1e-3  # on the squares of weights of features with variance 1
 LEARNED_FROM = 120  # first candidates of a task: what comes after them is hardly ever right

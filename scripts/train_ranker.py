@@ -98,7 +98,8 @@ def described(corpus: Corpus) -> list[Task]:
 def grade(task: Task) -> NDArray[np.int64]:
     """Return the label of each candidate, an index into GAINS."""
     grades = np.where(task.judged.generous.any(axis=1), 1, 0)
-    return np.maximum(grades, (task.judged.strict * (1 + task.judged.grades)).max(axis=1, initial=0)).astype(np.int64)
+    labels = (task.judged.strict * (1 + task.judged.grades)).max(axis=1, initial=0)
+    return np.asarray(np.maximum(grades, labels), np.int64)
 
 
 def fitted(tasks: Sequence[Task], names: Sequence[str]) -> dict[str, Any]:

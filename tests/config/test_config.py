@@ -301,7 +301,7 @@ def test_the_profile_of_the_file_ranks(shop: Repository) -> None:
     asked = ("why", TASK, "apply_discounts", "--format", "json")
     own, standard = assay(shop.root, *asked).json, assay(shop.root, *asked, "--profile", "default").json
     assert (own["profile"], standard["profile"]) == ("mine", "default")
-    assert own["explanations"][0]["score"] != standard["explanations"][0]["score"]
+    assert own["explanations"][0]["factors"] != standard["explanations"][0]["factors"]
     assert "Did you mean 'mine'?" in assay(shop.root, *asked, "--profile", "mien").err
 
 

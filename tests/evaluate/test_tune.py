@@ -195,7 +195,7 @@ def test_every_value_that_is_tried_differs_from_the_base_and_a_profile_may_have_
     tried = singles(TUNED, BASE)
     assert len(set(tried)) == len(tried)
     assert all(BASE[name] != value >= 0 for ((name, value),) in tried)
-    assert set(HISTORY_SETTINGS) <= set(TUNED)
+    assert {name for name in HISTORY_SETTINGS if "." not in name} <= set(TUNED)
 
 
 @given(st.dictionaries(st.sampled_from(sorted(TUNED)), st.sampled_from([0.0, 0.15, 1.0, 2.5]), max_size=4))

@@ -95,7 +95,7 @@ def test_a_signal_is_a_module_a_row_and_a_weight(copy: Path) -> None:
     insert(rank / "signals" / "table.py", "    structure.KIND,\n", "    shortness.SHORTNESS,\n")
     insert(rank / "profile.py", "    test_weight: float", "    shortness: float = 0.0\n")
     (copy.parent / "shop.py").write_text("def order():\n    return 1\n\n\ndef order_all_goods():\n    return order()\n")
-    (copy.parent / "assay.toml").write_text("[profile.terse]\nshortness = 0.75\n")
+    (copy.parent / "assay.toml").write_text("[profile.terse]\nbase = 'hand-tuned'\nshortness = 0.75\n")
     run(copy, "-m", "assay", "index", "--root", str(copy.parent))
     why = ("-m", "assay", "why", "order of goods", "order", "--root", str(copy.parent))
     assert "shortness" not in run(copy, *why), "off by default"
@@ -105,7 +105,7 @@ def test_a_signal_is_a_module_a_row_and_a_weight(copy: Path) -> None:
         "from assay.evaluate.systems.assay import TUNED\n"
         "from assay.rank.explain import contributions\n"
         "repository = assay.open('.')\n"
-        "amounts = [contributions(repository.why('order of goods', 'order', profile=name)[0]) for name in ('default', 'terse')]\n"
+        "amounts = [contributions(repository.why('order of goods', 'order', profile=name)[0]) for name in ('hand-tuned', 'terse')]\n"
         "print(amounts[1]['names'] / sum(amounts[1].values()) > amounts[0]['names'] / sum(amounts[0].values()))\n"
         "print(TUNED['shortness'])\n"
     )

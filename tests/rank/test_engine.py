@@ -135,8 +135,8 @@ def test_what_commits_with_such_messages_touched_gains(shop: Repository) -> None
     shop.write("letters.py", "def write_to(customer):\n    return customer, 'dear'\n")
     shop.commit("Customer complaints are answered politely")
     shop.index()
-    assert _found(shop, "complaints of a customer")[0] == "write_to"
-    without = dataclasses.replace(Profile(), history=0.0, touched=0.0)
+    assert _found(shop, "complaints of a customer", PROFILES["hand-tuned"])[0] == "write_to"
+    without = dataclasses.replace(PROFILES["hand-tuned"], history=0.0, touched=0.0)
     assert _found(shop, "complaints of a customer", without)[0] == "pay_back"
 
 
@@ -183,7 +183,9 @@ def test_a_ranking_says_what_every_score_is_made_of(shop: Repository) -> None:
     assert ranking.parts["direct"][best] == pytest.approx(1.0)
     assert told > direct > 0
     total = sum(values[best] for values in ranking.parts.values())
-    assert ranking.scores[best] == pytest.approx(total * ranking.multipliers["folder"][best])
+    total *= np.prod([values[best] for values in ranking.multipliers.values()])
+    total += sum(values[best] for values in ranking.boosts.values())
+    assert ranking.scores[best] == pytest.approx(total / ranking.scale) == 1
 
 
 @pytest.mark.parametrize(
@@ -219,7 +221,8 @@ def test_company_brings_among_the_first_but_what_is_said_of_an_item_itself_order
     repository.index()
     index = repository.open()
     company, own = (
-        Engine(index, dataclasses.replace(Profile(), reorder=own)).rank("the invoice") for own in (0.0, 2.0)
+        Engine(index, dataclasses.replace(PROFILES["hand-tuned"], reorder=own)).rank("the invoice")
+        for own in (0.0, 2.0)
     )
     first = [index.item(number).symbol for number in own.best(10)]
     before = [index.item(number).symbol for number in company.best(10)]

@@ -12,8 +12,9 @@ import pytest
 
 from assay.rank.engine import Engine
 from assay.rank.explain import explain
+from assay.rank.features import FEATURES, matrix
 from assay.rank.profile import PROFILES, Profile
-from assay.rank.ranker import DATA, FEATURES, Ranker, shipped
+from assay.rank.ranker import MODELS, LinearModel, Model, TreeModel, shipped
 from assay.store.history import History
 from support.command import assay
 from support.paths import ROOT
@@ -37,7 +38,7 @@ def shop(repository: Repository) -> Repository:
 
 def _engine(shop: Repository, **settings: Any) -> Engine:
     """The ranking as the ranker finds it: the order of the first ten by hand comes after it, or not at all."""
-    return Engine(shop.open(), dataclasses.replace(Profile(), reorder=0, **settings))
+    return Engine(shop.open(), dataclasses.replace(Profile(), **{"reorder": 0, "ranker": 0, **settings}))
 
 
 # what is known of candidates
@@ -46,7 +47,7 @@ def _engine(shop: Repository, **settings: Any) -> Engine:
 def test_every_feature_of_every_candidate_is_a_number(shop: Repository) -> None:
     engine = _engine(shop)
     candidates = engine.candidates(engine.rank(TASK))
-    values = candidates.values(tuple(FEATURES))
+    values = matrix(candidates, tuple(FEATURES))
     assert values.shape == (len(candidates.numbers), len(FEATURES))
     assert len(candidates.numbers) >= 5
     assert np.isfinite(values).all()
@@ -55,7 +56,7 @@ def test_every_feature_of_every_candidate_is_a_number(shop: Repository) -> None:
 def test_features_are_those_that_rankings_of_every_profile_have(shop: Repository) -> None:
     for profile in PROFILES.values():
         engine = Engine(shop.open(), profile)
-        assert np.isfinite(engine.candidates(engine.rank(TASK)).values(tuple(FEATURES))).all()
+        assert np.isfinite(matrix(engine.candidates(engine.rank(TASK)), tuple(FEATURES))).all()
 
 
 def test_features_say_what_their_names_say(shop: Repository) -> None:
@@ -63,7 +64,7 @@ def test_features_say_what_their_names_say(shop: Repository) -> None:
     candidates = engine.candidates(engine.rank(TASK))
     symbols = engine.index.symbols_of(candidates.numbers.tolist())
     named = [symbols[number] for number in candidates.numbers.tolist()]
-    told = {name: dict(zip(named, candidates.values((name,))[:, 0], strict=True)) for name in FEATURES}
+    told = {name: dict(zip(named, matrix(candidates, (name,))[:, 0], strict=True)) for name in FEATURES}
     assert told["lines"]["Basket"] == pytest.approx(np.log1p(9))
     assert told["type"]["Basket"] == 1
     assert told["type"]["discounted"] == 0
@@ -99,8 +100,8 @@ def test_without_history_nothing_is_known_of_it(repository: Repository) -> None:
 
 
 def test_what_is_learned_orders_the_first_ten_too(shop: Repository) -> None:
-    assert "reorder" in Engine(shop.open(), Profile()).rank(TASK).multipliers
-    assert "reorder" not in Engine(shop.open(), Profile(ranker=1.0)).rank(TASK).multipliers
+    assert "reorder" in Engine(shop.open(), PROFILES["hand-tuned"]).rank(TASK).multipliers
+    assert "reorder" not in Engine(shop.open(), Profile()).rank(TASK).multipliers
 
 
 def test_a_weight_of_0_leaves_everything_as_it_was(shop: Repository) -> None:
@@ -109,29 +110,37 @@ def test_a_weight_of_0_leaves_everything_as_it_was(shop: Repository) -> None:
     assert _engine(shop, ranker=1e-12).rank(TASK).best(20) == ranking.best(20)
 
 
-def test_alone_it_orders_candidates_by_their_worth(shop: Repository) -> None:
-    plain = _engine(shop, namesake=1, overload=1)
-    candidates = plain.candidates(plain.rank(TASK))
-    wanted = candidates.numbers[np.argsort(-shipped().scores(candidates), kind="stable")].tolist()
-    assert _engine(shop, ranker=1.0, namesake=1, overload=1).rank(TASK).best(len(wanted)) == wanted
+def _scores(model: Model, engine: Engine) -> dict[int, float]:
+    """The scores of a model by item number."""
+    candidates = engine.candidates(engine.rank(TASK))
+    scores = model.scores(matrix(candidates, model.features)).tolist()
+    return dict(zip(candidates.numbers.tolist(), scores, strict=True))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_alone_it_orders_candidates_by_their_scores(shop: Repository, name: str) -> None:
+    scores = _scores(shipped(name), _engine(shop, namesake=1, overload=1))
+    wanted = sorted(scores, key=lambda number: -scores[number])
+    ranked = _engine(shop, ranker=1.0, ranker_model=name, namesake=1, overload=1).rank(TASK).best(len(wanted))
+    assert [scores[number] for number in ranked] == pytest.approx([scores[number] for number in wanted])
 
 
 def test_what_is_no_candidate_stays_behind_those_that_are(shop: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain = _engine(shop).rank(TASK).best(20)
-    monkeypatch.setattr("assay.rank.ranker.DEPTH", 2)
-    reordered = _engine(shop, ranker=1.0).rank(TASK).best(20)
+    only: dict[str, Any] = {"channels": {}, "proposed": 0}
+    plain = _engine(shop, **only).rank(TASK).best(20)
+    monkeypatch.setattr("assay.rank.candidates.DEPTH", 2)
+    reordered = _engine(shop, ranker=1.0, **only).rank(TASK).best(20)
     assert sorted(reordered[:2]) == sorted(plain[:2])
     assert reordered[2:] == plain[2:]
 
 
 def test_why_tells_what_every_feature_is_worth(shop: Repository) -> None:
-    engine = _engine(shop, ranker=1.0)
-    ranking = engine.rank(TASK)
-    plain = _engine(shop)
-    candidates = plain.candidates(plain.rank(TASK))
-    worth = dict(zip(candidates.numbers.tolist(), shipped().scores(candidates), strict=True))
-    for one in explain(engine, ranking, engine.index.numbered(candidates.numbers.tolist()).values(), 10):
-        assert sum(one.ranker.values()) == pytest.approx(worth[one.item.number])
+    for name in MODELS:
+        engine = _engine(shop, ranker=1.0, ranker_model=name)
+        scores = _scores(shipped(name), _engine(shop))
+        explained = explain(engine, engine.rank(TASK), engine.index.numbered(scores).values(), 10)
+        offset = [scores[one.item.number] - sum(one.ranker.values()) for one in explained]
+        assert offset == pytest.approx([offset[0]] * len(offset), abs=1e-4), "the same for all: the mean of the trees"
     out = assay(shop.root, "why", TASK, "total_price", "--profile", "change").out
     assert "ranker: learned reranker" in out
     told = [feature.meaning for feature in FEATURES.values() if f"  {feature.meaning}\n" in out]
@@ -140,18 +149,33 @@ def test_why_tells_what_every_feature_is_worth(shop: Repository) -> None:
 
 def test_to_a_model_without_features_all_are_worth_the_same(shop: Repository) -> None:
     engine = _engine(shop)
-    assert not Ranker.of({}).scores(engine.candidates(engine.rank(TASK))).any()
+    candidates = engine.candidates(engine.rank(TASK))
+    assert not LinearModel.of({}).scores(matrix(candidates, ())).any()
 
 
 # what is shipped
 
 
 def test_the_shipped_weights_go_by_the_sense_of_their_features_and_are_small() -> None:
-    ranker = shipped()
-    assert set(ranker.features) <= set(FEATURES)
+    ranker = shipped("commits")
+    assert isinstance(ranker, LinearModel)
     for name, weight in zip(ranker.features, ranker.weights, strict=True):
         assert weight * FEATURES[name].sense >= 0, name
-    assert (ROOT / "src/assay/rank" / DATA).stat().st_size < 20_000
+    for name, file in MODELS.items():
+        assert set(shipped(name).features) <= set(FEATURES)
+        assert (ROOT / "src/assay/rank" / file).stat().st_size < 100_000
+
+
+def test_trees_are_evaluated_as_written() -> None:
+    # [feature, threshold, mean, left, right]; a leaf is its value
+    nested = [0, 0.5, 1.0, [1, 2.0, 0.0, -1.0, 1.0], [1, 3.0, 2.0, [0, 0.75, 3.0, 4.0, 5.0], 6.0]]
+    model = TreeModel.of(("a", "b"), [nested, 0.25])
+    values = np.array([[0.5, 2.0], [0.5, 2.1], [0.6, 3.0], [0.9, 3.0], [0.6, 3.1]])
+    assert model.scores(values).tolist() == [-0.75, 1.25, 4.25, 5.25, 6.25]
+    # the root's mean plus what each split adds: sums to the leaf
+    contributions = model.contributions(values)
+    assert (contributions.sum(axis=1) + 1.0 + 0.25).tolist() == pytest.approx(model.scores(values).tolist())
+    assert contributions[0].tolist() == [-1.0, -1.0]
 
 
 # learning

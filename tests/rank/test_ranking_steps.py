@@ -113,7 +113,7 @@ def _parts(walk: WalkResult, profile: Profile, confidence: Floats, direct: Float
     query: Any = SimpleNamespace(
         profile=profile,
         graph=SimpleNamespace(confidence=confidence),
-        items=SimpleNamespace(size=len(direct)),
+        items=SimpleNamespace(size=len(direct), not_retrieved=[]),
         learned=Learned(),
     )
     signals = [signal for signal in BY_STAGE[Stage.PART].values() if signal.is_on(profile) and signal.score]
@@ -144,9 +144,9 @@ def test_what_the_walk_hardly_reached_has_no_composite_score() -> None:
 def test_the_shares_add_up() -> None:
     walked = WalkResult(np.array([0.1, 0.2]), np.array([1.0, 0]), np.array([0.1, -0.1]))
     direct = np.array([4.0, 1.0])
-    parts = _parts(walked, Profile(walk=0.5, hits=1.0), np.ones(2), direct)
+    parts = _parts(walked, Profile(walk=0.5, hits=1.0, proposed=0), np.ones(2), direct)
     assert sum(parts.values(), np.zeros(2)).tolist() == pytest.approx([1.0 + 0.25 + 0.1, 0.25 + 0.5 - 0.1])
-    assert set(_parts(walked, Profile(walk=0.5, hits=0.0), np.ones(2), direct)) == {"direct", "walk"}
+    assert set(_parts(walked, Profile(walk=0.5, hits=0.0, proposed=0), np.ones(2), direct)) == {"direct", "walk"}
 
 
 # -- a repository to ask -----------------------------------------------------------------------------------------------
@@ -309,14 +309,16 @@ def test_feedback_and_session_add_to_the_score(tables: Repository) -> None:
     [describe] = index.items("s.symbol = 'describe'")
     engine, task = Engine(index, Profile()), "describe a table"
     cold = engine.rank(task).scores[describe.number]
-    useful = engine.rank(task, Learned(feedback={describe.number: 1.0}))
-    useless = engine.rank(task, Learned(feedback={describe.number: -1.0})).scores[describe.number]
-    near = engine.rank(task, Learned(session={describe.number: 0.5})).scores[describe.number]
-    folder = useful.multipliers["folder"][describe.number]
+    learned = (
+        Learned(feedback={describe.number: 1.0}),
+        Learned(feedback={describe.number: -1.0}),
+        Learned(session={describe.number: 0.5}),
+    )
+    useful, useless, near = (engine.rank(task, each) for each in learned)
     index.close()
-    assert useful.scores[describe.number] - cold == pytest.approx(0.25 * folder, abs=0.01)
-    assert cold - useless == pytest.approx(0.05 * folder, abs=0.01)
-    assert near - cold == pytest.approx(0.5 * 0.20 * folder, abs=0.01)
+    for ranking, share in ((useful, 0.25), (useless, -0.05), (near, 0.5 * 0.20)):
+        boosted = cold + share  # relative to the best score, which is 1
+        assert ranking.scores[describe.number] == pytest.approx(boosted / max(1.0, boosted) if cold < 1 else 1.0)
 
 
 def test_learned_words_bring_what_has_no_word_of_the_task(tables: Repository) -> None:
@@ -346,12 +348,16 @@ def test_what_use_has_taught_reaches_the_command(tables: Repository) -> None:
 
 def test_a_session_remembers_what_it_was_given(tables: Repository) -> None:
     task = "rows and tables"
-    first = assay(tables.root, "context", task, "--session", "one", "--format", "json").json["items"]
-    again = assay(tables.root, "context", task, "--session", "one", "--format", "json").json["items"]
-    other = assay(tables.root, "context", task, "--session", "two", "--format", "json").json["items"]
-    scores = {item["id"]: item["score"] for item in first}
-    assert all(item["score"] > scores[item["id"]] for item in again if item["id"] in scores)
-    assert [(item["id"], item["score"]) for item in other] == [(item["id"], item["score"]) for item in first]
+
+    def scores(session: str, *options: str) -> dict[str, float]:
+        answer = assay(tables.root, "context", task, "--session", session, "--format", "json", *options).json
+        return {item["id"]: item["score"] for item in answer["items"]}
+
+    cold = scores("cold")
+    [given] = scores("one", "-k", "1")
+    again = scores("one")
+    assert all(again[id] / again[given] < score / cold[given] for id, score in cold.items() if id != given)
+    assert scores("two") == cold
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------

@@ -9,8 +9,8 @@ import pytest
 
 from assay.core.packs import Association, Learned
 from assay.rank.engine import Engine
+from assay.rank.features import FEATURES
 from assay.rank.profile import PROFILES, Profile, flatten, settings_of
-from assay.rank.ranker import FEATURES
 from assay.rank.ranking import Ranking
 from assay.rank.signals.signal import COMPONENTS, Signal, Stage
 from assay.rank.signals.table import (
@@ -41,6 +41,7 @@ OTHER: dict[str, Any] = {
     "seed_counts": ((0, 2),),
     "edge_weights": {"contains": 1.0},
     "scoring": "composite",
+    "ranker_model": "commits",
 }
 
 
@@ -78,8 +79,8 @@ def test_every_signal_is_described_weighted_and_computed(signal: Signal) -> None
 def test_tuning_features_and_channels_follow_from_the_table() -> None:
     assert set(TUNED) <= {setting for signal in SIGNALS for setting in signal.weights}
     assert all(value not in values for value, values in ((SETTINGS[setting], TUNED[setting]) for setting in TUNED))
-    assert HISTORY_SETTINGS == ("history", "touched")
-    assert channel_names() == ["names", "lexical", "classes"]
+    assert HISTORY_SETTINGS == ("channels.history", "history", "touched")
+    assert channel_names() == ["names", "lexical", "classes", "central", "clauses", "history", "documents"]
     assert {signal.name for signal in SIGNALS if signal.is_feature} <= set(FEATURES)
 
 

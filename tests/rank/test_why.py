@@ -79,5 +79,5 @@ def test_it_explains_the_ranking_that_feedback_made(shop: Repository) -> None:
 
 def test_it_explains_the_ranking_that_a_session_sees(shop: Repository) -> None:
     first = _ranks(shop, "--session", "mine")[0]
-    assert "learned" in assay(shop.root, "why", TASK, first, "--session", "mine").out
-    assert "learned" not in assay(shop.root, "why", TASK, first).out
+    assert "learned: feedback" in assay(shop.root, "why", TASK, first, "--session", "mine").out
+    assert "learned: feedback" not in assay(shop.root, "why", TASK, first).out

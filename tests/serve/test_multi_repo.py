@@ -348,7 +348,8 @@ def test_a_change_of_any_is_soon_found(tmp_path: Path) -> None:
             (root / "zebra.py").write_text("def count_zebras():\n    return 3\n")
 
             def is_included(label: str = root.name) -> bool:
-                return label in repositories(server.get("/api/context", task="count zebras").json["items"])
+                items = server.get("/api/context", task="count zebras").json["items"]
+                return any(item["id"] == f"{label}/zebra.py::count_zebras" for item in items)
 
             until(is_included)
             assert "count_zebras" in server.get("/", task="count zebras").text

@@ -32,16 +32,16 @@ _MAX_NESTING = 6  # maximum nesting depth
 class Candidates:
     """The top items of a ranking. Arrays are by candidate, best first, unless a parameter says `by_item`."""
 
-    def __init__(self, query: QueryContext, ranking: Ranking, depth: int = DEPTH) -> None:
+    def __init__(self, query: QueryContext, ranking: Ranking) -> None:
         self.query, self.ranking = query, ranking
         self._index, self._items, self._graph = query.index, query.items, query.graph
-        self.numbers: Ints = np.array(self._chosen(depth), np.int64)
+        self.numbers: Ints = np.array(self._chosen(), np.int64)
 
-    def _chosen(self, depth: int) -> list[int]:
+    def _chosen(self) -> list[int]:
         """Return the best items by score, then what only a channel found."""
-        generated = (int(number) for channel in self.ranking.channels.values() for number in channel.items[:depth])
+        generated = (int(number) for channel in self.ranking.channels.values() for number in channel.items)
         scores = self.ranking.scores
-        return list(dict.fromkeys([*self.ranking.best(depth), *(number for number in generated if scores[number] > 0)]))
+        return list(dict.fromkeys([*self.ranking.best(DEPTH), *(number for number in generated if scores[number] > 0)]))
 
     # -- from the ranking ----------------------------------------------------------------------------------------------
 

@@ -77,7 +77,7 @@ def fitted_for(profile: Profile) -> str | None:
     """Return the profile whose weights apply to this one; None if it lacks the features."""
     if not (profile.walk and profile.channels.get("names") and profile.scoring == "shares"):
         return None
-    return CHANGE if profile.ranker else DEFAULT
+    return CHANGE if profile.ranker and profile.ranker_model == "commits" else DEFAULT
 
 
 def confidence(ranking: Ranking, profile: Profile) -> float | None:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assay.core.packs import Learned
 from assay.rank.arrays import Floats, Ints, line
@@ -82,6 +83,11 @@ class ItemArrays:
             self._profile.kind_weights.get(kind, 1.0) if kind not in ("", "file") else 0.0 for kind in KIND_NAMES
         ]
         return np.array(weights)[self._index.columns.kind]
+
+    @cached_property
+    def is_symbol(self) -> NDArray[np.bool_]:
+        """Whether each item is a symbol: no file, no number of a deleted item. The same for every profile."""
+        return np.array([kind not in ("", "file") for kind in KIND_NAMES])[self._index.columns.kind]
 
     @cached_property
     def not_retrieved(self) -> Ints:

@@ -69,7 +69,9 @@ FEATURES: Mapping[str, Feature] = {
     "container words": Feature(
         "family", "lexical score of its container", lambda candidates: candidates.share_of_parent(candidates.ranking.factors["lexical"])
     ),
-    "container terms": Feature("family", "task terms in its container and siblings", lambda candidates: candidates.family_terms(candidates.containers), EITHER),
+    "container terms": Feature(
+        "family", "task terms in its container and siblings", lambda candidates: candidates.family_terms(candidates.containers), EITHER
+    ),
     "family terms": Feature("family", "task terms in itself and its members", lambda candidates: candidates.family_terms(candidates.numbers)),
     "best member": Feature("family", "score of its best member", lambda candidates: candidates.best_member),
     "siblings": Feature("family", "candidates with the same container", lambda candidates: candidates.siblings, EITHER),

@@ -121,7 +121,8 @@ PROFILES = {
         Profile(CHANGE, ranker_model="commits", channels=_FUSED, proposed=0),
         Profile(
             "lexical", clause_decay=1, coverage=0, name_precision=0, authority=0, history=0, touched=0, documents=0, place=0, kind_weights={},
-            channels={}, fusion=0, proposed=0, direct_hits=0, container_share=0, member_share=0, walk=0, hits=0, folder=0, overload=1, namesake=1, reorder=0,
+            channels={}, fusion=0, proposed=0,
+            direct_hits=0, container_share=0, member_share=0, walk=0, hits=0, folder=0, overload=1, namesake=1, reorder=0,
             ranker=0,
         ),
         _SEED,
@@ -184,6 +185,18 @@ def flatten(table: Mapping[str, Any]) -> dict[str, Any]:
             {f"{name}.{key}": weight for key, weight in value.items()} if isinstance(value, Mapping) else {name: value}
         )
     return flattened
+
+
+def nested(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Undo `flatten`."""
+    tree: dict[str, Any] = {}
+    for name, value in table.items():
+        setting, dot, key = name.partition(".")
+        if dot:
+            tree.setdefault(setting, {})[key] = value
+        else:
+            tree[setting] = value
+    return tree
 
 
 def _check_setting(where: str, value: Any, expected: Any, key: str) -> Any:

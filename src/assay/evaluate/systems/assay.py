@@ -25,7 +25,7 @@ from assay.errors import AssayError
 from assay.evaluate.systems import System, SystemDied, finished, folder_of
 from assay.rank.arrays import highest
 from assay.rank.engine import Engine
-from assay.rank.profile import DEFAULT, PROFILES, Profile, flatten, settings_of, with_settings
+from assay.rank.profile import DEFAULT, PROFILES, Profile, flatten, nested, settings_of, with_settings
 from assay.rank.ranking import Ranking
 from assay.rank.signals.classes import EquivalenceClass
 from assay.rank.signals.table import HISTORY_SETTINGS as HISTORY_SETTINGS
@@ -53,7 +53,7 @@ class _Opened:
 
     def varied(self, changes: Mapping[str, float]) -> Engine:
         """Return the engine with changed profile parameters."""
-        return self.engine.varied(with_settings(self.profile, self.profile.name, changes, "variation"))
+        return self.engine.varied(with_settings(self.profile, self.profile.name, nested(changes), "variation"))
 
 
 class Assay(System):

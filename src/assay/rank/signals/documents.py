@@ -46,7 +46,7 @@ def section_scores(sections: Sections, query: Mapping[str, float]) -> Floats:
 
 def _mentioned(query: QueryContext) -> Floats:
     return query.cached(
-        "mentioned", lambda: query.items.by_symbol(symbol_shares(query.resources.sections, query.task.terms))
+        "mentioned", lambda: query.items.by_item(symbol_shares(query.resources.sections, query.task.terms))
     )
 
 
@@ -57,7 +57,7 @@ CANDIDATES = Signal(
     "matching documentation sections mention it most",
     weights={"channels.documents": ()},
     reads=PARSING,
-    generate=lambda query: highest(_mentioned(query), _CANDIDATES).tolist(),
+    generate=lambda query: highest(_mentioned(query) * query.items.is_symbol, _CANDIDATES).tolist(),
 )
 DOCUMENTS = Signal(
     "documents",

@@ -69,6 +69,7 @@ PROPOSED = Signal(
     "found by a list of candidates",
     weights={"proposed": ()},
     score=_proposed,
+    enabled=lambda profile: profile.scoring == "shares" and profile.proposed > 0,
 )
 CHANNELS = Signal(
     "channels",

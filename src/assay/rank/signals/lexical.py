@@ -182,9 +182,9 @@ def _clause_candidates(query: QueryContext) -> list[int]:
     clauses = [clause for clause in query.task.clauses if len(clause) >= _LEAST_CLAUSE]
     if len(clauses) < 2:
         return []
-    weights, lowered = query.resources.term_weights, query.items.kinds * query.items.tests
+    weights, product = query.resources.term_weights, query.items.is_symbol & ~np.asarray(query.index.columns.test)
     lists = [
-        highest(Lexical(weights, dict.fromkeys(clause, 1.0)).score * lowered, _CLAUSE_CANDIDATES).tolist()
+        highest(Lexical(weights, dict.fromkeys(clause, 1.0)).score * product, _CLAUSE_CANDIDATES).tolist()
         for clause in clauses
     ]
     return list(dict.fromkeys(number for numbers in zip_longest(*lists) for number in numbers if number is not None))

@@ -63,7 +63,7 @@ def _render_confidence(repo: Repository, ranking: Ranking, profile: str | None) 
         return Markup()
     confident = probability >= repo.configuration.context.threshold
     unmatched = unseen_words(ranking)
-    missing = f"Nothing in this corpus mentions {', '.join(unmatched)}. " if unmatched else ""
+    missing = f"No definition here mentions {', '.join(unmatched)}. " if unmatched else ""
     hint = f" Probably not here, or worded differently. {missing}Try other words, or a name from the code."
     badge = element(
         "span",
