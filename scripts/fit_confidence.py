@@ -1,9 +1,11 @@
 """Fit the weights of the confidence features and write src/assay/rank/confidence.json, deterministically.
 
-    for profile in default change; do python benchmarks/confidence_cases.py --work DIR --named --profile $profile; done > cases.jsonl
+    python scripts/train_ranker.py … --only-evaluate --confidence cases.jsonl                                   default
+    python benchmarks/confidence_cases.py --work DIR --named --profile change >> cases.jsonl                    change
     python scripts/fit_confidence.py cases.jsonl [--print]
 
-scripts/histories.json names the repositories, their commits and a digest of their tasks; benchmarks/mined.py prepares them (`--tasks 100`). Tasks of
+The default is fitted on tasks of people (eval/tasks, left out of training by repository), `change` on commits; a profile without
+cases keeps its weights. scripts/histories.json names the repositories, their commits and a digest of their tasks; benchmarks/mined.py prepares them (`--tasks 100`). Tasks of
 other repositories count as one in ten: so often, it is assumed, somebody asks for what is not here.
 """
 
@@ -63,8 +65,11 @@ def limits() -> Floats:
 def table(cases: list[dict[str, Any]]) -> dict[str, Any]:
     """All that is written: the threshold, which is that of the default, and the weights of each profile."""
     own = {name: [case for case in cases if case["profile"] == name] for name in (DEFAULT, CHANGE)}
-    return {"version": VERSION, "threshold": threshold_of(own[DEFAULT])} | {
-        "profiles": {name: fitted(some) for name, some in own.items()}
+    stored = json.loads((HERE / "src/assay/rank" / WEIGHTS).read_text("utf-8"))
+    return {
+        "version": VERSION,
+        "threshold": threshold_of(own[DEFAULT]) if own[DEFAULT] else stored["threshold"],
+        "profiles": {name: fitted(some) if some else stored["profiles"][name] for name, some in own.items()},
     }
 
 

@@ -17,7 +17,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from multiprocessing import Pool
 from pathlib import Path
@@ -198,6 +198,40 @@ def report(label: str, chosen: Sequence[Corpus], figures: Mapping[str, Sequence[
         print(f"| {label} | {split} | {' | '.join(f'{value:.3f}' for value in np.mean(rows, axis=0))} |", flush=True)
 
 
+def confidence_cases(chosen: Sequence[Corpus], tasks: Described, target: Path) -> None:
+    """Write what `fit_confidence.py` fits: features of rankings by models that never saw the repository, and outcomes.
+
+    Every repository is also asked the first tasks of another one: what is not here.
+    """
+    import assay.rank.ranker
+    from assay.rank.confidence import FIRST, confidence_features
+
+    cases = []
+    for part in range(FOLDS):
+        tested = [corpus for corpus in chosen if fold(corpus) == part]
+        model = _model(
+            fitted([task for corpus in chosen if fold(corpus) != part for task in tasks[corpus.name]], NAMES)
+        )
+        assay.rank.ranker.shipped = lambda name, model=model: model
+        for corpus in tested:
+            engine = Engine(corpus.repository.index, PROFILES["default"])
+            other = chosen[(chosen.index(corpus) + 1) % len(chosen)]
+            asked = [(task, False) for task in corpus.tasks] + [(task, True) for task in other.tasks[:5]]
+            for task, foreign in asked:
+                ranking = engine.rank(task.text)
+                items = engine.index.numbered(ranking.best(FIRST))
+                judged = Judged.of([*items.values()], task)
+                right = {"symbol": bool(judged.strict.any()), "generous": bool(judged.generous.any())}
+                case = {
+                    "profile": "default", "repository": corpus.name, "foreign": foreign,
+                    "signs": asdict(confidence_features(ranking)) if items else {},
+                    "right": {level: outcome and not foreign for level, outcome in right.items()},
+                }  # fmt: skip
+                if items:
+                    cases.append(json.dumps(case))
+    target.write_text("\n".join(cases) + "\n", "utf-8")
+
+
 def curve(chosen: Sequence[Corpus], tasks: Described) -> None:
     """Learning curves: fewer repositories, and fewer tasks of each, to train on; tested on the development split."""
     tested = [corpus for corpus in chosen if corpus.split == "development"]
@@ -226,6 +260,7 @@ def main() -> None:
     parser.add_argument("--only-evaluate", action="store_true", help="write nothing")
     parser.add_argument("--curve", action="store_true", help="learning curves over repositories and tasks")
     parser.add_argument("--ablation", action="store_true", help="figures without each group of features")
+    parser.add_argument("--confidence", type=Path, metavar="FILE", help="write the cases that fit_confidence.py fits")
     given = parser.parse_args()
     assert set(NAMES) <= set(FEATURES)
     chosen = [*corpora(given.work, ("train", "development")), *bench_corpora(given.bench_tasks, given.bench_clones)]
@@ -235,6 +270,8 @@ def main() -> None:
         }
     print("| | split | P@10 | strict R@10 | MRR | candidate recall |\n|---|---|---|---|---|---|")
     report("left out", chosen, left_out(chosen, tasks))
+    if given.confidence:
+        confidence_cases(chosen, tasks, given.confidence)
     if given.curve:
         curve(chosen, tasks)
     if given.ablation:

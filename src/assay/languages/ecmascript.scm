@@ -27,7 +27,8 @@
 ((assignment_expression left: (member_expression object: (_) @_exports property: (property_identifier)) @name right:
   (_) @value) @def.variable
   (#match? @_exports "^(module\\.)?exports$")
-  (#not-match? @value "^([\\w$]+|require\\b[^;]*|(async\\s+)?function\\b[^;]*|module\\.exports.*)$"))
+  (#not-match? @value "^([\\w$]+|require\\b[^;]*|(async\\s+)?function\\b[^;]*|module\\.exports.*)$")
+  (#not-match? @value "^class\\s+[\\w$]"))
 ((assignment_expression left: (member_expression object: (_) @_exports property: (property_identifier) @alias) right:
   (identifier) @imported) @import @export
   (#match? @_exports "^(module\\.)?exports$"))
