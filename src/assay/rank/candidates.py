@@ -17,7 +17,7 @@ from assay.rank.signals.central import central_types
 from assay.rank.symbols import squeeze
 from assay.store.columns import KIND_NAMES
 from assay.store.postings import FIELDS, NAME
-from assay.text.terms import terms
+from assay.text.terms import terms, terms_of
 
 if TYPE_CHECKING:
     from assay.rank.context import QueryContext
@@ -139,9 +139,14 @@ class Candidates:
     # -- words of names ------------------------------------------------------------------------------------------------
 
     @cached_property
+    def _rows(self) -> list[tuple[str, int]]:
+        """Name and number of lines of each candidate."""
+        rows = self._index.names_and_lines_of(self.numbers.tolist())
+        return [rows[number] for number in self.numbers.tolist()]
+
+    @cached_property
     def names(self) -> list[str]:
-        names = self._index.names_of(self.numbers.tolist())
-        return [names[number] for number in self.numbers.tolist()]
+        return [name for name, _ in self._rows]
 
     @cached_property
     def name_matches(self) -> Floats:
@@ -150,12 +155,13 @@ class Candidates:
         places = {term: place for place, term in reversed([*enumerate(task_terms)])}
         pairs = set(pairwise(task_terms))
         rows = np.zeros((len(self.numbers), 4))
-        for row, name in enumerate(self.names):
-            parts = terms(name)
-            matched = sum(part in places for part in parts)
-            adjacent = sum(pair in pairs for pair in pairwise(parts))
+        rows[:, 0], rows[:, 3] = self._index.postings.lengths[self.numbers, NAME], 1.0
+        matching = np.flatnonzero(self._term_matches[:, :, NAME].any(axis=0))
+        for row, parts in zip(matching.tolist(), terms_of(self.names[row] for row in matching.tolist()), strict=True):
             first = min((places[part] for part in parts if part in places), default=len(task_terms))
-            rows[row] = len(parts), matched, adjacent, first / max(len(task_terms), 1)
+            rows[row, 1] = sum(part in places for part in parts)
+            rows[row, 2] = sum(pair in pairs for pair in pairwise(parts))
+            rows[row, 3] = first / max(len(task_terms), 1)
         return rows
 
     @property
@@ -163,17 +169,6 @@ class Candidates:
         """Number of words of the name if the task has all of them; else 0."""
         words, matched = self.name_matches[:, 0], self.name_matches[:, 1]
         return np.where(matched == words, words, 0.0)
-
-    @property
-    def constructor(self) -> Floats:
-        """1 for constructors: by kind, or named like their type."""
-        parents = self._index.names_of(sorted({int(parent) for parent in self.parents if parent}))
-        return np.array(
-            [
-                float(name in _CONSTRUCTORS or (parent > 0 and parents.get(parent) == name))
-                for name, parent in zip(self.names, self.parents.tolist(), strict=True)
-            ]
-        )
 
     # -- files and folders ---------------------------------------------------------------------------------------------
 
@@ -209,15 +204,7 @@ class Candidates:
     @cached_property
     def groups(self) -> GroupEvidence:
         """Evidence of whole files, folders and containers."""
-        return GroupEvidence(self.query)
-
-    def family_terms(self, of: Ints) -> Floats:
-        """Return the share of the task's terms in some items and their members."""
-        return self.groups.family_coverage[of]
-
-    @property
-    def container_lexical(self) -> Floats:
-        return self.groups.containers[self.containers]
+        return GroupEvidence(self.query, self.numbers)
 
     @property
     def works_on_central(self) -> Floats:
@@ -287,11 +274,6 @@ class Candidates:
     def parents(self) -> Ints:
         """Container of each candidate; 0 if none."""
         return self._graph.parent[self.numbers]
-
-    @cached_property
-    def containers(self) -> Ints:
-        """Container of each candidate; the candidate itself if it has none."""
-        return np.where(self.parents > 0, self.parents, self.numbers)
 
     @cached_property
     def files(self) -> Ints:
@@ -365,8 +347,7 @@ class Candidates:
 
     @property
     def lines(self) -> Floats:
-        lines = self._index.lines_of(self.numbers.tolist())
-        return np.log1p([lines[number] for number in self.numbers.tolist()])
+        return np.log1p([lines for _, lines in self._rows])
 
     @property
     def depth(self) -> Floats:
@@ -408,9 +389,6 @@ class Candidates:
     @property
     def task_length(self) -> Floats:
         return self.constant(np.log1p(len(self.query.task.terms)))
-
-
-_CONSTRUCTORS = frozenset({"__init__", "__new__", "constructor", "initialize"})
 
 
 _SUPPORT_WORDS = (

@@ -6,15 +6,14 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.core.packs import Learned
-from assay.rank.arrays import Floats, Ints, line
+from assay.rank.arrays import Floats, Ints, line, sum_by_index
 from assay.rank.graph import Graph
-from assay.rank.groups import Groupings
 from assay.rank.profile import Profile
 from assay.rank.query import ParsedTask
 from assay.rank.ranking import Ranking
@@ -32,14 +31,22 @@ from assay.store.sections import Sections
 T = TypeVar("T")
 
 
+class TextLengths(NamedTuple):
+    """Text lengths by file number, by folder number, and by item with its members."""
+
+    files: Floats
+    folders: Floats
+    families: Floats
+
+
 class ItemArrays:
     """Query-independent arrays of an index under a profile, by item number.
 
     A signal whose values are the same for every query keeps them here as a cached property.
     """
 
-    def __init__(self, index: Index, profile: Profile) -> None:
-        self._index, self._profile = index, profile
+    def __init__(self, index: Index, profile: Profile, graph: Callable[[], Graph]) -> None:
+        self._index, self._profile, self._graph = index, profile, graph
         self.size: int = len(index.postings.lengths)
 
     @cached_property
@@ -85,6 +92,14 @@ class ItemArrays:
         return np.array(weights)[self._index.columns.kind]
 
     @cached_property
+    def text_lengths(self) -> TextLengths:
+        """Number of terms in each file, each folder, and each item with its members."""
+        lengths, parent = self._index.postings.lengths.sum(axis=1, dtype=np.float64), self._graph().parent
+        files = sum_by_index(self.files, lengths, len(self.file_folders))
+        folders = sum_by_index(self.folders, lengths, int(self.file_folders.max(initial=0)) + 1)
+        return TextLengths(files, folders, lengths + sum_by_index(parent, lengths * (parent > 0), self.size))
+
+    @cached_property
     def is_symbol(self) -> NDArray[np.bool_]:
         """Whether each item is a symbol: no file, no number of a deleted item. The same for every profile."""
         return np.array([kind not in ("", "file") for kind in KIND_NAMES])[self._index.columns.kind]
@@ -127,7 +142,7 @@ class Resources:
     def __init__(self, index: Index, profile: Profile, classes: Sequence[EquivalenceClass]) -> None:
         self.index, self.classes = index, classes
         self._profile = profile
-        self.items = ItemArrays(index, profile)
+        self.items = ItemArrays(index, profile, lambda: self.graph)
         self.term_weights = TermWeights(index.postings, profile)
 
     def under(self, profile: Profile) -> Resources:
@@ -136,16 +151,12 @@ class Resources:
             return self
         _ = self.graph  # built here at the latest, so that all variants share it
         other = copy.copy(self)
-        other._profile, other.items = profile, ItemArrays(self.index, profile)
+        other._profile, other.items = profile, ItemArrays(self.index, profile, lambda: self.graph)
         return other
 
     @cached_property
     def graph(self) -> Graph:
         return Graph(self.index.edges, self.items.size, self._profile, [part.first for part in self.index.parts])
-
-    @cached_property
-    def groupings(self) -> Groupings:
-        return Groupings(self)
 
     @cached_property
     def names(self) -> NameTable:

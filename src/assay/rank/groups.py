@@ -1,107 +1,100 @@
 """Lexical evidence of groups: files, folders, and containers with their members, each taken as one text.
 
-A task's words are often spread over a class or a file of which no single definition has them all.
+A task's words are often spread over a class or a file of which no single definition has them all. Only the groups of
+candidates are scored: a query's postings are read once, and most of them belong to no candidate's group.
 """
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.rank.arrays import Floats, Ints, share_of_best, sum_by_index
-from assay.rank.signals.lexical import inverse_document_frequency
+from assay.rank.arrays import Floats, Ints, share_of_best, sorted_unique, sum_by_index
 
 if TYPE_CHECKING:
-    from assay.rank.context import QueryContext, Resources
+    from assay.rank.context import QueryContext
 
 _SATURATION, _LENGTH = 1.2, 0.6  # BM25 over groups
 _FLOOR = 1e-3  # floor of relative scores before taking logarithms
 
 
-class Grouping(NamedTuple):
-    """The group of each item, and the length of each group relative to the average."""
+class Groups:
+    """The groups of some candidates: a number per item, or several, and the length of each group's text."""
 
-    of: Ints
-    lengths: Floats
+    def __init__(self, memberships: Sequence[Ints], of_candidates: Ints, lengths: Floats) -> None:
+        """Take the groups that each item belongs to, those of the candidates, and the text lengths of all groups."""
+        numbers = sorted_unique(of_candidates)
+        self._memberships, self.size = memberships, len(numbers)
+        self._slots = np.full(len(lengths), -1)
+        self._slots[numbers] = np.arange(len(numbers))
+        self.lengths: Floats = lengths[numbers] / max(lengths.sum() / max(np.count_nonzero(lengths), 1), 1e-9)
+        self.candidates: Ints = self._slots[of_candidates]  # slot of each candidate's group
 
-    @classmethod
-    def by(cls, groups: Ints, item_lengths: Floats) -> Grouping:
-        lengths = sum_by_index(groups, item_lengths, int(groups.max(initial=0)) + 1)
-        average = lengths.sum() / max(np.count_nonzero(lengths), 1)
-        return cls(groups, lengths / max(average, 1e-9))
-
-
-class Groupings:
-    """The groups of an index: files, folders and containers. A container's group has its number."""
-
-    def __init__(self, resources: Resources) -> None:
-        items, parent = resources.items, resources.graph.parent
-        lengths = resources.index.postings.lengths.sum(axis=1, dtype=np.float64)
-        self.files = Grouping.by(items.files, lengths)
-        self.folders = Grouping.by(items.folders, lengths)
-        self.containers = Grouping.by(np.where(parent > 0, parent, np.arange(items.size)), lengths)
+    def sums(self, items: Ints, values: Floats) -> Floats:
+        """Sum values of items by group."""
+        total = np.zeros(self.size)
+        for membership in self._memberships:
+            slots = self._slots[membership[items]]
+            inside = slots >= 0
+            total += sum_by_index(slots[inside], values[inside], self.size)
+        return total
 
 
 class GroupEvidence:
-    """The match of one task with files, folders and containers."""
+    """The match of one task with the files, folders and containers of candidates. Arrays are by candidate."""
 
-    def __init__(self, query: QueryContext) -> None:
-        self._query, self._groupings = query, query.resources.groupings
+    def __init__(self, query: QueryContext, numbers: Ints) -> None:
+        items, parent, lengths = query.items, query.graph.parent, query.items.text_lengths
+        own = np.arange(items.size)
+        containers = np.where(parent[numbers] > 0, parent[numbers], numbers)
+        self._files = Groups([items.files], items.files[numbers], lengths.files)
+        self._folders = Groups([items.folders], items.folders[numbers], lengths.folders)
+        self._containers = Groups([own, parent], containers, lengths.families)
+        self._families = Groups([own, parent], numbers, lengths.families)
+        groups = (self._files, self._folders, self._containers, self._families)
+        self._scores = [np.zeros(group.size) for group in groups]
+        self._coverage = [np.zeros(group.size) for group in groups]
+        self._groups = groups
+        total = max(sum(query.lexical.rarity.values()), 1e-9)
+        for term, rarity in query.lexical.rarity.items():
+            matched, frequencies, _ = query.resources.term_weights[term]
+            weight = query.task.terms[term] * rarity * (_SATURATION + 1)
+            for group, score, coverage in zip(groups, self._scores, self._coverage, strict=True):
+                frequency = group.sums(matched, frequencies)
+                norm = _SATURATION * (1 - _LENGTH + _LENGTH * group.lengths)
+                score += weight * frequency / (frequency + norm)
+                coverage += (frequency > 0) * (rarity / total)
 
-    @cached_property
-    def _scores(self) -> tuple[Floats, Floats, Floats]:
-        """BM25 scores of files, folders and containers, as logarithms of their share of the best."""
-        groupings = (self._groupings.files, self._groupings.folders, self._groupings.containers)
-        scores = tuple(np.zeros(len(grouping.lengths)) for grouping in groupings)
-        for term, weight in self._query.task.terms.items():
-            items, counts = self._query.index.postings.get(term)
-            frequencies = counts.sum(axis=1, dtype=np.float64)
-            for grouping, score in zip(groupings, scores, strict=True):
-                frequency = sum_by_index(grouping.of[items], frequencies, len(score))
-                having = np.flatnonzero(frequency)
-                rarity = inverse_document_frequency(int(np.count_nonzero(grouping.lengths)), len(having))
-                norm = _SATURATION * (1 - _LENGTH + _LENGTH * grouping.lengths[having])
-                score[having] += weight * rarity * (_SATURATION + 1) * frequency[having] / (frequency[having] + norm)
-        files, folders, containers = (np.log(np.maximum(share_of_best(score), _FLOOR)) for score in scores)
-        return files, folders, containers
+    def _log_share(self, place: int) -> Floats:
+        """Return BM25 scores as logarithms of their share of the best candidate's."""
+        shares = share_of_best(self._scores[place])
+        return np.log(np.maximum(shares, _FLOOR))[self._groups[place].candidates]
 
     @property
-    def files(self) -> Floats:
-        return self._scores[0]
+    def file_lexical(self) -> Floats:
+        return self._log_share(0)
 
     @property
-    def folders(self) -> Floats:
-        return self._scores[1]
+    def folder_lexical(self) -> Floats:
+        return self._log_share(1)
 
     @property
-    def containers(self) -> Floats:
-        return self._scores[2]
-
-    @cached_property
-    def _coverage(self) -> tuple[Floats, Floats]:
-        """Share of the task's terms, by rarity among files, in each file, and in each item and its members."""
-        query, files = self._query, self._query.items.files
-        in_file, in_family = np.zeros(len(self._groupings.files.lengths)), np.zeros(query.items.size)
-        total = 0.0
-        for term in query.lexical.rarity:
-            items, _ = query.index.postings.get(term)
-            has = np.zeros(len(in_file), bool)
-            has[files[items]] = True
-            rarity = inverse_document_frequency(len(has), int(np.count_nonzero(has)))
-            total += rarity
-            in_file[has] += rarity
-            contains = np.zeros(len(in_family), bool)
-            contains[items] = True
-            contains[query.graph.parent[items]] = True
-            in_family[contains] += rarity
-        return in_file / max(total, 1e-9), in_family / max(total, 1e-9)
+    def container_lexical(self) -> Floats:
+        return self._log_share(2)
 
     @property
     def file_coverage(self) -> Floats:
-        return self._coverage[0]
+        """Share of the task's terms, by rarity, in its file."""
+        return self._coverage[0][self._files.candidates]
+
+    @property
+    def container_coverage(self) -> Floats:
+        """Share of the task's terms in its container and its siblings."""
+        return self._coverage[2][self._containers.candidates]
 
     @property
     def family_coverage(self) -> Floats:
-        return self._coverage[1]
+        """Share of the task's terms in itself and its members."""
+        return self._coverage[3][self._families.candidates]

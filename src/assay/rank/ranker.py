@@ -60,7 +60,7 @@ class LinearModel:
         return np.asarray((values - self.averages) * self.weights, np.float64)
 
 
-_MAX_LEAVES = 16  # leaves of a tree: a bit of a mask each
+_MOST_LEAVES = 16  # leaves of a tree: a bit of a mask each
 
 
 @dataclass(frozen=True)
@@ -72,29 +72,33 @@ class TreeModel:
     """
 
     features: tuple[str, ...]
+    trees: tuple[_Tree, ...]
     columns: Ints  # trees × splits: feature
     thresholds: Floats  # trees × splits: satisfied by values up to this
     remaining: NDArray[np.uint16]  # trees × splits: leaves that remain when the split is not satisfied, as bits
     leaves: Floats  # trees × leaves: score
-    shares: Floats  # trees × leaves × features: contributions to the score of a leaf
 
     @classmethod
-    def of(cls, names: Sequence[str], trees: Sequence[Any]) -> TreeModel:
+    def of(cls, names: Sequence[str], nested: Sequence[Any]) -> TreeModel:
         """Build a model from nested trees: a leaf is its value, a split is [feature, threshold, mean, left, right]."""
-        splits = _MAX_LEAVES - 1
-        columns = np.zeros((len(trees), splits), np.int64)
-        thresholds = np.full((len(trees), splits), np.inf)
-        remaining = np.full((len(trees), splits), (1 << _MAX_LEAVES) - 1, np.uint16)
-        leaves = np.zeros((len(trees), _MAX_LEAVES))
-        shares = np.zeros((len(trees), _MAX_LEAVES, len(names)))
+        trees = tuple(_Tree(tree, len(names)) for tree in nested)
+        leaves = max((len(tree.leaves) for tree in trees), default=1)
+        assert leaves <= _MOST_LEAVES, "a mask has 16 bits"
+        columns = np.zeros((len(trees), max(leaves - 1, 1)), np.int64)
+        model = cls(
+            tuple(names),
+            trees,
+            columns,
+            np.full(columns.shape, np.inf),
+            np.full(columns.shape, (1 << leaves) - 1, np.uint16),
+            np.zeros((len(trees), leaves)),
+        )
         for row, tree in enumerate(trees):
-            found = _Tree(tree, len(names))
-            for place, (feature, threshold, left) in enumerate(found.splits):
-                columns[row, place], thresholds[row, place] = feature, threshold
-                remaining[row, place] &= np.uint16(~np.uint16(left))
-            leaves[row, : len(found.leaves)] = found.leaves
-            shares[row, : len(found.leaves)] = found.shares
-        return cls(tuple(names), columns, thresholds, remaining, leaves, shares)
+            for place, (feature, threshold, left) in enumerate(tree.splits):
+                columns[row, place], model.thresholds[row, place] = feature, threshold
+                model.remaining[row, place] &= np.uint16(~np.uint16(left))
+            model.leaves[row, : len(tree.leaves)] = tree.leaves
+        return model
 
     def scores(self, values: Floats) -> Floats:
         reached = self._reached(values)
@@ -102,25 +106,28 @@ class TreeModel:
 
     def contributions(self, values: Floats) -> Floats:
         contributions = np.zeros((len(values), len(self.features)))
-        for tree, reached in enumerate(self._reached(values).T):
-            contributions += self.shares[tree, reached]
+        for tree, reached in zip(self.trees, self._reached(values).T, strict=True):
+            contributions += np.array(tree.shares)[reached]
         return contributions
 
     def _reached(self, values: Floats) -> Ints:
         """Return the leaf that each row reaches in each tree."""
-        satisfied = values[:, self.columns] <= self.thresholds
-        left = np.bitwise_and.reduce(np.where(satisfied, np.uint16((1 << _MAX_LEAVES) - 1), self.remaining), axis=2)
-        return _FIRST_BIT[left]
+        first = _first_bits(self.leaves.shape[1])
+        every = np.uint16(len(first) - 1)
+        left = np.full((len(values), len(self.leaves)), every)
+        for split in range(self.columns.shape[1]):  # of all trees at once
+            satisfied = values[:, self.columns[:, split]] <= self.thresholds[:, split]
+            left &= np.where(satisfied, every, self.remaining[:, split])
+        return first[left]
 
 
-def _first_bits() -> NDArray[np.uint8]:
-    first = np.zeros(1 << _MAX_LEAVES, np.uint8)
-    for bit in reversed(range(_MAX_LEAVES)):
-        first[np.arange(1 << _MAX_LEAVES) & (1 << bit) > 0] = bit
+@cache
+def _first_bits(bits: int) -> NDArray[np.uint8]:
+    """Return the first bit that is set in each number of so many bits; 0 for none."""
+    numbers, first = np.arange(1 << bits), np.zeros(1 << bits, np.uint8)
+    for bit in reversed(range(bits)):
+        first[numbers & (1 << bit) > 0] = bit
     return first
-
-
-_FIRST_BIT = _first_bits()
 
 
 class _Tree:

@@ -196,7 +196,7 @@ class Index:
         return {
             item.number: item
             for part, local in self._by_owner(numbers, _FIRST)
-            for item in part.items(f"s.number IN ({', '.join('?' * len(local))})", local)
+            for item in part.items(f"s.number IN ({_marks(local)})", local)
         }
 
     def by_id(self, id: str) -> Item | None:
@@ -229,9 +229,15 @@ class Index:
         """Return names by item number."""
         return self._column("name", numbers)
 
-    def lines_of(self, numbers: Iterable[int]) -> dict[int, int]:
-        """Return line counts by item number."""
-        return self._column("symbols.end - symbols.start + 1", numbers)
+    def names_and_lines_of(self, numbers: Iterable[int]) -> dict[int, tuple[str, int]]:
+        """Return names and line counts by item number."""
+        found: dict[int, tuple[str, int]] = {}
+        for part, local in self._by_owner(numbers, _FIRST):
+            query = (
+                f"SELECT number, name, symbols.end - symbols.start + 1 FROM symbols WHERE number IN ({_marks(local)})"
+            )
+            found |= {number + part.first: (name, lines) for number, name, lines in part.execute(query, local)}
+        return found
 
     def ids(self, numbers: Iterable[int]) -> dict[int, str]:
         """Return ids by item number."""
@@ -243,7 +249,7 @@ class Index:
     def _values(self, column: str, numbers: Iterable[int]) -> Iterator[tuple[Part, int, Any]]:
         """Yield the part, the local number and the value of each item."""
         for part, local in self._by_owner(numbers, _FIRST):
-            query = f"SELECT number, {column} FROM symbols WHERE number IN ({', '.join('?' * len(local))})"
+            query = f"SELECT number, {column} FROM symbols WHERE number IN ({_marks(local)})"
             yield from ((part, number, value) for number, value in part.execute(query, local))
 
     def names(self) -> list[str]:
@@ -280,3 +286,7 @@ class Index:
             local = [number - offset(part) for number in own]
             for start in range(0, len(local), _MOST_PARAMETERS):
                 yield part, local[start : start + _MOST_PARAMETERS]
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))

@@ -95,6 +95,14 @@ class TermWeights:
             self._cached_items += len(items)
         return self._cache[term]
 
+    def scores(self, terms: Iterable[str]) -> Floats:
+        """Return the BM25F score of every item for some terms."""
+        scores = np.zeros(len(self.words.lengths))
+        for term in terms:
+            items, frequency, _ = self[term]
+            scores[items] += inverse_document_frequency(len(self.words.numbers), len(items)) * frequency
+        return scores
+
     def explain(self, term: str, number: int) -> tuple[float, float, list[int]]:
         """Return the rarity of a term, its score in an item, and its count in each field."""
         items, counts = self.words.get(term)
@@ -183,10 +191,7 @@ def _clause_candidates(query: QueryContext) -> list[int]:
     if len(clauses) < 2:
         return []
     weights, product = query.resources.term_weights, query.items.is_symbol & ~np.asarray(query.index.columns.test)
-    lists = [
-        highest(Lexical(weights, dict.fromkeys(clause, 1.0)).score * product, _CLAUSE_CANDIDATES).tolist()
-        for clause in clauses
-    ]
+    lists = [highest(weights.scores(clause) * product, _CLAUSE_CANDIDATES).tolist() for clause in clauses]
     return list(dict.fromkeys(number for numbers in zip_longest(*lists) for number in numbers if number is not None))
 
 
