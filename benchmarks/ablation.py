@@ -1,4 +1,4 @@
-"""Ablation of the engine: each mechanism removed from the default profile, or added to plain BM25F.
+"""Ablation of the engine: each mechanism removed from the hand-tuned profile, or added to plain BM25F.
 
     python benchmarks/ablation.py --tasks TASKS --corpus DIR [--write docs/retrieval.md]
 
@@ -93,7 +93,7 @@ class Tasks:
 
 def variations() -> Iterator[tuple[str, str, Profile]]:
     """Table, row and profile of everything that is measured."""
-    whole, bare = Profile(), PROFILES["lexical"]
+    whole, bare = PROFILES["hand-tuned"], PROFILES["lexical"]
     yield from (("profiles", f"`{name}`", profile) for name, profile in PROFILES.items())
     for name, off in MECHANISMS.items():
         yield "off", name, dataclasses.replace(whole, **off)

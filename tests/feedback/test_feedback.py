@@ -100,7 +100,7 @@ def test_what_is_said_is_listed_with_what_it_is_worth(shop: Repository) -> None:
     assert _feedback(shop, "list").lines == [
         "+0.250  shop.py::checkout  1 useful, 0 not  (basket 1, charge 1, customer 1)",
         "+0.000  shop.py::Cart.total  1 useful, 1 not  (basket 1, charge 1, customer 1)",
-        "-0.050  shop.py::ship_parcel  0 useful, 1 not",
+        "-0.150  shop.py::ship_parcel  0 useful, 1 not",
     ]
 
 

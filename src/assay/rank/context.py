@@ -101,7 +101,7 @@ class ItemArrays:
 
     @cached_property
     def is_symbol(self) -> NDArray[np.bool_]:
-        """Whether each item is a symbol: no file, no number of a deleted item. The same for every profile."""
+        """Mask of the symbols: no files, no numbers of deleted items. The same for every profile."""
         return np.array([kind not in ("", "file") for kind in KIND_NAMES])[self._index.columns.kind]
 
     @cached_property

@@ -1,0 +1,45 @@
+"""Evidence of files, folders and containers as whole texts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from assay.rank.engine import Engine
+from assay.rank.groups import GroupEvidence, Groups
+from assay.rank.profile import Profile
+from support.repository import Repository
+
+
+def test_sums_by_group_are_those_of_every_membership() -> None:
+    chance = np.random.default_rng(7)
+    own, parent = np.arange(50), chance.integers(0, 50, 50)
+    candidates = np.array([3, 9, 3, 20])
+    groups = Groups([own, parent], candidates, np.ones(50))
+    items, values = chance.integers(0, 50, 200), chance.random(200)
+    sums = groups.sums(items, values)[groups.candidates]
+    expected = [values[items == group].sum() + values[parent[items] == group].sum() for group in candidates]
+    assert sums.tolist() == pytest.approx(expected)
+
+
+def test_words_that_are_spread_over_a_class_cover_the_task_together(repository: Repository) -> None:
+    repository.write(
+        "shop/basket.py",
+        "class Basket:\n    def discount(self):\n        return 1\n\n    def shipping(self):\n        return 2\n",
+    )
+    repository.write("shop/other.py", "def discount_table():\n    return 3\n")
+    repository.index()
+    index = repository.open()
+    query = Engine(index, Profile()).read("discount on shipping")
+    items = {item.symbol: item.number for item in index.items("s.ordinal >= 0")}
+    names = ["Basket", "Basket.discount", "discount_table"]
+    evidence = GroupEvidence(query, np.array([items[name] for name in names]))
+    index.close()
+    assert evidence.family_coverage.tolist()[0] == pytest.approx(1)
+    assert evidence.container_coverage[1] == pytest.approx(1)  # its class; of a class it is the file
+    assert evidence.family_coverage[1] < 1
+    assert evidence.file_coverage[0] == pytest.approx(1)
+    assert evidence.file_coverage[2] < 1
+    assert evidence.file_lexical[0] == 0 > evidence.file_lexical[2]  # log share of the best
+    assert evidence.folder_lexical.tolist() == [0, 0, 0]
+    assert evidence.container_lexical[1] == 0 > evidence.container_lexical[2]
