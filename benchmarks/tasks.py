@@ -117,7 +117,7 @@ def table(chosen: Sequence[Corpus], figures: Mapping[str, Mapping[str, Figures]]
 def log_look(reason: str, lines: Sequence[str]) -> None:
     """Write a look at the test split into EXPERIMENTS.md, before anybody reads the figures."""
     text = LOG.read_text("utf-8")
-    entry = f"\n{datetime.date.today().isoformat()}: {reason}\n\n" + "\n".join(lines[-6:]) + "\n"
+    entry = f"\n{datetime.date.today().isoformat()}: {reason}\n\n" + "\n".join([*lines[:2], *lines[-4:]]) + "\n"
     if LOOKS not in text:
         heading, _, rest = text.partition("\n## ")
         text = f"{heading}\n{LOOKS}\n## {rest}"

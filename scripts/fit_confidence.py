@@ -4,9 +4,10 @@
     python benchmarks/confidence_cases.py --work DIR --named --profile change >> cases.jsonl                    change
     python scripts/fit_confidence.py cases.jsonl [--print]
 
-The default is fitted on tasks of people (eval/tasks, left out of training by repository), `change` on commits; a profile without
-cases keeps its weights. scripts/histories.json names the repositories, their commits and a digest of their tasks; benchmarks/mined.py prepares them (`--tasks 100`). Tasks of
-other repositories count as one in ten: so often, it is assumed, somebody asks for what is not here.
+The default is fitted on tasks of people (eval/tasks, left out of training by repository), `change` on commits; a
+profile without cases keeps its weights. scripts/histories.json names the repositories, their commits and a digest of
+their tasks; benchmarks/mined.py prepares them (`--tasks 100`). Tasks of other repositories count as one in ten: so
+often, it is assumed, somebody asks for what is not here.
 """
 
 from __future__ import annotations

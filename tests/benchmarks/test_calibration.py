@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from support.paths import ROOT
 
@@ -107,6 +108,9 @@ def test_cases_of_other_repositories_count_as_much_as_is_assumed_and_the_same_ca
 def test_the_manifest_names_what_was_fitted_on() -> None:
     named = json.loads((ROOT / "scripts/histories.json").read_text("utf-8"))["repositories"]
     profiles = json.loads((ROOT / "src/assay/rank/confidence.json").read_text("utf-8"))["profiles"]
-    for own in profiles.values():
-        assert sum(row.get("confidence", True) for row in named) == own["fitted on"]["repositories"]
+    fitted_on = {name: own["fitted on"]["repositories"] for name, own in profiles.items()}
+    corpora = yaml.safe_load((ROOT / "eval/tasks/corpora.yaml").read_text("utf-8"))["corpora"]
+    in_training = sum(row["split"] != "test" for row in corpora)
+    assert fitted_on["default"] == in_training + 8  # and the development tasks
+    assert fitted_on["change"] == sum(row.get("confidence", True) for row in named)
     assert all(len(row["cutoff"]) == len(row["head"]) == 40 for row in named)
