@@ -81,3 +81,15 @@ def test_it_explains_the_ranking_that_a_session_sees(shop: Repository) -> None:
     first = _ranks(shop, "--session", "mine")[0]
     assert "learned: feedback" in assay(shop.root, "why", TASK, first, "--session", "mine").out
     assert "learned: feedback" not in assay(shop.root, "why", TASK, first).out
+
+
+def test_it_says_which_keyword_and_which_class_found_a_symbol(shop: Repository) -> None:
+    shop.write("assay.toml", '[classes.PAYMENT]\nphrases = ["settle the bill"]\ntargets = ["total_price"]\n')
+    told = assay(shop.root, "why", "settle the bill: `total_price`", "total_price").out
+    assert 'names at rank 1 (exact "total_price")' in told
+    assert 'classes at rank 1 (class PAYMENT by "settle the bill")' in told
+    assert " uses)" in told
+    [explained] = assay(shop.root, "why", "settle the bill", "total_price", "--format", "json").json["explanations"]
+    assert explained["matched"] == {"direct_hits": 'class PAYMENT by "settle the bill"'}
+    assert explained["uses"] > 0
+    assert explained["rank"] == 1

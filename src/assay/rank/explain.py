@@ -15,6 +15,9 @@ from assay.rank.arrays import Floats, sum_arrays
 from assay.rank.engine import Engine
 from assay.rank.query import ParsedTask, parse_task
 from assay.rank.ranking import Ranking
+from assay.rank.signals.classes import EquivalenceHit, class_hits
+from assay.rank.signals.names import names
+from assay.rank.signals.places import project_hits
 from assay.rank.signals.signal import COMPONENTS, Stage
 from assay.rank.signals.table import BY_STAGE
 from assay.store.postings import FIELDS
@@ -56,6 +59,8 @@ class Explanation:
     best: float
     words: list[TermMatch]
     channels: dict[str, int]  # rank in each channel that returned it, from 1
+    matched: dict[str, str]  # by channel: the keyword and tier of a name, the class and phrase of a concept
+    uses: int  # calls, references and subtypes of it: what `authority` is made of
     factors: dict[str, float]
     additions: dict[str, float]
     parts: dict[str, float]
@@ -75,11 +80,35 @@ class Explanation:
 def explain(engine: Engine, ranking: Ranking, items: Iterable[Item], k: int) -> list[Explanation]:
     """Explain the ranks of items; items outside the first `k` get the step that lost them."""
     reading, learned = parse_task(ranking.task, engine.profile), _ranker_contributions(engine, ranking)
-    return [_explain_item(engine, ranking, reading, learned.get(item.number, {}), item, k) for item in items]
+    matched = _channel_matches(engine, ranking)
+    return [_explain_item(engine, ranking, reading, matched, learned.get(item.number, {}), item, k) for item in items]
+
+
+def _channel_matches(engine: Engine, ranking: Ranking) -> dict[str, dict[int, str]]:
+    """Return what matched, by channel and item: `prefix "cookie"`, `class PERSISTENCE by "keep things"`."""
+    query, matched = engine.read(ranking.task), dict[str, dict[int, str]]()
+    if "names" in ranking.channels:
+        hits = names(engine.resources.names, query.task.keywords)
+        matched["names"] = {hit.number: f'{hit.tier} "{hit.keyword}"' for hit in hits}
+    if "classes" in ranking.channels:
+        matched["classes"] = _classes_and_phrases(class_hits(query))
+    if "direct_hits" in ranking.channels:
+        matched["direct_hits"] = _classes_and_phrases(project_hits(query))
+    return matched
+
+
+def _classes_and_phrases(hits: Iterable[EquivalenceHit]) -> dict[int, str]:
+    return {hit.number: f'class {hit.match.equivalence.concept} by "{hit.match.phrases[0]}"' for hit in hits}
 
 
 def _explain_item(
-    engine: Engine, ranking: Ranking, reading: ParsedTask, learned: dict[str, float], item: Item, k: int
+    engine: Engine,
+    ranking: Ranking,
+    reading: ParsedTask,
+    matched: Mapping[str, Mapping[int, str]],
+    learned: dict[str, float],
+    item: Item,
+    k: int,
 ) -> Explanation:
     number = item.number
     score = float(ranking.scores[number])
@@ -97,6 +126,8 @@ def _explain_item(
             for name, channel in ranking.channels.items()
             if number in channel.items
         },
+        matched={name: texts[number] for name, texts in matched.items() if number in texts},
+        uses=engine.graph.use_count(number),
         factors=_at(number, ranking.factors),
         additions=_at(number, ranking.additions),
         parts=_at(number, ranking.parts),
@@ -187,7 +218,7 @@ class Step:
 def direct_steps(explanation: Explanation) -> Iterator[Step]:
     """Yield the steps from the query terms to the direct score."""
     if explanation.words:
-        yield from _multiplications(Stage.FACTOR, explanation.factors, without="lexical")
+        yield from _multiplications(Stage.FACTOR, explanation.factors, "lexical", explanation.uses)
     yield from _additions((Stage.ADDITION, Stage.PROPAGATION), explanation.additions)
     yield Step("=", explanation.direct, "direct")
 
@@ -205,10 +236,11 @@ def score_steps(explanation: Explanation) -> Iterator[Step]:
     yield Step("=", explanation.score, "score")
 
 
-def _multiplications(stage: Stage, values: Mapping[str, float], without: str = "") -> Iterator[Step]:
+def _multiplications(stage: Stage, values: Mapping[str, float], without: str = "", uses: int = 0) -> Iterator[Step]:
     for name, value in values.items():
         if name != without and abs(value - 1) >= _NEUTRAL:
-            yield Step("×", value, f"{name}: {BY_STAGE[stage][name].meaning}")
+            count = f" ({uses:,} uses)" if name == "authority" else ""
+            yield Step("×", value, f"{name}: {BY_STAGE[stage][name].meaning}{count}")
 
 
 def _additions(stages: Iterable[Stage], values: Mapping[str, float]) -> Iterator[Step]:
@@ -250,7 +282,7 @@ def render_explanation(explanation: Explanation) -> Iterator[str]:
             yield _line(Step("+", 0.0, "none found"), 2)
         yield from (_line(step, 2) for step in direct_steps(explanation))
         if explanation.channels:
-            ranks = (f"{name.replace('_', ' ')} at rank {rank}" for name, rank in explanation.channels.items())
+            ranks = (_channel(explanation, name, rank) for name, rank in explanation.channels.items())
             yield "    found by " + ", ".join(ranks)
         yield "  score"
         yield from (_line(step, 3) for step in score_steps(explanation))
@@ -258,6 +290,11 @@ def render_explanation(explanation: Explanation) -> Iterator[str]:
         yield "  reached by the graph walk through"
     for edge in explanation.walk_edges:
         yield f"      {edge.share:6.0%}  {edge.source}, {edge.edge.replace('_', ' ')} it"
+
+
+def _channel(explanation: Explanation, name: str, rank: int) -> str:
+    reason = f" ({explanation.matched[name]})" if name in explanation.matched else ""
+    return f"{name.replace('_', ' ')} at rank {rank}{reason}"
 
 
 def _line(step: Step, digits: int) -> str:

@@ -181,6 +181,10 @@ class Graph:
             counts[first:end] /= max(counts[first:end].max(initial=0.0), 1e-9)
         return np.asarray(counts, dtype=np.float64)
 
+    def use_count(self, number: int) -> int:
+        """Return the number of edges that use an item."""
+        return int(np.count_nonzero(_IS_USE[self._type[self._target == number]]))
+
     def degrees(self, backwards: bool) -> Ints:
         """Return the in-degree (backwards) or out-degree of every item."""
         return self._steps.counts[:, int(backwards)]

@@ -53,7 +53,8 @@ def impact(changed: Sequence[Item], dependents: Sequence[Affected], limit: int) 
 def explanation(explained: Explanation) -> Json:
     return {
         **item(explained.item), "rank": explained.rank, "score": explained.score, "best": explained.best, "lost": explained.lost,
-        "channels": explained.channels, "factors": explained.factors, "additions": explained.additions, "parts": explained.parts,
+        "channels": explained.channels, "matched": explained.matched, "uses": explained.uses,
+        "factors": explained.factors, "additions": explained.additions, "parts": explained.parts,
         "multipliers": explained.multipliers, "boosts": explained.boosts, "scale": explained.scale, "ranker": explained.ranker,
         "words": [dataclasses.asdict(word) for word in explained.words],
         "walk_edges": [dataclasses.asdict(edge) for edge in explained.walk_edges],

@@ -189,14 +189,14 @@ def _occurs(phrase: str, text: str) -> bool:
 # Channel
 
 
-def _class_hits(query: QueryContext) -> list[int]:
+def class_hits(query: QueryContext) -> list[EquivalenceHit]:
     """Return targets of matching classes: the project's, the curated ones, and aliases from the graph."""
     resources = query.resources
     by_name, by_text = query.hits("names"), query.hits("lexical")
     matched = matches(
         query.task.task, (*resources.classes, *curated(), *_graph_aliases(query, by_name)), resources.languages
     )
-    return [hit.number for hit in resolve(resources.names, matched, len({*by_name, *by_text}))]
+    return resolve(resources.names, matched, len({*by_name, *by_text}))
 
 
 def _graph_aliases(query: QueryContext, name_hits: Sequence[int]) -> list[EquivalenceClass]:
@@ -221,6 +221,6 @@ CLASSES = Signal(
     "matched by an equivalence class",
     weights={"channels.classes": ()},
     reads=("channels",),  # the other channels bound the number of its hits
-    generate=_class_hits,
+    generate=lambda query: [hit.number for hit in class_hits(query)],
     is_feature=True,
 )

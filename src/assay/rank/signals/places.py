@@ -172,22 +172,22 @@ def _direct_hits(query: QueryContext) -> list[int]:
     return [*places_of(query), *_named(query)]
 
 
-def _project_targets(query: QueryContext) -> list[int]:
+def project_hits(query: QueryContext) -> list[classes.EquivalenceHit]:
     """Return the targets of the project's own classes that surely match."""
     resources = query.resources
     matched = classes.matches(query.task.task, resources.classes, resources.languages) if resources.classes else []
     sure = [match for match in matched if match.is_sure]
-    return [hit.number for hit in classes.resolve(resources.names, sure, len(sure) * _MAX_BEARERS)]
+    return classes.resolve(resources.names, sure, len(sure) * _MAX_BEARERS)
 
 
-def project_targets(query: QueryContext) -> list[int]:
-    return query.cached("project targets", lambda: _project_targets(query))
+def _project_targets(query: QueryContext) -> list[int]:
+    return query.cached("project targets", lambda: [hit.number for hit in project_hits(query)])
 
 
 def _named(query: QueryContext) -> list[int]:
     """Return items the task calls by a rare name, after the targets of surely matching project classes."""
     resources = query.resources
-    numbers = [*project_targets(query)]
+    numbers = [*_project_targets(query)]
     for name in query.task.keywords.literal:
         bearers = [row.number for row in islice(resources.names.exact(name), _MAX_BEARERS + 1)]
         numbers += bearers if len(bearers) <= _MAX_BEARERS else []
@@ -217,7 +217,7 @@ def _boost(query: QueryContext, ranking: Ranking) -> Floats | None:
 
     Without a ranker the others have gained before: their gain is part of the score that it replaces.
     """
-    first, profile = project_targets(query), query.profile
+    first, profile = _project_targets(query), query.profile
     boosts: dict[int, float] = {}
     if profile.ranker:
         boosts |= {
