@@ -165,6 +165,7 @@ def _items_in_files(index: Index, files: list[int], query: set[str]) -> list[int
 # Direct hits
 
 _FIRST = 2.0  # boost of what the project itself names for a concept: before everything else
+_VOCABULARY = 0.5  # share of a boost for learned vocabulary: it proposes, it does not put in front
 _MAX_BEARERS = 5  # a name with more bearers points at none of them
 
 
@@ -221,7 +222,7 @@ def _boost(query: QueryContext, ranking: Ranking) -> Floats | None:
     boosts: dict[int, float] = {}
     if profile.ranker:
         boosts |= {
-            entry.number: profile.direct_hits * entry.weight * K / (K + rank)
+            entry.number: _VOCABULARY * profile.direct_hits * entry.weight * K / (K + rank)
             for rank, entry in enumerate(query.learned.vocabulary)
         }
         boosts |= {
