@@ -1,0 +1,208 @@
+"""Score `assay search` and `assay ask` on the questions of eval/search, by repository and over all.
+
+    python benchmarks/questions.py --corpora CLONES --indexes FOLDER --split train
+    python benchmarks/questions.py --corpora CLONES --indexes FOLDER --split test --look "why this look"
+
+CLONES/NAME is a clone at the commit of eval/search/corpora.yaml, FOLDER/NAME receives its index. Looks at the test split are
+logged in EXPERIMENTS.md. Figures:
+
+- navigation: nDCG@10 of files (each file counts at its best hit) of `search`, and of `context` grouped by file;
+- documentation, code and documents indexed together: right file among the first five hits that are documents or code (file S@5),
+  a hit among the first five that contains the required phrases (passage S@5), printed answer contains them (said), outcomes of
+  answerable questions (answered, closest) and of those to refuse (refused; near misses apart; with documents alone).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from tasks import log_look
+
+from assay.api import Repository
+from assay.core.golden import GoldenQuery
+from assay.evaluate.golden import load
+
+ROOT = Path(__file__).parent.parent
+SETS = ROOT / "eval/search"
+K = 10
+DEPTH = 50  # hits grouped by file
+RESAMPLES = 10_000
+_MARKUP = re.compile(r"[`*_\s]+")
+
+Row = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A repository with its navigation queries and documentation questions."""
+
+    name: str
+    root: Path
+    index: Path
+
+    @cached_property
+    def repository(self) -> Repository:
+        repository = Repository(self.root, self.index)
+        repository.refresh()
+        return repository
+
+    def queries(self, kind: str) -> Sequence[GoldenQuery]:
+        return load(SETS / f"{self.name}-{kind}.jsonl").queries
+
+
+def corpora(clones: Path, indexes: Path, split: str) -> list[Corpus]:
+    """Return the repositories of a split, by name."""
+    rows = yaml.safe_load((SETS / "corpora.yaml").read_text("utf-8"))["corpora"]
+    names = sorted(str(row["name"]) for row in rows if row["split"] == split)
+    return [Corpus(name, clones / name, indexes / name) for name in names]
+
+
+# Navigation
+
+
+def file_ndcg(paths: Sequence[str], query: GoldenQuery) -> float:
+    """Return nDCG@10 of files in order of their first hit; the gain is the grade."""
+    grades = {expected.name: expected.grade or 1 for expected in query.at("file")}
+    files = list(dict.fromkeys(paths))[:K]
+    gain = sum(grades.get(path, 0) / math.log2(2 + rank) for rank, path in enumerate(files))
+    ideal = sum(grade / math.log2(2 + rank) for rank, grade in enumerate(sorted(grades.values(), reverse=True)[:K]))
+    return gain / ideal
+
+
+def search_files(repository: Repository, text: str) -> list[str]:
+    return [hit.path for hit in repository.search(text, DEPTH)]
+
+
+def context_files(repository: Repository, text: str) -> list[str]:
+    return [ranked.item.path for ranked in repository.rank(text, DEPTH)]
+
+
+def navigation(corpus: Corpus) -> Iterator[tuple[GoldenQuery, Row]]:
+    for query in corpus.queries("navigation"):
+        systems: Mapping[str, Callable[[Repository, str], list[str]]] = {
+            "search nDCG": search_files,
+            "context nDCG": context_files,
+        }
+        yield (
+            query,
+            {name: file_ndcg(files(corpus.repository, query.text), query) for name, files in systems.items()},
+        )
+
+
+# Documentation
+
+
+def contains(text: str, phrases: Sequence[str]) -> bool:
+    """Return whether a text has all phrases; case, markup and white space do not count."""
+    plain = _MARKUP.sub(" ", text).casefold()
+    return all(_MARKUP.sub(" ", phrase).casefold().strip() in plain for phrase in phrases)
+
+
+def documentation(corpus: Corpus) -> Iterator[tuple[GoldenQuery, Row]]:
+    for query in corpus.queries("documentation"):
+        reply = corpus.repository.ask(query.text)
+        alone = corpus.repository.ask(query.text, code=False)
+        if query.refuse:
+            near = "near-miss" in query.tags
+            yield query, {
+                "refused": outcome(reply) == "refused",
+                "near refused" if near else "foreign refused": outcome(reply) == "refused",
+                "not answered": outcome(reply) != "answered",
+                "refused, documents alone": outcome(alone) == "refused",
+            }
+            continue
+        hits = corpus.repository.search(query.text, 5)
+        files = {expected.name for expected in query.at("file")}
+        yield query, {
+            "file S@5": any(hit.path in files for hit in hits),
+            "passage S@5": any(contains(hit.text, query.must_contain) for hit in hits),
+            "said": outcome(reply) != "refused" and contains(reply.text, query.must_contain),
+            "said, documents alone": outcome(alone) != "refused" and contains(alone.text, query.must_contain),
+            "answered": outcome(reply) == "answered",
+            "closest": outcome(reply) == "closest",
+            "characters": len(reply.text),
+        }
+
+
+def outcome(reply: Any) -> str:
+    if reply.grounded:
+        return "answered"
+    return "closest" if reply.sources else "refused"
+
+
+# Tables
+
+
+def interval(values: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """Return the 95 % interval of the mean over repositories (bootstrap over repositories, then queries)."""
+    chance = np.random.default_rng(0)
+    means = []
+    for _ in range(RESAMPLES // 10):
+        chosen = chance.integers(len(values), size=len(values))
+        means.append(np.mean([np.mean(chance.choice(values[at], len(values[at]))) for at in chosen]))
+    low, high = np.percentile(means, [2.5, 97.5])
+    return float(low), float(high)
+
+
+def table(results: Mapping[str, Sequence[Row]]) -> list[str]:
+    """Return a Markdown table: a row per repository, then the mean over repositories with its interval."""
+    names = list(dict.fromkeys(name for rows in results.values() for row in rows for name in row))
+    values = {
+        name: {corpus: [row[name] for row in rows if name in row] for corpus, rows in results.items()} for name in names
+    }
+    lines = [f"| | {' | '.join(names)} |", "|---|" + "---|" * len(names)]
+    for corpus in results:
+        lines.append(f"| {corpus} | {' | '.join(f'{np.mean(values[name][corpus]):.3f}' for name in names)} |")
+    means = [np.mean([np.mean(values[name][corpus]) for corpus in results]) for name in names]
+    lines.append(f"| **all** | {' | '.join(f'{mean:.3f}' for mean in means)} |")
+    intervals = [interval([values[name][corpus] for corpus in results]) for name in names]
+    lines.append(f"| 95 % | {' | '.join(f'{low:.2f} to {high:.2f}' for low, high in intervals)} |")
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpora", type=Path, required=True, help="folder of clones")
+    parser.add_argument("--indexes", type=Path, required=True, help="folder of indexes")
+    parser.add_argument("--split", choices=("train", "test"), default="train")
+    parser.add_argument("--only", help="one repository")
+    parser.add_argument("--set", choices=("navigation", "documentation"), help="one of the two sets")
+    parser.add_argument("--look", default="", help="reason of a look at the test split, for the log")
+    parser.add_argument("--json", type=Path, help="write the figures of every query here")
+    given = parser.parse_args()
+    if given.split == "test" and not given.look:
+        parser.error("the test split needs --look REASON: every look is logged")
+    chosen = [
+        corpus
+        for corpus in corpora(given.corpora, given.indexes, given.split)
+        if given.only in (None, corpus.name)
+    ]
+    lines: list[str] = []
+    details = []
+    for kind, scored in (("navigation", navigation), ("documentation", documentation)):
+        if given.set in (None, kind):
+            results = {corpus.name: list(scored(corpus)) for corpus in chosen}
+            block = table({name: [row for _, row in rows] for name, rows in results.items()})
+            if given.look:
+                log_look(f"{kind}: {given.look}", block)
+            lines += [*block, ""]
+            details += [
+                {"id": query.id, "question": query.text, **row} for rows in results.values() for query, row in rows
+            ]
+    print("\n".join(lines))
+    if given.json:
+        given.json.write_text(json.dumps(details, indent=1), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
