@@ -273,7 +273,7 @@ class Repository:
 
         Chunker, embedder and reranker default to assay.toml.
         """
-        from assay.search.search import Filters
+        from assay.search.filters import Filters
 
         if not query.strip():
             raise AssayError("what is sought? Give some words")

@@ -20,7 +20,8 @@ from assay.errors import AssayError
 from assay.rank.arrays import Floats, Ints
 from assay.search.embed import Role, Vectors
 from assay.search.embed.lsa import Lsa
-from assay.search.search import Filters, SearchHit, _matches, question_terms
+from assay.search.filters import Filters, _matches
+from assay.search.search import SearchHit, question_terms
 from assay.store import passages
 from assay.store.index import NoIndex
 from assay.store.passages import Passages

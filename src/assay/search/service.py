@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from assay.config.configuration import NONE, SearchSettings
 from assay.index import sections as passages
-from assay.search.search import Filters, Rerank, Search, SearchHit, Weights
+from assay.search.filters import Filters
+from assay.search.search import Rerank, Search, SearchHit, Weights
 from assay.store.index import Index, UnusableIndex
 from assay.store.layout import Home
 from assay.store.passages import Passages
