@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from assay.rank.impact import Affected
     from assay.rank.ranking import Ranking
     from assay.rank.status import Status
-    from assay.search.search import SearchHit
+    from assay.search.filters import Filters
+    from assay.search.hits import SearchHit
     from assay.search.service import Searcher
     from assay.store.passages import Passages
 
@@ -273,27 +274,26 @@ class Repository:
 
         Chunker, embedder and reranker default to assay.toml.
         """
-        from assay.search.filters import Filters
-
         if not query.strip():
             raise AssayError("what is sought? Give some words")
         _warn_if_truncated("query", query, LONGEST_QUERY)
         if k < 1:
             raise AssayError(f"k must be at least 1, not {k}")
         searcher = self.searcher(chunker, embedder, reranker, progress=progress)
-        passages = searcher.search.passages
+        return searcher.ranked(query, k, self._filters(filters, searcher.search.passages))
+
+    def _filters(self, filters: SearchFilters, passages: Passages) -> Filters:
+        """Return checked filters. Raises AssayError for an unknown language or commit."""
+        from assay.search.filters import Filters
+
         since = filters.get("since")
-        return searcher.ranked(
-            query,
-            k,
-            Filters(
-                self._path_patterns(filters.get("paths", ())),
-                self._known_languages(filters.get("languages", ()), passages),
-                tuple(filters.get("kinds", ())),
-                self._changed_since(since, {*self.files, *passages.paths}) if since else None,
-                filters.get("documents", True),
-                filters.get("code", True),
-            ),
+        return Filters(
+            self._path_patterns(filters.get("paths", ())),
+            self._known_languages(filters.get("languages", ()), passages),
+            tuple(filters.get("kinds", ())),
+            self._changed_since(since, {*self.files, *passages.paths}) if since else None,
+            filters.get("documents", True),
+            filters.get("code", True),
         )
 
     def ask(
@@ -311,13 +311,14 @@ class Repository:
         The answer consists of excerpts unless a `model` (URL#NAME) writes it; `show` is then called with each chunk of
         text.
         """
-        from assay.answer.answering import PASSAGES, answer_question
+        from assay.answer.answering import answer_question, evidence
 
         if not question.strip():
             raise AssayError("the question is empty: ask in words")
-        hits = self.search(question, PASSAGES, progress=progress, **filters)
-        settings = self.configuration.ask.but(threshold=threshold, model=model)
-        return answer_question(question, hits, self.searcher().search, settings, show)
+        _warn_if_truncated("question", question, LONGEST_QUERY)
+        searcher = self.searcher(progress=progress)
+        found = evidence(searcher, question, self._filters(filters, searcher.search.passages))
+        return answer_question(found, self.configuration.ask.but(threshold=threshold, model=model), show)
 
     def searcher(
         self,
@@ -336,7 +337,7 @@ class Repository:
     def _prepare(self, settings: SearchSettings, progress: Progress | None) -> Searcher:
         from assay.search.service import prepare
 
-        return prepare(self.root, self.home, self.index, settings, progress)
+        return prepare(self.root, self.home, self.engine(), settings, progress)
 
     def is_searchable(self) -> bool:
         """Return whether the passages for the configured search exist; otherwise the first search builds them."""
@@ -652,7 +653,7 @@ class Workspace(Repository):
         from assay.search.service import prepare_all
 
         places = {label: (member.root, member.home) for label, member in self._members.items()}
-        return prepare_all(self.index, places, settings, progress, self.folder)
+        return prepare_all(self.engine(), places, settings, progress, self.folder)
 
     def _path_patterns(self, paths: Sequence[str]) -> tuple[str, ...]:
         """Patterns match `label/path`, and the path within every repository."""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from assay.answer.answering import extract
 from assay.answer.extractive import ConfidenceFeatures, Question, Word, choose, confidence, confidence_features
 from assay.evaluate.threshold import JudgedQuestion, advise, evaluate_threshold, threshold_curve
-from assay.search.search import SearchHit
+from assay.search.hits import SearchHit
 from assay.text.terms import terms
 
 

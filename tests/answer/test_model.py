@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from assay.answer.answering import messages
 from assay.search.embed import server as model_client
-from assay.search.search import SearchHit
+from assay.search.hits import SearchHit
 from support.command import COMMAND, ENVIRONMENT, assay
 from support.model_server import DROP, ModelServer, Reply, Stream, run_model_server
 from support.repository import Repository

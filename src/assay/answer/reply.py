@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
-from assay.search.search import SearchHit
+from assay.answer.citations import strip_unknown_citations
+from assay.answer.excerpts import Excerpt
+from assay.answer.units import CODE, SENTENCE, Unit
+from assay.search.hits import SearchHit
 from assay.text.display import printable
+from assay.text.markup import ticks_around
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +45,16 @@ class SearchScope:
     unseen: tuple[str, ...]  # question words that occur nowhere in the corpus
 
 
+ANSWERED, CLOSEST, REFUSED = "answered", "closest", "refused"  # outcomes
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer, or a refusal with its reason in `text` if not grounded."""
+    """An answer; the closest passages where that is not sure enough; or a refusal with its reason in `text`."""
 
     question: str
     text: str
-    grounded: bool
+    outcome: str  # ANSWERED, CLOSEST or REFUSED
     confidence: float
     threshold: float
     sources: tuple[Source, ...]
@@ -53,6 +62,11 @@ class Reply:
     dropped: tuple[int, ...] = ()  # cited numbers that no passage has
     model: str = ""  # its name; empty for excerpts
     problem: str = ""  # why it is incomplete
+
+    @property
+    def grounded(self) -> bool:
+        """Whether this is an answer."""
+        return self.outcome == ANSWERED
 
 
 def source(number: int, found: SearchHit, first: int, last: int, text: str) -> Source:
@@ -68,6 +82,64 @@ def source(number: int, found: SearchHit, first: int, last: int, text: str) -> S
 
 
 _LINES_OF_PASSAGE = frozenset({"html"})  # extracted lines differ from the file's, so the passage's lines are cited
+
+
+# Answer text
+
+_MAX_PASSES = 5  # removing a citation may form another: `[#[#1]1]`
+
+
+def render_excerpts(chosen: Sequence[Excerpt]) -> tuple[str, tuple[Source, ...]]:
+    """Return the text of an answer in Markdown, and its sources numbered from 1."""
+    paragraphs: list[str] = []
+    sources: list[Source] = []
+    for number, excerpt in enumerate(chosen, 1):
+        first, last = excerpt.lines
+        lines = excerpt.found.text.split("\n")[first : last + 1]
+        sources.append(source(number, excerpt.found, first, last, "\n".join(lines)))
+        paragraphs += _paragraphs(excerpt, f"[#{number}]")
+    return "\n\n".join(paragraphs), tuple(sources)
+
+
+def _paragraphs(excerpt: Excerpt, citation: str) -> Iterator[str]:
+    """Yield paragraphs that end with the citation; the first starts with the explained term.
+
+    Code and tables have their citation above them.
+    """
+    label = f"{excerpt.label}: " if excerpt.label and excerpt.label not in excerpt.units[0].text else ""
+    started = False
+    for (kind, _), group in groupby(
+        excerpt.units, key=lambda unit: (unit.kind, unit.block if unit.kind == SENTENCE else 0)
+    ):
+        text = _join_units(kind, list(group))
+        if kind == CODE or text.startswith("|"):
+            if not started:
+                yield f"{label}{citation}"
+            yield text
+        else:
+            yield f"{'' if started else label}{text} {citation}"
+        started = True
+
+
+def _join_units(kind: str, units: Sequence[Unit]) -> str:
+    """Join sentences with blanks, items and rows with newlines; fence code.
+
+    Text that looks like a citation is removed.
+    """
+    if kind != CODE:
+        prose = (" " if kind == SENTENCE else "\n").join(unit.text for unit in units)
+        return _without_citations(prose)
+    code = "\n\n".join(unit.text for unit in units)
+    fence = ticks_around(code)
+    return f"{fence}\n{code}\n{fence}"
+
+
+def _without_citations(text: str) -> str:
+    for _ in range(_MAX_PASSES):
+        text, citations = strip_unknown_citations(text, frozenset())
+        if not citations.dropped:
+            return text
+    return text.replace("[#", "[")
 
 
 # Refusals
@@ -132,6 +204,7 @@ def as_json(reply: Reply) -> dict[str, Any]:
     return {
         "question": reply.question,
         "answer": reply.text,
+        "outcome": reply.outcome,
         "grounded": reply.grounded,
         "confidence": reply.confidence,
         "threshold": reply.threshold,

@@ -8,7 +8,7 @@ from assay.answer.reply import FORMS, Reply, render_reply, sources
 from assay.api import Repository, SearchFilters
 from assay.cli.common import Bar, Part, echo, echo_styled, format_option, print_json
 from assay.cli.options import filter_options, repository_options
-from assay.search.search import SearchHit
+from assay.search.hits import SearchHit
 from assay.serve import json_answers
 from assay.text.display import printable
 

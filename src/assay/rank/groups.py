@@ -98,3 +98,17 @@ class GroupEvidence:
     def family_coverage(self) -> Floats:
         """Share of the task's terms in itself and its members."""
         return self._coverage[3][self._families.candidates]
+
+
+def file_scores(query: QueryContext) -> Floats:
+    """Return the BM25 score of every file as one text, by file number."""
+    items = query.items
+    lengths = items.text_lengths.files
+    relative = lengths / max(lengths.sum() / max(np.count_nonzero(lengths), 1), 1e-9)
+    norm = _SATURATION * (1 - _LENGTH + _LENGTH * relative)
+    scores = np.zeros(len(lengths))
+    for term, rarity in query.lexical.rarity.items():
+        matched, frequencies, _ = query.resources.term_weights[term]
+        frequency = sum_by_index(items.files[matched], frequencies, len(lengths))
+        scores += rarity * frequency * (_SATURATION + 1) / (frequency + norm)
+    return scores

@@ -1,151 +1,30 @@
-"""Hybrid search: document passages and code definitions in one ranked list.
+"""Search: passages of documents, definitions of code and files in one ranked list.
 
-`Search.ranked` is the algorithm, top to bottom.
-
-Both are scored with BM25F, each over its own fields, with one document frequency over both, so that scores are
-comparable. Vector search adds passages that are near in meaning; a reranker reorders the top. Candidates share one
-numbering: passages first, then the items of the index.
+`Search.ranked` is the algorithm, top to bottom: passages by words and vectors (`passage_ranker.py`), code by the
+engine's ranking (`code_ranker.py`), both on one scale by a learned model (`merge.py`). Candidates share one numbering:
+passages first, then the items of the index.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from math import nan
-from typing import NamedTuple, Protocol
 
-import numpy as np
-
-from assay.core.items import Item, Passage
-from assay.pack.source import WorkingTree
-from assay.rank.arrays import Floats, Ints, highest, share_of_best
-from assay.rank.profile import Profile
-from assay.rank.signals.lexical import Norms, inverse_document_frequency, saturated
+from assay.rank.arrays import Floats
+from assay.rank.engine import Engine
 from assay.rank.vocabulary import COMMON, word_set
-from assay.search.filters import PASSAGE as PASSAGE  # for importers of hits
+from assay.search import merge
+from assay.search.code_ranker import CodeCandidates, CodeRanker, FileVectors
 from assay.search.filters import Bools, Filters, filter_mask
-from assay.store.columns import KIND_NAMES
+from assay.search.hits import Reader, Scored, SearchHit
+from assay.search.intent import intent
+from assay.search.passage_ranker import PassageRanker, PassageVectors, Weights
 from assay.store.index import Index
 from assay.store.passages import Passages
-from assay.text.chunk import Chunk, Chunker, Part, Text
 from assay.text.display import counted
 from assay.text.terms import base_of, terms
 from assay.text.tokens import LONGEST_QUERY
-
-# Search hits
-
-_WORD = re.compile(r"\w+")
-_CODE = Chunker("symbols")  # splits long definitions
-_SNIPPET_LINES = 4
-
-
-class Scored(NamedTuple):
-    """A candidate with its final score and its parts: BM25F and cosine similarity (NaN without a vector)."""
-
-    number: int
-    score: float
-    lexical: float
-    vector: float = nan
-
-
-@dataclass(frozen=True, slots=True)
-class SearchHit:
-    """A search hit: a passage or a definition. Of a long definition, the best matching part."""
-
-    id: str
-    kind: str  # `passage`, or the kind of definition
-    path: str
-    language: str
-    start: int  # lines, from 1; of the extracted text for formats without lines
-    end: int
-    page: int  # 0: none
-    headings: tuple[str, ...]
-    symbol: str
-    score: float
-    lexical: float  # BM25F
-    vector: float  # cosine similarity; NaN without a vector
-    text: str
-    place: str  # human-readable: `docs/guide.md:12-40`, `manual.pdf, page 3`
-    words: frozenset[str]  # the query terms
-    repository: str = ""  # label, in a multi-repository search
-
-    @property
-    def title(self) -> str:
-        return " > ".join(self.headings) if self.kind == PASSAGE else f"{self.kind} {self.symbol}"
-
-    def snippet(self, lines: int = _SNIPPET_LINES) -> list[str]:
-        """Return the window of neighbouring lines that has most distinct query terms."""
-        text_lines = [line for line in self.text.split("\n") if line.strip()]
-        line_terms = [self.words & set(terms(line)) for line in text_lines]
-        windows = range(max(1, len(text_lines) - lines + 1))
-        best = max(
-            windows, key=lambda first: (len(frozenset().union(*line_terms[first : first + lines])), -first), default=0
-        )
-        return text_lines[best : best + lines]
-
-    def marked(self, line: str) -> list[tuple[str, bool]]:
-        """Split a line into pieces, each flagged if it matches a query term."""
-        out, at = [], 0
-        for word in _WORD.finditer(line):
-            if self.words & set(terms(word[0])):
-                out += [(line[at : word.start()], False), (word[0], True)]
-                at = word.end()
-        return [piece for piece in [*out, (line[at:], False)] if piece[0]]
-
-
-class Reader:
-    """Reads candidates by number: passages first, then items of the index."""
-
-    def __init__(self, index: Index, passages: Passages, words: frozenset[str]) -> None:
-        self._index, self._passages, self._words = index, passages, words
-        self._tree = WorkingTree(index)
-
-    def read(self, ranking: Sequence[Scored]) -> list[SearchHit]:
-        first = len(self._passages)
-        items = self._index.numbered(scored.number - first for scored in ranking if scored.number >= first)
-        return [
-            self._passage(self._passages[scored.number], scored)
-            if scored.number < first
-            else self._definition(items[scored.number - first], scored)
-            for scored in ranking
-        ]
-
-    def _passage(self, passage: Passage, scored: Scored) -> SearchHit:
-        return SearchHit(
-            passage.id, PASSAGE, passage.path, passage.language, passage.first, passage.last, passage.page, passage.headings,
-            "", *scored[1:], passage.text, passage.place, self._words, passage.repository,
-        )  # fmt: skip
-
-    def _definition(self, item: Item, scored: Scored) -> SearchHit:
-        text, start, end = self._tree.text(item), item.start, item.end
-        if text:
-            chunk = self._best_part(item, text)
-            text, start, end = chunk.text, item.start + chunk.first - 1, item.start + chunk.last - 1
-        else:  # changed since it was indexed
-            text = "\n".join(filter(None, (item.signature, item.doc)))
-        language = self._index.files[item.path].language
-        return SearchHit(
-            item.id, item.kind, item.path, language, start, end, 0, (), item.symbol, *scored[1:], text,
-            f"{item.path}:{start}-{end}", self._words, item.repository,
-        )  # fmt: skip
-
-    def _best_part(self, item: Item, text: str) -> Chunk:
-        """Return the part of a definition with most query terms; the first of equals."""
-        lines = text.split("\n")
-        inside = [
-            inner for inner in self._index.in_file(item.path) if item.start < inner.start and inner.end <= item.end
-        ]
-        parts = sorted(
-            {Part(inner.start - item.start, (item.name, inner.name)) for inner in inside}, key=lambda part: part.line
-        )
-        chunks = _CODE.chunks(Text(lines, (Part(0, (item.name,)), *parts)))
-        non_empty = [chunk for chunk in chunks if chunk.text.strip()] or [
-            Chunk(text, (), 1, len(lines), 0, len(text), 0)
-        ]
-        return max(non_empty, key=lambda chunk: len(self._words & set(terms(chunk.text))))
-
 
 # Query terms. Unlike in a task for code, verbs count: documents explain how to create and remove things.
 
@@ -171,43 +50,28 @@ def question_terms(question: str) -> dict[str, int]:
 
 # Ranking
 
-class PassageVectors(Protocol):
-    """Vector index of the passages."""
-
-    def near(self, query: str, count: int, besides: Ints, among: Ints | None) -> tuple[Ints, Floats]:
-        """Return the `count` nearest passages (`among` some; None: all) and the passages `besides`, with their cosines."""
-
-    def alike(self, passages: Ints) -> Floats:
-        """Return the matrix of cosines between some passages."""
-
-
 Rerank = Callable[[str, Sequence[SearchHit]], Sequence[SearchHit]]
+Proximity = Callable[[str, Sequence[SearchHit]], Sequence[float]]
 
-_CANDIDATES_PER_RANKING = 200  # lexical and vector
+_DEPTH = 50  # passages that are merged with code, or k if larger
 _RERANK_DEPTH = 50  # candidates that a reranker reads, or k if larger
-_MIN_RELATIVE_COSINE = 0.5  # of candidates without a lexical match, relative to the nearest
-_DUPLICATE_DEPTH = 50  # top candidates compared with each other
-_DUPLICATE_COSINE, _DUPLICATE_WEIGHT = 0.95, 0.6  # similarity that makes a duplicate, and its score multiplier
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """Tuning parameters of the ranking."""
-
-    # fields of passages (heading, path, text): weights and length normalization (b)
-    fields: tuple[float, ...] = (2.0, 0.5, 1.0)
-    lengths: tuple[float, ...] = (0.5, 0.3, 0.75)
-    saturation: float = 1.5
-    code: float = 1.1  # weight of a definition relative to a passage
-    vectors: float = 0.5  # share of the vector score in the blend
+_MIN_SCORE = 0.002  # probability below which a candidate is not a result
 
 
 class Search:
     """An index and its passages, ready for any number of queries."""
 
-    def __init__(self, index: Index, passages: Passages, weights: Weights = Weights()) -> None:  # noqa: B008 (frozen)
-        self.index, self.passages, self.weights = index, passages, weights
-        self._profile = Profile()
+    def __init__(
+        self,
+        index: Index,
+        passages: Passages,
+        engine: Engine,
+        weights: Weights = Weights(),  # noqa: B008 (frozen)
+        file_vectors: FileVectors | None = None,
+    ) -> None:
+        self.index, self.passages = index, passages
+        self.passage_ranker = PassageRanker(passages, index.postings, weights)
+        self.code_ranker = CodeRanker(engine, file_vectors)
 
     def ranked(
         self,
@@ -215,61 +79,81 @@ class Search:
         k: int = 10,
         filters: Filters = Filters(),  # noqa: B008 (frozen)
         vector_index: PassageVectors | None = None,
+        proximity: Proximity | None = None,
         rerank: Rerank | None = None,
     ) -> list[SearchHit]:
-        """Return the best `k` hits for a query, best first."""
-        query = query[:LONGEST_QUERY]
-        words = question_terms(query)
-        allowed = filter_mask(self.index, self.passages, filters)
-        scores = np.where(allowed, self.scores(words), 0.0)
-        best = highest(scores, max(k, _CANDIDATES_PER_RANKING))
-        if vector_index and words:
-            ranking = self._blend(scores, best, *self._nearest(query, best, allowed, vector_index))
-            ranking = self._demote_duplicates(ranking, vector_index)
-        else:
-            ranking = [Scored(int(number), float(scores[number]), float(scores[number])) for number in best]
-        reader = Reader(self.index, self.passages, frozenset(words))
-        if rerank:
-            return list(rerank(query, reader.read(ranking[: max(k, _RERANK_DEPTH)])))[:k]
-        return reader.read(ranking[:k])
+        """Return the best `k` hits for a query, best first.
 
-    def _nearest(self, query: str, best: Ints, allowed: Bools, vector_index: PassageVectors) -> tuple[Ints, Floats]:
-        """Return the nearest passages and the lexical candidates, with their cosines."""
-        passages = allowed[: len(self.passages)]
-        among = None if passages.all() else np.flatnonzero(passages)
-        return vector_index.near(query, max(len(best), _CANDIDATES_PER_RANKING), best[best < len(passages)], among)
-
-    def _blend(self, scores: Floats, best: Ints, rows: Ints, cosines: Floats) -> list[Scored]:
-        """Blend lexical and vector scores, each relative to its best; without a vector, the lexical score is used."""
-        similarities = self._scale_across_repositories(scores, rows, cosines)
-        close = (scores[rows] > 0) | (similarities >= _MIN_RELATIVE_COSINE * similarities.max(initial=0.0))
-        rows, cosines, similarities = rows[close], cosines[close], similarities[close]
-        numbers = np.union1d(best, rows)
-        lexical = share_of_best(scores[numbers])
-        semantic = lexical.copy()
-        places = np.searchsorted(numbers, rows)
-        semantic[places] = share_of_best(np.maximum(similarities, 0.0))
-        weight = self.weights.vectors if len(rows) else 0.0
-        blended = (1 - weight) * lexical + weight * semantic
-        cosine = np.full(len(numbers), np.nan)
-        cosine[places] = cosines
-        return [
-            Scored(int(numbers[place]), float(blended[place]), float(scores[numbers[place]]), float(cosine[place]))
-            for place in highest(blended, len(numbers))
-        ]
-
-    def _scale_across_repositories(self, scores: Floats, rows: Ints, cosines: Floats) -> Floats:
-        """Scale cosines across repositories, whose vector spaces differ.
-
-        Each is weighted by the best lexical score in its repository, relative to the best of all.
+        `proximity` rates passages by the distance and order of the query's terms, `rerank` reorders the top.
         """
-        starts = self.passages.starts
-        if len(starts) == 1:
-            return cosines
-        ends = [*starts[1:], len(self.passages)]
-        best = np.array([scores[start:end].max(initial=0.0) for start, end in zip(starts, ends, strict=True)])
-        owners = np.searchsorted(starts, rows, "right") - 1
-        return cosines * share_of_best(best)[owners] if best.any() else cosines
+        query = query[:LONGEST_QUERY]
+        candidates = self.candidates(query, k, filters, vector_index, proximity)
+        likely = [candidate for candidate in candidates if candidate.score >= _MIN_SCORE]
+        ranking = merge.spread(likely, self._paths(likely))
+        if rerank:
+            return list(rerank(query, self.read(query, ranking[: max(k, _RERANK_DEPTH)])))[:k]
+        return self.read(query, ranking[:k])
+
+    def read(self, query: str, candidates: Sequence[Scored]) -> list[SearchHit]:
+        """Return candidates of a query as hits."""
+        return Reader(self.index, self.passages, frozenset(question_terms(query))).read(candidates)
+
+    def candidates(
+        self,
+        query: str,
+        k: int,
+        filters: Filters,
+        vector_index: PassageVectors | None,
+        proximity: Proximity | None,
+    ) -> list[Scored]:
+        """Return passages and code on one scale, best first."""
+        allowed = filter_mask(self.index, self.passages, filters)
+        first_item = len(self.passages)
+        code = self.code_ranker.candidates(query, allowed[first_item:]) if allowed[first_item:].any() else None
+        passages, values = self.passage_candidates(
+            query, max(k, _DEPTH), allowed[:first_item], vector_index, proximity, code
+        )
+        return merge.scored(merge.shipped(), intent(query), passages, values, code, first_item)
+
+    def passage_candidates(
+        self,
+        query: str,
+        k: int,
+        allowed: Bools,
+        vector_index: PassageVectors | None,
+        proximity: Proximity | None,
+        code: CodeCandidates | None,
+    ) -> tuple[list[Scored], Mapping[str, Floats]]:
+        """Return the best `k` passages and their features."""
+        words = question_terms(query)
+        passages = self.passage_ranker.ranked(query, words, k, allowed, vector_index)[:k]
+        hits = self.read(query, passages)
+        features = merge.passage_features(
+            hits,
+            _relative([passage.score for passage in passages]),
+            proximity(query, hits) if proximity else (),
+            {word: self.idf(word) for word in words},
+            code.confidence if code else 0.0,
+        )
+        return passages, features
+
+    def _paths(self, candidates: Sequence[Scored]) -> dict[int, str]:
+        """Return the path of each candidate's file, by candidate number."""
+        first, files = len(self.passages), self.index.columns.file
+        return {
+            candidate.number: self.passages.paths[int(self.passages.documents[candidate.number])]
+            if candidate.number < first
+            else self._file_paths[int(files[candidate.number - first])]
+            for candidate in candidates
+        }
+
+    @cached_property
+    def _file_paths(self) -> Mapping[int, str]:
+        return {row.number: path for path, row in self.index.files.items()}
+
+    def idf(self, word: str) -> float:
+        """Return the inverse document frequency of a word over all candidates."""
+        return self.passage_ranker.idf(word)
 
     @property
     def extent(self) -> str:
@@ -277,64 +161,8 @@ class Search:
         definitions = len(self.index.postings.numbers) - len(self.index.files)  # files are items, too
         return f"{counted(len(self.passages), 'passage')} and {counted(definitions, 'definition')}"
 
-    def _demote_duplicates(self, ranking: list[Scored], vector_index: PassageVectors) -> list[Scored]:
-        """Down-weight near-duplicates of better passages to leave room for others."""
-        best = [scored for scored in ranking[:_DUPLICATE_DEPTH] if scored.number < len(self.passages)]
-        alike = vector_index.alike(np.array([scored.number for scored in best], np.int64))
-        copies = {
-            scored.number for place, scored in enumerate(best) if (alike[place, :place] >= _DUPLICATE_COSINE).any()
-        }
-        reweighted = [
-            scored._replace(score=scored.score * _DUPLICATE_WEIGHT) if scored.number in copies else scored
-            for scored in ranking
-        ]
-        return sorted(reweighted, key=lambda scored: -scored.score)  # stable: ties keep their order
 
-    def idf(self, word: str) -> float:
-        """Return the inverse document frequency of a word over all candidates."""
-        with_word, items_with_word = self.passages.having(word)[0], self.index.postings.get(word)[0]
-        return inverse_document_frequency(
-            len(self.passages) + len(self.index.postings.numbers), len(with_word) + len(items_with_word)
-        )
-
-    def scores(self, words: Mapping[str, int]) -> Floats:
-        """Return the BM25F score of every candidate."""
-        items, passages, weights = self.index.postings, self.passages, self.weights
-        first = len(passages)
-        scores = np.zeros(first + len(items.lengths))
-        for word, query_count in words.items():
-            with_word, counts = passages.having(word)
-            items_with_word, item_counts = items.get(word)
-            idf = inverse_document_frequency(first + len(items.numbers), len(with_word) + len(items_with_word))
-            if len(with_word):
-                frequency = (counts * np.array(weights.fields) / self._norms[with_word]).sum(axis=1)
-                saturation = frequency * (weights.saturation + 1) / (weights.saturation + frequency)
-                scores[with_word] += query_count * idf * saturation
-            if len(items_with_word):
-                saturation = saturated(item_counts, self._item_norms[items_with_word], self._profile)
-                scores[first + items_with_word] += query_count * idf * saturation
-        scores[first:] *= self._item_weights
-        return scores
-
-    @cached_property
-    def _norms(self) -> Floats:
-        lengths = self.passages.lengths.astype(np.float64)
-        average = lengths.mean(axis=0) if len(lengths) else np.ones(lengths.shape[1])
-        share = np.array(self.weights.lengths)
-        return np.asarray(1 - share + share * lengths / np.maximum(average, 1e-9), dtype=np.float64)
-
-    @cached_property
-    def _item_norms(self) -> Norms:
-        return Norms(self.index.postings, self._profile)
-
-    @cached_property
-    def _item_weights(self) -> Floats:
-        """Weight of each item by kind: data and tests count less than definitions, files nothing."""
-        kinds = np.array(
-            [0.0 if kind in ("", "file") else self._profile.kind_weights.get(kind, 1.0) for kind in KIND_NAMES]
-        )
-        columns = self.index.columns
-        weights = np.zeros(len(self.index.postings.lengths))
-        size = min(len(weights), len(columns))
-        weights[:size] = kinds[columns.kind[:size]] * np.where(columns.test[:size], self._profile.test_weight, 1.0)
-        return weights * self.weights.code
+def _relative(scores: Sequence[float]) -> list[float]:
+    """Return scores relative to the best: a ranking without vectors is not on a scale of 0 to 1."""
+    best = max(scores, default=0.0)
+    return [score / best for score in scores] if best > 1 else list(scores)

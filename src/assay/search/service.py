@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.config.configuration import NONE, SearchSettings
 from assay.index import sections as passages
+from assay.rank.engine import Engine
+from assay.search.embed import Candidate, Embedder
+from assay.search.embed.embedders import GENERAL, embedder
+from assay.search.embed.rerankers import DEFAULT
+from assay.search.file_vectors import prepare as prepare_file_vectors
 from assay.search.filters import Filters
-from assay.search.search import Rerank, Search, SearchHit, Weights
-from assay.store.index import Index, UnusableIndex
+from assay.search.hits import Scored, SearchHit
+from assay.search.passage_ranker import Weights
+from assay.search.search import Proximity, Search
+from assay.store.index import UnusableIndex
 from assay.store.layout import Home
 from assay.store.passages import Passages
 from assay.text import chunk
@@ -30,23 +38,52 @@ class Searcher:
     search: Search
     vector_index: VectorIndex | None
     reranker: Reranker | None
+    general: Embedder | None  # table of word vectors that ships with assay; None without vectors
 
     def ranked(self, query: str, k: int = 10, filters: Filters = Filters()) -> list[SearchHit]:  # noqa: B008 (frozen)
         """Return the best `k` hits for a query, best first. Raises UnusableIndex if the stored passages are damaged."""
-        rerank: Rerank | None = self._rerank if self.reranker else None
+        rerank = self._rerank if self.reranker and not self._is_feature else None
+        with self._damage_reported():
+            return self.search.ranked(query, k, filters, self.vector_index, self._proximity, rerank)
+
+    def candidates(self, query: str, k: int, filters: Filters) -> list[Scored]:
+        """Return passages and code on one scale, best first, at least `k` of each if there are so many."""
+        with self._damage_reported():
+            return self.search.candidates(query, k, filters, self.vector_index, self._proximity)
+
+    def read(self, query: str, candidates: Sequence[Scored]) -> list[SearchHit]:
+        """Return candidates as hits; with a reranker that reads texts, in its order."""
+        with self._damage_reported():
+            hits = self.search.read(query, candidates)
+        return self._rerank(query, hits) if self.reranker and not self._is_feature else hits
+
+    @property
+    def _is_feature(self) -> bool:
+        """Whether the reranker is a feature of the merged ranking rather than a stage after it."""
+        return self.reranker is not None and self.reranker.name == DEFAULT
+
+    @property
+    def _proximity(self) -> Proximity | None:
+        return self.scores if self._is_feature else None
+
+    @contextmanager
+    def _damage_reported(self) -> Iterator[None]:
         try:
-            return self.search.ranked(query, k, filters, self.vector_index, rerank)
+            yield
         except IndexError as error:  # mapped arrays are not read whole, so damage inside them shows only here
             folders = ", ".join(str(part.generation.home) for part in self.search.index.parts)
             text = f"{folders}: the index of passages is damaged ({error}). Rebuild it with: assay index --rebuild"
             raise UnusableIndex(text) from None
 
-    def _rerank(self, query: str, hits: Sequence[SearchHit]) -> list[SearchHit]:
-        from assay.search.embed import Candidate
-
+    def scores(self, query: str, hits: Sequence[SearchHit]) -> list[float]:
+        """Return the reranker's score of each hit."""
         assert self.reranker is not None
-        scores = self.reranker.scores(query, [Candidate(hit.text, hit.title, hit.score) for hit in hits])
-        rescored = [dataclasses.replace(hit, score=float(score)) for hit, score in zip(hits, scores, strict=True)]
+        candidates = [Candidate(hit.text, hit.title, hit.score) for hit in hits]
+        return [float(score) for score in self.reranker.scores(query, candidates)]
+
+    def _rerank(self, query: str, hits: Sequence[SearchHit]) -> list[SearchHit]:
+        scores = self.scores(query, hits)
+        rescored = [dataclasses.replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]
         return sorted(rescored, key=lambda hit: -hit.score)  # ties keep their order
 
 
@@ -63,24 +100,25 @@ def is_ready(home: Home, settings: SearchSettings) -> bool:
 
 
 def prepare(
-    root: Path, home: Home, index: Index, settings: SearchSettings, progress: Progress | None = None
+    root: Path, home: Home, engine: Engine, settings: SearchSettings, progress: Progress | None = None
 ) -> Searcher:
     """Prepare a searcher for the index of one repository."""
-    return prepare_all(index, {"": (root, home)}, settings, progress)
+    return prepare_all(engine, {"": (root, home)}, settings, progress)
 
 
 def prepare_all(
-    index: Index,
+    engine: Engine,
     places: Mapping[str, tuple[Path, Home]],
     settings: SearchSettings,
     progress: Progress | None = None,
     folder: Path | None = None,
 ) -> Searcher:
-    """Prepare a searcher for an index, building missing passages, vectors and trained tables of its repositories.
+    """Prepare a searcher for an engine's index, building missing passages, vectors and tables of its repositories.
 
     Document frequencies and the reranker are common to all. `places` are their roots and index folders by label, and a
     reranker's path is relative to `folder`, by default the first root.
     """
+    index = engine.index
     chosen = chunk.parse(settings.chunker)
     divided: dict[str, Passages] = {}
     vectors: list[VectorIndex] = []
@@ -94,9 +132,12 @@ def prepare_all(
             vectors.append(
                 embedded(home, root, str(chosen), divided[part.label], settings.embedder, key_variable, progress)
             )
-    search = Search(index, Passages.joined(divided), Weights(vectors=settings.vectors))
+    homes = {label: home for label, (_, home) in places.items()}
+    general = embedder(GENERAL) if vectors else None
+    file_vectors = prepare_file_vectors(index, homes, general) if general else None
+    search = Search(index, Passages.joined(divided), engine, Weights(vectors=settings.vectors), file_vectors)
     base = folder or places[index.parts[0].label][0]
-    return Searcher(search, _joined(vectors), _make_reranker(settings, search, base))
+    return Searcher(search, _joined(vectors), _make_reranker(settings, search, base), general)
 
 
 def _joined(vectors: Sequence[VectorIndex]) -> VectorIndex | None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from assay.answer.reply import Reply
     from assay.config.configuration import SearchSettings
     from assay.rank.explain import Explanation
-    from assay.search.search import SearchHit
+    from assay.search.hits import SearchHit
 
 Json = dict[str, Any]
 

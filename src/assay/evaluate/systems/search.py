@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from assay import __version__
-from assay.answer.answering import PASSAGES, answer_question, resolves
+from assay.answer.answering import answer_question, evidence, resolves
 from assay.config.configuration import AskSettings, SearchSettings, ask_settings, load, search_settings
 from assay.core.golden import Answer, Citation, Hit, Response
 from assay.core.progress import Progress
@@ -29,7 +29,8 @@ from assay.evaluate.systems import (
     parse_settings,
 )
 from assay.evaluate.systems.assay import digest, fingerprint, index_errors
-from assay.search.search import SearchHit
+from assay.rank.engine import Engine
+from assay.search.hits import SearchHit
 from assay.search.service import Searcher, prepare
 from assay.store.index import Index
 from assay.store.layout import Home
@@ -95,7 +96,9 @@ class SearchSystem(System):
             with index_errors():
                 index = Index.open(folder, home)
                 try:
-                    searcher = prepare(folder, home, index, self.settings, self.progress)
+                    configuration = load(folder)
+                    engine = Engine(index, configuration.profile(None), configuration.classes)
+                    searcher = prepare(folder, home, engine, self.settings, self.progress)
                 except SystemFailed:
                     raise
                 except AssayError as error:  # no such model, a server that does not answer
@@ -181,8 +184,9 @@ class AskSystem(SearchSystem):
         with index_errors():
             started = time.perf_counter()
             try:
-                passages = searcher.ranked(text, max(k, PASSAGES))
-                reply = answer_question(text, passages[:PASSAGES], searcher.search, self._asking)
+                found = evidence(searcher, text)
+                reply = answer_question(found, self._asking)
+                passages = searcher.ranked(text, k)
             except AssayError as error:
                 raise SystemFailed(str(error)) from None
             if reply.problem:

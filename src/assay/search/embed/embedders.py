@@ -44,6 +44,7 @@ def unit(rows: Vectors) -> Vectors:
 __all__ = ["DEFAULT", "EMBEDDER_HELP", "Embedder", "Role", "Vectors", "embedder"]
 
 DEFAULT = "lsa"
+GENERAL = "words"  # the table of word vectors that ships with assay
 EMBEDDER_HELP = (
     "Three ways to get an embedder: lsa (built in, trained on your own texts, nothing to install); "
     f"wordllama ({install('dense')}) or a local model, folder:PATH ({install('onnx')}); "
@@ -124,6 +125,12 @@ def _wordllama(request: EmbedderRequest) -> Embedder:
     return WordLlama.installed()
 
 
+def _words(request: EmbedderRequest) -> Embedder:
+    from assay.search.embed.general import General
+
+    return General()
+
+
 def _folder(request: EmbedderRequest) -> Embedder:
     from assay.search.embed.folder import FolderEmbedder
 
@@ -143,6 +150,7 @@ def _require_no_argument(kind: str, request: EmbedderRequest) -> None:
 
 _FACTORIES: dict[str, Callable[[EmbedderRequest], Embedder]] = {
     "lsa": _lsa,
+    "words": _words,
     "wordllama": _wordllama,
     "folder": _folder,
     "openai": _openai,

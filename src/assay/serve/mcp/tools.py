@@ -14,7 +14,7 @@ from assay.pack.context import Context
 from assay.pack.questions import Files, Question, Review, Task
 from assay.pack.render.form import one_line
 from assay.rank.impact import Affected
-from assay.search.search import SearchHit
+from assay.search.hits import SearchHit
 from assay.serve import requests
 from assay.serve.mcp.conversation import SENT, Conversation, UsageLog
 from assay.serve.watch import Resident, WorkspaceResident

@@ -12,7 +12,7 @@ from assay.answer.reply import Reply, Source
 from assay.api import Repository
 from assay.core.items import Passage, is_passage_id
 from assay.html.elements import Child, Markup, decimal, element, join
-from assay.search.search import PASSAGE, SearchHit
+from assay.search.hits import PASSAGE, SearchHit
 from assay.serve.requests import PassagePage
 from assay.serve.web.bench import Bench, NotFound
 from assay.serve.web.pages.shell import Page, Shown, absent, empty, freshness_badge, heading, numbered, took

@@ -1,0 +1,235 @@
+"""Train the model that merges code and documents in `assay search` (src/assay/search/merge.json).
+
+    python scripts/train_search.py --corpora CLONES --indexes FOLDER [--only-evaluate]
+
+Reads the train split of eval/search only. A listwise (softmax) linear model: the candidates of a query compete, and the
+relevant ones, weighted by grade, should win. Repositories are left out in turn for the figures; the shipped model is
+fitted on all of them. Deterministic: numpy only, full-batch gradient descent from zero.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+ROOT = Path(__file__).parent.parent
+sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "src")]
+
+from questions import Corpus, contains, corpora, file_ndcg
+
+from assay.core.golden import GoldenQuery
+from assay.rank.arrays import Floats
+from assay.search import merge
+from assay.search.filters import Filters, filter_mask
+from assay.search.intent import intent
+
+TARGET = ROOT / "src/assay/search" / merge.MODEL
+DEPTH = 50  # passages
+RIDGE = 0.01
+STEPS, RATE = 400, 0.03  # of Adam
+DECIMALS = 6
+
+
+@dataclass(frozen=True)
+class Case:
+    """The candidates of one query: features by group, path, and gain of each candidate (passages, then code)."""
+
+    query: GoldenQuery
+    values: Mapping[str, Mapping[str, Floats]]
+    sizes: Mapping[str, int]
+    paths: Sequence[str]
+    texts: Sequence[str]  # of passages
+    gains: NDArray[np.float64]
+
+
+def case(corpus: Corpus, query: GoldenQuery) -> Case:
+    """Collect the candidates of a query with their features, as `Search.candidates` does."""
+    searcher = corpus.repository.searcher()
+    search = searcher.search
+    allowed = filter_mask(search.index, search.passages, Filters())
+    first = len(search.passages)
+    code = search.code_ranker.candidates(query.text, allowed[first:])
+    passages, values = search.passage_candidates(
+        query.text, DEPTH, allowed[:first], searcher.vector_index, searcher.scores, code
+    )
+    wording = {f"query {name}": np.array(value) for name, value in intent(query.text).items()}
+    sizes = {merge.PASSAGE: len(passages), merge.CODE: len(code.numbers)}
+    found = [search.passages[passage.number] for passage in passages]
+    files = {row.number: path for path, row in search.index.files.items()}
+    paths = [passage.path for passage in found]
+    paths += [files[int(search.index.columns.file[number])] for number in code.numbers]
+    texts = [passage.text for passage in found]
+    columns = {merge.PASSAGE: {**values, **wording}, merge.CODE: {**code.features, **wording}}
+    return Case(query, columns, sizes, paths, texts, gains(query, paths, texts))
+
+
+def gains(query: GoldenQuery, paths: Sequence[str], texts: Sequence[str]) -> NDArray[np.float64]:
+    """Return the gain of each candidate: the grade of its file, or 2 for a passage with the required phrases."""
+    grades = {expected.name: float(expected.grade or 1) for expected in query.at("file")}
+    if query.must_contain:  # a documentation question
+        relevant = [path in grades and contains(text, query.must_contain) for path, text in zip(paths, texts, strict=False)]
+        return np.array([2.0 * value for value in relevant] + [0.0] * (len(paths) - len(texts)))
+    return np.array([grades.get(path, 0.0) for path in paths])
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Feature names, means, scales and weights by group; an intercept distinguishes the groups."""
+
+    names: Mapping[str, tuple[str, ...]]
+    means: Mapping[str, Floats]
+    weights: Mapping[str, Floats]  # of raw features
+    base: Mapping[str, float]
+
+    def scores(self, case: Case) -> Floats:
+        parts = []
+        for group in (merge.PASSAGE, merge.CODE):
+            values = matrix(case, group, self.names[group])
+            parts.append((values - self.means[group]) @ self.weights[group] + self.base[group])
+        return np.concatenate(parts)
+
+
+def matrix(case: Case, group: str, names: Sequence[str]) -> Floats:
+    size = case.sizes[group]
+    return np.array([np.broadcast_to(case.values[group][name], size) for name in names]).T.reshape(size, len(names))
+
+
+def fit(cases: Sequence[Case]) -> Fitted:
+    """Fit the weights of both groups together."""
+    names = {group: tuple(cases[0].values[group]) for group in (merge.PASSAGE, merge.CODE)}
+    stacked = {group: np.concatenate([matrix(case, group, names[group]) for case in cases]) for group in names}
+    means = {group: values.mean(axis=0) for group, values in stacked.items()}
+    scales = {group: np.maximum(values.std(axis=0), 1e-3) for group, values in stacked.items()}
+    sizes = {group: len(columns) for group, columns in names.items()}
+    total = sum(sizes.values()) + 1  # and the intercept of passages
+    rows, targets = [], []
+    for case in cases:
+        if case.gains.any():
+            block = np.zeros((len(case.gains), total))
+            passages = case.sizes[merge.PASSAGE]
+            for group, rows_of, columns in (
+                (merge.PASSAGE, slice(0, passages), slice(0, sizes[merge.PASSAGE])),
+                (merge.CODE, slice(passages, None), slice(sizes[merge.PASSAGE], total - 1)),
+            ):
+                block[rows_of, columns] = (matrix(case, group, names[group]) - means[group]) / scales[group]
+            block[:passages, -1] = 1.0
+            chosen = first_of_each_file(case)
+            rows.append(block[chosen])
+            targets.append(case.gains[chosen] / case.gains[chosen].sum())
+    weights = descend(rows, targets, total)
+    split = sizes[merge.PASSAGE]
+    raw = {merge.PASSAGE: weights[:split] / scales[merge.PASSAGE], merge.CODE: weights[split:-1] / scales[merge.CODE]}
+    return Fitted(names, means, raw, {merge.PASSAGE: float(weights[-1]), merge.CODE: 0.0})
+
+
+def first_of_each_file(case: Case) -> NDArray[np.intp]:
+    """Return all passages and the best definition of each file: its others are neither right nor wrong."""
+    passages = case.sizes[merge.PASSAGE]
+    first = {path: place for place, path in reversed(list(enumerate(case.paths[passages:], passages)))}
+    return np.array([*range(passages), *sorted(first.values())])
+
+
+def descend(rows: Sequence[Floats], targets: Sequence[Floats], size: int) -> Floats:
+    """Minimise the cross entropy between targets and softmax scores, with a ridge, by Adam."""
+    weights, mean, square = np.zeros(size), np.zeros(size), np.zeros(size)
+    for _ in range(STEPS):
+        gradient = np.zeros(size)
+        for block, target in zip(rows, targets, strict=True):
+            scores = block @ weights
+            chances = np.exp(scores - scores.max())
+            gradient += block.T @ (chances / chances.sum() - target)
+        gradient = gradient / len(rows) + RIDGE * weights
+        mean, square = 0.9 * mean + 0.1 * gradient, 0.99 * square + 0.01 * gradient**2
+        weights -= RATE * mean / (np.sqrt(square) + 1e-8)
+    return weights
+
+
+def calibrate(scores: Sequence[Floats], relevant: Sequence[NDArray[np.bool_]]) -> tuple[float, float]:
+    """Fit slope and offset of the probability that one of the ten best candidates is relevant (logistic regression)."""
+    tops = [np.argsort(-values, kind="stable")[:10] for values in scores]
+    x = np.concatenate([values[top] for values, top in zip(scores, tops, strict=True)])
+    y = np.concatenate([truth[top] for truth, top in zip(relevant, tops, strict=True)]).astype(np.float64)
+    columns = np.stack([x, np.ones_like(x)], axis=1)
+    weights = np.zeros(2)
+    for _ in range(2000):  # gradient descent: two weights, a smooth convex loss
+        weights -= 0.5 * columns.T @ (1 / (1 + np.exp(-columns @ weights)) - y) / len(y)
+    return float(weights[0]), float(weights[1])
+
+
+def figures(cases: Sequence[Case], scores: Sequence[Floats]) -> dict[str, list[float]]:
+    """Return nDCG@10 of files for navigation, and success at five for documentation, a value per query."""
+    out: dict[str, list[float]] = {"navigation nDCG": [], "file S@5": [], "passage S@1": [], "passage S@5": []}
+    for case, values in zip(cases, scores, strict=True):
+        order = np.argsort(-values, kind="stable")
+        if case.query.refuse:
+            continue
+        if not case.query.must_contain:
+            out["navigation nDCG"].append(file_ndcg([case.paths[place] for place in order], case.query))
+            continue
+        top, counts = list[int](), dict[str, int]()
+        for place in order:
+            counts[case.paths[place]] = counts.get(case.paths[place], 0) + 1
+            top += [int(place)] if counts[case.paths[place]] <= 2 and len(top) < 5 else []
+        files = {expected.name for expected in case.query.at("file")}
+        said = [place < len(case.texts) and contains(case.texts[place], case.query.must_contain) for place in top]
+        out["file S@5"].append(float(any(case.paths[place] in files for place in top)))
+        out["passage S@1"].append(float(any(said[:1])))
+        out["passage S@5"].append(float(any(said)))
+    return out
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--corpora", type=Path, required=True, help="folder of clones")
+    parser.add_argument("--indexes", type=Path, required=True, help="folder of indexes")
+    parser.add_argument("--only-evaluate", action="store_true", help="write nothing")
+    given = parser.parse_args()
+    cases = {
+        corpus.name: [
+            case(corpus, query)
+            for kind in ("navigation", "documentation")
+            for query in corpus.queries(kind)
+            if not query.refuse
+        ]
+        for corpus in corpora(given.corpora, given.indexes, "train")
+    }
+    scores = {}
+    print("| left out | navigation nDCG | file S@5 | passage S@1 | passage S@5 |\n|---|---|---|---|---|")
+    means = []
+    for name, held_out in cases.items():
+        model = fit([each for other, some in cases.items() if other != name for each in some])
+        scores[name] = [model.scores(each) for each in held_out]
+        row = [float(np.mean(values)) for values in figures(held_out, scores[name]).values()]
+        means.append(row)
+        print(f"| {name} | {' | '.join(f'{value:.3f}' for value in row)} |", flush=True)
+    print(f"| **all** | {' | '.join(f'{value:.3f}' for value in np.mean(means, axis=0))} |")
+    every = [each for some in cases.values() for each in some]
+    slope, offset = calibrate(
+        [values for some in scores.values() for values in some], [each.gains > 0 for each in every]
+    )
+    print(f"calibration: slope {slope:.3f}, offset {offset:.3f}")
+    model = fit(every)
+    stored = {"format": merge.FORMAT, "slope": round(slope, DECIMALS), "offset": round(offset, DECIMALS)} | {
+        group: {
+            "base": round(model.base[group], DECIMALS),
+            "features": {
+                name: [round(float(mean), DECIMALS), round(float(weight), DECIMALS)]
+                for name, mean, weight in zip(model.names[group], model.means[group], model.weights[group], strict=True)
+            },
+        }
+        for group in model.names
+    }
+    if not given.only_evaluate:
+        TARGET.write_text(json.dumps(stored, indent=1) + "\n", "utf-8")
+        print(f"written: {TARGET.name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""Rank code for a search: definitions by the engine's ranking, and files as wholes.
+
+A file is found by more than its definitions: its path, the words of its whole text, and what it is about (vector of
+its path, names and comments). Files that no ranked definition stands for are candidates of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.rank.arrays import Floats, Ints, highest, share_of_best, sum_by_index
+from assay.rank.confidence import confidence
+from assay.rank.context import QueryContext
+from assay.rank.engine import Engine
+from assay.rank.groups import file_scores
+from assay.rank.signals.lexical import inverse_document_frequency
+from assay.store.columns import KIND_NAMES
+from assay.store.postings import PATH
+
+Bools = NDArray[np.bool_]
+
+_DEFINITIONS = 300  # best definitions that are candidates
+_FILES = 40  # best files by text and by vector that are candidates
+_FILES_BY_PATH = 20
+_UNRANKED = 400  # rank of files without a ranked definition
+_NEIGHBOURS, _FEW, _MANY = (20, 50), 5, 10  # ranks within which neighbours of a file count, and how many count fully
+
+
+class FileVectors(Protocol):
+    """Vectors of what the source files are about."""
+
+    def cosines(self, query: str) -> Floats:
+        """Return the cosine of every file, by file number."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeCandidates:
+    """Definitions and files that match a query. Arrays are by candidate."""
+
+    numbers: Ints  # of items
+    lexical: Floats  # BM25F
+    vector: Floats  # cosine of the file; NaN without vectors
+    features: Mapping[str, Floats]
+    confidence: float  # that one of the first five definitions is right
+
+
+class CodeRanker:
+    """The code of an index, ready for any number of queries."""
+
+    def __init__(self, engine: Engine, vectors: FileVectors | None = None) -> None:
+        self.engine, self._vectors = engine, vectors
+
+    def candidates(self, text: str, allowed: Bools) -> CodeCandidates:
+        """Return the candidates of a query among the allowed items, definitions first, each group best first."""
+        query = self.engine.read(text)
+        ranking = self.engine.score(query)
+        numbers = highest(np.where(allowed, ranking.scores, 0.0), _DEFINITIONS)
+        by_text, by_path = file_scores(query), self._path_coverage(query)
+        cosines = self._vectors.cosines(text) if self._vectors else np.zeros(len(by_text))
+        whole = self._whole_files(query, numbers, allowed, by_text, by_path, cosines)
+        numbers = np.concatenate([numbers, whole]).astype(np.int64)
+        files = query.items.files[numbers]
+        ranks = np.arange(len(numbers), dtype=np.float64)
+        ranks[len(numbers) - len(whole) :] = _UNRANKED
+        engine = ranking.scores[numbers]
+        nearness = np.maximum(cosines / max(cosines.max(initial=0.0), 1e-6), 0.0)
+        chance = confidence(ranking, self.engine.profile) or 0.0
+        features = {
+            "engine": engine,
+            "engine squared": engine**2,
+            "reciprocal rank": 1 / (1 + ranks),
+            "log rank": np.log1p(ranks) / 6,
+            "coverage": ranking.coverage[numbers],
+            "neighbours in 20": self._neighbours(files, ranks, _NEIGHBOURS[0], _FEW),
+            "neighbours in 50": self._neighbours(files, ranks, _NEIGHBOURS[1], _MANY),
+            "file text": share_of_best(by_text)[files],
+            "file text cubed": share_of_best(by_text)[files] ** 3,
+            "file vector": cosines[files],
+            "file vector, relative": nearness[files],
+            "file vector, nearest": nearness[files] ** 4,
+            "path": by_path[files],
+            "test": self._is_test[files].astype(np.float64),
+            "file length": np.log1p(self._relative_lengths[files]),
+            "confidence": np.full(len(numbers), chance),
+        }
+        lexical = ranking.factors["lexical"] if ranking.factors else np.zeros(query.items.size)
+        vector = cosines[files] if self._vectors else np.full(len(numbers), np.nan)
+        return CodeCandidates(numbers, lexical[numbers], vector, features, chance)
+
+    def _whole_files(
+        self, query: QueryContext, ranked: Ints, allowed: Bools, by_text: Floats, by_path: Floats, cosines: Floats
+    ) -> Ints:
+        """Return the items of files that match as a whole and have no ranked definition."""
+        weight = np.where(self._is_test, self.engine.profile.test_weight, 1.0)
+        taken = np.zeros(len(by_text), bool)
+        taken[query.items.files[ranked]] = True
+        chosen = (
+            number
+            for scores, most in ((by_text, _FILES), (cosines, _FILES), (by_path, _FILES_BY_PATH))
+            for number in highest(scores * weight, most).tolist()
+        )
+        items = [self._file_items[number] for number in dict.fromkeys(chosen) if not taken[number]]
+        return np.array([item for item in items if item >= 0 and allowed[item]], np.int64)
+
+    def _neighbours(self, files: Ints, ranks: Floats, within: int, most: int) -> Floats:
+        """Return how many of the best definitions are in the same file, as a share of `most`."""
+        top = files[ranks < within]
+        counts = sum_by_index(top, np.ones(len(top)), len(self._file_items))
+        return np.minimum(counts[files], most) / most
+
+    def _path_coverage(self, query: QueryContext) -> Floats:
+        """Return the share of the query's terms in each file's path, weighted by their rarity among paths."""
+        postings, files = self.engine.index.postings, query.items.files
+        coverage, total = np.zeros(len(self._file_items)), 0.0
+        for term in query.task.terms:
+            items, counts = postings.get(term)
+            with_term = items[(counts[:, PATH] > 0) & self._is_file[items]]
+            rarity = inverse_document_frequency(len(self.engine.index.files), len(with_term))
+            coverage[files[with_term]] += rarity
+            total += rarity
+        return coverage / max(total, 1e-9)
+
+    # arrays that are the same for every query
+
+    @cached_property
+    def _is_file(self) -> Bools:
+        return np.array([kind == "file" for kind in KIND_NAMES])[self.engine.index.columns.kind]
+
+    @cached_property
+    def _file_items(self) -> Ints:
+        """Item of each file number; -1 for unused numbers."""
+        items = np.flatnonzero(self._is_file)
+        files = self.engine.resources.items.files
+        numbers = np.full(len(self.engine.resources.items.file_folders), -1, np.int64)
+        numbers[files[items]] = items
+        return numbers
+
+    @cached_property
+    def _is_test(self) -> Bools:
+        """Mask of the test files, by file number."""
+        tests = np.asarray(self.engine.index.columns.test, bool)
+        return np.asarray(np.where(self._file_items >= 0, tests[self._file_items], False), bool)
+
+    @cached_property
+    def _relative_lengths(self) -> Floats:
+        """Text length of each file relative to the mean."""
+        lengths = self.engine.resources.items.text_lengths.files
+        return np.asarray(lengths / max(float(lengths[lengths > 0].mean()) if lengths.any() else 1.0, 1e-9), np.float64)

@@ -1,0 +1,164 @@
+"""Merge definitions, files and passages into one ranking: a linear model of features, the same scale for all.
+
+The model was trained on questions whose answers are known (`scripts/train_search.py`, eval/search): the features of a
+candidate and the wording of the query (`intent.py`) give its log odds of being what was wanted. Contributions of the
+features add up to the score, so every rank can be explained.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from assay.rank.arrays import Floats
+from assay.search.code_ranker import CodeCandidates
+from assay.search.hits import Scored, SearchHit
+from assay.text.terms import terms
+
+MODEL = "merge.json"
+FORMAT = 1
+CODE, PASSAGE = "code", "passage"  # groups of candidates; each has weights of its own
+
+_CHANGES = re.compile(r"(^|/)(changelog|changes|history|news|release|what.?s.?new)", re.IGNORECASE)
+_README = re.compile(r"(^|/)readme\b", re.IGNORECASE)
+_PER_FILE = 2  # hits of a file before hits of others
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The weights of one group of candidates: name, mean and weight of each feature."""
+
+    names: tuple[str, ...]
+    means: Floats
+    weights: Floats
+
+    def contributions(self, features: Mapping[str, Floats], size: int) -> Floats:
+        """Return the contribution of each feature to each candidate's score; a missing feature contributes nothing."""
+        columns = zip(self.names, self.means, strict=True)
+        values = np.array([np.broadcast_to(features.get(name, mean), size) for name, mean in columns]).T
+        return np.asarray((values.reshape(size, len(self.names)) - self.means) * self.weights, np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Log odds of code and of passages, and their conversion to probabilities."""
+
+    groups: Mapping[str, Group]
+    base: Mapping[str, float]  # score of an average candidate, by group
+    slope: float  # of the calibration: odds of being relevant by score
+    offset: float
+
+    def probability(self, scores: Floats) -> Floats:
+        return np.asarray(1 / (1 + np.exp(-(self.slope * scores + self.offset))), np.float64)
+
+
+def read_model(stored: Mapping[str, Any]) -> Model:
+    """Return the model of a data file."""
+    groups = {}
+    for name in (CODE, PASSAGE):
+        rows = stored[name]["features"]
+        means, weights = np.array([*rows.values()], np.float64).reshape(-1, 2).T
+        groups[name] = Group(tuple(rows), means, weights)
+    base = {name: float(stored[name]["base"]) for name in groups}
+    return Model(groups, base, float(stored["slope"]), float(stored["offset"]))
+
+
+@cache
+def shipped() -> Model:
+    """Return the model that ships with assay."""
+    return read_model(json.loads((files(__package__) / MODEL).read_text("utf-8")))
+
+
+def passage_features(
+    hits: Sequence[SearchHit],
+    blended: Sequence[float],
+    reranked: Sequence[float],  # empty without a reranker
+    idf: Mapping[str, float],
+    confidence: float,
+) -> dict[str, Floats]:
+    """Return the features of passages, which are given in the order of their blended scores.
+
+    `idf` has the query's terms, `confidence` is that of the code ranking: a query that code answers well wants code.
+    """
+    total = sum(idf.values()) or 1.0
+
+    def coverage(text: str) -> float:
+        present = set(terms(text))
+        return sum(weight for term, weight in idf.items() if term in present) / total
+
+    ranks = np.arange(len(hits), dtype=np.float64)
+    score = np.array(blended, np.float64)
+    proximity = {"reranker": np.array(reranked, np.float64)} if len(reranked) else {}
+    return proximity | {
+        "blend": score,
+        "blend squared": score**2,
+        "lexical": np.array([hit.lexical / total for hit in hits], np.float64),
+        "vector": np.nan_to_num(np.array([hit.vector for hit in hits], np.float64)),
+        "reciprocal rank": 1 / (1 + ranks),
+        "log rank": np.log1p(ranks) / 4,
+        "heading": np.array([coverage(" ".join(hit.headings)) for hit in hits], np.float64),
+        "coverage": np.array([coverage(hit.text) for hit in hits], np.float64),
+        "path": np.array([coverage(hit.path) for hit in hits], np.float64),
+        "list of changes": np.array([bool(_CHANGES.search(hit.path)) for hit in hits], np.float64),
+        "readme": np.array([bool(_README.search(hit.path)) for hit in hits], np.float64),
+        "confidence": np.full(len(hits), confidence),
+    }
+
+
+def scored(
+    model: Model,
+    wording: Mapping[str, float],
+    passages: Sequence[Scored],
+    passage_values: Mapping[str, Floats],
+    code: CodeCandidates | None,
+    first_item: int,
+) -> list[Scored]:
+    """Return all candidates with their probability of being wanted as score, best first.
+
+    `first_item` is the candidate number of item 0: passages are numbered before the items.
+    """
+    ranked = list[tuple[float, Scored]]()
+    for group, candidates, values in (
+        (PASSAGE, passages, passage_values),
+        (CODE, _as_scored(code, first_item) if code else (), code.features if code else {}),
+    ):
+        if not candidates:
+            continue
+        weights = model.groups[group]
+        amounts = weights.contributions({**values, **_by_query(wording)}, len(candidates))
+        totals = amounts.sum(axis=1) + model.base[group]
+        chances = model.probability(totals)
+        ranked += [
+            (float(total), candidate._replace(score=float(chance), contributions=dict(zip(weights.names, row, strict=True))))
+            for total, chance, candidate, row in zip(totals, chances, candidates, amounts.tolist(), strict=True)
+        ]
+    return [candidate for _, candidate in sorted(ranked, key=lambda pair: -pair[0])]
+
+
+def _as_scored(code: CodeCandidates, first_item: int) -> list[Scored]:
+    return [
+        Scored(int(number) + first_item, 0.0, float(lexical), float(vector))
+        for number, lexical, vector in zip(code.numbers, code.lexical, code.vector, strict=True)
+    ]
+
+
+def _by_query(wording: Mapping[str, float]) -> dict[str, Floats]:
+    """Return the features of the query, the same for all candidates."""
+    return {f"query {name}": np.array(value) for name, value in wording.items()}
+
+
+def spread(ranking: Iterable[Scored], paths: Mapping[int, str], most: int = _PER_FILE) -> list[Scored]:
+    """Move further hits of a file behind the first `most` of every file; otherwise the order stays."""
+    first, later, counts = list[Scored](), list[Scored](), dict[str, int]()
+    for candidate in ranking:
+        path = paths[candidate.number]
+        counts[path] = counts.get(path, 0) + 1
+        (first if counts[path] <= most else later).append(candidate)
+    return [*first, *later]

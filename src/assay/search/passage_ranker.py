@@ -1,0 +1,142 @@
+"""Rank the passages of documents: BM25F over heading, path and text, blended with vector similarity.
+
+Document frequencies count passages and definitions together, so that a word of the code is not rare in the documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.rank.arrays import Floats, Ints, highest, share_of_best
+from assay.rank.signals.lexical import inverse_document_frequency
+from assay.search.hits import Scored, SearchHit
+from assay.store.passages import Passages
+from assay.store.postings import Postings
+
+Bools = NDArray[np.bool_]
+
+
+class PassageVectors(Protocol):
+    """Vector index of the passages."""
+
+    def near(self, query: str, count: int, besides: Ints, among: Ints | None) -> tuple[Ints, Floats]:
+        """Return the `count` nearest passages (`among` some; None: all) and the passages `besides`, with their cosines."""
+
+    def alike(self, passages: Ints) -> Floats:
+        """Return the matrix of cosines between some passages."""
+
+
+Rerank = Callable[[str, Sequence[SearchHit]], Sequence[float]]
+
+_CANDIDATES_PER_RANKING = 200  # lexical and vector
+_MIN_RELATIVE_COSINE = 0.5  # of candidates without a lexical match, relative to the nearest
+_DUPLICATE_DEPTH = 50  # top candidates compared with each other
+_DUPLICATE_COSINE, _DUPLICATE_WEIGHT = 0.95, 0.6  # similarity that makes a duplicate, and its score multiplier
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Tuning parameters of the ranking of passages."""
+
+    # fields of passages (heading, path, text): weights and length normalization (b)
+    fields: tuple[float, ...] = (2.0, 0.5, 1.0)
+    lengths: tuple[float, ...] = (0.5, 0.3, 0.75)
+    saturation: float = 1.5
+    vectors: float = 0.5  # share of the vector score in the blend
+
+
+class PassageRanker:
+    """The passages of an index, ready for any number of queries."""
+
+    def __init__(self, passages: Passages, items: Postings, weights: Weights) -> None:
+        self.passages, self._items, self.weights = passages, items, weights
+
+    def ranked(
+        self, query: str, words: Mapping[str, int], k: int, allowed: Bools, vectors: PassageVectors | None
+    ) -> list[Scored]:
+        """Return the best passages for a query, at least `k` if there are so many, best first."""
+        scores = np.where(allowed, self.scores(words), 0.0)
+        best = highest(scores, max(k, _CANDIDATES_PER_RANKING))
+        if vectors is None or not words:
+            return [Scored(int(number), float(scores[number]), float(scores[number])) for number in best]
+        among = None if allowed.all() else np.flatnonzero(allowed)
+        near = vectors.near(query, max(len(best), _CANDIDATES_PER_RANKING), best, among)
+        return self._demote_duplicates(self._blend(scores, best, *near), vectors)
+
+    def idf(self, word: str) -> float:
+        """Return the inverse document frequency of a word over passages and definitions."""
+        return self._idf(len(self.passages.having(word)[0]), len(self._items.get(word)[0]))
+
+    def _idf(self, passages: int, items: int) -> float:
+        return inverse_document_frequency(len(self.passages) + len(self._items.numbers), passages + items)
+
+    def scores(self, words: Mapping[str, int]) -> Floats:
+        """Return the BM25F score of every passage."""
+        weights = self.weights
+        scores = np.zeros(len(self.passages))
+        for word, query_count in words.items():
+            with_word, counts = self.passages.having(word)
+            if len(with_word):
+                frequency = (counts * np.array(weights.fields) / self._norms[with_word]).sum(axis=1)
+                saturation = frequency * (weights.saturation + 1) / (weights.saturation + frequency)
+                idf = self._idf(len(with_word), len(self._items.get(word)[0]))
+                scores[with_word] += query_count * idf * saturation
+        return scores
+
+    @cached_property
+    def _norms(self) -> Floats:
+        lengths = self.passages.lengths.astype(np.float64)
+        average = lengths.mean(axis=0) if len(lengths) else np.ones(lengths.shape[1])
+        share = np.array(self.weights.lengths)
+        return np.asarray(1 - share + share * lengths / np.maximum(average, 1e-9), dtype=np.float64)
+
+    def _blend(self, scores: Floats, best: Ints, rows: Ints, cosines: Floats) -> list[Scored]:
+        """Blend lexical and vector scores, each relative to its best."""
+        similarities = self._scale_across_repositories(scores, rows, cosines)
+        close = (scores[rows] > 0) | (similarities >= _MIN_RELATIVE_COSINE * similarities.max(initial=0.0))
+        rows, cosines, similarities = rows[close], cosines[close], similarities[close]
+        numbers = np.union1d(best, rows)
+        lexical = share_of_best(scores[numbers])
+        semantic = lexical.copy()
+        places = np.searchsorted(numbers, rows)
+        semantic[places] = share_of_best(np.maximum(similarities, 0.0))
+        weight = self.weights.vectors if len(rows) else 0.0
+        blended = (1 - weight) * lexical + weight * semantic
+        cosine = np.full(len(numbers), np.nan)
+        cosine[places] = cosines
+        return [
+            Scored(int(numbers[place]), float(blended[place]), float(scores[numbers[place]]), float(cosine[place]))
+            for place in highest(blended, len(numbers))
+        ]
+
+    def _scale_across_repositories(self, scores: Floats, rows: Ints, cosines: Floats) -> Floats:
+        """Scale cosines across repositories, whose vector spaces differ.
+
+        Each is weighted by the best lexical score in its repository, relative to the best of all.
+        """
+        starts = self.passages.starts
+        if len(starts) == 1:
+            return cosines
+        ends = [*starts[1:], len(self.passages)]
+        best = np.array([scores[start:end].max(initial=0.0) for start, end in zip(starts, ends, strict=True)])
+        owners = np.searchsorted(starts, rows, "right") - 1
+        return cosines * share_of_best(best)[owners] if best.any() else cosines
+
+    def _demote_duplicates(self, ranking: list[Scored], vectors: PassageVectors) -> list[Scored]:
+        """Down-weight near-duplicates of better passages to leave room for others."""
+        best = ranking[:_DUPLICATE_DEPTH]
+        alike = vectors.alike(np.array([scored.number for scored in best], np.int64))
+        copies = {
+            scored.number for place, scored in enumerate(best) if (alike[place, :place] >= _DUPLICATE_COSINE).any()
+        }
+        reweighted = [
+            scored._replace(score=scored.score * _DUPLICATE_WEIGHT) if scored.number in copies else scored
+            for scored in ranking
+        ]
+        return sorted(reweighted, key=lambda scored: -scored.score)  # stable: ties keep their order
