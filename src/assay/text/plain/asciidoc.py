@@ -114,7 +114,7 @@ def _text(page: Page, line: str) -> None:
 # Inline markup
 
 _SPECIAL = re.compile(r"[`*_\[<&{#^+(\\]")
-_CODE = re.compile(r"(?<![\w`])(``?)(\+?)(?=\S)([^`]+?)\2\1(?![\w`])|\+\+\+([^+]*)\+\+\+")
+_CODE = re.compile(r"(?<![\w`])(``?)(\+?)(?=\S)([^`]+?)\2\1(?!`)(?:(?<=``)|(?!\w))|\+\+\+([^+]*)\+\+\+")
 _TEXT = r"\[((?:[^\[\]\\]|\\.|\[[^\[\]]*\])*+)\]"
 # a target is consumed even if no text follows, so that no text is read twice
 _LINK = re.compile(rf"(?:link:|mailto:)\+*+([^\s\[\]+]*+)\+*+(?:{_TEXT})?|(https?://[^\s\[\]<>]*+)(?:{_TEXT})?")

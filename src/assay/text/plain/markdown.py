@@ -273,6 +273,7 @@ _GAP = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")  # left by a tag
 _AUTOLINK = re.compile(r"<(https?://[^\s<>]+|mailto:[^\s<>]+|[\w.+-]+@[\w.-]+)>")
 # the attributes are consumed even if the tag does not end, so that no text is read twice
 _TAG = re.compile(r"<(/?)([A-Za-z][\w.:-]*+)((?:[^<>\"'{}]|\"[^\"]*\"|'[^']*'|\{(?:[^{}]|\{[^{}]*\})*+\})*+)(>?)")
+_TAG_INDENT = re.compile(r"^[ \t]+(?=<[/A-Za-z])", re.M)  # shows the nesting of tags, not of text
 _HTML = word_set(
     "a abbr address article aside audio b blockquote body br button caption center cite code col colgroup dd del details",
     "dfn div dl dt em figcaption figure font footer form g h1 h2 h3 h4 h5 h6 head header hr html i iframe img input ins kbd",
@@ -287,7 +288,7 @@ _TARGET = (
 )
 _BADGE = re.compile(rf"\[!\[[^\[\]]*\]{_TARGET}\]{_TARGET}")
 _IMAGE = re.compile(rf"!\[([^\[\]]*)\](?:{_TARGET}|\[[^\[\]]*\])")
-_LINK = re.compile(rf"\[([^\[\]]*)\]{_TARGET}|(?<![\w\]])\[([^\[\]]+)\]\[[^\[\]]*\]")
+_LINK = re.compile(rf"\[((?:[^\[\]]|\[[^\[\]]*\])*+)\]{_TARGET}|(?<![\w\]])\[([^\[\]]+)\]\[[^\[\]]*\]")
 _LINKED_CODE = re.compile(rf"(?<!\w)\[({MARK}\d+{MARK})\]")
 _SHORTCUT = re.compile(r"(?<!\w)\[([^\[\]]+)\]")
 _FOOTNOTE_MARK = re.compile(r"\[\^[^\[\]]+\]")
@@ -302,7 +303,7 @@ def inline(text: str, targets: Collection[str] = ()) -> str:
     protected = Protected()
     text = _protect_code(text, protected)
     whole = text = _AUTOLINK.sub(lambda match: protected.keep(match[1]), text) if "<" in text else text
-    text = _without_tags(_TEMPLATE.sub("", _without_comments(text)))
+    text = _without_tags(_TAG_INDENT.sub("", _TEMPLATE.sub("", _without_comments(text))))
     if text != whole:
         text = _GAP.sub(" ", text)
     if "[" in text:

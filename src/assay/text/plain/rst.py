@@ -44,7 +44,7 @@ _OPEN = word_set(
 )  # only the text below is seen
 
 _DIRECTIVE = re.compile(r"\.\.[ \t]+([A-Za-z][\w:+.-]*)::(?:[ \t]+(.*))?$")
-_SUBSTITUTION = re.compile(r"\.\.[ \t]+\|([^|]+)\|[ \t]+replace::[ \t]*(.*)$")
+_SUBSTITUTION = re.compile(r"\.\.[ \t]+\|([^|]+)\|[ \t]+(?:replace::[ \t]*(.*)|image::.*)$")
 _NOTE = re.compile(r"\.\.[ \t]+\[([^\]]+)\][ \t]+")  # the text of a footnote or citation
 _EXPLICIT = re.compile(r"\.\.(?:[ \t]|$)")  # a target, comment or substitution
 _OPTION = re.compile(r"\s+:[\w-]+:(?:\s|$)")
@@ -74,7 +74,7 @@ class _Renderer:
     def render(self) -> str:
         for line in self._lines:
             if substitution := _SUBSTITUTION.match(line.strip()):
-                self._substitutions[substitution[1]] = substitution[2]
+                self._substitutions[substitution[1]] = substitution[2] or ""
         while self._at < len(self._lines):
             line = self._lines[self._at]
             if line.strip():
