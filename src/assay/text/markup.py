@@ -1,4 +1,4 @@
-"""Markup languages: Markdown, reStructuredText and AsciiDoc. This module and `blocks` are the only readers of markup.
+"""Markup: Markdown, reStructuredText and AsciiDoc. Only this module, `blocks` and `plain` read it.
 
 - `outline` finds the headings and code blocks of a document. It is fast: indexing runs it over every document.
 - `paragraphs` splits Markdown into paragraphs and fenced code, for rendering and judging answers.
