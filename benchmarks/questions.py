@@ -17,27 +17,25 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import yaml
 from tasks import log_look
 
 from assay.api import Repository
-from assay.core.golden import GoldenQuery
+from assay.core.golden import Expected, GoldenQuery
 from assay.evaluate.golden import load
+from assay.evaluate.judging import says
 
 ROOT = Path(__file__).parent.parent
 SETS = ROOT / "eval/search"
 K = 10
 DEPTH = 50  # hits grouped by file
 RESAMPLES = 10_000
-_MARKUP = re.compile(r"[`*_\s]+")
 
 Row = dict[str, float]
 
@@ -103,9 +101,8 @@ def navigation(corpus: Corpus) -> Iterator[tuple[GoldenQuery, Row]]:
 
 
 def contains(text: str, phrases: Sequence[str]) -> bool:
-    """Return whether a text has all phrases; case, markup and white space do not count."""
-    plain = _MARKUP.sub(" ", text).casefold()
-    return all(_MARKUP.sub(" ", phrase).casefold().strip() in plain for phrase in phrases)
+    """Return whether a text has all phrases."""
+    return all(says(text, phrase) for phrase in phrases)
 
 
 def documentation(corpus: Corpus) -> Iterator[tuple[GoldenQuery, Row]]:
@@ -115,10 +112,10 @@ def documentation(corpus: Corpus) -> Iterator[tuple[GoldenQuery, Row]]:
         if query.refuse:
             near = "near-miss" in query.tags
             yield query, {
-                "refused": outcome(reply) == "refused",
-                "near refused" if near else "foreign refused": outcome(reply) == "refused",
-                "not answered": outcome(reply) != "answered",
-                "refused, documents alone": outcome(alone) == "refused",
+                "refused": reply.outcome == "refused",
+                "near refused" if near else "foreign refused": reply.outcome == "refused",
+                "not answered": reply.outcome != "answered",
+                "refused, documents alone": alone.outcome == "refused",
             }
             continue
         hits = corpus.repository.search(query.text, 5)
@@ -126,18 +123,46 @@ def documentation(corpus: Corpus) -> Iterator[tuple[GoldenQuery, Row]]:
         yield query, {
             "file S@5": any(hit.path in files for hit in hits),
             "passage S@5": any(contains(hit.text, query.must_contain) for hit in hits),
-            "said": outcome(reply) != "refused" and contains(reply.text, query.must_contain),
-            "said, documents alone": outcome(alone) != "refused" and contains(alone.text, query.must_contain),
-            "answered": outcome(reply) == "answered",
-            "closest": outcome(reply) == "closest",
+            "said": reply.outcome != "refused" and contains(reply.text, query.must_contain),
+            "said, documents alone": alone.outcome != "refused" and contains(alone.text, query.must_contain),
+            "answered": reply.outcome == "answered",
+            "closest": reply.outcome == "closest",
             "characters": len(reply.text),
         }
 
 
-def outcome(reply: Any) -> str:
-    if reply.grounded:
-        return "answered"
-    return "closest" if reply.sources else "refused"
+# Agreement of two labellers
+
+
+def agreement() -> list[str]:
+    """Return the lines of a table: the second labelling scored against the first, over all repositories."""
+    first_files, ndcg, spans, refusals = list[float](), list[float](), list[float](), list[float]()
+    for path in sorted((SETS / "second").glob("*.jsonl")):
+        original = {query.id: query for query in load(SETS / path.name).queries}
+        for second in load(path).queries:
+            query = original[second.id]
+            if path.stem.endswith("navigation"):
+                graded = sorted(second.at("file"), key=lambda expected: -(expected.grade or 1))
+                ndcg.append(file_ndcg([expected.name for expected in graded], query))
+                first_files.append(float(graded[0].name in {expected.name for expected in query.at("file")}))
+                continue
+            refusals.append(float(query.refuse == second.refuse))
+            if not query.refuse and not second.refuse:
+                pairs = [(one, other) for one in query.at("span") for other in second.at("span")]
+                spans.append(float(any(one.name == other.name and overlap(one, other) for one, other in pairs)))
+    figures = {
+        "file nDCG@10": ndcg,
+        "first file expected": first_files,
+        "spans overlap": spans,
+        "same decision to refuse": refusals,
+    }
+    return ["| agreement | share | questions |", "|---|---|---|"] + [
+        f"| {name} | {np.mean(values):.3f} | {len(values)} |" for name, values in figures.items()
+    ]
+
+
+def overlap(one: Expected, other: Expected) -> bool:
+    return one.start <= other.end and other.start <= one.end
 
 
 # Tables
@@ -172,14 +197,18 @@ def table(results: Mapping[str, Sequence[Row]]) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--corpora", type=Path, required=True, help="folder of clones")
-    parser.add_argument("--indexes", type=Path, required=True, help="folder of indexes")
+    parser.add_argument("--agreement", action="store_true", help="only print the agreement of the two labellings")
+    parser.add_argument("--corpora", type=Path, default=Path("corpora"), help="folder of clones")
+    parser.add_argument("--indexes", type=Path, default=Path("indexes"), help="folder of indexes")
     parser.add_argument("--split", choices=("train", "test"), default="train")
     parser.add_argument("--only", help="one repository")
     parser.add_argument("--set", choices=("navigation", "documentation"), help="one of the two sets")
     parser.add_argument("--look", default="", help="reason of a look at the test split, for the log")
     parser.add_argument("--json", type=Path, help="write the figures of every query here")
     given = parser.parse_args()
+    if given.agreement:
+        print("\n".join(agreement()))
+        return
     if given.split == "test" and not given.look:
         parser.error("the test split needs --look REASON: every look is logged")
     chosen = [

@@ -27,7 +27,7 @@ from questions import Corpus, contains, corpora, file_ndcg
 from assay.core.golden import GoldenQuery
 from assay.rank.arrays import Floats
 from assay.search import merge
-from assay.search.filters import Filters, filter_mask
+from assay.search.filters import Filters
 from assay.search.intent import intent
 
 TARGET = ROOT / "src/assay/search" / merge.MODEL
@@ -53,8 +53,8 @@ def case(corpus: Corpus, query: GoldenQuery) -> Case:
     """Collect the candidates of a query with their features, as `Search.candidates` does."""
     searcher = corpus.repository.searcher()
     search = searcher.search
-    allowed = filter_mask(search.index, search.passages, Filters())
     first = len(search.passages)
+    allowed = search.allowed(query.text, Filters())
     code = search.code_ranker.candidates(query.text, allowed[first:])
     passages, values = search.passage_candidates(
         query.text, DEPTH, allowed[:first], searcher.vector_index, searcher.scores, code

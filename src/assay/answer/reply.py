@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -12,7 +13,8 @@ from assay.answer.excerpts import Excerpt
 from assay.answer.units import CODE, SENTENCE, Unit
 from assay.search.hits import SearchHit
 from assay.text.display import printable
-from assay.text.markup import ticks_around
+from assay.text.markup import FENCE, closes, ticks_around
+from assay.text.plain import plain_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,48 +92,62 @@ _MAX_PASSES = 5  # removing a citation may form another: `[#[#1]1]`
 
 
 def render_excerpts(chosen: Sequence[Excerpt]) -> tuple[str, tuple[Source, ...]]:
-    """Return the text of an answer in Markdown, and its sources numbered from 1."""
+    """Return the text of an answer in Markdown, and its sources numbered from 1.
+
+    Each excerpt stands under its innermost heading; markup of the document is rendered as plain text.
+    """
     paragraphs: list[str] = []
     sources: list[Source] = []
+    heading = ""
     for number, excerpt in enumerate(chosen, 1):
         first, last = excerpt.lines
         lines = excerpt.found.text.split("\n")[first : last + 1]
         sources.append(source(number, excerpt.found, first, last, "\n".join(lines)))
+        innermost = _plain(" ".join(excerpt.found.headings[-1:]), excerpt.found.language)
+        if innermost and innermost != heading:
+            paragraphs.append(f"**{innermost.replace('*', '')}**")
+        heading = innermost
         paragraphs += _paragraphs(excerpt, f"[#{number}]")
     return "\n\n".join(paragraphs), tuple(sources)
 
 
 def _paragraphs(excerpt: Excerpt, citation: str) -> Iterator[str]:
-    """Yield paragraphs that end with the citation; the first starts with the explained term.
-
-    Code and tables have their citation above them.
-    """
-    label = f"{excerpt.label}: " if excerpt.label and excerpt.label not in excerpt.units[0].text else ""
-    started = False
-    for (kind, _), group in groupby(
-        excerpt.units, key=lambda unit: (unit.kind, unit.block if unit.kind == SENTENCE else 0)
-    ):
-        text = _join_units(kind, list(group))
-        if kind == CODE or text.startswith("|"):
-            if not started:
-                yield f"{label}{citation}"
-            yield text
-        else:
-            yield f"{'' if started else label}{text} {citation}"
-        started = True
+    """Yield paragraphs; the first starts with the explained term, the last paragraph of prose has the citation."""
+    markup = excerpt.found.language
+    groups = [
+        (kind, list(group))
+        for (kind, _, _), group in groupby(
+            excerpt.units, key=lambda unit: (unit.kind, unit.label, unit.block if unit.kind == SENTENCE else 0)
+        )
+    ]
+    texts = [text for text in (_join_units(kind, units, markup) for kind, units in groups) if text]
+    cited = max((place for place, text in enumerate(texts) if not text.startswith(_FENCE)), default=None)
+    for place, text in enumerate(texts):
+        yield f"{text} {citation}" if place == cited else text
+    if cited is None:
+        yield citation
 
 
-def _join_units(kind: str, units: Sequence[Unit]) -> str:
+_FENCE = "```"
+
+
+def _join_units(kind: str, units: Sequence[Unit], markup: str) -> str:
     """Join sentences with blanks, items and rows with newlines; fence code.
 
     Text that looks like a citation is removed.
     """
+    label = units[0].label.text
     if kind != CODE:
-        prose = (" " if kind == SENTENCE else "\n").join(unit.text for unit in units)
-        return _without_citations(prose)
+        text = (" " if kind == SENTENCE else "\n").join(_plain(unit.text, markup) for unit in units)
+        explained = "" if not label or label in units[0].text else f"{_plain(label, markup)}: "
+        return _without_citations(f"{explained}{text}".strip())
     code = "\n\n".join(unit.text for unit in units)
     fence = ticks_around(code)
     return f"{fence}\n{code}\n{fence}"
+
+
+def _plain(text: str, markup: str) -> str:
+    return " ".join(plain_text(text, markup).split()) if text else ""
 
 
 def _without_citations(text: str) -> str:
@@ -174,9 +190,31 @@ def _listed(words: tuple[str, ...]) -> str:
 FORMS = ("text", "markdown", "json")
 
 
+NOT_SURE = "Not sure. These passages come closest:"
+
+
 def render_reply(reply: Reply, form: str) -> str:
     """Render the answer and its list of sources, safe for a terminal."""
-    return printable("\n\n".join(filter(None, (reply.text, sources(reply, form)))))
+    text = reply.text if form == "markdown" else _without_markdown(reply.text)
+    opening = NOT_SURE if reply.outcome == CLOSEST else ""
+    return printable("\n\n".join(filter(None, (opening, text, sources(reply, form)))))
+
+
+_STRONG = re.compile(r"^\*\*([^*\n]+)\*\*$")
+
+
+def _without_markdown(text: str) -> str:
+    """Indent fenced code by four blanks, and print headings without asterisks."""
+    lines, fence = list[str](), ""
+    for line in text.split("\n"):
+        if fence:
+            fence = "" if closes(line, fence) else fence
+            lines += [f"    {line}"] if fence else []
+        elif opened := FENCE.match(line):
+            fence = opened[1]
+        else:
+            lines.append(_STRONG.sub(r"\1", line))
+    return "\n".join(lines)
 
 
 def sources(reply: Reply, form: str) -> str:

@@ -13,7 +13,7 @@ from assay.text.blocks import NO_LABEL, Block, Label, Line
 from assay.text.prose import sentences
 
 SENTENCE, ITEM, ROW, CODE = "sentence", "item", "row", "code"
-_MAX_CODE_LINES = 10  # longer blocks are split
+_MAX_CODE_LINES = 20  # longer blocks are split
 _MAX_ITEM_WORDS = 60  # longer list items are split into sentences
 _MAX_SENTENCE_WORDS = 80  # longer ones are not sentences
 _NUMBERING = re.compile(r"^\s*(?:\d+(?:\.\d+)*\.?\s)?")
@@ -81,13 +81,11 @@ def _prose(lines: Sequence[Line], block: int, label: Label) -> Iterator[Unit]:
 
 
 def _code(lines: Sequence[Line], block: int, label: Label) -> Iterator[Unit]:
-    """Yield a block of code in parts short enough to quote."""
+    """Yield a block of code in parts short enough to quote; all keep the indentation they have in the block."""
+    indent = min((line.indent for line in lines if not line.blank), default=0)
     for part in _parts(lines):
         for start in range(0, len(part), _MAX_CODE_LINES):
             chunk = part[start : start + _MAX_CODE_LINES]
-            indent = (
-                min(line.indent for line in chunk if not line.blank) if any(not line.blank for line in chunk) else 0
-            )
             text = "\n".join(line.text[indent:].rstrip() for line in chunk)
             if text.strip():
                 yield Unit(CODE, text, chunk[0].number, chunk[-1].number, block, label)

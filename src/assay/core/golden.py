@@ -103,11 +103,12 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A written answer; not grounded means a refusal."""
+    """A written answer. Not grounded means a refusal, or the closest passages without an answer."""
 
     text: str
     citations: tuple[Citation, ...] = ()
     grounded: bool = True
+    closest: bool = False  # the system is not sure and shows what comes closest
     confidence: float | None = None  # if the system reports it
 
 
@@ -134,7 +135,7 @@ class Response:
 
     @property
     def refused(self) -> bool:
-        """True if the system declined: an ungrounded answer or, without an answer, an empty result."""
+        """True if the system declined: neither an answer nor the closest passages or, without an answer, an empty result."""
         if self.error:
             return False
-        return not self.answer.grounded if self.answer is not None else not self.hits
+        return not (self.answer.grounded or self.answer.closest) if self.answer is not None else not self.hits

@@ -286,7 +286,7 @@ class Pairing:
 
 
 _FACT_NAMES = (
-    "citation_coverage", "groundedness", "support", "refusal_correctness", "unsupported_answer", "over_refusal",
+    "citation_coverage", "groundedness", "support", "refusal_correctness", "unsupported_answer", "over_refusal", "closest",
     "empty_result_rate", "failure_rate", "duplicate_rate", "token_efficiency", "latency_ms",
 )  # fmt: skip
 
@@ -300,10 +300,11 @@ def _facts(query: GoldenQuery, response: Response, level: str, matcher: Matcher)
         facts["duplicate_rate"] = 1 - len({hit.id for hit in response.hits}) / len(response.hits)
     if query.refuse:
         facts["refusal_correctness"] = float(response.refused)
-        facts["unsupported_answer"] = float(not response.refused and not response.error)
+        facts["unsupported_answer"] = float(not response.refused and not response.error and not _is_closest(response))
     else:
         facts["over_refusal"] = float(response.refused)
     if response.answer is not None and not response.error:
+        facts["closest"] = float(response.answer.closest)
         facts |= _answer_facts(query, response.answer, {hit.id for hit in response.hits})
     return facts | _token_facts(query, response, level, matcher)
 
@@ -317,8 +318,20 @@ def _answer_facts(query: GoldenQuery, answer: Answer, retrieved: set[str]) -> di
         supported = support(answer)
         if supported is not None:
             facts["support"] = supported
-    complete = all(part in answer.text for part in query.must_contain)
-    return facts | {"groundedness": float(complete and not any(part in answer.text for part in query.forbidden))}
+    complete = all(says(answer.text, phrase) for phrase in query.must_contain)
+    return facts | {"groundedness": float(complete and not any(says(answer.text, part) for part in query.forbidden))}
+
+
+def _is_closest(response: Response) -> bool:
+    return response.answer is not None and response.answer.closest
+
+
+_MARKUP = re.compile(r"[`*\s]+")
+
+
+def says(text: str, phrase: str) -> bool:
+    """Return whether a text has a phrase; case, backticks, asterisks and line breaks do not count."""
+    return _MARKUP.sub(" ", phrase).strip().casefold() in _MARKUP.sub(" ", text).casefold()
 
 
 def _token_facts(query: GoldenQuery, response: Response, level: str, matcher: Matcher) -> dict[str, float]:

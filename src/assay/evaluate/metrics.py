@@ -167,6 +167,7 @@ _FACTS = tuple(
         ("refusal_correctness", "share of the questions to refuse that were refused"),
         ("unsupported_answer", "share of the questions to refuse that were answered anyway"),
         ("over_refusal", "share of the answerable questions that were refused"),
+        ("closest", "share of questions for which only the closest passages were shown, without an answer"),
         ("empty_result_rate", "share of queries without any result"),
         ("failure_rate", "share of queries on which the system failed"),
         ("duplicate_rate", "share of results that repeat an earlier one"),

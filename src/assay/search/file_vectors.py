@@ -27,6 +27,7 @@ _COMMENTS = 30  # comments of definitions that count
 _OPENING = 200  # characters of a comment
 _LONGEST = 3000  # characters of a description
 _BATCH = 500  # files read at a time
+_STORED = np.float16
 _HASH = 16  # bytes of a content hash that are kept
 
 
@@ -70,7 +71,8 @@ def _stored_or_made(
             rows[place] = found
     if missing or len(stored) != len(files):
         chosen = list(files.values())
-        rows[missing] = embedder.embed(list(_descriptions(generation, [chosen[place] for place in missing])))
+        made = embedder.embed(list(_descriptions(generation, [chosen[place] for place in missing])))
+        rows[missing] = made.astype(_STORED)  # so that a stored row and a new one are the same
         with home.writing():
             arrays.write(path, _arrays(key, chosen, rows))
     return rows
@@ -81,7 +83,7 @@ def _arrays(key: str, files: Sequence[FileRow], rows: Vectors) -> dict[str, Arra
     return {
         "key": arrays.key(FORMAT, key),
         "hashes": np.frombuffer(hashes, "u1").reshape(-1, _HASH),
-        "vectors": rows.astype(np.float16),
+        "vectors": rows.astype(_STORED),
         **arrays.strings("path", (row.path for row in files)),
     }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from assay.rank.arrays import Floats
@@ -16,6 +17,7 @@ from assay.rank.engine import Engine
 from assay.rank.vocabulary import COMMON, word_set
 from assay.search import merge
 from assay.search.code_ranker import CodeCandidates, CodeRanker, FileVectors
+from assay.search.collapse import Editions
 from assay.search.filters import Bools, Filters, filter_mask
 from assay.search.hits import Reader, Scored, SearchHit
 from assay.search.intent import intent
@@ -96,7 +98,8 @@ class Search:
 
     def read(self, query: str, candidates: Sequence[Scored]) -> list[SearchHit]:
         """Return candidates of a query as hits."""
-        return Reader(self.index, self.passages, frozenset(question_terms(query))).read(candidates)
+        hits = Reader(self.index, self.passages, frozenset(question_terms(query))).read(candidates)
+        return [replace(hit, also=also) if (also := self._editions.also(hit.path)) else hit for hit in hits]
 
     def candidates(
         self,
@@ -107,13 +110,20 @@ class Search:
         proximity: Proximity | None,
     ) -> list[Scored]:
         """Return passages and code on one scale, best first."""
-        allowed = filter_mask(self.index, self.passages, filters)
+        allowed = self.allowed(query, filters)
         first_item = len(self.passages)
         code = self.code_ranker.candidates(query, allowed[first_item:]) if allowed[first_item:].any() else None
         passages, values = self.passage_candidates(
             query, max(k, _DEPTH), allowed[:first_item], vector_index, proximity, code
         )
         return merge.scored(merge.shipped(), intent(query), passages, values, code, first_item)
+
+    def allowed(self, query: str, filters: Filters) -> Bools:
+        """Return a mask of the candidates that pass the filters, with one edition of each page."""
+        mask = filter_mask(self.index, self.passages, filters)
+        if not filters.paths:  # a path asks for that very edition
+            mask[: len(self.passages)] &= self._editions.visible(query)[self.passages.documents]
+        return mask
 
     def passage_candidates(
         self,
@@ -146,6 +156,10 @@ class Search:
             else self._file_paths[int(files[candidate.number - first])]
             for candidate in candidates
         }
+
+    @cached_property
+    def _editions(self) -> Editions:
+        return Editions(self.passages.paths)
 
     @cached_property
     def _file_paths(self) -> Mapping[int, str]:

@@ -25,7 +25,7 @@ _ROW = re.compile(r"^\s*\|.*\|\s*$")
 _DIRECTIVE = re.compile(r"^\s*\.\. +(?:([\w:+-]+)::(?:\s+(.*))?|_[^:]+:.*|\|.*|.*)$")
 _LITERAL = re.compile(r"\s+::\s*$|^::\s*$|(?<=:):\s*$")  # introduces the code below, without text of its own
 # anchors, attributes, comments, pictures
-_MARK = re.compile(r"^\s*(?:\[\[.*\]\]|\[[\w=,.\"' -]+\]|:[\w-]+:.*|<!--.*-->|!\[.*\]\(.*\))\s*$")
+_MARK = re.compile(r"^\s*(?:\[\[.*\]\]|\[[\w=,.\"' -]+\]|:[\w-]+:(?!`).*|<!--.*-->|!\[.*\]\(.*\))\s*$")
 _INDENT = 4  # columns: text indented as much further than what it belongs to is code
 
 _CODE_DIRECTIVES = frozenset(

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from assay import __version__
 from assay.answer.answering import answer_question, evidence, resolves
+from assay.answer.reply import CLOSEST
 from assay.config.configuration import AskSettings, SearchSettings, ask_settings, load, search_settings
 from assay.core.golden import Answer, Citation, Hit, Response
 from assay.core.progress import Progress
@@ -197,7 +198,7 @@ class AskSystem(SearchSystem):
                 Citation(source.id, resolves(source, root, searcher.search.passages), source.text, source.number)
                 for source in reply.sources
             )
-        answer = Answer(reply.text, citations, reply.grounded, reply.confidence)
+        answer = Answer(reply.text, citations, reply.grounded, reply.outcome == CLOSEST, reply.confidence)
         return finished(Response(tuple(map(hit, passages)), answer), k, seconds)
 
 
