@@ -108,8 +108,8 @@ class Answer:
     text: str
     citations: tuple[Citation, ...] = ()
     grounded: bool = True
-    closest: bool = False  # the system is not sure and shows what comes closest
     confidence: float | None = None  # if the system reports it
+    closest: bool = False  # the system is not sure and shows what comes closest
 
 
 @dataclass(frozen=True, slots=True)

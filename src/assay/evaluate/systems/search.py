@@ -198,7 +198,7 @@ class AskSystem(SearchSystem):
                 Citation(source.id, resolves(source, root, searcher.search.passages), source.text, source.number)
                 for source in reply.sources
             )
-        answer = Answer(reply.text, citations, reply.grounded, reply.outcome == CLOSEST, reply.confidence)
+        answer = Answer(reply.text, citations, reply.grounded, reply.confidence, reply.outcome == CLOSEST)
         return finished(Response(tuple(map(hit, passages)), answer), k, seconds)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import dedent
 from urllib.parse import urlencode
 
-from assay.answer.reply import Reply, Source
+from assay.answer.reply import CLOSEST, NOT_SURE, REFUSED, Reply, Source
 from assay.api import Repository
 from assay.core.items import Passage, is_passage_id
 from assay.html.elements import Child, Markup, decimal, element, join
@@ -97,14 +97,15 @@ def render_answer(bench: Bench, question: str) -> Markup:
     """Render the answer to a question with citations linked to its sources, or a refusal."""
     with bench.searching() as repo:
         reply = repo.ask(question)
-        return join([absent(bench, repo), (_render_grounded if reply.grounded else _render_refusal)(repo, reply)])
+        return join([absent(bench, repo), (_render_refusal if reply.outcome == REFUSED else _render_excerpts)(repo, reply)])
 
 
-def _render_grounded(repo: Repository, reply: Reply) -> Markup:
+def _render_excerpts(repo: Repository, reply: Reply) -> Markup:
+    note = element("p", NOT_SURE, class_="note") if reply.outcome == CLOSEST else None
     source_numbers = {source.number for source in reply.sources}
     body = element("div", list(blocks(reply.text, source_numbers)), class_="answer")
     sources = element("ol", [_render_source(source, reply.question) for source in reply.sources], class_="sources")
-    return join([_render_summary(repo, reply), body, element("h2", "Sources"), sources])
+    return join([_render_summary(repo, reply), note or Markup(""), body, element("h2", "Sources"), sources])
 
 
 def _render_summary(repo: Repository, reply: Reply) -> Markup:
