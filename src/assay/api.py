@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from assay.rank.impact import Affected
     from assay.rank.ranking import Ranking
     from assay.rank.status import Status
-    from assay.search.search import SearchHit
+    from assay.search.search import SearchResults
     from assay.search.service import Searcher
     from assay.store.passages import Passages
 
@@ -267,34 +267,42 @@ class Repository:
         embedder: str | None = None,
         reranker: str | None = None,
         progress: Progress | None = None,
+        plain: bool = False,
         **filters: Unpack[SearchFilters],
-    ) -> list[SearchHit]:
+    ) -> SearchResults:
         """Return the best `k` document passages and code definitions for a query, best first.
 
-        Chunker, embedder and reranker default to assay.toml.
+        The query may have exact phrases, regular expressions and filters (docs/guides/query-language.md) unless it is
+        `plain` words. Chunker, embedder and reranker default to assay.toml.
         """
+        from assay.config.configuration import NONE
+        from assay.search.exact import is_ranked, search_exactly
         from assay.search.filters import Filters
+        from assay.search.query import Query, parse
+        from assay.search.search import SearchResults
 
         if not query.strip():
             raise AssayError("what is sought? Give some words")
         _warn_if_truncated("query", query, LONGEST_QUERY)
         if k < 1:
             raise AssayError(f"k must be at least 1, not {k}")
+        parsed = Query(query) if plain else parse(query[:LONGEST_QUERY])
+        if not (parsed.is_plain or is_ranked(parsed)):
+            embedder = reranker = NONE  # only exact parts: nothing to embed or to rerank
         searcher = self.searcher(chunker, embedder, reranker, progress=progress)
         passages = searcher.search.passages
         since = filters.get("since")
-        return searcher.ranked(
-            query,
-            k,
-            Filters(
-                self._path_patterns(filters.get("paths", ())),
-                self._known_languages(filters.get("languages", ()), passages),
-                tuple(filters.get("kinds", ())),
-                self._changed_since(since, {*self.files, *passages.paths}) if since else None,
-                filters.get("documents", True),
-                filters.get("code", True),
-            ),
+        given = Filters(
+            self._path_patterns(filters.get("paths", ())),
+            self._known_languages(filters.get("languages", ()), passages),
+            tuple(filters.get("kinds", ())),
+            self._changed_since(since, {*self.files, *passages.paths}) if since else None,
+            filters.get("documents", True),
+            filters.get("code", True),
         )
+        if parsed.is_plain:
+            return SearchResults(searcher.ranked(query, k, given))
+        return search_exactly(searcher, parsed, k, given)
 
     def ask(
         self,
@@ -315,7 +323,7 @@ class Repository:
 
         if not question.strip():
             raise AssayError("the question is empty: ask in words")
-        hits = self.search(question, PASSAGES, progress=progress, **filters)
+        hits = self.search(question, PASSAGES, progress=progress, plain=True, **filters)
         settings = self.configuration.ask.but(threshold=threshold, model=model)
         return answer_question(question, hits, self.searcher().search, settings, show)
 
@@ -357,10 +365,9 @@ class Repository:
         return changed_since(self.root, when, paths)
 
     def _known_languages(self, languages: Sequence[str], passages: Passages) -> tuple[str, ...]:
-        from assay.text.suggest import require_name
+        from assay.search.filters import known_languages
 
-        available = {*passages.languages, *(row.language for row in self.files.values())}
-        return tuple(require_name("language", language.lower(), available, "this index") for language in languages)
+        return known_languages(self.index, passages, languages)
 
     # symbols and impact
 

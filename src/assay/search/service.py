@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.config.configuration import NONE, SearchSettings
 from assay.index import sections as passages
-from assay.search.filters import Filters
+from assay.search.filters import Filters, Subset
 from assay.search.search import Rerank, Search, SearchHit, Weights
 from assay.store.index import Index, UnusableIndex
 from assay.store.layout import Home
@@ -31,11 +32,23 @@ class Searcher:
     vector_index: VectorIndex | None
     reranker: Reranker | None
 
-    def ranked(self, query: str, k: int = 10, filters: Filters = Filters()) -> list[SearchHit]:  # noqa: B008 (frozen)
+    def ranked(
+        self,
+        query: str,
+        k: int = 10,
+        filters: Filters = Filters(),  # noqa: B008 (frozen)
+        subset: Subset | None = None,
+    ) -> list[SearchHit]:
         """Return the best `k` hits for a query, best first. Raises UnusableIndex if the stored passages are damaged."""
         rerank: Rerank | None = self._rerank if self.reranker else None
+        with self.checked():
+            return self.search.ranked(query, k, filters, self.vector_index, rerank, subset)
+
+    @contextlib.contextmanager
+    def checked(self) -> Iterator[None]:
+        """Raise UnusableIndex where damaged passages are read."""
         try:
-            return self.search.ranked(query, k, filters, self.vector_index, rerank)
+            yield
         except IndexError as error:  # mapped arrays are not read whole, so damage inside them shows only here
             folders = ", ".join(str(part.generation.home) for part in self.search.index.parts)
             text = f"{folders}: the index of passages is damaged ({error}). Rebuild it with: assay index --rebuild"
