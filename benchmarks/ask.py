@@ -76,7 +76,7 @@ def features(case: Case) -> tuple[Floats, Floats]:
     with assay.open(case.folder) as repo:
         search = repo.searcher().search
         for query in case.golden.queries:
-            seen = confidence_features(analyze_question(query.text, search), repo.search(query.text, K))
+            seen = confidence_features(analyze_question(query.text, search), repo.search(query.text, K, plain=True))
             rows.append((1.0, seen.unseen, seen.match, float(not query.refuse)))
     table = np.array(rows)
     return table[:, :3], table[:, 3]

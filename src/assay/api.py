@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from assay.rank.ranking import Ranking
     from assay.rank.status import Status
     from assay.search.filters import Filters
-    from assay.search.hits import SearchHit
+    from assay.search.hits import SearchResults
     from assay.search.service import Searcher
     from assay.store.passages import Passages
 
@@ -269,18 +269,30 @@ class Repository:
         reranker: str | None = None,
         progress: Progress | None = None,
         **filters: Unpack[SearchFilters],
-    ) -> list[SearchHit]:
-        """Return the best `k` document passages and code definitions for a query, best first.
+    ) -> SearchResults:
+        """Return the best `k` document passages, code definitions and files for a query, best first.
 
-        Chunker, embedder and reranker default to assay.toml.
+        The query may have exact phrases, regular expressions and filters (docs/guides/query-language.md). Chunker,
+        embedder and reranker default to assay.toml.
         """
+        from assay.config.configuration import NONE
+        from assay.search.exact import is_ranked, search_exactly
+        from assay.search.hits import SearchResults
+        from assay.search.query import parse
+
         if not query.strip():
             raise AssayError("what is sought? Give some words")
         _warn_if_truncated("query", query, LONGEST_QUERY)
         if k < 1:
             raise AssayError(f"k must be at least 1, not {k}")
+        parsed = parse(query[:LONGEST_QUERY])
+        if not (parsed.is_plain or is_ranked(parsed)):
+            embedder = reranker = NONE  # only exact parts: nothing to embed or to rerank
         searcher = self.searcher(chunker, embedder, reranker, progress=progress)
-        return searcher.ranked(query, k, self._filters(filters, searcher.search.passages))
+        given = self._filters(filters, searcher.search.passages)
+        if parsed.is_plain:
+            return SearchResults(searcher.ranked(query, k, given))
+        return search_exactly(searcher, parsed, k, given)
 
     def _filters(self, filters: SearchFilters, passages: Passages) -> Filters:
         """Return checked filters. Raises AssayError for an unknown language or commit."""
@@ -358,10 +370,9 @@ class Repository:
         return changed_since(self.root, when, paths)
 
     def _known_languages(self, languages: Sequence[str], passages: Passages) -> tuple[str, ...]:
-        from assay.text.suggest import require_name
+        from assay.search.filters import known_languages
 
-        available = {*passages.languages, *(row.language for row in self.files.values())}
-        return tuple(require_name("language", language.lower(), available, "this index") for language in languages)
+        return known_languages(self.index, passages, languages)
 
     # symbols and impact
 

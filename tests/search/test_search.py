@@ -21,7 +21,8 @@ from assay.rank.arrays import Floats, Ints
 from assay.search.embed import Role, Vectors
 from assay.search.embed.lsa import Lsa
 from assay.search.filters import Filters, _matches
-from assay.search.search import SearchHit, question_terms
+from assay.search.hits import SearchHit
+from assay.search.search import question_terms
 from assay.store import passages
 from assay.store.index import NoIndex
 from assay.store.passages import Passages

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import click
 
 from assay.answer.reply import FORMS, Reply, render_reply, sources
 from assay.api import Repository, SearchFilters
 from assay.cli.common import Bar, Part, echo, echo_styled, format_option, print_json
 from assay.cli.options import filter_options, repository_options
-from assay.search.hits import SearchHit
+from assay.search.hits import SearchHit, SearchResults
 from assay.serve import json_answers
-from assay.text.display import printable
+from assay.text.display import counted, printable
 
 _MAX_COLUMNS = 160  # of a printed line
 
@@ -50,6 +52,9 @@ def search_command(
 ) -> None:
     """Search passages of documents and definitions of code for QUERY, best first, with locations to cite.
 
+    QUERY is words, "an exact phrase", /a regular expression/, -excluded, path:, lang: and kind: filters in any
+    combination; the guide is docs/guides/query-language.md. Put -- before a QUERY that begins with a dash.
+
     Exit code 1 when nothing was found.
     """
     settings = repo.configuration.search.but(chunker=chunker, embedder=embedder, reranker=reranker, k=k)
@@ -62,13 +67,15 @@ def search_command(
         print_json(json_answers.search(query, settings, not stale, results))
     else:
         _print_results(results, repo, chunker)
+        for note in results.notes:
+            echo(note, err=True)
         if stale:
             echo(f"{len(stale)} files changed since they were indexed; run: {repo.indexing}", err=True)
     raise click.exceptions.Exit(0 if results else 1)
 
 
-def _print_results(results: list[SearchHit], repo: Repository, chunker: str | None) -> None:
-    """Print the results; query words are highlighted in a terminal."""
+def _print_results(results: SearchResults, repo: Repository, chunker: str | None) -> None:
+    """Print the results; query words and exact matches are highlighted in a terminal."""
     if not results:
         echo(f"nothing found among {repo.searched(chunker)}")
     for number, result in enumerate(results):
@@ -76,11 +83,19 @@ def _print_results(results: list[SearchHit], repo: Repository, chunker: str | No
             echo()
         title: list[Part] = ["  ", (result.title, {"bold": True})] if result.title else []
         echo_styled((result.place, {"fg": "cyan"}), *title)
-        for line in result.snippet():
-            segments = result.marked(_truncate(line))
-            echo_styled(
-                "    ", *((text, {"fg": "yellow", "bold": True}) if matched else text for text, matched in segments)
-            )
+        for line in _snippet(result):
+            echo_styled("    ", *line)
+
+
+def _snippet(result: SearchHit) -> Iterator[list[Part]]:
+    """Yield the lines of a result: a number if it matches exactly, then the text in segments."""
+    snippet = result.numbered_snippet()
+    for number, line in snippet:
+        segments = result.marked(_truncate(line))
+        styled: list[Part] = [(text, {"fg": "yellow", "bold": True}) if found else text for text, found in segments]
+        yield [(f"{number}: ", {"fg": "green"}), *styled] if number else styled
+    if len(result.matches) > len(snippet):
+        yield [f"and {counted(len(result.matches) - len(snippet), 'more matching line')}"]
 
 
 def _truncate(line: str) -> str:

@@ -6,7 +6,7 @@ Plain values without I/O. Ids are readable and stable: `src/app.py::Flask.run`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -197,6 +197,13 @@ class Outline(Generic[Definition]):
         while number != _NONE and self._definitions[number].end < last:
             number = self._parents[number]
         return number
+
+    def enclosing(self, line: int) -> Iterator[Definition]:
+        """Yield the definitions around a line, innermost first."""
+        number = self._innermost(line, line)
+        while number != _NONE:
+            yield self._definitions[number]
+            number = self._parents[number]
 
     def touched(self, places: Iterable[tuple[int, int]]) -> list[Definition]:
         """Return the innermost definitions around line ranges, in text order."""

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from assay.core.items import Item
+from assay.store.catalogue import FileRow
 from assay.store.index import Index, Part
 from assay.store.layout import content_hash, decode, read_bytes, surely_same
 
@@ -47,36 +48,59 @@ class WorkingTree:
                 self._lines[item.path] = lines
         return "\n".join(self._lines.get(item.path, [])[item.start - 1 : item.end])
 
+    def content(self, path: str) -> bytes | None:
+        """Return a file's text as indexed, in UTF-8 with `\\n` as line ends; None if it is no longer that.
+
+        Nothing is cached, so that all files of a repository can be read one after the other.
+        """
+        indexed = self._files.get(path)
+        if indexed is None or not self._is_inside(path):
+            return None
+        data = self._load(path, indexed)
+        return data if isinstance(data, bytes) else None
+
     def _check(self, item: Item) -> str:
         indexed = self._files.get(item.path)
         if indexed is None:
             return UNKNOWN
-        tree = self._trees[item.repository]
-        path = tree.local(item.path)
-        if not tree.is_inside(os.path.dirname(path)):
+        tree = self._tree(item.path)
+        if not self._is_inside(item.path):
             return OUTSIDE
         try:
-            stat = os.lstat(f"{tree.root}/{path}")
+            stat = os.lstat(f"{tree.root}/{tree.local(item.path)}")
         except (OSError, ValueError):
             return MISSING
         same = surely_same((indexed.size, indexed.mtime), (stat.st_size, stat.st_mtime_ns), tree.indexed_at)
         return "" if same else self._read(item)
 
     def _read(self, item: Item) -> str:
-        """Cache the file's lines, or return why not. The lines shown are those hashed, so no race with a writer."""
-        indexed, tree = self._files[item.path], self._trees[item.repository]
+        """Cache the file's lines, or return why not."""
+        indexed = self._files[item.path]
+        data = self._load(item.path, indexed)
+        if isinstance(data, str):
+            return data
+        self._lines[item.path] = _cache_lines(indexed.hash, data.decode().split("\n"))
+        return ""
+
+    def _load(self, path: str, indexed: FileRow) -> bytes | str:
+        """Return the file's text, or why not. What is returned is what was hashed, so no race with a writer."""
+        tree = self._tree(path)
         try:
             # one byte more detects a longer file
-            content = read_bytes(Path(tree.root), tree.local(item.path), indexed.size + 1)
+            content = read_bytes(tree.folder, tree.local(path), indexed.size + 1)
             data = decode(content).data
         except FileNotFoundError:
             return MISSING
         except (OSError, ValueError):
             return UNREADABLE
-        if content_hash(data) != indexed.hash:
-            return CHANGED
-        self._lines[item.path] = _cache_lines(indexed.hash, data.decode().replace("\r\n", "\n").split("\n"))
-        return ""
+        return data.replace(b"\r\n", b"\n") if content_hash(data) == indexed.hash else CHANGED
+
+    def _is_inside(self, path: str) -> bool:
+        tree = self._tree(path)
+        return tree.is_inside(os.path.dirname(tree.local(path)))
+
+    def _tree(self, path: str) -> _Tree:
+        return self._trees.get("") or self._trees[path.partition("/")[0]]
 
 
 class _Tree:
@@ -84,6 +108,7 @@ class _Tree:
 
     def __init__(self, part: Part) -> None:
         self.root = os.path.realpath(part.generation.root)
+        self.folder = Path(self.root)
         self.indexed_at = int(part.generation.meta.get("indexed_at", "0"))
         self.is_inside = cache(self._is_inside)
         self._prefix = part.path("")

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import nan
 from typing import NamedTuple
 
 from assay.core.items import Item, Passage
 from assay.pack.source import WorkingTree
+from assay.search.filters import FILE, PASSAGE
+from assay.search.pattern import Match, Pattern, matches_in, merged_spans
 from assay.store.index import Index
 from assay.store.passages import Passages
 from assay.text.chunk import Chunk, Chunker, Part, Text
 from assay.text.terms import terms
 
-PASSAGE = "passage"  # kind of a document passage
-FILE = "file"  # kind of a source file that is found as a whole
+__all__ = ["FILE", "PASSAGE", "Reader", "Scored", "SearchHit", "SearchResults"]
 
 _WORD = re.compile(r"\w+")
 _CODE = Chunker("symbols")  # splits long definitions
 _SNIPPET_LINES = 4
+_MAX_MATCHES = 100  # matching lines kept of a hit
+_NO_LINES: Mapping[int, Collection[int]] = {}
 
 
 class Scored(NamedTuple):
@@ -53,40 +56,66 @@ class SearchHit:
     place: str  # human-readable: `docs/guide.md:12-40`, `manual.pdf, page 3`
     words: frozenset[str]  # the query terms
     repository: str = ""  # label, in a multi-repository search
+    matches: tuple[Match, ...] = ()  # lines that match the exact parts of the query, at most 100
+    patterns: tuple[Pattern, ...] = ()  # the exact parts
     contributions: Mapping[str, float] = field(default_factory=dict)  # of each feature to the score, as log odds
     also: tuple[str, ...] = ()  # languages and versions of the same page that were left out
 
     @property
     def title(self) -> str:
-        if self.kind == FILE:
-            return FILE
-        return " > ".join(self.headings) if self.kind == PASSAGE else f"{self.kind} {self.symbol}"
+        return " > ".join(self.headings) if self.kind == PASSAGE else f"{self.kind} {self.symbol}".rstrip()
 
     def snippet(self, lines: int = _SNIPPET_LINES) -> list[str]:
-        """Return the window of neighbouring lines that has most distinct query terms."""
+        """Return the lines to show: those that match exactly, or the neighbouring lines with most query terms."""
+        return [text for _, text in self.numbered_snippet(lines)]
+
+    def numbered_snippet(self, lines: int = _SNIPPET_LINES) -> list[tuple[int, str]]:
+        """Return the lines to show with their numbers, which are 0 unless the lines match exactly."""
+        if self.matches:
+            return [(match.line, match.text) for match in self.matches[:lines]]
         text_lines = [line for line in self.text.split("\n") if line.strip()]
         line_terms = [self.words & set(terms(line)) for line in text_lines]
         windows = range(max(1, len(text_lines) - lines + 1))
         best = max(
             windows, key=lambda first: (len(frozenset().union(*line_terms[first : first + lines])), -first), default=0
         )
-        return text_lines[best : best + lines]
+        return [(0, line) for line in text_lines[best : best + lines]]
 
     def marked(self, line: str) -> list[tuple[str, bool]]:
-        """Split a line into pieces, each flagged if it matches a query term."""
-        out, at = [], 0
-        for word in _WORD.finditer(line):
-            if self.words & set(terms(word[0])):
-                out += [(line[at : word.start()], False), (word[0], True)]
-                at = word.end()
+        """Split a line into pieces, each flagged if it matches a query term or an exact part."""
+        spans = [word.span() for word in _WORD.finditer(line) if self.words & set(terms(word[0]))]
+        spans += [span for pattern in self.patterns for span in pattern.spans(line)]
+        out, at = list[tuple[str, bool]](), 0
+        for start, end in merged_spans(spans):
+            out += [(line[at:start], False), (line[start:end], True)]
+            at = end
         return [piece for piece in [*out, (line[at:], False)] if piece[0]]
 
 
-class Reader:
-    """Reads candidates by number: passages first, then items of the index."""
+class SearchResults(list[SearchHit]):
+    """Search hits, best first, with `notes` on what was left out."""
 
-    def __init__(self, index: Index, passages: Passages, words: frozenset[str]) -> None:
+    def __init__(self, hits: Iterable[SearchHit] = (), notes: Iterable[str] = ()) -> None:
+        super().__init__(hits)
+        self.notes = tuple(notes)
+
+
+class Reader:
+    """Reads candidates by number: passages first, then items of the index.
+
+    `patterns` mark matching lines; `own_lines` confines those of some definitions, as a nested one is a hit itself.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        passages: Passages,
+        words: frozenset[str],
+        patterns: Sequence[Pattern] = (),
+        own_lines: Mapping[int, Collection[int]] = _NO_LINES,
+    ) -> None:
         self._index, self._passages, self._words = index, passages, words
+        self._patterns, self._own_lines = tuple(patterns), own_lines
         self._tree = WorkingTree(index)
 
     def read(self, ranking: Sequence[Scored]) -> list[SearchHit]:
@@ -100,26 +129,44 @@ class Reader:
         ]
 
     def _passage(self, passage: Passage, scored: Scored) -> SearchHit:
+        lines = passage.text.split("\n")
+        # the lines of some formats, such as HTML, are not those of the file
+        first = passage.first if passage.last - passage.first + 1 == len(lines) else 0
         return SearchHit(
             passage.id, PASSAGE, passage.path, passage.language, passage.first, passage.last, passage.page, passage.headings,
-            "", *scored[1:4], passage.text, passage.place, self._words, passage.repository, scored.contributions,
+            "", *scored[1:4], passage.text, passage.place, self._words, passage.repository,
+            self._matches(lines, first), self._patterns, scored.contributions,
         )  # fmt: skip
 
     def _definition(self, item: Item, scored: Scored) -> SearchHit:
+        if item.kind == FILE:  # its own item has only the first line
+            item = replace(item, end=max(self._index.files[item.path].lines, 1))
         text, start, end = self._tree.text(item), item.start, item.end
+        matches = self._matches(text.split("\n"), start, self._own_lines.get(scored.number))
         if text:
-            chunk = self._best_part(item, text)
+            chunk = self._best_part(item, text, matches)
             text, start, end = chunk.text, item.start + chunk.first - 1, item.start + chunk.last - 1
         else:  # changed since it was indexed
             text = "\n".join(filter(None, (item.signature, item.doc)))
         language = self._index.files[item.path].language
         return SearchHit(
             item.id, item.kind, item.path, language, start, end, 0, (), item.symbol, *scored[1:4], text,
-            f"{item.path}:{start}-{end}", self._words, item.repository, scored.contributions,
+            f"{item.path}:{start}-{end}", self._words, item.repository, matches, self._patterns, scored.contributions,
         )  # fmt: skip
 
-    def _best_part(self, item: Item, text: str) -> Chunk:
-        """Return the part of a definition with most query terms; the first of equals."""
+    def _matches(self, lines: Sequence[str], first: int, own: Collection[int] | None = None) -> tuple[Match, ...]:
+        if not self._patterns:
+            return ()
+        if own is None:
+            return tuple(matches_in(lines, first, self._patterns, _MAX_MATCHES))
+        return tuple(
+            match
+            for line in sorted(own)[:_MAX_MATCHES]
+            for match in matches_in(lines[line - first : line - first + 1], line, self._patterns, 1)
+        )
+
+    def _best_part(self, item: Item, text: str, matches: Sequence[Match]) -> Chunk:
+        """Return the part of a definition with most matching lines, then most query terms; the first of equals."""
         lines = text.split("\n")
         inside = [
             inner for inner in self._index.in_file(item.path) if item.start < inner.start and inner.end <= item.end
@@ -131,4 +178,10 @@ class Reader:
         non_empty = [chunk for chunk in chunks if chunk.text.strip()] or [
             Chunk(text, (), 1, len(lines), 0, len(text), 0)
         ]
-        return max(non_empty, key=lambda chunk: len(self._words & set(terms(chunk.text))))
+        return max(
+            non_empty,
+            key=lambda chunk: (
+                sum(chunk.first <= match.line - item.start + 1 <= chunk.last for match in matches),
+                len(self._words & set(terms(chunk.text))),
+            ),
+        )

@@ -18,10 +18,11 @@ from assay.rank.vocabulary import COMMON, word_set
 from assay.search import merge
 from assay.search.code_ranker import CodeCandidates, CodeRanker, FileVectors
 from assay.search.collapse import Editions
-from assay.search.filters import Bools, Filters, filter_mask
+from assay.search.filters import Bools, Filters, Subset, filter_mask
 from assay.search.hits import Reader, Scored, SearchHit
 from assay.search.intent import intent
 from assay.search.passage_ranker import PassageRanker, PassageVectors, Weights
+from assay.search.pattern import Pattern
 from assay.store.index import Index
 from assay.store.passages import Passages
 from assay.text.display import counted
@@ -83,22 +84,24 @@ class Search:
         vector_index: PassageVectors | None = None,
         proximity: Proximity | None = None,
         rerank: Rerank | None = None,
+        subset: Subset | None = None,
     ) -> list[SearchHit]:
-        """Return the best `k` hits for a query, best first.
+        """Return the best `k` hits for a query, best first; with a `subset`, among its candidates only.
 
         `proximity` rates passages by the distance and order of the query's terms, `rerank` reorders the top.
         """
         query = query[:LONGEST_QUERY]
-        candidates = self.candidates(query, k, filters, vector_index, proximity)
+        candidates = self.candidates(query, k, filters, vector_index, proximity, subset)
         likely = [candidate for candidate in candidates if candidate.score >= _MIN_SCORE]
         ranking = merge.spread(likely, self._paths(likely))
+        patterns = subset.patterns if subset else ()
         if rerank:
-            return list(rerank(query, self.read(query, ranking[: max(k, _RERANK_DEPTH)])))[:k]
-        return self.read(query, ranking[:k])
+            return list(rerank(query, self.read(query, ranking[: max(k, _RERANK_DEPTH)], patterns)))[:k]
+        return self.read(query, ranking[:k], patterns)
 
-    def read(self, query: str, candidates: Sequence[Scored]) -> list[SearchHit]:
-        """Return candidates of a query as hits."""
-        hits = Reader(self.index, self.passages, frozenset(question_terms(query))).read(candidates)
+    def read(self, query: str, candidates: Sequence[Scored], patterns: Sequence[Pattern] = ()) -> list[SearchHit]:
+        """Return candidates of a query as hits; `patterns` mark matching lines."""
+        hits = Reader(self.index, self.passages, frozenset(question_terms(query)), patterns).read(candidates)
         return [replace(hit, also=also) if (also := self._editions.also(hit.path)) else hit for hit in hits]
 
     def candidates(
@@ -108,9 +111,12 @@ class Search:
         filters: Filters,
         vector_index: PassageVectors | None,
         proximity: Proximity | None,
+        subset: Subset | None = None,
     ) -> list[Scored]:
         """Return passages and code on one scale, best first."""
         allowed = self.allowed(query, filters)
+        if subset:
+            allowed &= subset.allowed
         first_item = len(self.passages)
         code = self.code_ranker.candidates(query, allowed[first_item:]) if allowed[first_item:].any() else None
         passages, values = self.passage_candidates(

@@ -16,7 +16,7 @@ from assay.search.embed import Candidate, Embedder
 from assay.search.embed.embedders import GENERAL, embedder
 from assay.search.embed.rerankers import DEFAULT
 from assay.search.file_vectors import prepare as prepare_file_vectors
-from assay.search.filters import Filters
+from assay.search.filters import Filters, Subset
 from assay.search.hits import Scored, SearchHit
 from assay.search.passage_ranker import Weights
 from assay.search.search import Proximity, Search
@@ -40,20 +40,26 @@ class Searcher:
     reranker: Reranker | None
     general: Embedder | None  # table of word vectors that ships with assay; None without vectors
 
-    def ranked(self, query: str, k: int = 10, filters: Filters = Filters()) -> list[SearchHit]:  # noqa: B008 (frozen)
+    def ranked(
+        self,
+        query: str,
+        k: int = 10,
+        filters: Filters = Filters(),  # noqa: B008 (frozen)
+        subset: Subset | None = None,
+    ) -> list[SearchHit]:
         """Return the best `k` hits for a query, best first. Raises UnusableIndex if the stored passages are damaged."""
         rerank = self._rerank if self.reranker and not self._is_feature else None
-        with self._damage_reported():
-            return self.search.ranked(query, k, filters, self.vector_index, self._proximity, rerank)
+        with self.checked():
+            return self.search.ranked(query, k, filters, self.vector_index, self._proximity, rerank, subset)
 
     def candidates(self, query: str, k: int, filters: Filters) -> list[Scored]:
         """Return passages and code on one scale, best first, at least `k` of each if there are so many."""
-        with self._damage_reported():
+        with self.checked():
             return self.search.candidates(query, k, filters, self.vector_index, self._proximity)
 
     def read(self, query: str, candidates: Sequence[Scored]) -> list[SearchHit]:
         """Return candidates as hits; with a reranker that reads texts, in its order."""
-        with self._damage_reported():
+        with self.checked():
             hits = self.search.read(query, candidates)
         return self._rerank(query, hits) if self.reranker and not self._is_feature else hits
 
@@ -67,7 +73,8 @@ class Searcher:
         return self.scores if self._is_feature else None
 
     @contextmanager
-    def _damage_reported(self) -> Iterator[None]:
+    def checked(self) -> Iterator[None]:
+        """Raise UnusableIndex where damaged passages are read."""
         try:
             yield
         except IndexError as error:  # mapped arrays are not read whole, so damage inside them shows only here

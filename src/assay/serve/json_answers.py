@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from assay.answer.reply import Reply
     from assay.config.configuration import SearchSettings
     from assay.rank.explain import Explanation
-    from assay.search.hits import SearchHit
+    from assay.search.hits import SearchHit, SearchResults
+    from assay.search.pattern import Match
 
 Json = dict[str, Any]
 
-_OPTIONAL = ("page", "headings", "symbol", "vector", "repository")  # search result keys, omitted when empty
+_OPTIONAL = ("page", "headings", "symbol", "vector", "matches", "also", "contributions", "repository")  # omitted when empty
 
 
 def item(symbol: Item) -> Json:
@@ -65,12 +66,13 @@ def why(task: str, profile: str, explanations: Sequence[Explanation]) -> Json:
     return {"task": task, "profile": profile, "explanations": [explanation(explained) for explained in explanations]}
 
 
-def search(query: str, settings: SearchSettings, fresh: bool, results: Sequence[SearchHit]) -> Json:
+def search(query: str, settings: SearchSettings, fresh: bool, results: SearchResults) -> Json:
     components = {"chunker": settings.chunker, "embedder": settings.embedder, "reranker": settings.reranker}
     return {
         "query": query,
         **components,
         "fresh": fresh,
+        **({"notes": list(results.notes)} if results.notes else {}),
         "results": [_search_result(rank, result) for rank, result in enumerate(results, 1)],
     }
 
@@ -82,9 +84,14 @@ def _search_result(rank: int, result: SearchHit) -> Json:
         "start": result.start, "end": result.end, "page": result.page, "headings": list(result.headings),
         "symbol": result.symbol, "citation": result.place,
         "score": round(result.score, 6), "lexical": round(result.lexical, 6), "vector": None if isnan(result.vector) else round(result.vector, 6),
-        "text": result.text, "repository": result.repository,
+        "text": result.text, "matches": [_match(match) for match in result.matches], "repository": result.repository,
     }  # fmt: skip
     return {name: value for name, value in fields.items() if value or name not in _OPTIONAL}
+
+
+def _match(match: Match) -> Json:
+    line = {"line": match.line} if match.line else {}
+    return {**line, "columns": [list(span) for span in match.spans], "text": match.text}
 
 
 def ask(reply: Reply, fresh: bool) -> Json:

@@ -263,8 +263,11 @@ class Context(Request, frozen=True):
     ] = False
 
 
+_QUERY = 'Words that the passage or definition should have, or mean; also "exact phrase", /regex/, -excluded, path:, lang: and kind:.'
+
+
 class Search(Request, frozen=True):
-    query: Annotated[str, Meta(min_length=1, description="Words that the passage or definition should have, or mean.")]
+    query: Annotated[str, Meta(min_length=1, description=_QUERY)]
     paths: Annotated[Paths, Meta(description="Only in these: `docs/`, `*.md`, `src/app.py`.")] = []
     only: Annotated[Literal["all", "documents", "code"], Meta(description="What to search.")] = "all"
     limit: Annotated[int, Meta(ge=1, le=100, description="Maximum number of results.")] = 10
@@ -358,7 +361,7 @@ class Filters(Request, frozen=True):
 
 
 class SearchQuery(Filters, frozen=True, kw_only=True):
-    query: Annotated[str, text_meta("search words", True, LONGEST_TASK)]
+    query: Annotated[str, text_meta('words, "exact phrases", /regular expressions/ and filters', True, LONGEST_TASK)]
     k: Annotated[int, Meta(ge=1, le=_MAX_RESULTS, description="maximum number of results")] | None = None
 
 

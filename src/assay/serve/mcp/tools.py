@@ -183,11 +183,12 @@ def _search(call: Call, repo: Repository, args: requests.Search) -> str:
     _check_searchable(call, repo)
     code, documents = args.only != "documents", args.only != "code"
     results = repo.search(args.query, args.limit, paths=args.paths, documents=documents, code=code)
+    head = _stale_warning(call, repo) + "".join(f"{one_line(note)}\n" for note in results.notes)
     if results:
-        return fit_to_budget(_stale_warning(call, repo), [_format_passage(result) for result in results], args.budget)
+        return fit_to_budget(head, [_format_passage(result) for result in results], args.budget)
     filtered = args.paths or args.only != "all"
     hint = "without paths and only" if filtered else "with other words, or context with a task"
-    return fit_to_budget(f"nothing found among {repo.searched()}; try {hint}\n", [], args.budget)
+    return fit_to_budget(f"{head}nothing found among {repo.searched()}; try {hint}\n", [], args.budget)
 
 
 def _check_searchable(call: Call, repo: Repository) -> None:
@@ -197,7 +198,8 @@ def _check_searchable(call: Call, repo: Repository) -> None:
 
 
 def _format_passage(result: SearchHit) -> str:
-    lines = [f"{result.place}  {result.title}".rstrip(), *(f"    {line}" for line in result.snippet())]
+    snippet = (f"{number}: {line}" if number else line for number, line in result.numbered_snippet())
+    lines = [f"{result.place}  {result.title}".rstrip(), *(f"    {line}" for line in snippet)]
     return "".join(f"{one_line(line)}\n" for line in lines)
 
 

@@ -13,6 +13,7 @@ from assay.api import Repository
 from assay.core.items import Passage, is_passage_id
 from assay.html.elements import Child, Markup, decimal, element, join
 from assay.search.hits import PASSAGE, SearchHit
+from assay.search.query import parse
 from assay.serve.requests import PassagePage
 from assay.serve.web.bench import Bench, NotFound
 from assay.serve.web.pages.shell import Page, Shown, absent, empty, freshness_badge, heading, numbered, took
@@ -32,15 +33,17 @@ def render_results(bench: Bench, query: str) -> Markup:
         passages = repo.search(query, _MAX_RESULTS)
         elapsed = time.perf_counter() - started
         if not passages:
-            nothing = empty("Nothing found", f"No query word occurs in {repo.searched()}. Try other words.")
-            return join([absent(bench, repo), nothing])
+            advice = "Try other words." if parse(query).is_plain else "Try without some of the filters and exact parts."
+            about = [f"Nothing in {repo.searched()} matches. {advice}", *passages.notes]
+            return join([absent(bench, repo), empty("Nothing found", " ".join(about))])
         summary_parts = [
             element("strong", counted(len(passages), "passage")),
             f" of {repo.searched()}",
             took(elapsed),
             freshness_badge(repo),
         ]
-        summary = element("div", element("p", summary_parts), class_="summary")
+        notes = [element("p", note, class_="note") for note in passages.notes]
+        summary = element("div", element("p", summary_parts), notes, class_="summary")
         return join([absent(bench, repo), summary, listed(passages, query)])
 
 
@@ -76,7 +79,13 @@ def _render_result(rank: int, result: SearchHit, query: str) -> Markup:
 
 def _render_title(result: SearchHit) -> Markup:
     if result.kind != PASSAGE:
-        return join([element("code", result.symbol, class_="symbol"), " ", element("span", result.kind, class_="kind")])
+        return join(
+            [
+                element("code", result.symbol or result.path, class_="symbol"),
+                " ",
+                element("span", result.kind, class_="kind"),
+            ]
+        )
     return section_path(result.headings or (result.path,))
 
 
@@ -172,7 +181,7 @@ def _render_refusal(repo: Repository, reply: Reply) -> Markup:
         element("p", confidence, " Rephrase the question, or read the nearest passages."),
         class_="empty refusal",
     )
-    nearest = repo.search(reply.question, _MAX_NEAREST)
+    nearest = repo.search(reply.question, _MAX_NEAREST, plain=True)
     if not nearest:
         return box
     return join([box, element("h2", "What came nearest"), listed(nearest, reply.question)])

@@ -41,7 +41,8 @@ VIEWS = {
     "passages": View(
         "Passages",
         "What are you looking for?",
-        "Passages of documents and definitions of code that match the words or their meaning.",
+        'Passages of documents and definitions of code that match the words or their meaning. Also: "exact phrase", '
+        "/regular expression/, -excluded, path:src, lang:python, kind:function, kind:docs.",
         lambda bench, request: passages.render_results(bench, request.task.strip()),
     ),
     "answer": View(
