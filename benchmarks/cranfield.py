@@ -71,7 +71,7 @@ def _end_of(title: str, text: str) -> int:
 
 def ours(repo: Repository, questions: dict[str, str], settings: SearchSettings) -> tuple[Run, float]:
     """The documents found for each question, and the milliseconds a question took."""
-    searcher = prepare(repo.root, repo.home, repo.index, settings)
+    searcher = prepare(repo.root, repo.home, repo.engine(), settings)
     searcher.ranked("warm")
     started = time.perf_counter()
     run = {}

@@ -57,7 +57,7 @@ def case(corpus: Corpus, query: GoldenQuery) -> Case:
     allowed = search.allowed(query.text, Filters())
     code = search.code_ranker.candidates(query.text, allowed[first:])
     passages, values = search.passage_candidates(
-        query.text, DEPTH, allowed[:first], searcher.vector_index, searcher.scores, code
+        query.text, DEPTH, allowed[:first], searcher.vector_index, searcher.scores
     )
     wording = {f"query {name}": np.array(value) for name, value in intent(query.text).items()}
     sizes = {merge.PASSAGE: len(passages), merge.CODE: len(code.numbers)}

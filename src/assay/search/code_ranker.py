@@ -14,8 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.rank.arrays import Floats, Ints, highest, share_of_best, sum_by_index
-from assay.rank.confidence import confidence
+from assay.rank.arrays import Floats, Ints, highest, share_of_best
 from assay.rank.context import QueryContext
 from assay.rank.engine import Engine
 from assay.rank.groups import file_scores
@@ -29,7 +28,6 @@ _DEFINITIONS = 300  # best definitions that are candidates
 _FILES = 40  # best files by text and by vector that are candidates
 _FILES_BY_PATH = 20
 _UNRANKED = 400  # rank of files without a ranked definition
-_NEIGHBOURS, _FEW, _MANY = (20, 50), 5, 10  # ranks within which neighbours of a file count, and how many count fully
 
 
 class FileVectors(Protocol):
@@ -47,7 +45,6 @@ class CodeCandidates:
     lexical: Floats  # BM25F
     vector: Floats  # cosine of the file; NaN without vectors
     features: Mapping[str, Floats]
-    confidence: float  # that one of the first five definitions is right
 
 
 class CodeRanker:
@@ -68,30 +65,22 @@ class CodeRanker:
         files = query.items.files[numbers]
         ranks = np.arange(len(numbers), dtype=np.float64)
         ranks[len(numbers) - len(whole) :] = _UNRANKED
-        engine = ranking.scores[numbers]
         nearness = np.maximum(cosines / max(cosines.max(initial=0.0), 1e-6), 0.0)
-        chance = confidence(ranking, self.engine.profile) or 0.0
         features = {
-            "engine": engine,
-            "engine squared": engine**2,
+            "engine": ranking.scores[numbers],
             "reciprocal rank": 1 / (1 + ranks),
-            "log rank": np.log1p(ranks) / 6,
             "coverage": ranking.coverage[numbers],
-            "neighbours in 20": self._neighbours(files, ranks, _NEIGHBOURS[0], _FEW),
-            "neighbours in 50": self._neighbours(files, ranks, _NEIGHBOURS[1], _MANY),
             "file text": share_of_best(by_text)[files],
-            "file text cubed": share_of_best(by_text)[files] ** 3,
             "file vector": cosines[files],
             "file vector, relative": nearness[files],
             "file vector, nearest": nearness[files] ** 4,
             "path": by_path[files],
             "test": self._is_test[files].astype(np.float64),
             "file length": np.log1p(self._relative_lengths[files]),
-            "confidence": np.full(len(numbers), chance),
         }
         lexical = ranking.factors["lexical"] if ranking.factors else np.zeros(query.items.size)
         vector = cosines[files] if self._vectors else np.full(len(numbers), np.nan)
-        return CodeCandidates(numbers, lexical[numbers], vector, features, chance)
+        return CodeCandidates(numbers, lexical[numbers], vector, features)
 
     def _whole_files(
         self, query: QueryContext, ranked: Ints, allowed: Bools, by_text: Floats, by_path: Floats, cosines: Floats
@@ -107,12 +96,6 @@ class CodeRanker:
         )
         items = [self._file_items[number] for number in dict.fromkeys(chosen) if not taken[number]]
         return np.array([item for item in items if item >= 0 and allowed[item]], np.int64)
-
-    def _neighbours(self, files: Ints, ranks: Floats, within: int, most: int) -> Floats:
-        """Return how many of the best definitions are in the same file, as a share of `most`."""
-        top = files[ranks < within]
-        counts = sum_by_index(top, np.ones(len(top)), len(self._file_items))
-        return np.minimum(counts[files], most) / most
 
     def _path_coverage(self, query: QueryContext) -> Floats:
         """Return the share of the query's terms in each file's path, weighted by their rarity among paths."""

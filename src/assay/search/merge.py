@@ -81,12 +81,8 @@ def passage_features(
     blended: Sequence[float],
     reranked: Sequence[float],  # empty without a reranker
     idf: Mapping[str, float],
-    confidence: float,
 ) -> dict[str, Floats]:
-    """Return the features of passages, which are given in the order of their blended scores.
-
-    `idf` has the query's terms, `confidence` is that of the code ranking: a query that code answers well wants code.
-    """
+    """Return the features of passages, given in the order of their blended scores; `idf` has the query's terms."""
     total = sum(idf.values()) or 1.0
 
     def coverage(text: str) -> float:
@@ -94,21 +90,17 @@ def passage_features(
         return sum(weight for term, weight in idf.items() if term in present) / total
 
     ranks = np.arange(len(hits), dtype=np.float64)
-    score = np.array(blended, np.float64)
     proximity = {"reranker": np.array(reranked, np.float64)} if len(reranked) else {}
     return proximity | {
-        "blend": score,
-        "blend squared": score**2,
+        "blend": np.array(blended, np.float64),
         "lexical": np.array([hit.lexical / total for hit in hits], np.float64),
         "vector": np.nan_to_num(np.array([hit.vector for hit in hits], np.float64)),
         "reciprocal rank": 1 / (1 + ranks),
-        "log rank": np.log1p(ranks) / 4,
         "heading": np.array([coverage(" ".join(hit.headings)) for hit in hits], np.float64),
         "coverage": np.array([coverage(hit.text) for hit in hits], np.float64),
         "path": np.array([coverage(hit.path) for hit in hits], np.float64),
         "list of changes": np.array([bool(_CHANGES.search(hit.path)) for hit in hits], np.float64),
         "readme": np.array([bool(_README.search(hit.path)) for hit in hits], np.float64),
-        "confidence": np.full(len(hits), confidence),
     }
 
 

@@ -5,7 +5,7 @@ Document frequencies count passages and definitions together, so that a word of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -58,12 +58,32 @@ class PassageRanker:
         self.passages, self._items, self.weights = passages, items, weights
 
     def ranked(
-        self, query: str, words: Mapping[str, int], k: int, allowed: Bools, vectors: PassageVectors | None
+        self,
+        query: str,
+        words: Mapping[str, int],
+        k: int,
+        allowed: Bools,
+        vectors: PassageVectors | None,
+        proposed: Ints | None = None,
     ) -> list[Scored]:
-        """Return the best passages for a query, at least `k` if there are so many, best first."""
+        """Return the best `k` passages for a query and those `proposed`, best first."""
         scores = np.where(allowed, self.scores(words), 0.0)
         best = highest(scores, max(k, _CANDIDATES_PER_RANKING))
-        if vectors is None or not words:
+        extra = frozenset(proposed.tolist()) if proposed is not None else frozenset[int]()
+        ranking = self._ranked(query, scores, best, allowed, vectors if words else None, extra)
+        return [scored for rank, scored in enumerate(ranking) if rank < k or scored.number in extra]
+
+    def _ranked(
+        self,
+        query: str,
+        scores: Floats,
+        best: Ints,
+        allowed: Bools,
+        vectors: PassageVectors | None,
+        extra: Collection[int],
+    ) -> list[Scored]:
+        best = np.concatenate([best, np.array(sorted(set(extra) - set(best.tolist())), np.int64)])
+        if vectors is None:
             return [Scored(int(number), float(scores[number]), float(scores[number])) for number in best]
         among = None if allowed.all() else np.flatnonzero(allowed)
         near = vectors.near(query, max(len(best), _CANDIDATES_PER_RANKING), best, among)

@@ -12,11 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from assay.rank.arrays import Floats
+import numpy as np
+
+from assay.rank.arrays import Floats, Ints
 from assay.rank.engine import Engine
 from assay.rank.vocabulary import COMMON, word_set
 from assay.search import merge
-from assay.search.code_ranker import CodeCandidates, CodeRanker, FileVectors
+from assay.search.code_ranker import CodeRanker, FileVectors
 from assay.search.collapse import Editions
 from assay.search.filters import Bools, Filters, Subset, filter_mask
 from assay.search.hits import Reader, Scored, SearchHit
@@ -57,6 +59,7 @@ Rerank = Callable[[str, Sequence[SearchHit]], Sequence[SearchHit]]
 Proximity = Callable[[str, Sequence[SearchHit]], Sequence[float]]
 
 _DEPTH = 50  # passages that are merged with code, or k if larger
+_NEAREST = 30  # passages that general vectors propose besides
 _RERANK_DEPTH = 50  # candidates that a reranker reads, or k if larger
 _MIN_SCORE = 0.002  # probability below which a candidate is not a result
 
@@ -71,8 +74,10 @@ class Search:
         engine: Engine,
         weights: Weights = Weights(),  # noqa: B008 (frozen)
         file_vectors: FileVectors | None = None,
+        general: PassageVectors | None = None,
     ) -> None:
-        self.index, self.passages = index, passages
+        """Take what is prepared; `general` are the vectors of passages by the table that ships with assay."""
+        self.index, self.passages, self._general = index, passages, general
         self.passage_ranker = PassageRanker(passages, index.postings, weights)
         self.code_ranker = CodeRanker(engine, file_vectors)
 
@@ -120,7 +125,7 @@ class Search:
         first_item = len(self.passages)
         code = self.code_ranker.candidates(query, allowed[first_item:]) if allowed[first_item:].any() else None
         passages, values = self.passage_candidates(
-            query, max(k, _DEPTH), allowed[:first_item], vector_index, proximity, code
+            query, max(k, _DEPTH), allowed[:first_item], vector_index, proximity
         )
         return merge.scored(merge.shipped(), intent(query), passages, values, code, first_item)
 
@@ -138,20 +143,39 @@ class Search:
         allowed: Bools,
         vector_index: PassageVectors | None,
         proximity: Proximity | None,
-        code: CodeCandidates | None,
     ) -> tuple[list[Scored], Mapping[str, Floats]]:
         """Return the best `k` passages and their features."""
         words = question_terms(query)
-        passages = self.passage_ranker.ranked(query, words, k, allowed, vector_index)[:k]
+        near, cosines = self._nearest(query, allowed)
+        passages = self.passage_ranker.ranked(query, words, k, allowed, vector_index, near)
         hits = self.read(query, passages)
         features = merge.passage_features(
             hits,
             _relative([passage.score for passage in passages]),
             proximity(query, hits) if proximity else (),
             {word: self.idf(word) for word in words},
-            code.confidence if code else 0.0,
         )
-        return passages, features
+        return passages, features | self._general_features(query, passages, cosines)
+
+    def _nearest(self, query: str, allowed: Bools) -> tuple[Ints, Floats]:
+        """Return the nearest passages by general vectors, and their cosines."""
+        nothing = np.zeros(0, np.int64)
+        if self._general is None or not allowed.any():
+            return nothing, np.zeros(0)
+        return self._general.near(query, _NEAREST, nothing, None if allowed.all() else np.flatnonzero(allowed))
+
+    def _general_features(self, query: str, passages: Sequence[Scored], nearest: Floats) -> dict[str, Floats]:
+        """Return the cosines of passages by general vectors, absolute and relative to the nearest passage."""
+        if self._general is None or not passages:
+            return {}
+        numbers = np.array([passage.number for passage in passages], np.int64)
+        rows, cosines = self._general.near(query, 0, numbers, np.zeros(0, np.int64))
+        by_number = dict(zip(rows.tolist(), cosines.tolist(), strict=True))
+        values = np.array([by_number.get(number, 0.0) for number in numbers.tolist()])
+        return {
+            "general vector": values,
+            "general vector, relative": values / max(float(nearest.max(initial=0.0)), 1e-6),
+        }
 
     def _paths(self, candidates: Sequence[Scored]) -> dict[int, str]:
         """Return the path of each candidate's file, by candidate number."""

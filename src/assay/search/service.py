@@ -129,6 +129,7 @@ def prepare_all(
     chosen = chunk.parse(settings.chunker)
     divided: dict[str, Passages] = {}
     vectors: list[VectorIndex] = []
+    general_vectors: list[VectorIndex] = []
     for part in index.parts:
         root, home = places[part.label]
         divided[part.label] = passages.prepare_passages(root, home, chosen, progress)
@@ -136,13 +137,19 @@ def prepare_all(
             from assay.search.embed.vector_index import prepare as embedded
 
             key_variable = settings.embedder_key_variable
-            vectors.append(
-                embedded(home, root, str(chosen), divided[part.label], settings.embedder, key_variable, progress)
-            )
+            passages_of = (home, root, str(chosen), divided[part.label])
+            vectors.append(embedded(*passages_of, settings.embedder, key_variable, progress))
+            general_vectors.append(embedded(*passages_of, GENERAL))
     homes = {label: home for label, (_, home) in places.items()}
     general = embedder(GENERAL) if vectors else None
-    file_vectors = prepare_file_vectors(index, homes, general) if general else None
-    search = Search(index, Passages.joined(divided), engine, Weights(vectors=settings.vectors), file_vectors)
+    search = Search(
+        index,
+        Passages.joined(divided),
+        engine,
+        Weights(vectors=settings.vectors),
+        prepare_file_vectors(index, homes, general) if general else None,
+        _joined(general_vectors) if general_vectors else None,
+    )
     base = folder or places[index.parts[0].label][0]
     return Searcher(search, _joined(vectors), _make_reranker(settings, search, base), general)
 
