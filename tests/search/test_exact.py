@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shlex
-import subprocess
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -20,9 +17,10 @@ from assay.api import open_all
 from assay.errors import AssayError
 from assay.search import exact
 from assay.search.pattern import Pattern, merged_spans
-from assay.search.query import Exact
+from assay.search.query import Exact, parse
 from assay.search.search import SearchHit
-from support.command import COMMAND, ENVIRONMENT, assay
+from support.command import assay
+from support.guides import run_examples
 from support.paths import ROOT
 from support.repository import Repository
 
@@ -491,22 +489,16 @@ def test_errors_of_a_query_are_one_line_and_exit_code_2(station: Repository) -> 
 
 
 def test_the_examples_of_the_guide_run_as_they_are(tmp_path: Path) -> None:
+    printed = run_examples("query-language.md", tmp_path)
     guide = (ROOT / "docs/guides/query-language.md").read_text("utf-8")
-    blocks = re.findall(r"^```sh\n(.*?)^```$", guide, re.S | re.M)
-    program, work = tmp_path / "bin" / "assay", tmp_path / "work"
-    program.parent.mkdir()
-    work.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {" ".join(shlex.quote(part) for part in COMMAND)} "$@"\n')
-    program.chmod(0o755)
-    environment = ENVIRONMENT | {"PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(
-        ["bash", "-c", "set -e\n" + "\n".join(blocks)],
-        cwd=work,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    for printed in re.findall(r"^```text\n(.*?)^```$", guide, re.S | re.M):
-        assert printed in done.stdout
+    [shown] = re.findall(r"^```text\n(.*?)^```$", guide, re.S | re.M)
+    assert shown in printed
+
+
+@pytest.mark.parametrize(
+    "row", ["src/app.py", "and/or", "/api/users", "/etc/hosts/", "/import /", "--flag", "-p", "foo:bar"]
+)
+def test_what_the_guide_calls_words_is_words(row: str) -> None:
+    guide = (ROOT / "docs/guides/query-language.md").read_text("utf-8")
+    assert f"`{row}`" in guide
+    assert parse(row).is_plain
