@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import subprocess
 from collections.abc import Iterator, Sequence
 from math import isnan, nan
@@ -29,6 +28,7 @@ from assay.store.passages import Passages
 from assay.text.terms import terms
 from support import documents
 from support.command import COMMAND, ENVIRONMENT, assay
+from support.guides import run_examples
 from support.model_server import run_model_server
 from support.paths import ROOT
 from support.repository import Repository
@@ -543,22 +543,10 @@ def test_bad_options_of_the_command_are_explained(station: Repository) -> None:
 
 
 def test_the_examples_of_the_guide_run_as_they_are(tmp_path: Path) -> None:
-    guide = (ROOT / "docs/guides/search.md").read_text("utf-8")
-    blocks = re.findall(r"^```sh\n(.*?)^```$", guide, re.S | re.M)
-    program, work = tmp_path / "bin" / "assay", tmp_path / "work"
-    program.parent.mkdir()
-    work.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {" ".join(shlex.quote(part) for part in COMMAND)} "$@"\n')
-    program.chmod(0o755)
-    environment = ENVIRONMENT | {"PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}"}
-    script = "set -e\n" + "\n".join(blocks)
-    done = subprocess.run(
-        ["bash", "-c", script], cwd=work, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("docs/guide.md:7-9  Waterworks > Emergencies") >= 2
-    assert "docs/contact.html:1-2  Contact" in done.stdout
-    assert "docs/news.md:1-2  News" in done.stdout
+    printed = run_examples("search.md", tmp_path)
+    assert printed.count("docs/guide.md:7-9  Waterworks > Emergencies") >= 2
+    assert "docs/contact.html:1-2  Contact" in printed
+    assert "docs/news.md:1-2  News" in printed
 
 
 def test_the_python_of_the_guide_runs(

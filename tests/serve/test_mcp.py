@@ -175,6 +175,26 @@ def test_search_cites_documents_and_code(served: str) -> None:
     asked(served, work)
 
 
+def test_search_takes_exact_phrases_expressions_and_filters(served: str) -> None:
+    async def work(agent: Agent) -> None:
+        lines = await agent.ask("search", query=r'/def \w+_discounts/ "amount" lang:python')
+        assert lines == (
+            "shop.py:11-15  function apply_discounts\n"
+            "    11: def apply_discounts(amount, discounts):\n"
+            "    14:         amount -= discount.value\n"
+            "    15:     return amount\n"
+        )
+        assert "best 1 of 5 results shown" in await agent.ask("search", query='"discount"', limit=1)
+        assert "try without some of the filters" in await agent.ask("search", query='"zzqx" path:shop.py')
+        for query, complaint in {"/a(/": "missing )", "x lang:pyton": "Did you mean 'python'?"}.items():
+            text, failed = await agent.call("search", query=query)
+            assert failed
+            assert complaint in text
+        assert "[#1]" in await agent.ask("ask", question='what is taken off the "amount" before -taxes?')
+
+    asked(served, work)
+
+
 def test_ask_answers_with_citations_or_says_that_it_does_not_know(served: str) -> None:
     async def work(agent: Agent) -> None:
         answer = await agent.ask("ask", question="what is taken off the amount before taxes?")

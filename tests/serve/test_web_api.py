@@ -116,6 +116,9 @@ WRONG = {
     ("/api/nothing", ""): (404, "nothing at this address"),
     ("/api/search", "query=x&language=klingon"): (400, "klingon"),
     ("/api/search", "query=x&kind=poem"): (400, "kind must be one of"),
+    ("/api/search", "query=x+kind:poem"): (400, "unknown kind 'poem'"),
+    ("/api/search", "query=/a(/"): (400, "missing )"),
+    ("/api/search", "query=lang:python"): (400, "filters alone"),
     ("/api/search", "query=x&documents_only=true&code_only=true"): (400, "leave nothing to search"),
     ("/api/ask", "question=x&model=http://evil.example%23m"): (400, "no parameter called"),
 }

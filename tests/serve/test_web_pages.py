@@ -154,6 +154,23 @@ def test_passages_have_their_section_their_lines_and_the_words_marked(server: Se
     assert "before the invoice is sent" in whole
 
 
+def test_exact_matches_are_marked_and_the_syntax_is_explained(server: Server) -> None:
+    page = server.get("/", task='"invoice is sent" kind:docs', view="passages").text
+    first = page[page.index('class="results passages"') :]
+    assert "<mark>invoice is sent</mark>" in first[: first.index("</li>")]
+    assert "kind:docs" in server.get("/", view="passages").text
+    refused = server.get("/", task="/a(/", view="passages")
+    assert (refused.status, "missing )" in refused.text) == (400, True)
+    assert "without some of the filters" in server.get("/", task='"zzzz zzzz"', view="passages").text
+
+
+def test_lines_outside_definitions_are_found_in_their_file_and_opened(server: Server) -> None:
+    page = server.get("/", task=r"/^(from|import)\b/", view="passages").text
+    files = [one["href"] or "" for one in Elements(page).named("a") if "/result?" in (one["href"] or "")]
+    assert files
+    assert all(server.ask("GET", address).status == 200 for address in files)
+
+
 def test_an_answer_cites_sources_that_stand_below_it_and_lead_to_the_text(server: Server) -> None:
     page = server.get("/", task="when are discounts applied", view="answer").text
     elements = Elements(page)

@@ -74,9 +74,9 @@ _ALL_TOOLS = (
         "Search passages",
         "Search passages of documents (Markdown, reStructuredText, HTML, PDF) and definitions of code for words or their meaning, with the "
         'lines to cite. For questions about behaviour, configuration or decisions that are written down. The query may have "exact phrases", '
-        "/regular expressions/ (RE2), -excluded, path:, lang: and kind: filters; without words it lists matching lines like grep, by definition. "
-        'Not to find what to change: that is context. Examples: {"query": "how are cookies signed", "only": "documents"}, '
-        '{"query": "/def \\\\w+_cookie/ path:src -path:tests"}',
+        "/regular expressions/ (RE2), -excluded, path:, lang: and kind: filters; without words it lists matching lines like grep, by definition: "
+        '{"query": "/def \\\\w+_cookie/ path:src -path:tests"}. '
+        'Not to find what to change: that is context. Example: {"query": "how are cookies signed", "only": "documents"}',
         requests.Search,
         tools.search,
     ),

@@ -15,6 +15,7 @@ from assay.pack.questions import Files, Question, Review, Task
 from assay.pack.render.form import one_line
 from assay.rank.impact import Affected
 from assay.search.hits import SearchHit
+from assay.search.query import parse
 from assay.serve import requests
 from assay.serve.mcp.conversation import SENT, Conversation, UsageLog
 from assay.serve.watch import Resident, WorkspaceResident
@@ -186,8 +187,11 @@ def _search(call: Call, repo: Repository, args: requests.Search) -> str:
     head = _stale_warning(call, repo) + "".join(f"{one_line(note)}\n" for note in results.notes)
     if results:
         return fit_to_budget(head, [_format_passage(result) for result in results], args.budget)
-    filtered = args.paths or args.only != "all"
-    hint = "without paths and only" if filtered else "with other words, or context with a task"
+    if not parse(args.query).is_plain:
+        hint = "without some of the filters and exact parts"
+    else:
+        filtered = args.paths or args.only != "all"
+        hint = "without paths and only" if filtered else "with other words, or context with a task"
     return fit_to_budget(f"{head}nothing found among {repo.searched()}; try {hint}\n", [], args.budget)
 
 
