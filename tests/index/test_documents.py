@@ -30,10 +30,10 @@ def _headings(form: str, text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("path", "form"),
     [
-        ("README.md", "markdown"), ("a/B.MARKDOWN", "markdown"), ("x.mdx", "markdown"), ("docs/index.rst", "rst"), ("x.adoc", "asciidoc"),
+        ("README.md", "markdown"), ("a/B.MARKDOWN", "markdown"), ("x.mdx", "mdx"), ("docs/index.rst", "rst"), ("x.adoc", "asciidoc"),
         ("x.asciidoc", "asciidoc"), ("notes.txt", "text"), ("README", None), ("md", None), ("docs/.md", None), ("a.md/x.py", None),
         ("x.html", "html"),
-        ("x.css", None),
+        ("x.css", None), ("doc/tool.1", "man"), ("tool.8", "man"), ("tool.man", "man"), ("tool.9", None), ("lib.so.1", "man"),
     ],
 )  # fmt: skip
 def test_documents_are_known_by_the_ending_of_their_name(path: str, form: str | None) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assay.answer.units import units
 from assay.index.documents.formats import FORMATS, Format
 from assay.index.documents.opened import OpenedDocument, Unreadable, as_text, split
 from assay.text.chunk import DEFAULT, Chunk
@@ -112,7 +113,21 @@ def test_a_page_without_a_heading_is_called_by_its_title() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"<" * 100_000, b"<div>" * 50_000, b"</p>" * 50_000, b"<!--" * 20_000, b"&#" * 50_000, b"", b"<h1>"]
+    "data",
+    [
+        b"<" * 100_000,
+        b"<div>" * 50_000,
+        b"</p>" * 50_000,
+        b"<!--" * 20_000,
+        b"&#" * 50_000,
+        b"",
+        b"<h1>",
+        b"<tr><td>" * 50_000,
+        b"<td><p>" * 50_000,
+        b"<dl><dt>" * 50_000,
+        b"<template>{{" * 50_000,
+        b"<script type='text/html'>" * 20_000,
+    ],
 )
 def test_broken_html_is_read_as_far_as_it_goes(data: bytes) -> None:
     started = time.process_time()
@@ -139,6 +154,64 @@ def test_navigation_is_left_out_wherever_it_stands() -> None:
 def test_what_is_around_the_text_by_its_role_is_left_out() -> None:
     page = b"<div role=navigation><div><h3>Menu</h3></div>Next</div><div role=main><div>Start</div> them.</div><p role=search>Go</p><p>End"
     assert [line for line in FORMATS["html"].open(page).lines if line] == ["Start", "them.", "End"]
+
+
+def _html(page: str) -> list[str]:
+    return [line for line in FORMATS["html"].open(page.encode()).lines if line]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["text/x-handlebars-template", "text/x-handlebars", "text/x-template", "text/html", "text/ng-template", "text/template", "x-tmpl-mustache"],
+)  # fmt: skip
+def test_templates_in_scripts_are_content_without_their_tags(kind: str) -> None:
+    kind = kind if "/" in kind else f"text/{kind}"
+    page = f"""<h1>Guide</h1><script>run("code")</script>
+<script id="intro" type="{kind}">
+<h2>Setup</h2>{{{{#if ready}}}}
+<p>Start {{{{name}}}} the pumps.</p>{{{{/if}}}}<pre>{{{{kept}}}}</pre>
+</script><p>End</p>"""
+    document = FORMATS["html"].open(page.encode())
+    assert [line for line in document.lines if line] == ["Guide", "Setup", "Start the pumps.", "{{kept}}", "End"]
+    assert [heading.title for heading in document.outline.headings] == ["Guide", "Setup"]
+    assert document.number(document.lines.index("Start the pumps.")) == 4
+
+
+def test_template_elements_are_content_and_other_scripts_are_not() -> None:
+    page = "<template><p>{{ hidden }}Shown</p></template><script type=module>let a = '<p>'</script><script type='text/x'>b</script><p>End"
+    assert _html(page) == ["Shown", "End"]
+
+
+def test_a_script_that_never_ends_is_no_template() -> None:
+    assert _html('<p>Text</p><script type="text/html"><p>More') == ["Text"]
+
+
+def test_a_table_is_read_row_by_row() -> None:
+    page = (
+        "<table><thead><tr><th>Name<th>Use</tr></thead><tr><td><p>pump</p></td><td>moves<br>water</td></tr>"
+        "<tr><td></td><td> </td></tr><tr><td>valve</td><td><ul><li>opens</li><li>closes</li></ul></td></tr></table><p>End"
+    )
+    assert _html(page) == ["Name | Use", "pump | moves water", "valve | opens closes", "End"]
+
+
+def test_a_table_that_lays_out_a_page_is_read_block_by_block() -> None:
+    page = "<table><tr><td><h2>Menu</h2><p>One</p></td><td><pre>a\n b</pre>Two</td></tr></table><td>Three<td>Four"
+    assert _html(page) == ["Menu", "One", "a", " b", "Two", "Three", "Four"]
+
+
+def test_a_term_stands_above_its_text() -> None:
+    page = "<dl><dt>pump¶</dt><dd><p>Moves water.</p><p>Fast.</p></dd><dt>valve<dd>Opens.</dl><p>End</p>"
+    document = FORMATS["html"].open(page.encode())
+    assert document.lines == ["pump", "    Moves water.", "", "    Fast.", "", "valve", "    Opens.", "", "End", ""]
+    labels = {unit.text: unit.label.text for unit in units("\n".join(document.lines), (), "html")}
+    assert labels == {"Moves water.": "pump", "Fast.": "pump", "Opens.": "valve", "End": ""}
+
+
+def test_rows_of_extracted_tables_are_quoted_one_by_one() -> None:
+    found = units("Some text.\n\nName | Use\npump | moves water\n", (), "html")
+    assert [(unit.kind, unit.text) for unit in found] == [
+        ("sentence", "Some text."), ("row", "Name | Use"), ("row", "pump | moves water"),
+    ]  # fmt: skip
 
 
 # PDF

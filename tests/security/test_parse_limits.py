@@ -398,10 +398,37 @@ _RUNS = [
     "a/",
 ]
 _RUNS += [":a:`", ". ", "a   ", "/*", '"\\"', "中", "aB", "+", "_", "\\", "..", "::", "~"]
+_RUNS += [
+    "<td>",
+    "<tr><td>a",
+    "<dt>",
+    "<dd>",
+    "<template>",
+    "{{",
+    "<script type=text/html>",
+    "<% ",
+    "\\f[",
+    "\\h'",
+    "\\*[",
+    '"',
+]
+_RUNS += [
+    "\n.de x",
+    "\n.if n \\{\\",
+    "\n.TP",
+    "\n.RS",
+    "\n.Bl",
+    "\n.It Op Fl a",
+    "\n.TS",
+    "\nT{",
+    "\nexport const a = {",
+    "\nimport {",
+    "<A b={",
+]
 _FRAMES = ["{}", "# a{}x", "---\ntitle: a{}x\n---\n", "{}!", "a{}\n====\n"]
 
 
-@pytest.mark.parametrize("ending", ["md", "rst", "adoc", "txt", "html"])
+@pytest.mark.parametrize("ending", ["md", "mdx", "rst", "adoc", "txt", "html", "man"])
 def test_time_grows_with_the_length_of_a_document_whatever_it_repeats(ending: str) -> None:
     form = format_of(f"x.{ending}")
     assert form is not None

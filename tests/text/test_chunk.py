@@ -80,6 +80,31 @@ def test_a_literal_block_of_restructured_text_is_kept_whole() -> None:
     assert any(block.strip() in chunk.text for chunk in chunks)
 
 
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "--option-{0}=VALUE\n    What option {0} does, said in so many words.\n    And a second line.\n",
+        "term {0}\n\n    What term {0} means.\n\n    And a second paragraph about {0}.\n\n",
+        "    term {0}\n\n        What an indented term {0} means.\n\n",
+        "-{0} FILE      first line about {0}\n               second line about {0}\n               third line\n",
+    ],
+)
+@pytest.mark.parametrize("size", range(48, 100, 7))
+def test_a_term_or_option_stays_with_its_text(entry: str, size: int) -> None:
+    entries = [entry.format(letter) for letter in "abcdefghijklmnop"]
+    source = "Options\n=======\n\nThere are these:\n\n" + "".join(entries)
+    chunks = Chunker("structure", size).chunks(as_text(FORMATS["rst"].open(source.encode())))
+    assert len(chunks) > 2
+    assert all(any(entry.strip() in chunk.text for chunk in chunks) for entry in entries)
+
+
+def test_text_in_a_directive_belongs_to_the_section_around_it() -> None:
+    tabs = ".. tabs::\n\n   .. tab:: Linux\n\n      Use apt.\n\n      .. note::\n\n         Title\n         -----\n"
+    source = f"Guide\n=====\n\nStart.\n\n{tabs}\nEnd.\n"
+    chunks = DEFAULT.chunks(as_text(FORMATS["rst"].open(source.encode())))
+    assert [(chunk.headings, chunk.first, chunk.last) for chunk in chunks] == [(("Guide",), 1, 17)]
+
+
 def test_sections_are_passages_and_an_empty_one_goes_with_the_next() -> None:
     prose = "Something worth reading, said in more than just a few words so that it can stand by itself. " * 2
     source = f"# Guide\n\n## Install\n\n{prose}\n\n## Use\n\n{prose}\n"

@@ -142,7 +142,9 @@ def _declines(text: str) -> bool:
 
 # Citation check
 
-_EXTRACTED_FORMATS = frozenset({"html", "pdf", "docx", "notebook"})  # cited by passage: their text is extracted
+_EXTRACTED_FORMATS = frozenset(
+    {"html", "pdf", "docx", "notebook", "man", "mdx"}
+)  # cited by passage: their text is extracted
 _LIMIT = 64 << 20  # bytes read from a file
 
 

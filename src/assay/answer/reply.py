@@ -83,7 +83,9 @@ def source(number: int, found: SearchHit, first: int, last: int, text: str) -> S
     )
 
 
-_LINES_OF_PASSAGE = frozenset({"html"})  # extracted lines differ from the file's, so the passage's lines are cited
+_LINES_OF_PASSAGE = frozenset(
+    {"html", "man"}
+)  # extracted lines differ from the file's, so the passage's lines are cited
 
 
 # Answer text

@@ -1,8 +1,8 @@
 """Select the files to index, with a reason for each skipped one.
 
-Reads names and stats only; `read_source` reads one file. In a git repository: tracked and untracked, not ignored files.
-Elsewhere: all files that `.gitignore` allows. `.assayignore` (same syntax) excludes more. Symlinks are never followed,
-so nothing outside the root is ever read.
+Reads names and stats, and the start of files whose names say too little; `read_source` reads one file. In a git
+repository: tracked and untracked, not ignored files. Elsewhere: all files that `.gitignore` allows. `.assayignore` (same
+syntax) excludes more. Symlinks are never followed, so nothing outside the root is ever read.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from assay.errors import AssayError
 from assay.git import Listing
-from assay.index.documents.formats import Format, format_of
+from assay.index.documents.formats import HEAD_BYTES, Format, format_of
 from assay.languages import language_of
 from assay.store.layout import decode, read_bytes
-from assay.system.files import read_regular
+from assay.system.files import open_regular, read_regular
 from assay.text.display import printable
 
 if TYPE_CHECKING:
@@ -359,9 +359,20 @@ def _add_file(base: str, path: str, named: _NameClass, out: Scan) -> None:
             out.skipped[path] = "not a regular file"
     elif info.st_size > (named.form.most_bytes if named.form else MAX_BYTES):
         out.skipped[path] = f"large ({info.st_size / 1e6:.1f} MB)"
+    elif named.form and named.form.accepts and not named.form.accepts(_head(base + path)):
+        out.others += 1
     else:
         entry = ScannedFile(path, info.st_size, info.st_mtime_ns)
         (out.configs if named.config else out.documents if named.form else out.files)[path] = entry
+
+
+def _head(path: str) -> bytes:
+    """Return the first bytes of a file; empty if it cannot be read."""
+    try:
+        with open_regular(path) as file:
+            return file.read(HEAD_BYTES)
+    except (OSError, ValueError):
+        return b""
 
 
 def read_source(root: Path, path: str, whole: bool = False) -> Source:

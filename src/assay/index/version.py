@@ -31,7 +31,7 @@ def extractor_version() -> str:
             *_sources(_HERE / "extract"),
             *_sources(_HERE / "documents"),
             *word_files(),
-            *(_TEXT / name for name in ("tokens.py", "markup.py", "chunk.py")),
+            *(_TEXT / name for name in ("tokens.py", "markup.py", "tags.py", "chunk.py")),
             *_sources(_LANGUAGES, "py", "scm"),
         ]
     )

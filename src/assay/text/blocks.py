@@ -22,6 +22,8 @@ _RULE = re.compile(
 )  # underlines, and lines inside tables
 _ITEM = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)]|\(?[a-z][.)]|#\.)\s+\S")
 _ROW = re.compile(r"^\s*\|.*\|\s*$")
+_CELLS = re.compile(r"^\s*\|.*\|\s*$|^.*\S \| ")  # of tables extracted from formats without markup
+_EXTRACTED = frozenset(["html", "docx", "man"])
 _DIRECTIVE = re.compile(r"^\s*\.\. +(?:([\w:+-]+)::(?:\s+(.*))?|_[^:]+:.*|\|.*|.*)$")
 _LITERAL = re.compile(r"\s+::\s*$|^::\s*$|(?<=:):\s*$")  # introduces the code below, without text of its own
 # anchors, attributes, comments, pictures
@@ -124,6 +126,7 @@ class _Reader:
         self._lines, self._at = lines, 0
         language = MARKUPS.get(markup, ANY)
         self._fence = language.fence
+        self._row = _CELLS if markup in _EXTRACTED else _ROW
         self._headings = {
             heading.line: heading for heading in language.outline([line.text for line in lines], 0).headings
         }
@@ -158,7 +161,7 @@ class _Reader:
         if self._is_mark(line):
             self._at += 1
             return Block(MARK, (line,), self._label)
-        if _ROW.match(line.text):
+        if self._row.match(line.text):
             return self._table()
         if self._is_term(line):
             self._at += 1
@@ -237,7 +240,7 @@ class _Reader:
 
     def _table(self) -> Block:
         rows = []
-        while self._at < len(self._lines) and _ROW.match(self._lines[self._at].text):
+        while self._at < len(self._lines) and self._row.match(self._lines[self._at].text):
             line, below = self._lines[self._at], self._below()
             header = below is not None and bool(_RULE.match(below.text))
             if not header and not _RULE.match(line.text):
@@ -265,4 +268,4 @@ class _Reader:
         """Return whether a line ends the paragraph before it."""
         if line.blank or line.number in self._headings or self._underlined():
             return True
-        return any(pattern.match(line.text) for pattern in (_ITEM, _ROW, self._fence, _SIGNED_HEADING))
+        return any(pattern.match(line.text) for pattern in (_ITEM, self._row, self._fence, _SIGNED_HEADING))

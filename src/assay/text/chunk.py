@@ -176,18 +176,35 @@ def by_tokens(text: Text, size: int, overlap: int) -> list[Span]:
 
 
 def by_structure(text: Text, size: int, overlap: int) -> list[Span]:
-    """Chunk by sections: paragraphs while they fit, code blocks whole. Chunks do not cross pages."""
+    """Chunk by sections: paragraphs while they fit, code blocks whole. Chunks do not cross pages.
+
+    Text that is indented further than the line above it, as below a term or an option, stays with that line if it fits.
+    """
     lines, code = text.lines, text.code
     inside = {line for line in code if line - 1 in code}
     after_blank = [n for n in range(1, len(lines)) if lines[n].strip() and not lines[n - 1].strip()]
-    paragraphs = [n for n in after_blank if not lines[n][0].isspace() and n not in code]
+    deeper = _deeper_lines(lines)
     levels = (
-        paragraphs,
+        [n for n in after_blank if not lines[n][0].isspace() and n not in code],
+        [n for n in after_blank if n not in inside and n not in deeper],
         [n for n in after_blank if n not in inside],
+        [n for n in range(1, len(lines)) if lines[n][:1].strip() and n not in inside],
         [n for n in range(1, len(lines)) if n not in inside],
         after_blank,
     )
     return divided(text, {*_sections(text), *text.pages}, levels, size)
+
+
+def _deeper_lines(lines: Sequence[str]) -> set[int]:
+    """Return the lines that are indented further than the line above them, apart from blank ones."""
+    deeper, above = set[int](), 0
+    for number, line in enumerate(lines):
+        if line.strip():
+            indent = len(line) - len(line.lstrip())
+            if indent > above:
+                deeper.add(number)
+            above = indent
+    return deeper
 
 
 def by_symbols(text: Text, size: int, overlap: int) -> list[Span]:
@@ -215,7 +232,7 @@ class _Kind(NamedTuple):
 
 
 CHUNKERS = {
-    "structure": _Kind(by_structure, 1),
+    "structure": _Kind(by_structure, 2),
     "tokens": _Kind(by_tokens, 1, overlaps=True),
     "symbols": _Kind(by_symbols, 1),
 }

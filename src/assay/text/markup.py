@@ -282,6 +282,7 @@ _BACKTICKS = r"^\s*(`{3,}(?=[^`]*$)|~{3,}"  # indented in a list
 ANY = Markup(_markdown, re.compile(rf"{_BACKTICKS}|-{{4,}}$|\.{{4,}}$)"))
 MARKUPS = {
     "markdown": Markup(_markdown, re.compile(rf"{_BACKTICKS})")),
+    "mdx": Markup(_markdown, re.compile(rf"{_BACKTICKS})")),
     "notebook": Markup(_markdown, re.compile(rf"{_BACKTICKS})")),
     "rst": Markup(_restructured, re.compile(r"(?!)")),
     "asciidoc": Markup(_asciidoc, re.compile(r"^\s*(`{3,}|-{4,}$|\.{4,}$)")),

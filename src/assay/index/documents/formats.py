@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
@@ -28,6 +29,7 @@ class Format:
     most_bytes: int = _TEXT_BYTES
     binary: bool = False
     needs: str = ""  # required module, installed by the extra `docs`
+    accepts: Callable[[bytes], bool] | None = None  # checks the first bytes, if the ending alone says too little
 
     @property
     def missing(self) -> str:
@@ -53,14 +55,26 @@ def _installed(module: str) -> bool:
     return importlib.util.find_spec(module) is not None
 
 
+HEAD_BYTES = 8_000  # first bytes of a file that `accepts` looks at
+_MANUAL_ENDINGS = (".man", *(f".{section}" for section in range(1, 9)))
+_MANUAL_TITLE = re.compile(rb"^[.'][ \t]*(?:TH|Dd)[ \t]", re.M)
+
+
+def _is_manual(head: bytes) -> bool:
+    """Return whether a file starts like troff and has a title. `x.1` may also be a library, a log or data."""
+    return head.lstrip()[:1] in (b".", b"'") and _MANUAL_TITLE.search(head) is not None
+
+
 FORMATS = {
     form.name: form
     for form in (
-        Format("markdown", (".md", ".markdown", ".mdx"), partial(_open_text, markup="markdown")),
+        Format("markdown", (".md", ".markdown"), partial(_open_text, markup="markdown")),
+        Format("mdx", (".mdx",), partial(_open_with, module="mdx")),
         Format("rst", (".rst",), partial(_open_text, markup="rst")),
         Format("asciidoc", (".adoc", ".asciidoc"), partial(_open_text, markup="asciidoc")),
         Format("text", (".txt",), partial(_open_text, markup="text")),
         Format("html", (".html", ".htm", ".xhtml"), partial(_open_with, module="html"), most_bytes=5_000_000),
+        Format("man", _MANUAL_ENDINGS, partial(_open_with, module="man"), accepts=_is_manual),
         Format("notebook", (".ipynb",), partial(_open_with, module="notebook"), most_bytes=_PACKED_BYTES),
         Format("docx", (".docx",), partial(_open_with, module="docx"), most_bytes=_PACKED_BYTES, binary=True),
         Format(

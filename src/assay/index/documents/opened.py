@@ -37,7 +37,11 @@ def lines_of(text: str) -> list[str]:
 
 def open_text(data: bytes, markup: str) -> OpenedDocument:
     """Open a text as is; front matter may set its title."""
-    lines = lines_of(data.decode())
+    return open_lines(lines_of(data.decode()), markup)
+
+
+def open_lines(lines: list[str], markup: str) -> OpenedDocument:
+    """Open the lines of a text in a markup language."""
     title, start = front_matter(lines)
     return OpenedDocument(lines, outline(lines, markup, start), title, start)
 

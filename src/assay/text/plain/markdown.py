@@ -18,8 +18,8 @@ from assay.text.plain.page import (
     indent_of,
     without_stars,
     without_underscores,
-    word_set,
 )
+from assay.text.tags import MODULE_BLOCK, MODULE_LINE, end_of_module, without_tags
 
 _FENCE = MARKUPS["markdown"].fence
 _KEY = re.compile(r"[\w-]+\s*[:=]")  # first line of front matter
@@ -37,10 +37,6 @@ _ROW = re.compile(r"\s*\|.*\|\s*$")
 _ITEM = re.compile(r"(\s*)([-*+]|\d{1,9}[.)])([ \t]+)(?=\S)")
 _DEFINITION = re.compile(r" {0,3}(?:\[(?!\^)([^\[\]]+)\]:[ \t]*\S|\*\[[^\[\]]+\]:)")  # of a link or an abbreviation
 _FOOTNOTE = re.compile(r" {0,3}\[\^[^\[\]]+\]:[ \t]*")
-_MODULE_LINE = re.compile(
-    r"(?:import\s+(?:[\w*{][^'\"]*\sfrom\s+)?['\"][^'\"]+['\"]|export\s+[*{][^'\"]*(?:['\"][^'\"]+['\"])?);?\s*$"
-)
-_MODULE_BLOCK = re.compile(r"import\s+\{[^}'\"]*$|export\s+(?:const|let|var|default|function|async|class)\s.*[({\[=;]")
 _RAW = re.compile(r" {0,3}<(!--|script\b|style\b|pre\b)", re.I)
 _RAW_ENDS = {"!--": "-->", "script": "</script>", "style": "</style>", "pre": "</pre>"}
 _INDENT = 4
@@ -199,7 +195,7 @@ class _Renderer:
         if tag == "!--" and end == self._at:  # text may stand before or after it
             return False
         if tag == "pre":
-            self._page.code(dedented([unescape(_without_tags(line)) for line in self._lines[self._at : end + 1]]))
+            self._page.code(dedented([unescape(without_tags(line)) for line in self._lines[self._at : end + 1]]))
         self._page.blank()
         self._at = end + 1
         return True
@@ -217,11 +213,10 @@ class _Renderer:
             self._open_body(line, tab[1])
         elif bare.startswith(":::"):
             self._container(bare)
-        elif _MODULE_LINE.match(bare):
+        elif MODULE_LINE.match(bare):
             pass
-        elif _MODULE_BLOCK.match(bare):
-            while self._at + 1 < len(self._lines) and self._lines[self._at + 1].strip():
-                self._at += 1
+        elif MODULE_BLOCK.match(bare):
+            self._at = end_of_module(self._lines, self._at) - 1
         elif _RULE.match(line) or _DEFINITION.match(line):
             self._page.blank()
         elif not _TABLE_RULE.match(line):
@@ -271,17 +266,7 @@ _TICKS = re.compile("`+")
 _TEMPLATE = re.compile(r"\{\{[<%#/][^{}]*\}\}|\{%[^{}]*%\}|\{/\*[^*]*\*/\}")  # of Hugo, mdBook, Liquid and MDX
 _GAP = re.compile(r"(?<=\S)[ \t]{2,}(?=\S)")  # left by a tag
 _AUTOLINK = re.compile(r"<(https?://[^\s<>]+|mailto:[^\s<>]+|[\w.+-]+@[\w.-]+)>")
-# the attributes are consumed even if the tag does not end, so that no text is read twice
-_TAG = re.compile(r"<(/?)([A-Za-z][\w.:-]*+)((?:[^<>\"'{}]|\"[^\"]*\"|'[^']*'|\{(?:[^{}]|\{[^{}]*\})*+\})*+)(>?)")
 _TAG_INDENT = re.compile(r"^[ \t]+(?=<[/A-Za-z])", re.M)  # shows the nesting of tags, not of text
-_HTML = word_set(
-    "a abbr address article aside audio b blockquote body br button caption center cite code col colgroup dd del details",
-    "dfn div dl dt em figcaption figure font footer form g h1 h2 h3 h4 h5 h6 head header hr html i iframe img input ins kbd",
-    "label li link main mark meta nav object ol option p path picture pre q s samp section select small source span strike",
-    "strong sub summary sup svg table tbody td tfoot th thead time title tr tt u ul var video wbr",
-)
-_REPLACED = {"br": " ", "/td": " | ", "/th": " | ", "li": "- ", "/summary": ":", "/dt": ":", "hr": " "}
-_ALT = re.compile(r"\balt=(?:\"([^\"]*)\"|'([^']*)')")
 _TARGET = (
     r"\(\s*+(?:<[^<>\n]*>|[^\s()]*+(?:\([^\s()]*+\)[^\s()]*+)*+)(?:\s++(?:\"[^\"]*\"|'[^']*'|\([^()]*\)))?\s*+\)"
     r"(?:\{[^{}\n]*\})?"
@@ -303,7 +288,7 @@ def inline(text: str, targets: Collection[str] = ()) -> str:
     protected = Protected()
     text = _protect_code(text, protected)
     whole = text = _AUTOLINK.sub(lambda match: protected.keep(match[1]), text) if "<" in text else text
-    text = _without_tags(_TAG_INDENT.sub("", _TEMPLATE.sub("", _without_comments(text))))
+    text = without_tags(_TAG_INDENT.sub("", _TEMPLATE.sub("", _without_comments(text))))
     if text != whole:
         text = _GAP.sub(" ", text)
     if "[" in text:
@@ -354,21 +339,3 @@ def _without_comments(text: str) -> str:
         out.append(text[at:start])
         at = end + len("-->")
     return "".join(out) + text[at:]
-
-
-def _without_tags(text: str) -> str:
-    """Remove tags of HTML and components; `<name>`, a placeholder, and `List<String>` stay."""
-    return _TAG.sub(_untagged, text) if "<" in text else text
-
-
-def _untagged(match: re.Match[str]) -> str:
-    slash, name, attributes, end = match.groups()
-    lower = name.lower()
-    if not end:
-        return match[0]
-    if lower == "img":
-        alt = _ALT.search(attributes)
-        return (alt[1] or alt[2] or "") if alt else ""
-    after_word = match.start() > 0 and match.string[match.start() - 1].isalnum()  # `Map<String>`
-    unusual = slash or "-" in name or attributes[:1].isspace() or attributes == "/" or (name[0].isupper() and name[1:])
-    return _REPLACED.get(slash + lower, "") if lower in _HTML or (unusual and not after_word) else match[0]
