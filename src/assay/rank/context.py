@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class TextLengths(NamedTuple):
-    """Text lengths by file number, by folder number, and by item with its members."""
+    """Text lengths, relative to their mean, by file number, by folder number, and by item with its members."""
 
     files: Floats
     folders: Floats
@@ -93,11 +93,12 @@ class ItemArrays:
 
     @cached_property
     def text_lengths(self) -> TextLengths:
-        """Number of terms in each file, each folder, and each item with its members."""
+        """Number of terms in each file, each folder, and each item with its members, relative to the mean."""
         lengths, parent = self._index.postings.lengths.sum(axis=1, dtype=np.float64), self._graph().parent
         files = sum_by_index(self.files, lengths, len(self.file_folders))
         folders = sum_by_index(self.folders, lengths, int(self.file_folders.max(initial=0)) + 1)
-        return TextLengths(files, folders, lengths + sum_by_index(parent, lengths * (parent > 0), self.size))
+        families = lengths + sum_by_index(parent, lengths * (parent > 0), self.size)
+        return TextLengths(*(_relative_to_mean(group_lengths) for group_lengths in (files, folders, families)))
 
     @cached_property
     def is_symbol(self) -> NDArray[np.bool_]:
@@ -134,6 +135,11 @@ class ItemArrays:
         files = np.zeros(len(self.file_folders))
         files[list(shares)] = list(shares.values())
         return np.asarray(files[self.files], dtype=np.float64)
+
+
+def _relative_to_mean(lengths: Floats) -> Floats:
+    """Return lengths relative to the mean of those that are not 0."""
+    return np.asarray(lengths / max(lengths.sum() / max(np.count_nonzero(lengths), 1), 1e-9), np.float64)
 
 
 class Resources:
