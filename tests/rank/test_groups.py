@@ -13,9 +13,8 @@ from support.repository import Repository
 
 def test_sums_by_term_and_group_are_those_of_every_membership() -> None:
     chance = np.random.default_rng(7)
-    own, parent = np.arange(50), chance.integers(0, 50, 50)
-    candidates = np.array([3, 9, 3, 20])
-    groups = Groups([own, parent], candidates, np.ones(50))
+    parent, candidates = chance.integers(0, 50, 50), np.array([3, 9, 3, 20])
+    groups = Groups([None, parent], candidates, np.ones(50))
     terms = [(chance.integers(0, 50, size), chance.random(size)) for size in (200, 0, 30)]
     sums = groups.sums(Matches(terms))[:, groups.slots(candidates)]
     for row, (items, values) in zip(sums, terms, strict=True):

@@ -11,8 +11,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.core.items import TYPE_KINDS
 from assay.core.packs import Learned
 from assay.rank.arrays import Floats, Ints, line, sum_by_index
+from assay.rank.descriptions import FileDescriptions, ItemDescriptions
 from assay.rank.graph import Graph
 from assay.rank.profile import Profile
 from assay.rank.query import ParsedTask
@@ -74,6 +76,16 @@ class ItemArrays:
         return {row.number: path for path, row in self._index.files.items()}
 
     @cached_property
+    def file_descriptions(self) -> FileDescriptions:
+        """Description of each file number."""
+        return FileDescriptions(self.paths)
+
+    @cached_property
+    def descriptions(self) -> ItemDescriptions:
+        """Descriptions of item numbers."""
+        return ItemDescriptions(self._index, self.file_descriptions)
+
+    @cached_property
     def language_shares(self) -> Floats:
         """Share of all items that are in the language of each file."""
         codes: dict[str, int] = {}
@@ -104,6 +116,18 @@ class ItemArrays:
     def is_symbol(self) -> NDArray[np.bool_]:
         """Mask of the symbols: no files, no numbers of deleted items. The same for every profile."""
         return np.array([kind not in ("", "file") for kind in KIND_NAMES])[self._index.columns.kind]
+
+    @cached_property
+    def is_product_type(self) -> NDArray[np.bool_]:
+        """Mask of the types that are no test code."""
+        return (
+            np.array([kind in TYPE_KINDS for kind in KIND_NAMES])[self._index.columns.kind] & ~self._index.columns.test
+        )
+
+    @cached_property
+    def is_product_symbol(self) -> NDArray[np.bool_]:
+        """Mask of the symbols that are no test code."""
+        return self.is_symbol & ~self._index.columns.test
 
     @cached_property
     def not_retrieved(self) -> Ints:

@@ -29,18 +29,17 @@ class Matches:
         self.terms = len(lists) - 1
         self.items: Ints = np.concatenate([items for items, _ in lists])
         self.frequencies: Floats = np.concatenate([frequencies for _, frequencies in lists])
-        self._ends = np.cumsum([len(items) for items, _ in lists[1:]])
-
-    def terms_at(self, places: Ints) -> Ints:
-        """Return the number of the term that each of some postings belongs to."""
-        return np.searchsorted(self._ends, places, "right")
+        self.term_numbers: Ints = np.repeat(np.arange(self.terms), [len(items) for items, _ in lists[1:]])
 
 
 class Groups:
     """The groups of some candidates: a number per item, or several, and the relative length of each group's text."""
 
-    def __init__(self, memberships: Sequence[Ints], of_candidates: Ints, lengths: Floats) -> None:
-        """Take the groups that each item belongs to, those of the candidates, and the text lengths of all groups."""
+    def __init__(self, memberships: Sequence[Ints | None], of_candidates: Ints, lengths: Floats) -> None:
+        """Take the groups that each item belongs to, those of the candidates, and the text lengths of all groups.
+
+        A membership of None is that of items in themselves.
+        """
         numbers = sorted_unique(of_candidates)
         self._memberships, self.size = memberships, len(numbers)
         self._slots = np.full(len(lengths), -1)
@@ -55,9 +54,9 @@ class Groups:
         """Sum the frequencies of each term by group: terms × groups."""
         total = np.zeros(matches.terms * self.size)
         for membership in self._memberships:
-            slots = self._slots[membership[matches.items]]
+            slots = self._slots[matches.items if membership is None else membership[matches.items]]
             inside = np.flatnonzero(slots >= 0)
-            places = matches.terms_at(inside) * self.size + slots[inside]
+            places = matches.term_numbers[inside] * self.size + slots[inside]
             total += sum_by_index(places, matches.frequencies[inside], len(total))
         return total.reshape(matches.terms, self.size)
 
@@ -80,7 +79,7 @@ class GroupEvidence:
         self._shares = np.array([rarity[term] / total for term in rarity])
         files, folders = items.files[numbers], items.folders[numbers]
         containers = np.where(parent[numbers] > 0, parent[numbers], numbers)
-        families = Groups([np.arange(items.size), parent], np.concatenate([containers, numbers]), lengths.families)
+        families = Groups([None, parent], np.concatenate([containers, numbers]), lengths.families)
         (self.file,) = self._matched(Groups([items.files], files, lengths.files), files)
         (self.folder,) = self._matched(Groups([items.folders], folders, lengths.folders), folders)
         self.container, self.family = self._matched(families, containers, numbers)
