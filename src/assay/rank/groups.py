@@ -71,6 +71,11 @@ class Match(NamedTuple):
 class GroupEvidence:
     """The match of one task with the files, folders and containers of candidates. Arrays are by candidate."""
 
+    file: Match
+    folder: Match
+    container: Match  # its container and its siblings; itself without a container
+    family: Match  # itself and its members
+
     def __init__(self, query: QueryContext, numbers: Ints) -> None:
         items, parent, lengths, rarity = query.items, query.graph.parent, query.items.text_lengths, query.lexical.rarity
         total = max(sum(rarity.values()), 1e-9)
