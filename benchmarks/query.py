@@ -41,6 +41,7 @@ BUDGETS = {
     "command, asked again p50": 600.0,
     "rank, 4× over 1×": 3.0,
     "context, 4× over 1×": 3.0,
+    "rank, default over hand-tuned, ms of CPU": 10.0,
     "memory after 100 contexts, MB": 400.0,
     "memory at most, MB": 400.0,
 }
@@ -114,6 +115,22 @@ def resident(repositories: Sequence[Repository], tasks: Sequence[str], rounds: i
     return took
 
 
+def cost_of_the_ranker(repo: Repository, tasks: Sequence[str], rounds: int) -> float:
+    """Return by how many milliseconds of CPU the default is slower than the profile without a learned ranker.
+
+    Both are asked in turn; the least of the rounds counts for each task, then the median over tasks.
+    """
+    differences = []
+    for task in tasks:
+        took = [
+            [timed(partial(repo.rank, task, ASKED, profile=profile)).user for profile in ("hand-tuned", "default")]
+            for _ in range(rounds)
+        ]
+        without, learned = (min(times) for times in zip(*took, strict=True))
+        differences.append(learned - without)
+    return statistics.median(differences)
+
+
 def command(root: Path, task: str, *options: str) -> Took:
     """One `assay context` in a process of its own."""
     wall, user = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
@@ -152,6 +169,7 @@ def measure(root: Path, fourfold: Path, tasks: Sequence[str], rounds: int, comma
     result: dict[str, Took | float] = {}
     with assay.open(root) as single, assay.open(fourfold) as four:
         took = resident([single, four], tasks, rounds)
+        result["rank, default over hand-tuned, ms of CPU"] = cost_of_the_ranker(single, tasks, rounds)
         sizes = [repo.status().symbols for repo in (single, four)]
     for name, (one, many) in took.items():
         result |= {f"{name} p50": _quantile(one, 0.5), f"{name} p95": _quantile(one, 0.95)}

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "src")]
 
-from task_corpus import BENCH, Corpus, Judged, bench_corpora, corpora  # noqa: E402
+from task_corpus import Corpus, Judged, bench_corpora, corpora  # noqa: E402
 
 from assay.rank.arrays import Floats  # noqa: E402
 from assay.rank.engine import Engine  # noqa: E402
@@ -275,7 +275,7 @@ def main() -> None:
     if given.curve:
         curve(chosen, tasks)
     if given.ablation:
-        ablation([corpus for corpus in chosen if corpus.split != BENCH], tasks)
+        ablation(chosen, tasks)
     if not given.only_evaluate:
         stored = fitted([task for corpus in chosen for task in tasks[corpus.name]], NAMES)
         TARGET.write_text(json.dumps(stored, separators=(",", ":")).replace("],[", "],\n[") + "\n", "utf-8")

@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 
 from assay.rank.engine import Engine
-from assay.rank.groups import GroupEvidence, Groups
+from assay.rank.groups import GroupEvidence, Groups, Matches
 from assay.rank.profile import Profile
 from support.repository import Repository
 
 
-def test_sums_by_group_are_those_of_every_membership() -> None:
+def test_sums_by_term_and_group_are_those_of_every_membership() -> None:
     chance = np.random.default_rng(7)
-    own, parent = np.arange(50), chance.integers(0, 50, 50)
-    candidates = np.array([3, 9, 3, 20])
-    groups = Groups([own, parent], candidates, np.ones(50))
-    items, values = chance.integers(0, 50, 200), chance.random(200)
-    sums = groups.sums(items, values)[groups.candidates]
-    expected = [values[items == group].sum() + values[parent[items] == group].sum() for group in candidates]
-    assert sums.tolist() == pytest.approx(expected)
+    parent, candidates = chance.integers(0, 50, 50), np.array([3, 9, 3, 20])
+    groups = Groups([None, parent], candidates, np.ones(50))
+    terms = [(chance.integers(0, 50, size), chance.random(size)) for size in (200, 0, 30)]
+    sums = groups.sums(Matches(terms))[:, groups.slots(candidates)]
+    for row, (items, values) in zip(sums, terms, strict=True):
+        expected = [values[items == group].sum() + values[parent[items] == group].sum() for group in candidates]
+        assert row.tolist() == pytest.approx(expected)
 
 
 def test_words_that_are_spread_over_a_class_cover_the_task_together(repository: Repository) -> None:
@@ -35,11 +35,11 @@ def test_words_that_are_spread_over_a_class_cover_the_task_together(repository: 
     names = ["Basket", "Basket.discount", "discount_table"]
     evidence = GroupEvidence(query, np.array([items[name] for name in names]))
     index.close()
-    assert evidence.family_coverage.tolist()[0] == pytest.approx(1)
-    assert evidence.container_coverage[1] == pytest.approx(1)  # its class; of a class it is the file
-    assert evidence.family_coverage[1] < 1
-    assert evidence.file_coverage[0] == pytest.approx(1)
-    assert evidence.file_coverage[2] < 1
-    assert evidence.file_lexical[0] == 0 > evidence.file_lexical[2]  # log share of the best
-    assert evidence.folder_lexical.tolist() == [0, 0, 0]
-    assert evidence.container_lexical[1] == 0 > evidence.container_lexical[2]
+    assert evidence.family.coverage.tolist()[0] == pytest.approx(1)
+    assert evidence.container.coverage[1] == pytest.approx(1)  # its class; of a class it is the file
+    assert evidence.family.coverage[1] < 1
+    assert evidence.file.coverage[0] == pytest.approx(1)
+    assert evidence.file.coverage[2] < 1
+    assert evidence.file.lexical[0] == 0 > evidence.file.lexical[2]  # log share of the best
+    assert evidence.folder.lexical.tolist() == [0, 0, 0]
+    assert evidence.container.lexical[1] == 0 > evidence.container.lexical[2]

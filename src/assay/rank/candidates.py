@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from itertools import pairwise
@@ -11,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assay.rank.arrays import Floats, Ints, highest, share_of_best, sum_by_index
+from assay.rank.descriptions import ItemDescription, mentions_support
 from assay.rank.groups import GroupEvidence
 from assay.rank.ranking import Ranking
 from assay.rank.signals.central import central_types
-from assay.rank.symbols import squeeze
 from assay.store.columns import KIND_NAMES
 from assay.store.postings import FIELDS, NAME
 from assay.text.terms import terms, terms_of
@@ -87,12 +86,14 @@ class Candidates:
     def _term_matches(self) -> Floats:
         """Terms of the task × candidates × fields: 1 where the field contains the term."""
         matches = np.zeros((len(self.ranking.terms), len(self.numbers), len(FIELDS)), bool)
+        order = np.argsort(self.numbers)  # ascending numbers are searched faster
+        ascending = self.numbers[order]
         for place, term in enumerate(self.ranking.terms):
             items, counts = self._index.postings.get(term)
-            numbers = self.numbers.astype(items.dtype)  # otherwise numpy converts all items
+            numbers = ascending.astype(items.dtype, copy=False)  # otherwise numpy converts all items
             rows = np.minimum(np.searchsorted(items, numbers), len(items) - 1)
-            here = items[rows] == numbers
-            matches[place, here] = counts[rows[here]] > 0
+            here = np.flatnonzero(items[rows] == numbers)
+            matches[place, order[here]] = counts[rows[here]] > 0
         return matches
 
     @cached_property
@@ -139,29 +140,31 @@ class Candidates:
     # -- words of names ------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _rows(self) -> list[tuple[str, int]]:
-        """Name and number of lines of each candidate."""
-        rows = self._index.names_and_lines_of(self.numbers.tolist())
-        return [rows[number] for number in self.numbers.tolist()]
-
-    @cached_property
-    def names(self) -> list[str]:
-        return [name for name, _ in self._rows]
+    def _descriptions(self) -> list[ItemDescription]:
+        return self._items.descriptions[self.numbers.tolist()]
 
     @cached_property
     def name_matches(self) -> Floats:
         """Candidates × (words of the name, those in the task, adjacent ones adjacent there, place there of the first)."""
         task_terms = self.query.task.sequence
         places = {term: place for place, term in reversed([*enumerate(task_terms)])}
-        pairs = set(pairwise(task_terms))
         rows = np.zeros((len(self.numbers), 4))
         rows[:, 0], rows[:, 3] = self._index.postings.lengths[self.numbers, NAME], 1.0
         matching = np.flatnonzero(self._term_matches[:, :, NAME].any(axis=0))
-        for row, parts in zip(matching.tolist(), terms_of(self.names[row] for row in matching.tolist()), strict=True):
-            first = min((places[part] for part in parts if part in places), default=len(task_terms))
-            rows[row, 1] = sum(part in places for part in parts)
-            rows[row, 2] = sum(pair in pairs for pair in pairwise(parts))
-            rows[row, 3] = first / max(len(task_terms), 1)
+        names = [*terms_of(self._descriptions[row].name for row in matching.tolist())]
+        # the words of all names, one name after the other: their places in the task, its length where it lacks them
+        row = np.repeat(matching, [len(name) for name in names])
+        word = np.array([places.get(part, len(task_terms)) for name in names for part in name], np.int64)
+        in_task = word < len(task_terms)
+        rows[:, 1] = np.bincount(row[in_task], minlength=len(rows))
+        adjacent = np.zeros((len(task_terms) + 1, len(task_terms) + 1), bool)
+        for first, second in pairwise(task_terms):
+            adjacent[places[first], places[second]] = True
+        phrases = adjacent[word[:-1], word[1:]] & (row[:-1] == row[1:])
+        rows[:, 2] = np.bincount(row[:-1][phrases], minlength=len(rows))
+        first_places = np.full(len(rows), len(task_terms))
+        np.minimum.at(first_places, row, word)
+        rows[matching, 3] = first_places[matching] / max(len(task_terms), 1)
         return rows
 
     @property
@@ -172,26 +175,25 @@ class Candidates:
 
     # -- files and folders ---------------------------------------------------------------------------------------------
 
-    def _by_file(self, value_of: Callable[[str], float]) -> Floats:
-        """Return a value of each candidate's path."""
-        paths = self._items.paths
-        values = {file: value_of(paths[file]) for file in dict.fromkeys(self.files.tolist())}
+    def _by_file(self, value_of: Callable[[int], float]) -> Floats:
+        """Return a value of each candidate's file."""
+        values = {file: value_of(file) for file in dict.fromkeys(self.files.tolist())}
         return np.array([values[file] for file in self.files.tolist()])
 
     @property
     def support_path(self) -> Floats:
         """1 for examples, scripts, migrations, benchmarks and the like, by folder; 0 if the task is about them."""
-        if _SUPPORT_WORD.search(self.ranking.task.lower()):
+        if mentions_support(self.ranking.task):
             return np.zeros(len(self.numbers))
-        return self._by_file(lambda path: float(_SUPPORT.search(path.lower()) is not None))
+        return self._by_file(lambda file: float(self._items.file_descriptions[file].is_support))
 
     @property
     def stem_precision(self) -> Floats:
         """Share of the words of the file's name that the task has."""
         in_task = set(self.query.task.sequence)
 
-        def precision(path: str) -> float:
-            parts = terms(path.rpartition("/")[2].partition(".")[0])
+        def precision(file: int) -> float:
+            parts = self._items.file_descriptions[file].terms
             return sum(part in in_task for part in parts) / max(len(parts), 1)
 
         return self._by_file(precision)
@@ -206,10 +208,15 @@ class Candidates:
         """Evidence of whole files, folders and containers."""
         return GroupEvidence(self.query, self.numbers)
 
+    @cached_property
+    def _uses(self) -> tuple[Ints, Ints]:
+        """Edges of use out of the candidates."""
+        return self._graph.outgoing_uses(self.numbers)
+
     @property
     def works_on_central(self) -> Floats:
         """Centrality of the most central type that it mentions."""
-        sources, targets = self._graph.outgoing_uses(self.numbers)
+        sources, targets = self._uses
         best = np.zeros(self._items.size)
         np.maximum.at(best, sources, self._centrality[targets])
         return best[self.numbers]
@@ -219,24 +226,17 @@ class Candidates:
         """Sum of the relative scores of the top candidates that it uses or that use it, over the root of its degree."""
         shares = np.zeros(self._items.size)
         shares[self.numbers[:_CONTEXT]] = self.shares[:_CONTEXT]
-        total = np.zeros(self._items.size)
-        sources, targets = self._graph.outgoing_uses(self.numbers)
-        np.add.at(total, sources, shares[targets])
+        sources, targets = self._uses
         ends, starts = self._graph.incoming(self.numbers)
-        np.add.at(total, ends, shares[starts])
+        linked = shares[np.concatenate([targets, starts])]
+        total = sum_by_index(np.concatenate([sources, ends]), linked, self._items.size)
         degree = self._graph.degrees(True)[self.numbers] + self._graph.degrees(False)[self.numbers]
         return np.asarray(total[self.numbers] / np.sqrt(1 + degree), np.float64)
 
     @property
     def own_file(self) -> Floats:
         """1 when its file has its name."""
-        stems = {
-            file: squeeze(self._items.paths[file].rpartition("/")[2].partition(".")[0]).replace("-", "")
-            for file in set(self.files.tolist())
-        }
-        return np.array(
-            [float(squeeze(name) == stems[file]) for name, file in zip(self.names, self.files.tolist(), strict=True)]
-        )
+        return np.array([float(item.names_file) for item in self._descriptions])
 
     @property
     def tested(self) -> Floats:
@@ -244,8 +244,7 @@ class Candidates:
         scores = self.ranking.factors["lexical"] * np.asarray(self._index.columns.test)
         best = highest(scores, _TESTS)
         sources, targets = self._graph.outgoing_uses(best)
-        total = np.zeros(self._items.size)
-        np.add.at(total, targets, scores[sources])
+        total = sum_by_index(targets, scores[sources], self._items.size)
         return share_of_best(total[self.numbers])
 
     # -- central types -------------------------------------------------------------------------------------------------
@@ -265,7 +264,8 @@ class Candidates:
     def file_centrality(self) -> Floats:
         """Centrality of the most central type of its file."""
         best = np.zeros(len(self._items.file_folders))
-        np.maximum.at(best, self._items.files, self._centrality)
+        central = central_types(self.query)
+        np.maximum.at(best, self._items.files[central.numbers], central.scores)
         return best[self.files]
 
     # -- containers, files and neighbours among the candidates ---------------------------------------------------------
@@ -347,7 +347,7 @@ class Candidates:
 
     @property
     def lines(self) -> Floats:
-        return np.log1p([lines for _, lines in self._rows])
+        return np.log1p([item.lines for item in self._descriptions])
 
     @property
     def depth(self) -> Floats:
@@ -389,11 +389,3 @@ class Candidates:
     @property
     def task_length(self) -> Floats:
         return self.constant(np.log1p(len(self.query.task.terms)))
-
-
-_SUPPORT_WORDS = (
-    "examples?|samples?|demos?|docs?|benchmarks?|bench|scripts?|tools?|migrations?|migrate|generated|vendor|fixtures?|"
-    "legacy|deprecated|testing|support|seeds|playground|storybook|stories"
-)
-_SUPPORT = re.compile(rf"(?<![a-z])(?:{_SUPPORT_WORDS})(?![a-z])[^/]*/")  # in a folder's name
-_SUPPORT_WORD = re.compile(rf"\b(?:{_SUPPORT_WORDS})\b")

@@ -11,8 +11,10 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.core.items import TYPE_KINDS
 from assay.core.packs import Learned
 from assay.rank.arrays import Floats, Ints, line, sum_by_index
+from assay.rank.descriptions import FileDescriptions, ItemDescriptions
 from assay.rank.graph import Graph
 from assay.rank.profile import Profile
 from assay.rank.query import ParsedTask
@@ -32,7 +34,7 @@ T = TypeVar("T")
 
 
 class TextLengths(NamedTuple):
-    """Text lengths by file number, by folder number, and by item with its members."""
+    """Text lengths, relative to their mean, by file number, by folder number, and by item with its members."""
 
     files: Floats
     folders: Floats
@@ -74,6 +76,16 @@ class ItemArrays:
         return {row.number: path for path, row in self._index.files.items()}
 
     @cached_property
+    def file_descriptions(self) -> FileDescriptions:
+        """Description of each file number."""
+        return FileDescriptions(self.paths)
+
+    @cached_property
+    def descriptions(self) -> ItemDescriptions:
+        """Descriptions of item numbers."""
+        return ItemDescriptions(self._index, self.file_descriptions)
+
+    @cached_property
     def language_shares(self) -> Floats:
         """Share of all items that are in the language of each file."""
         codes: dict[str, int] = {}
@@ -93,16 +105,29 @@ class ItemArrays:
 
     @cached_property
     def text_lengths(self) -> TextLengths:
-        """Number of terms in each file, each folder, and each item with its members."""
+        """Number of terms in each file, each folder, and each item with its members, relative to the mean."""
         lengths, parent = self._index.postings.lengths.sum(axis=1, dtype=np.float64), self._graph().parent
         files = sum_by_index(self.files, lengths, len(self.file_folders))
         folders = sum_by_index(self.folders, lengths, int(self.file_folders.max(initial=0)) + 1)
-        return TextLengths(files, folders, lengths + sum_by_index(parent, lengths * (parent > 0), self.size))
+        families = lengths + sum_by_index(parent, lengths * (parent > 0), self.size)
+        return TextLengths(*(_relative_to_mean(group_lengths) for group_lengths in (files, folders, families)))
 
     @cached_property
     def is_symbol(self) -> NDArray[np.bool_]:
         """Mask of the symbols: no files, no numbers of deleted items. The same for every profile."""
         return np.array([kind not in ("", "file") for kind in KIND_NAMES])[self._index.columns.kind]
+
+    @cached_property
+    def is_product_type(self) -> NDArray[np.bool_]:
+        """Mask of the types that are no test code."""
+        return (
+            np.array([kind in TYPE_KINDS for kind in KIND_NAMES])[self._index.columns.kind] & ~self._index.columns.test
+        )
+
+    @cached_property
+    def is_product_symbol(self) -> NDArray[np.bool_]:
+        """Mask of the symbols that are no test code."""
+        return self.is_symbol & ~self._index.columns.test
 
     @cached_property
     def not_retrieved(self) -> Ints:
@@ -134,6 +159,11 @@ class ItemArrays:
         files = np.zeros(len(self.file_folders))
         files[list(shares)] = list(shares.values())
         return np.asarray(files[self.files], dtype=np.float64)
+
+
+def _relative_to_mean(lengths: Floats) -> Floats:
+    """Return lengths relative to the mean of those that are not 0."""
+    return np.asarray(lengths / max(lengths.sum() / max(np.count_nonzero(lengths), 1), 1e-9), np.float64)
 
 
 class Resources:

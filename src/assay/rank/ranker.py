@@ -67,42 +67,42 @@ _MOST_LEAVES = 16  # leaves of a tree: a bit of a mask each
 class TreeModel:
     """Boosted regression trees, all evaluated at once (QuickScorer).
 
-    Arrays have a row per tree. A split that is not satisfied rules out the leaves on its left; the first leaf that
-    no split rules out is the one reached. Unused splits are always satisfied.
+    A split that is not satisfied rules out the leaves on its left; the first leaf that no split rules out is the one
+    reached. Which leaves a value rules out in all trees depends only on how many thresholds of its feature it exceeds,
+    so they are looked up by that number, feature by feature.
     """
 
     features: tuple[str, ...]
     trees: tuple[_Tree, ...]
-    columns: Ints  # trees × splits: feature
-    thresholds: Floats  # trees × splits: satisfied by values up to this
-    remaining: NDArray[np.uint16]  # trees × splits: leaves that remain when the split is not satisfied, as bits
+    thresholds: tuple[Floats, ...]  # by feature: all its thresholds, ascending; satisfied by values up to one
+    remaining: tuple[NDArray[np.unsignedinteger[Any]], ...]  # by feature: thresholds exceeded × trees → leaves, as bits
     leaves: Floats  # trees × leaves: score
 
     @classmethod
     def of(cls, names: Sequence[str], nested: Sequence[Any]) -> TreeModel:
         """Build a model from nested trees: a leaf is its value, a split is [feature, threshold, mean, left, right]."""
         trees = tuple(_Tree(tree, len(names)) for tree in nested)
-        leaves = max((len(tree.leaves) for tree in trees), default=1)
-        assert leaves <= _MOST_LEAVES, "a mask has 16 bits"
-        columns = np.zeros((len(trees), max(leaves - 1, 1)), np.int64)
-        model = cls(
-            tuple(names),
-            trees,
-            columns,
-            np.full(columns.shape, np.inf),
-            np.full(columns.shape, (1 << leaves) - 1, np.uint16),
-            np.zeros((len(trees), leaves)),
-        )
+        leaves = np.zeros((len(trees), max((len(tree.leaves) for tree in trees), default=1)))
+        assert leaves.shape[1] <= _MOST_LEAVES, "a mask has 16 bits"
+        splits: list[list[tuple[float, int, int]]] = [
+            [] for _ in names
+        ]  # by feature: threshold, tree, leaves on its left
         for row, tree in enumerate(trees):
-            for place, (feature, threshold, left) in enumerate(tree.splits):
-                columns[row, place], model.thresholds[row, place] = feature, threshold
-                model.remaining[row, place] &= np.uint16(~np.uint16(left))
-            model.leaves[row, : len(tree.leaves)] = tree.leaves
-        return model
+            leaves[row, : len(tree.leaves)] = tree.leaves
+            for feature, threshold, left in tree.splits:
+                splits[feature].append((threshold, row, left))
+        thresholds = tuple(np.array(sorted({split[0] for split in rows}), np.float64) for rows in splits)
+        every = (1 << leaves.shape[1]) - 1
+        remaining = tuple(
+            np.full((len(values) + 1, len(trees)), every, np.min_scalar_type(every)) for values in thresholds
+        )
+        for rows, values, bits in zip(splits, thresholds, remaining, strict=True):
+            for threshold, row, left in rows:
+                bits[np.searchsorted(values, threshold) + 1 :, row] &= every & ~left
+        return cls(tuple(names), trees, thresholds, remaining, leaves)
 
     def scores(self, values: Floats) -> Floats:
-        reached = self._reached(values)
-        return np.asarray(self.leaves[np.arange(len(self.leaves)), reached].sum(axis=1), np.float64)
+        return np.asarray(self.leaves[np.arange(len(self.leaves)), self._reached(values)].sum(axis=1), np.float64)
 
     def contributions(self, values: Floats) -> Floats:
         contributions = np.zeros((len(values), len(self.features)))
@@ -113,11 +113,10 @@ class TreeModel:
     def _reached(self, values: Floats) -> Ints:
         """Return the leaf that each row reaches in each tree."""
         first = _first_bits(self.leaves.shape[1])
-        every = np.uint16(len(first) - 1)
-        left = np.full((len(values), len(self.leaves)), every)
-        for split in range(self.columns.shape[1]):  # of all trees at once
-            satisfied = values[:, self.columns[:, split]] <= self.thresholds[:, split]
-            left &= np.where(satisfied, every, self.remaining[:, split])
+        left = np.full((len(values), len(self.leaves)), len(first) - 1, np.min_scalar_type(len(first) - 1))
+        for column, (thresholds, remaining) in enumerate(zip(self.thresholds, self.remaining, strict=True)):
+            if len(thresholds):
+                left &= remaining[np.searchsorted(thresholds, values[:, column])]
         return first[left]
 
 

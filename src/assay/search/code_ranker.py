@@ -76,7 +76,7 @@ class CodeRanker:
             "file vector, nearest": nearness[files] ** 4,
             "path": by_path[files],
             "test": self._is_test[files].astype(np.float64),
-            "file length": np.log1p(self._relative_lengths[files]),
+            "file length": np.log1p(query.items.text_lengths.files[files]),
         }
         lexical = ranking.factors["lexical"] if ranking.factors else np.zeros(query.items.size)
         vector = cosines[files] if self._vectors else np.full(len(numbers), np.nan)
@@ -129,9 +129,3 @@ class CodeRanker:
         """Mask of the test files, by file number."""
         tests = np.asarray(self.engine.index.columns.test, bool)
         return np.asarray(np.where(self._file_items >= 0, tests[self._file_items], False), bool)
-
-    @cached_property
-    def _relative_lengths(self) -> Floats:
-        """Text length of each file relative to the mean."""
-        lengths = self.engine.resources.items.text_lengths.files
-        return np.asarray(lengths / max(float(lengths[lengths > 0].mean()) if lengths.any() else 1.0, 1e-9), np.float64)

@@ -11,18 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from assay.core.items import TYPE_KINDS
 from assay.rank.arrays import Floats, Ints, highest, share_of_best, sorted_unique
 from assay.rank.signals.lexical import PARSING
 from assay.rank.signals.signal import Signal, Stage
-from assay.store.columns import KIND_NAMES
 from assay.store.postings import NAME
 from assay.text.terms import terms
 
 if TYPE_CHECKING:
     from assay.rank.context import QueryContext
 
-_IS_TYPE = np.array([name in TYPE_KINDS for name in KIND_NAMES])  # by kind code
 _CONSIDERED = 200  # types with the best names, whose users are counted
 _CANDIDATES = 30  # types that become candidates
 _NO_HEAD = 0.5  # weight of a type whose last word is not in the task: `OrderExporter` for "order"
@@ -44,22 +41,24 @@ def central_types(query: QueryContext) -> CentralTypes:
 
 
 def _central_types(query: QueryContext) -> CentralTypes:
-    columns, lengths = query.index.columns, query.index.postings.lengths
     task_terms = list(query.task.terms)
-    hits, first = np.zeros(query.items.size), np.full(query.items.size, len(task_terms))
-    for place, term in reversed([*enumerate(task_terms)]):
-        named = query.resources.term_weights[term].named
-        hits[named] += 1
-        first[named] = place
-    types = np.flatnonzero((hits > 0) & _IS_TYPE[columns.kind] & ~np.asarray(columns.test))
-    precision = hits[types] / np.maximum(lengths[types, NAME], 1)
+    candidates = [
+        named[query.items.is_product_type[named]]
+        for named in (query.resources.term_weights[term].named for term in task_terms)
+    ]
+    types = sorted_unique(np.concatenate([np.empty(0, np.int64), *candidates]))
+    hits, first = np.zeros(len(types)), np.full(len(types), len(task_terms))
+    for place, named in reversed([*enumerate(candidates)]):
+        rows = np.searchsorted(types, named)
+        hits[rows] += 1
+        first[rows] = place
+    precision = hits / np.maximum(query.index.postings.lengths[types, NAME], 1)
     chosen = highest(precision**2 * (1 + query.graph.uses[types]), _CONSIDERED)
-    types, precision = types[chosen], precision[chosen]
+    types, precision, first = types[chosen], precision[chosen], first[chosen]
     users = _user_files(query, types)
-    names = query.index.names_of(types.tolist())
     in_task = set(task_terms)
-    has_head = np.array([_head(names[number]) in in_task for number in types.tolist()], bool)
-    early = 1 - _LATE * first[types] / max(len(task_terms), 1)
+    has_head = np.array([_head(item.name) in in_task for item in query.items.descriptions[types.tolist()]], bool)
+    early = 1 - _LATE * first / max(len(task_terms), 1)
     scores = precision**2 * np.where(has_head, 1.0, _NO_HEAD) * np.log1p(users) * early
     return CentralTypes(types, share_of_best(scores), users)
 
@@ -73,11 +72,12 @@ def _user_files(query: QueryContext, types: Ints) -> Ints:
     """Count the files, other than its own and tests, with an edge to each type or to one of its members."""
     graph, files, tests = query.graph, query.items.files, query.index.columns.test
     place = np.full(query.items.size, -1)
+    owners, members = graph.outgoing(types, "contains")
     place[types] = np.arange(len(types))
-    owners = np.where(place >= 0, place, place[graph.parent])  # a type's own place, a member's type
-    owners[0] = -1
-    targets, sources = graph.incoming(np.flatnonzero(owners >= 0))
-    owner = owners[targets]
+    own = (place[members] < 0) & (graph.parent[members] == owners)  # a type within a type stands for itself
+    place[members[own]] = place[owners[own]]
+    targets, sources = graph.incoming(np.concatenate([types, members[own]]))
+    owner = place[targets]
     uses = (files[sources] != files[types[owner]]) & ~tests[sources]
     pairs = sorted_unique(owner[uses] * np.int64(len(query.items.file_folders)) + files[sources[uses]])
     return np.bincount(pairs // len(query.items.file_folders), minlength=len(types))

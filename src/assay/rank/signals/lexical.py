@@ -190,7 +190,7 @@ def _clause_candidates(query: QueryContext) -> list[int]:
     clauses = [clause for clause in query.task.clauses if len(clause) >= _LEAST_CLAUSE]
     if len(clauses) < 2:
         return []
-    weights, product = query.resources.term_weights, query.items.is_symbol & ~np.asarray(query.index.columns.test)
+    weights, product = query.resources.term_weights, query.items.is_product_symbol
     lists = [highest(weights.scores(clause) * product, _CLAUSE_CANDIDATES).tolist() for clause in clauses]
     return list(dict.fromkeys(number for numbers in zip_longest(*lists) for number in numbers if number is not None))
 
