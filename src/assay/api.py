@@ -369,7 +369,10 @@ class Repository:
         return [item for item in names.match(self.index, pattern) if kind in (None, item.kind)]
 
     def symbol(self, name: str) -> list[Item]:
-        """Resolve a symbol name to one or, if ambiguous, several items. Raises NoSuchSymbol with suggestions."""
+        """Resolve a symbol name to one or, if ambiguous, several items. Raises NoSuchSymbol with suggestions.
+
+        A name is `run`, `Flask.run`, `src/app.py::Flask.run`, `flask.app.Flask.run`, or the place `src/app.py:120`.
+        """
         return names.require(self.index, name)
 
     def one_symbol(self, name: str) -> Item:
@@ -384,12 +387,30 @@ class Repository:
 
         return impact.impact(self.index, self.symbol(symbol), depth, min_confidence, everything)
 
-    def affected_tests(self, paths: Iterable[str], *, depth: int = 6) -> list[Affected]:
-        """Return the tests that reach the files, nearest and most certain first. Paths are relative to the root."""
+    def affected_tests(self, places: Iterable[str], *, depth: int = 6) -> list[Affected]:
+        """Return the tests that reach files or symbols, nearest and most certain first."""
         from assay.rank import impact
 
-        changed = [item for path in self.paths_of(list(paths)) for item in self.index.in_file(path)]
+        ids = self.ids_of(list(places))
+        changed = [
+            item
+            for id in ids
+            for item in (self.index.in_file(id) if id in self.files else filter(None, [self.index.by_id(id)]))
+        ]
         return impact.affected_tests(self.index, changed, depth)
+
+    def ids_of(self, places: Sequence[str]) -> list[str]:
+        """Return the index paths of files and the ids of symbols, without duplicates. Raises AssayError for neither."""
+        return list(dict.fromkeys(id for place in places for id in self._ids_of(place)))
+
+    def _ids_of(self, place: str) -> list[str]:
+        try:
+            return self.paths_of([place])
+        except AssayError:
+            symbols = names.resolve(self.index, place)
+            if not symbols:
+                raise
+            return [item.id for item in symbols]
 
     def paths_of(self, files: Sequence[str]) -> list[str]:
         """Return the index paths of files, without duplicates. Raises AssayError with the reason for a missing one."""

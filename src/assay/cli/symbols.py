@@ -12,9 +12,8 @@ from assay.cli.options import depth_option, limit_option, profile_option, reposi
 from assay.errors import AssayError
 from assay.git import Git
 from assay.rank.explain import render_explanation
-from assay.rank.symbols import NoSuchSymbol
+from assay.rank.symbols import missing
 from assay.serve import json_answers
-from assay.text.terms import nearest
 
 
 @click.command("symbols")
@@ -26,7 +25,8 @@ from assay.text.terms import nearest
 def symbols_command(pattern: str, repo: Repository, limit: int, kind: str | None, form: str) -> None:
     """List symbols that match PATTERN.
 
-    PATTERN is a name (run, Flask.run, src/app.py::Flask.run), a pattern (*Handler, Flask.*) or part of a name.
+    PATTERN is a name (run, Flask.run, flask.app.Flask.run, src/app.py::Flask.run), a place (src/app.py:120), a pattern
+    (*Handler, Flask.*) or part of a name.
 
     Exit code 1 when nothing matches; the nearest names are suggested.
     """
@@ -35,7 +35,7 @@ def symbols_command(pattern: str, repo: Repository, limit: int, kind: str | None
         print_json(json_answers.symbols(pattern, matches, limit))
         raise click.exceptions.Exit(0 if matches else 1)
     if not matches:
-        raise NoSuchSymbol(pattern, nearest(pattern.strip("*?"), repo.index.names()))
+        raise missing(repo.index, pattern)
     for item in matches[:limit]:
         echo(f"{item.path}:{item.start}  {item.kind} {item.symbol}  {item.signature}")
     if len(matches) > limit:
@@ -60,7 +60,8 @@ def why_command(
 ) -> None:
     """Explain the rank of SYMBOL in `assay context TASK`: the contribution of each word, each factor and the graph.
 
-    For a symbol outside the first k, name the step that dropped it. If SYMBOL is ambiguous, explain every match.
+    For a symbol outside the first k, name the step that dropped it. SYMBOL is a name (Flask.run, flask.app.Flask.run,
+    src/app.py::Flask.run) or a place (src/app.py:120). If several match, all are explained.
     """
     explanations = repo.why(task, symbol, k, profile=profile_name, session=session)
     if form == "json":
@@ -101,7 +102,8 @@ def impact_command(
 ) -> None:
     """List the transitive callers of SYMBOL, by depth and confidence: what a change could break.
 
-    SYMBOL is a name such as run, Flask.run or src/app.py::Flask.run. If several match, all are included.
+    SYMBOL is a name such as run, Flask.run, flask.app.Flask.run or src/app.py::Flask.run, or a place such as
+    src/app.py:120. If several match, all are included.
     """
     changed = repo.symbol(symbol)
     dependents = repo.impact(symbol, depth=depth, min_confidence=min_confidence, everything=everything)
@@ -127,15 +129,18 @@ def impact_command(
 
 
 @click.command("tests")
-@click.argument("files", nargs=-1)
+@click.argument("places", nargs=-1)
 @repository_options
 @depth_option(6)
 @click.option("--paths", is_flag=True, help="Print only the paths of the test files, for a test runner.")
 @format_option
-def tests_command(files: tuple[str, ...], repo: Repository, depth: int, paths: bool, form: str) -> None:
-    """List the tests that reach FILES, by default the files of git diff HEAD, nearest and most certain first."""
-    requested = repo.paths_of(files) if files else _changed_files(repo.only("what git diff shows").root)
-    indexed = requested if files else [path for path in requested if path in repo.files]
+def tests_command(places: tuple[str, ...], repo: Repository, depth: int, paths: bool, form: str) -> None:
+    """List the tests that reach PLACES, nearest and most certain first.
+
+    PLACES are files or symbols (src/app.py, Flask.run, src/app.py:120); by default the files of git diff HEAD.
+    """
+    requested = repo.ids_of(places) if places else _changed_files(repo.only("what git diff shows").root)
+    indexed = requested if places else [path for path in requested if path in repo.files]
     tests = repo.affected_tests(indexed, depth=depth)
     test_files = list(dict.fromkeys(affected.item.path for affected in tests))
     if form == "json":
