@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from assay.feedback import Learning
     from assay.git import Listing
     from assay.index.freshness import Freshness, TreeCheck, Watch
+    from assay.index.quick import Stale
     from assay.index.scan import Scan
     from assay.index.scip import Merged
     from assay.pack.context import Context
@@ -154,6 +155,34 @@ class Repository:
         self.close()
         self.__dict__.pop("configuration", None)
         return report
+
+    def update_if_quick(self, check: TreeCheck | None = None) -> Stale | None:
+        """Update the index if files changed and that takes less than a second; return what stays stale, or None.
+
+        The index stays as it is while another process writes it, or if its folder is read-only. The history of commits
+        is left to `refresh`. `check` is the state of the files, if it is known.
+        """
+        from assay.index.quick import is_quick, update_quickly
+
+        check = check or self.look()
+        stale = self.stale(check)
+        if stale is None or not is_quick(check.freshness):
+            return stale
+        obstacles = [update_quickly(member.root, member.home) for member in self._owners(check.freshness.stale)]
+        self.close()
+        failed = [obstacle for obstacle in obstacles if obstacle is not None]
+        return replace(stale, obstacle="; ".join(filter(None, failed))) if failed else None
+
+    def stale(self, check: TreeCheck | None = None) -> Stale | None:
+        """Return what an answer does not take into account, because files changed since they were indexed; or None."""
+        from assay.index.quick import Stale
+
+        freshness = (check or self.look()).freshness
+        return None if freshness.fresh else Stale(len(freshness.stale), self.indexing)
+
+    def _owners(self, paths: Iterable[str]) -> list[Repository]:
+        """Return the repositories of index paths."""
+        return [self]
 
     # tasks
 
@@ -620,6 +649,9 @@ class Workspace(Repository):
         self.close()
         self.__dict__.pop("configuration", None)
         return reports
+
+    def _owners(self, paths: Iterable[str]) -> list[Repository]:
+        return [self._members[label] for label in sorted({path.partition("/")[0] for path in paths})]
 
     def refresh(self, *, rebuild: bool = False, progress: Progress | None = None, anywhere: bool = False) -> Report:
         return self.only("refresh; refresh_all is about all of them: refresh").refresh()
