@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from assay.answer.extractive import BASE, MATCH, UNSEEN, analyze_question, confidence_features
 from numpy.typing import NDArray
 
 import assay
-from assay.answer.extractive import BASE, MATCH, UNSEEN, analyze_question, confidence_features
 from assay.config.configuration import AskSettings
 from assay.core.golden import GoldenSet
 from assay.evaluate import golden as golden_sets

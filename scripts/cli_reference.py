@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import click
 
-from assay.cli import cli
+from assay.cli import cli, color_option
 
 
 def _cell(text: str) -> str:
@@ -35,7 +35,9 @@ def _command(name: str, command: click.Command) -> list[str]:
     context = click.Context(command, info_name=f"assay {name}")
     lines = [f"## assay {name}", "", f"    {' '.join(command.get_usage(context).split()[1:])}", ""]
     lines += [*inspect.cleandoc(command.help or "").splitlines(), ""]
-    options = [parameter for parameter in command.params if isinstance(parameter, click.Option)]
+    options = [
+        parameter for parameter in command.params if isinstance(parameter, click.Option) and parameter.name != "color"
+    ]
     if options:
         lines += ["| option | what | default |", "|---|---|---|"]
         lines += [f"| {_names(option)} | {_cell(option.help or '')} | {_default(option)} |" for option in options] + [
@@ -61,7 +63,9 @@ def _below(group: click.Group, prefix: str) -> Iterator[tuple[str, click.Command
 
 def reference() -> str:
     lines = ["# Commands", "", "Made by `make docs` from the commands themselves.", ""]
-    lines += [*inspect.cleandoc(cli.help or "").splitlines(), "", "| command | what |", "|---|---|"]
+    lines += [*inspect.cleandoc(cli.help or "").splitlines(), ""]
+    lines += [f"Every command takes {_names(color := color_option())}. {_cell(color.help or '')}", ""]
+    lines += ["| command | what |", "|---|---|"]
     lines += [
         f"| [`assay {name}`](#assay-{name.replace(' ', '-')}) | {_cell(command.get_short_help_str(200))} |"
         for name, command in commands()

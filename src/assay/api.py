@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from assay.feedback import Learning
     from assay.git import Listing
     from assay.index.freshness import Freshness, TreeCheck, Watch
+    from assay.index.quick import Stale
     from assay.index.scan import Scan
     from assay.index.scip import Merged
     from assay.pack.context import Context
@@ -155,6 +156,34 @@ class Repository:
         self.close()
         self.__dict__.pop("configuration", None)
         return report
+
+    def update_if_quick(self, check: TreeCheck | None = None) -> Stale | None:
+        """Update the index if files changed and that takes less than a second; return what stays stale, or None.
+
+        The index stays as it is while another process writes it, or if its folder is read-only. The history of commits
+        is left to `refresh`. `check` is the state of the files, if it is known.
+        """
+        from assay.index.quick import is_quick, update_quickly
+
+        check = check or self.look()
+        stale = self.stale(check)
+        if stale is None or not is_quick(check.freshness):
+            return stale
+        obstacles = [update_quickly(member.root, member.home) for member in self._owners(check.freshness.stale)]
+        self.close()
+        failed = [obstacle for obstacle in obstacles if obstacle is not None]
+        return replace(stale, obstacle="; ".join(filter(None, failed))) if failed else None
+
+    def stale(self, check: TreeCheck | None = None) -> Stale | None:
+        """Return what an answer does not take into account, because files changed since they were indexed; or None."""
+        from assay.index.quick import Stale
+
+        freshness = (check or self.look()).freshness
+        return None if freshness.fresh else Stale(len(freshness.stale), self.indexing)
+
+    def _owners(self, paths: Iterable[str]) -> list[Repository]:
+        """Return the repositories of index paths."""
+        return [self]
 
     # tasks
 
@@ -381,7 +410,10 @@ class Repository:
         return [item for item in names.match(self.index, pattern) if kind in (None, item.kind)]
 
     def symbol(self, name: str) -> list[Item]:
-        """Resolve a symbol name to one or, if ambiguous, several items. Raises NoSuchSymbol with suggestions."""
+        """Resolve a symbol name to one or, if ambiguous, several items. Raises NoSuchSymbol with suggestions.
+
+        A name is `run`, `Flask.run`, `src/app.py::Flask.run`, `flask.app.Flask.run`, or the place `src/app.py:120`.
+        """
         return names.require(self.index, name)
 
     def one_symbol(self, name: str) -> Item:
@@ -396,12 +428,30 @@ class Repository:
 
         return impact.impact(self.index, self.symbol(symbol), depth, min_confidence, everything)
 
-    def affected_tests(self, paths: Iterable[str], *, depth: int = 6) -> list[Affected]:
-        """Return the tests that reach the files, nearest and most certain first. Paths are relative to the root."""
+    def affected_tests(self, places: Iterable[str], *, depth: int = 6) -> list[Affected]:
+        """Return the tests that reach files or symbols, nearest and most certain first."""
         from assay.rank import impact
 
-        changed = [item for path in self.paths_of(list(paths)) for item in self.index.in_file(path)]
+        ids = self.ids_of(list(places))
+        changed = [
+            item
+            for id in ids
+            for item in (self.index.in_file(id) if id in self.files else filter(None, [self.index.by_id(id)]))
+        ]
         return impact.affected_tests(self.index, changed, depth)
+
+    def ids_of(self, places: Sequence[str]) -> list[str]:
+        """Return the index paths of files and the ids of symbols, without duplicates. Raises AssayError for neither."""
+        return list(dict.fromkeys(id for place in places for id in self._ids_of(place)))
+
+    def _ids_of(self, place: str) -> list[str]:
+        try:
+            return self.paths_of([place])
+        except AssayError:
+            symbols = names.resolve(self.index, place)
+            if not symbols:
+                raise
+            return [item.id for item in symbols]
 
     def paths_of(self, files: Sequence[str]) -> list[str]:
         """Return the index paths of files, without duplicates. Raises AssayError with the reason for a missing one."""
@@ -611,6 +661,9 @@ class Workspace(Repository):
         self.close()
         self.__dict__.pop("configuration", None)
         return reports
+
+    def _owners(self, paths: Iterable[str]) -> list[Repository]:
+        return [self._members[label] for label in sorted({path.partition("/")[0] for path in paths})]
 
     def refresh(self, *, rebuild: bool = False, progress: Progress | None = None, anywhere: bool = False) -> Report:
         return self.only("refresh; refresh_all is about all of them: refresh").refresh()

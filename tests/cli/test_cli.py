@@ -446,9 +446,10 @@ def test_a_file_that_is_not_indexed_is_refused_with_a_hint(shop: Repository) -> 
     assert (done.code, done.err.partition(" Nearest: ")[0]) == (2, "assay: shoop.py: not in the index.")
     assert "shop.py" in done.err.partition(" Nearest: ")[2]
     shop.write("new.py", "x = 1\n")
-    done = assay(shop.root, "tests", "new.py")
+    done = assay(shop.root, "tests", "new.py", "--no-refresh")
     assert (done.code, done.err) == (
         2,
+        "1 file changed since it was indexed; run: assay index\n"
         f"assay: new.py: not in the index. If it is new, run: assay index {shop.root}\n",
     )
 

@@ -166,12 +166,14 @@ def test_a_file_that_is_not_indexed_is_refused_with_the_reason(shop: Repository,
 
 def test_a_new_file_is_told_from_an_ignored_one(shop: Repository) -> None:
     shop.write("new.py", "x = 1\n")
-    assert f"If it is new, run: assay index {shop.root}" in assay(shop.root, "context", "--files", "new.py").err
+    refused = assay(shop.root, "context", "--files", "new.py", "--no-refresh")
+    assert f"If it is new, run: assay index {shop.root}" in refused.err
+    assert "new.py:1 variable x" in assay(shop.root, "context", "--files", "new.py").out
 
 
 def test_a_file_that_was_deleted_since_is_still_known(shop: Repository) -> None:
     (shop.root / "prices.py").unlink()
-    done = assay(shop.root, "context", "--files", "prices.py")
+    done = assay(shop.root, "context", "--files", "prices.py", "--no-refresh")
     assert done.code == 0
     assert "prices.py:6 function rounded [file is missing]" in done.out
 

@@ -107,16 +107,29 @@ def test_another_question_is_another_answer(shop: Repository, other: list[str]) 
 
 
 def test_a_changed_file_changes_the_answer_and_its_freshness(shop: Repository) -> None:
-    assert "fresh: nothing changed" in context(shop).out
+    as_it_is = (TASK, "--no-refresh")
+    assert "fresh: nothing changed" in context(shop, *as_it_is).out
     doctor(shop)
     write(shop, "other.py", "def other():\n    return 1\n", age=1)
-    assert "1 file changed since it was made (other.py)" in context(shop).out
+    assert "1 file changed since it was made (other.py)" in context(shop, *as_it_is).out
     doctor(shop)
-    assert cached(shop), "the same state again"
+    assert cached(shop, *as_it_is), "the same state again"
     write(shop, "other.py", "def other():\n    return 2\n", age=2)
-    assert not cached(shop)
+    assert not cached(shop, *as_it_is)
     shop.index()
-    assert "fresh: nothing changed" in context(shop).out
+    assert "fresh: nothing changed" in context(shop, *as_it_is).out
+
+
+def test_an_answer_from_a_stale_index_is_not_given_where_the_index_may_be_updated(shop: Repository) -> None:
+    write(shop, "shop.py", SHOP + "\n\ndef total_price_of_goods():\n    pass\n", age=1)
+    stale = context(shop, TASK, "--no-refresh")
+    assert "total_price_of_goods" not in stale.out
+    updated = context(shop)
+    assert "total_price_of_goods" in updated.out
+    assert "fresh: nothing changed" in updated.out
+    doctor(shop)
+    assert cached(shop), "the answer from the updated index was kept"
+    assert not imported(shop, TASK) & {"numpy", "msgspec", "tomllib", "tree_sitter", "assay.rank.engine"}
 
 
 def test_while_a_file_is_younger_than_its_timestamp_can_tell_nothing_is_remembered(shop: Repository) -> None:
@@ -124,9 +137,12 @@ def test_while_a_file_is_younger_than_its_timestamp_can_tell_nothing_is_remember
     doctor(shop)
     shop.write("other.py", "def other():\n    return 1\n")
     os.utime(shop.root / "other.py", (2**32, 2**32))  # younger than anything
+    assert not cached(shop, TASK, "--no-refresh")
     assert not cached(shop)
     assert not cached(shop)
     write(shop, "other.py", "def other():\n    pass\n")
+    assert not cached(shop), "the index was brought up to date"
+    doctor(shop)
     assert cached(shop)
 
 

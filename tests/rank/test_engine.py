@@ -368,7 +368,7 @@ def test_no_answer_is_longer_than_its_budget(shop: Repository, form: str, budget
 
 def test_context_says_when_files_changed_since(shop: Repository) -> None:
     shop.write("shop.py", SHOP + "\n\ndef refund():\n    pass\n")
-    done = assay(shop.root, "context", "total price of a basket")
+    done = assay(shop.root, "context", "total price of a basket", "--no-refresh")
     assert "1 file changed since it was made (shop.py); run: assay index" in done.out
     assert "changed since it was indexed" in done.out
 

@@ -522,7 +522,11 @@ def test_the_command_says_when_nothing_was_found_and_when_the_index_is_old(stati
     done = assay(station.root, "search", "zebra")
     assert (done.code, done.out) == (1, "nothing found among 5 passages and 4 definitions\n")
     station.write("docs/guide.md", "# Other\n")
-    assert "1 files changed since they were indexed" in assay(station.root, "search", "pumps").err
+    stale = "1 file changed since it was indexed; run: assay index\n"
+    assert assay(station.root, "search", "pumps", "--no-refresh").err == stale
+    assert assay(station.root, "search", "pumps", "--no-refresh", "--format", "json").json["fresh"] is False
+    assert assay(station.root, "search", "pumps").err == "", "brought up to date"
+    assert assay(station.root, "search", "pumps", "--no-refresh", "--format", "json").json["fresh"] is True
 
 
 def test_bad_options_of_the_command_are_explained(station: Repository) -> None:

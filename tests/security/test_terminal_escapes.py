@@ -113,7 +113,7 @@ def test_printing_is_left_to_the_functions_that_make_text_safe() -> None:
                 prints = called in ("print", "click.echo", "click.secho", "click.style")
                 if asks or prints or called.endswith(("stdout.write", "stderr.write")):
                     found.append(f"{path.name}:{node.lineno}: {called}")
-    assert not found, "print with assay.cli.common.echo, echo_styled, echo_pack, confirm or print_json"
+    assert not found, "print with assay.cli.common.echo, echo_styled, echo_text, confirm or print_json"
 
 
 def test_json_says_to_a_program_what_it_said_before() -> None:

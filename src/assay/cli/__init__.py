@@ -39,6 +39,35 @@ COMMANDS = {
 }
 
 
+def _set_color(ctx: click.Context, _option: click.Parameter, choice: str | None) -> None:
+    """Decide on colour for all output of a command; without --color, its group has decided."""
+    from assay.cli.common import use_color
+
+    if choice:
+        ctx.color = use_color(choice, os.environ)
+
+
+def color_option(default: str | None = None) -> click.Option:
+    return click.Option(
+        ["--color"],
+        type=click.Choice(["auto", "always", "never"]),
+        default=default,
+        expose_value=False,
+        callback=_set_color,
+        help="Colour: auto (in a terminal; obeys NO_COLOR, FORCE_COLOR, TERM=dumb), always or never.",
+    )
+
+
+def _with_color(command: click.Command) -> click.Command:
+    """Add --color to a command and to those of a group, so that it may stand anywhere."""
+    if not any(parameter.name == "color" for parameter in command.params):
+        command.params.append(color_option())
+    if isinstance(command, click.Group):
+        for nested in command.commands.values():
+            _with_color(nested)
+    return command
+
+
 class LazyGroup(click.Group):
     """Click group with a static table of commands: name → (module, one-line help)."""
 
@@ -54,7 +83,7 @@ class LazyGroup(click.Group):
             return None
         module = importlib.import_module(self.table[cmd_name][0])
         command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
-        return command
+        return _with_color(command)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -81,7 +110,12 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=LazyGroup, commands_table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    commands_table=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    params=[color_option("auto")],
+)
 @click.version_option(__version__, prog_name="assay")
 def cli() -> None:
     """Find the code and documents a task needs, and measure retrieval quality.

@@ -6,9 +6,14 @@ Repositories are untrusted: `echo` replaces control characters in names and text
 from __future__ import annotations
 
 import io
+import os
+import shlex
+import shutil
+import signal
+import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -16,7 +21,7 @@ import click
 
 from assay.config.roots import root_around
 from assay.core.progress import Progress
-from assay.text.display import escaped_in_json, printable
+from assay.text.display import escaped_in_json, printable, shortened, wrapped
 
 F = TypeVar("F", bound=Callable[..., Any])
 Part = str | tuple[str, dict[str, Any]]  # text, optionally with arguments of `click.style`
@@ -45,17 +50,42 @@ def echo(text: object = "", err: bool = False, nl: bool = True) -> None:
     click.echo(printable(str(text)), err=err, nl=nl)
 
 
+def echo_wrapped(text: object) -> None:
+    """Print text; in a terminal, longer lines are wrapped between words, with their indentation."""
+    if is_terminal():
+        text = "\n".join(wrapped(str(text), shutil.get_terminal_size().columns))
+    echo(text)
+
+
+def echo_row(text: str) -> None:
+    """Print a row of a list; in a terminal, a longer one is cut."""
+    echo(shortened(text, shutil.get_terminal_size().columns) if is_terminal() else text)
+
+
+def is_terminal() -> bool:
+    """Return whether output goes to a terminal."""
+    return sys.stdout is not None and sys.stdout.isatty()  # None: closed by the caller
+
+
+def rows_that_fit() -> int:
+    """Return the number of rows that a terminal shows below a command and above a message and the prompt."""
+    return max(3, shutil.get_terminal_size().lines - 3)
+
+
 def echo_styled(*parts: Part) -> None:
     """Print a line with styled parts."""
-    click.echo(
-        "".join(
-            printable(part) if isinstance(part, str) else click.style(printable(part[0]), **part[1]) for part in parts
-        )
+    click.echo(styled(*parts))
+
+
+def styled(*parts: Part) -> str:
+    """Return a line with styled parts, safe to print; `echo_text` removes the styles where there is no colour."""
+    return "".join(
+        printable(part) if isinstance(part, str) else click.style(printable(part[0]), **part[1]) for part in parts
     )
 
 
-def echo_pack(text: str) -> None:
-    """Print a rendered pack unchanged: the renderers sanitize it, and its tokens are counted."""
+def echo_text(text: str) -> None:
+    """Print text unchanged: that of `styled`, or of a pack, whose renderers sanitize it and count its tokens."""
     click.echo(text, nl=False)
 
 
@@ -78,6 +108,55 @@ def show_usage_error(error: click.ClickException) -> None:
     echo(message.getvalue(), err=True, nl=False)
 
 
+def use_color(choice: str, environment: Mapping[str, str]) -> bool | None:
+    """Return whether to print colour; None: only where output is a terminal.
+
+    The choice of --color counts most, then NO_COLOR, then FORCE_COLOR and CLICOLOR_FORCE, then TERM=dumb.
+    """
+    if choice != "auto":
+        return choice == "always"
+    if environment.get("NO_COLOR"):
+        return False
+    if any(environment.get(name, "") not in ("", "0") for name in ("FORCE_COLOR", "CLICOLOR_FORCE")):
+        return True
+    return False if _is_dumb(environment) else None
+
+
+def page(text: str) -> None:
+    """Print a long text, as `echo_text` does, through the user's pager."""
+    command = pager(os.environ)
+    if not command:
+        echo_text(text)
+        return
+    shown = text if click.get_current_context().color is not False else click.unstyle(text)
+    # as git does: end if it fits the screen, pass colours on, leave the text on the screen
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, env={"LESS": "FRX", **os.environ})
+    interrupt = signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the pager
+    try:
+        process.communicate(shown.encode("utf-8", "replace"))  # which may end before it has read everything
+    finally:
+        signal.signal(signal.SIGINT, interrupt)
+
+
+def pager(environment: Mapping[str, str]) -> list[str]:
+    """Return the command of the user's pager, $PAGER or less; empty without one, and on a terminal it cannot control.
+
+    A program is searched in the folders of PATH, but never in the current one, which may be a hostile repository.
+    """
+    try:
+        command = shlex.split(environment.get("PAGER", "less -FRX"))
+    except ValueError:
+        return []
+    program = shutil.which(command[0], path=environment.get("PATH")) if command else None
+    usable = program is not None and os.path.isabs(program) and not _is_dumb(environment)
+    return [program, *command[1:]] if program and usable and command != ["cat"] else []
+
+
+def _is_dumb(environment: Mapping[str, str]) -> bool:
+    """Return whether the terminal understands no escape sequences."""
+    return environment.get("TERM") == "dumb"
+
+
 # Progress bar
 
 _WIDTH = 30
@@ -85,13 +164,13 @@ _REDRAW_SECONDS = 0.1
 
 
 class Bar(Progress):
-    """Progress bar on stderr with stage, counts and remaining time; silent if stderr is not a terminal.
+    """Progress bar on stderr with stage, counts and remaining time; silent if stderr is not a terminal that can erase.
 
     As a context manager it erases itself at the end.
     """
 
     def __init__(self) -> None:
-        self._is_terminal = sys.stderr.isatty()
+        self._is_terminal = sys.stderr.isatty() and not _is_dumb(os.environ)
         self._stage, self._total, self._done = "", 0, 0
         self._started = self._drawn = 0.0
 

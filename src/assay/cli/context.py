@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+
 import click
 
 from assay.api import Repository
-from assay.cli.common import echo_pack
-from assay.cli.options import MultiValueCommand, profile_option, repository_options, session_option
+from assay.cli.common import echo, styled
+from assay.cli.options import (
+    MultiValueCommand,
+    Refresh,
+    TextOrStdin,
+    View,
+    profile_option,
+    question_options,
+    screen_options,
+    session_option,
+)
+from assay.cli.screen import MOST_RESULTS, Size, context_screen
 from assay.errors import AssayError
 from assay.pack.questions import COMMENT_BUDGET, REVIEW_BUDGET, Files, Question, Review, Task
 from assay.pack.render import FORMS
@@ -14,7 +28,7 @@ from assay.store.caches import Answer, PackCache, key_of
 
 
 @click.command("context", cls=MultiValueCommand, several=("--files",))
-@click.argument("task", required=False, default="")
+@click.argument("task", required=False, default="", type=TextOrStdin("task"))
 @click.option(
     "--files",
     multiple=True,
@@ -36,9 +50,13 @@ from assay.store.caches import Answer, PackCache, key_of
     metavar="URL",
     help="With --pr: base URL of links, such as https://github.com/OWNER/NAME/blob/COMMIT.",
 )
-@repository_options
+@question_options
 @click.option(
-    "-k", type=click.IntRange(min=1), help="Maximum number of items. Default: 50 for a TASK alone, else no limit."
+    "-k",
+    "-n",
+    "k",
+    type=click.IntRange(min=1),
+    help="Number of results. Default: in a terminal as many as fit, otherwise 50 for a TASK alone, else no limit.",
 )
 @click.option(
     "--budget",
@@ -54,6 +72,7 @@ from assay.store.caches import Answer, PackCache, key_of
     help="Output format.",
 )
 @session_option
+@screen_options("budget")
 @click.option("--no-cache", is_flag=True, help="Neither read nor write the answer cache.")
 def context_command(
     task: str,
@@ -61,16 +80,19 @@ def context_command(
     base: str | None,
     links: str,
     repo: Repository,
+    refresh: Refresh,
     k: int | None,
     budget: int | None,
     profile_name: str | None,
     form: str | None,
     session: str,
+    view: View,
     no_cache: bool,
 ) -> None:
     """Rank the symbols TASK needs and pack them into a token budget.
 
-    All are named; signatures and bodies are added by value per token.
+    In a terminal, the best results on one screen. Otherwise, or with --full, --budget or --format, a pack: all results
+    are named; signatures and bodies are added by value per token. The TASK - is read from standard input.
 
     Also for files (--files src/app.py src/cli.py) and for the review of a branch (--pr main --format comment).
     Exit code 1 when nothing was found or nothing changed.
@@ -88,8 +110,13 @@ def context_command(
     else:
         question = Task(*settings, task, session)
     # session boosts decay by the minute, so answers of a session are not cached
-    answer = _compute_answer(question) if no_cache or session else _cached_answer(question)
-    echo_pack(answer.text)
+    answer = None if no_cache or session else _recall(question, refresh, view)
+    if answer is None:
+        question = _up_to_date(question, refresh)
+        answer = _screen(question, view.screen) if view.screen else _pack(question)
+        if not (no_cache or session):
+            _remember(question, refresh, view, answer)
+    view.show(answer.text)
     raise click.exceptions.Exit(answer.code)
 
 
@@ -102,23 +129,58 @@ def _check_arguments(task: str, files: tuple[str, ...], base: str | None) -> Non
         )
 
 
-def _compute_answer(question: Question) -> Answer:
+def _up_to_date(question: Question, refresh: Refresh) -> Question:
+    """Update the index if that is quick. An answer says itself if its index is stale; print only why it stays so."""
+    if not refresh.enabled or question.look.freshness.fresh:
+        return question
+    stale = question.repo.update_if_quick(question.look)
+    if stale and stale.obstacle:
+        echo(stale, err=True)
+    return question if stale else replace(question)  # a copy looks at the files again
+
+
+def _pack(question: Question) -> Answer:
     context = question.answer()
     return Answer(context.render(), 0 if context.ranked else 1)
 
 
-def _cached_answer(question: Question) -> Answer:
-    """Return the cached answer to a question, or compute and cache it; any relevant change invalidates the cache."""
-    index, state = question.repo.index, question.look.state
-    if not state:
-        return _compute_answer(question)
-    cache = PackCache(index)
+def _screen(question: Question, size: Size) -> Answer:
+    ranked, heading = question.found()
+    shown = ranked[: question.k or MOST_RESULTS]
+    lines = context_screen(ranked, heading, question.repo.source, question.words, size, question.k)
+    question.note_given([entry.item for entry in shown])
+    return Answer("".join(f"{styled(*line)}\n" for line in lines), 0 if ranked else 1)
+
+
+# The cache of answers
+
+
+def _recall(question: Question, refresh: Refresh, view: View) -> Answer | None:
+    """Return the cached answer to a question. Its key has the state of files and index, so they are not compared."""
+    with contextlib.suppress(AssayError), _cache(question) as cache:  # a file may not be indexed yet
+        return cache.get(_key(question, refresh, view)) if cache else None
+    return None
+
+
+def _remember(question: Question, refresh: Refresh, view: View, answer: Answer) -> None:
+    with _cache(question) as cache:
+        if cache:
+            cache.put(_key(question, refresh, view), answer)
+
+
+@contextlib.contextmanager
+def _cache(question: Question) -> Iterator[PackCache | None]:
+    """Open the cache; None while a file is too recent for its state to be known."""
+    if not question.look.state:
+        yield None
+        return
+    cache = PackCache(question.repo.index)
     try:
-        key = key_of(index, state, question.key())
-        answer = cache.get(key)
-        if answer is None:
-            answer = _compute_answer(question)
-            cache.put(key, answer)
-        return answer
+        yield cache
     finally:
         cache.close()
+
+
+def _key(question: Question, refresh: Refresh, view: View) -> bytes:
+    """Return the key of an answer. One that was given without an update is none where an update is allowed."""
+    return key_of(question.repo.index, question.look.state, [*question.key(), refresh.enabled, view.screen])

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from assay.api import Repository
-from assay.cli.common import Bar, echo, format_option, print_json
+from assay.cli.common import Bar, echo, echo_wrapped, format_option, print_json
 from assay.cli.options import (
     find_repository,
     may_index,
@@ -126,7 +126,7 @@ def _print_report(report: Report, root: Path, verbose: bool) -> None:
     counts = Counter(reason.partition(" (")[0] for reason in report.skipped.values())
     if counts:
         listed = "" if verbose else " (list: --verbose)"
-        echo("skipped: " + ", ".join(f"{n} {reason}" for reason, n in sorted(counts.items())) + listed)
+        echo_wrapped("skipped: " + ", ".join(f"{n} {reason}" for reason, n in sorted(counts.items())) + listed)
     if verbose:
         for path, reason in sorted(report.skipped.items()):
             echo(f"  {path}: {reason}")
@@ -161,13 +161,13 @@ def status_command(repo: Repository, form: str) -> None:
             for warning in member.look().found.warnings:
                 echo(f"warning: {warning}", err=True)
             if member.ignored_settings:
-                echo(f"ignored settings: {', '.join(member.ignored_settings)}; see: assay trust --show")
+                echo_wrapped(f"ignored settings: {', '.join(member.ignored_settings)}; see: assay trust --show")
     raise click.exceptions.Exit(1 if any(stale.values()) else 0)
 
 
 def _print_status(status: Status, stale: list[str], root: Path) -> None:
     figures = {"file": status.files, "line": status.lines, "symbol": status.symbols, "edge": status.edges}
-    echo(f"{root}: " + ", ".join(counted(number, noun) for noun, number in figures.items()))
+    echo_wrapped(f"{root}: " + ", ".join(counted(number, noun) for noun, number in figures.items()))
     if status.languages:
         echo(f"\n{'language':<12} {'files':>6} {'symbols':>8} {'calls':>8} {'resolved':>9}")
     for name, row in status.languages.items():
@@ -175,20 +175,22 @@ def _print_status(status: Status, stale: list[str], root: Path) -> None:
         echo(f"{name:<12} {row.files:>6} {row.symbols:>8} {row.calls:>8} {share:>9}")
     if status.calls_resolved is not None and status.calls_resolved_floor is not None:
         floor = f"at least {status.calls_resolved_floor:.1%} if every ambiguous name is defined here"
-        echo(f"calls resolved: {status.calls_resolved:.1%} of calls to names defined in this repository ({floor})")
+        echo_wrapped(
+            f"calls resolved: {status.calls_resolved:.1%} of calls to names defined in this repository ({floor})"
+        )
     if status.edge_types:
-        echo("\nedges: " + ", ".join(f"{name} {count:,}" for name, count in status.edge_types.items()))
+        echo_wrapped("\nedges: " + ", ".join(f"{name} {count:,}" for name, count in status.edge_types.items()))
     if status.documents:
         unread = f", {status.unread_documents} could not be read" if status.unread_documents else ""
         echo(f"documents: {status.documents:,} with {counted(status.sections, 'section')}{unread}")
     if status.skipped:
-        echo("skipped: " + ", ".join(f"{count} {reason}" for reason, count in status.skipped.items()))
+        echo_wrapped("skipped: " + ", ".join(f"{count} {reason}" for reason, count in status.skipped.items()))
     if status.problems:
         echo(f"problems: {counted(status.problems, 'file')} could not be read; assay index -v lists them")
     echo(f"index: {status.bytes / 1e6:.1f} MB; last {status.mode} index: {status.seconds:.1f} s")
     if stale:
         names = ", ".join(stale[:5]) + (f" and {len(stale) - 5} more" if len(stale) > 5 else "")
-        echo(f"stale: {counted(len(stale), 'file')} changed since ({names}); run: assay index")
+        echo_wrapped(f"stale: {counted(len(stale), 'file')} changed since ({names}); run: assay index")
     else:
         echo("fresh: nothing changed since")
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import functools
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from assay.api import Repository, SearchFilters, Workspace
-from assay.cli.common import Bar, F, confirm, echo, find_root
+from assay.cli.common import Bar, F, confirm, echo, echo_text, find_root, is_terminal, page
+from assay.cli.screen import Size
 from assay.config.roots import roots as parse_roots
 from assay.config.roots import workspace_around
 from assay.core.items import KINDS
@@ -19,6 +22,7 @@ from assay.errors import AssayError
 from assay.rank.profile import DEFAULT, PROFILES
 from assay.system.files import TooWide, check_extent
 from assay.text.display import counted
+from assay.text.tokens import LONGEST_TASK
 
 
 class MultiValueCommand(click.Command):
@@ -46,6 +50,32 @@ class MultiValueCommand(click.Command):
                 yield argument
             else:
                 yield from (option, argument) if option else (argument,)
+
+
+# Standard input
+
+_BYTES_PER_CHARACTER = 4  # of UTF-8, at most
+
+
+class TextOrStdin(click.ParamType):
+    """Text of an argument, or standard input if it is `-`: up to LONGEST_TASK characters, with a warning if longer."""
+
+    def __init__(self, noun: str) -> None:
+        self.name = noun
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return self._read() if value == "-" else str(value)
+
+    def _read(self) -> str:
+        example = f"assay {click.get_current_context().info_name} -"
+        if sys.stdin is None or sys.stdin.isatty():
+            raise AssayError(f"- reads the {self.name} from standard input, which is a terminal: cat FILE | {example}")
+        text = sys.stdin.buffer.read(LONGEST_TASK * _BYTES_PER_CHARACTER + 1).decode("utf-8", "replace")
+        if not text.strip():
+            raise AssayError(f"standard input is empty, so there is no {self.name}: cat FILE | {example}")
+        if len(text) > LONGEST_TASK:
+            echo(f"assay: warning: only the first {LONGEST_TASK:,} characters of standard input are read", err=True)
+        return text[:LONGEST_TASK].strip()
 
 
 # Repositories
@@ -113,6 +143,33 @@ def repository_options(function: Callable[..., None]) -> Callable[..., None]:
     return opened
 
 
+class Refresh:
+    """Brings the index up to date before a question is answered, if that is quick; otherwise says what is stale."""
+
+    def __init__(self, repo: Repository, enabled: bool) -> None:
+        self.repo, self.enabled = repo, enabled
+
+    def __call__(self) -> bool:
+        """Return whether the index is up to date now; if not, print why."""
+        self.repo.index  # noqa: B018 (raises NoIndex)
+        stale = self.repo.update_if_quick() if self.enabled else self.repo.stale()
+        if stale:
+            echo(stale, err=True)
+        return stale is None
+
+
+def question_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add `repository_options` and --no-refresh, passed as `refresh`; the command calls it before its first query."""
+
+    @repository_options
+    @click.option("--no-refresh", is_flag=True, help="Do not update the index first, even if that is quick.")
+    @functools.wraps(function)
+    def opened(*arguments: Any, repo: Repository, no_refresh: bool, **options: Any) -> None:
+        function(*arguments, repo=repo, refresh=Refresh(repo, not no_refresh), **options)
+
+    return opened
+
+
 def find_repository(path: Path | None) -> Path:
     """Like `find_root`, but raises AssayError rather than default to the home directory or a file system root."""
     root = find_root(path)
@@ -167,6 +224,40 @@ def _build(repo: Repository, prefix: str) -> None:
         echo(f"{prefix}indexed {counted(report.files, 'file')} in {report.seconds:.1f} s", err=True)
     if report.problems:
         echo(f"{prefix}{len(report.problems)} files could not be read; assay index -v lists them", err=True)
+
+
+# One screen of a terminal
+
+
+class View:
+    """Output of an answer: one screen of a terminal, or the whole answer."""
+
+    def __init__(self, whole: bool, paged: bool) -> None:
+        self._paged = paged and is_terminal()
+        self.screen = Size(*shutil.get_terminal_size()) if is_terminal() and not whole else None
+
+    def show(self, text: str) -> None:
+        """Print a text; through a pager if it is longer than the terminal."""
+        is_long = text.count("\n") >= shutil.get_terminal_size().lines
+        (page if self._paged and is_long else echo_text)(text)
+
+
+def screen_options(*whole: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add --full and --no-pager, passed as `view`. An explicit --format, or one of `whole`, asks for the whole answer."""
+
+    def add(function: Callable[..., None]) -> Callable[..., None]:
+        @click.option("--full", is_flag=True, help="In a terminal: the whole answer in a pager, not one screen.")
+        @click.option("--no-pager", is_flag=True, help="Print directly, without the pager ($PAGER, by default less).")
+        @functools.wraps(function)
+        def viewed(*arguments: Any, full: bool, no_pager: bool, **options: Any) -> None:
+            source = click.get_current_context().get_parameter_source
+            explicit = [name for name in ("form", *whole) if source(name) == ParameterSource.COMMANDLINE]
+            view = View(full or bool(explicit), not no_pager and "form" not in explicit)
+            function(*arguments, view=view, **options)
+
+        return viewed
+
+    return add
 
 
 # Numbers and servers

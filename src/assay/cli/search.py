@@ -8,8 +8,9 @@ import click
 
 from assay.answer.reply import FORMS, Reply, render_reply, sources
 from assay.api import Repository, SearchFilters
-from assay.cli.common import Bar, Part, echo, echo_styled, format_option, print_json
-from assay.cli.options import filter_options, repository_options
+from assay.cli.common import Bar, echo, format_option, print_json, styled
+from assay.cli.options import Refresh, TextOrStdin, View, filter_options, question_options, screen_options
+from assay.cli.screen import Line, answer_screen, search_screen
 from assay.search.hits import SearchHit, SearchResults
 from assay.serve import json_answers
 from assay.text.display import counted, printable
@@ -18,10 +19,14 @@ _MAX_COLUMNS = 160  # of a printed line
 
 
 @click.command("search")
-@click.argument("query")
-@repository_options
+@click.argument("query", type=TextOrStdin("query"))
+@question_options
 @click.option(
-    "-k", type=click.IntRange(min=1), help="Maximum number of results. Default: 10, or k of [search] in assay.toml."
+    "-k",
+    "-n",
+    "k",
+    type=click.IntRange(min=1),
+    help="Maximum number of results. Default: 10, or k of [search] in assay.toml; in a terminal as many as fit.",
 )
 @filter_options
 @click.option(
@@ -40,62 +45,66 @@ _MAX_COLUMNS = 160  # of a printed line
     help="Reranker: features, folder:PATH, rerank:URL#MODEL, or none. Default: features.",
 )
 @format_option
+@screen_options()
 def search_command(
     query: str,
     repo: Repository,
+    refresh: Refresh,
     k: int | None,
     filters: SearchFilters,
     chunker: str | None,
     embedder: str | None,
     reranker: str | None,
     form: str,
+    view: View,
 ) -> None:
     """Search passages of documents and definitions of code for QUERY, best first, with locations to cite.
 
     QUERY is words, "an exact phrase", /a regular expression/, -excluded, path:, lang: and kind: filters in any
-    combination; the guide is docs/guides/query-language.md. Put -- before a QUERY that begins with a dash.
+    combination; the guide is docs/guides/query-language.md. Put -- before a QUERY that begins with a dash. The
+    QUERY - is read from standard input.
 
     Exit code 1 when nothing was found.
     """
+    fresh = refresh()
     settings = repo.configuration.search.but(chunker=chunker, embedder=embedder, reranker=reranker, k=k)
     with Bar() as bar:
         results = repo.search(
             query, settings.k, **filters, chunker=chunker, embedder=embedder, reranker=reranker, progress=bar
         )
-    stale = repo.freshness().stale
     if form == "json":
-        print_json(json_answers.search(query, settings, not stale, results))
+        print_json(json_answers.search(query, settings, fresh, results))
+    elif not results:
+        echo(f"nothing found among {repo.searched(chunker)}")
     else:
-        _print_results(results, repo, chunker)
-        for note in results.notes:
-            echo(note, err=True)
-        if stale:
-            echo(f"{len(stale)} files changed since they were indexed; run: {repo.indexing}", err=True)
+        lines = search_screen(results, view.screen, k) if view.screen else _snippets(results)
+        view.show("".join(f"{styled(*line)}\n" for line in lines))
+    for note in results.notes if form != "json" else ():
+        echo(note, err=True)
     raise click.exceptions.Exit(0 if results else 1)
 
 
-def _print_results(results: SearchResults, repo: Repository, chunker: str | None) -> None:
-    """Print the results; query words and exact matches are highlighted in a terminal."""
-    if not results:
-        echo(f"nothing found among {repo.searched(chunker)}")
+def _snippets(results: SearchResults) -> Iterator[Line]:
+    """Yield the lines of all results, some for each; query words and exact matches are highlighted in a terminal."""
     for number, result in enumerate(results):
         if number:
-            echo()
-        title: list[Part] = ["  ", (result.title, {"bold": True})] if result.title else []
-        echo_styled((result.place, {"fg": "cyan"}), *title)
-        for line in _snippet(result):
-            echo_styled("    ", *line)
+            yield ()
+        title: Line = ("  ", (result.title, {"bold": True})) if result.title else ()
+        yield ((result.place, {"fg": "cyan"}), *title)
+        yield from (("    ", *line) for line in _snippet(result))
 
 
-def _snippet(result: SearchHit) -> Iterator[list[Part]]:
+def _snippet(result: SearchHit) -> Iterator[Line]:
     """Yield the lines of a result: a number if it matches exactly, then the text in segments."""
     snippet = result.numbered_snippet()
     for number, line in snippet:
         segments = result.marked(_truncate(line))
-        styled: list[Part] = [(text, {"fg": "yellow", "bold": True}) if found else text for text, found in segments]
-        yield [(f"{number}: ", {"fg": "green"}), *styled] if number else styled
+        words: Line = tuple((text, {"fg": "yellow", "bold": True}) if found else text for text, found in segments)
+        yield ((f"{number}: ", {"fg": "green"}), *words) if number else words
     if len(result.matches) > len(snippet):
-        yield [f"and {counted(len(result.matches) - len(snippet), 'more matching line')}"]
+        yield (f"and {counted(len(result.matches) - len(snippet), 'more matching line')}",)
+    if result.also:
+        yield (f"also in: {', '.join(result.also)}",)
 
 
 def _truncate(line: str) -> str:
@@ -109,8 +118,8 @@ ANSWERED, REFUSED, BROKEN = 0, 1, 2  # exit codes
 
 
 @click.command("ask")
-@click.argument("question")
-@repository_options
+@click.argument("question", type=TextOrStdin("question"))
+@question_options
 @filter_options
 @click.option(
     "--model",
@@ -124,28 +133,30 @@ ANSWERED, REFUSED, BROKEN = 0, 1, 2  # exit codes
     help="Refuse below this confidence; 0 refuses only when nothing was found. Default: [ask] of assay.toml.",
 )
 @click.option("--format", "form", type=click.Choice(FORMS), default="text", show_default=True, help="Output format.")
+@screen_options()
 def ask_command(
     question: str,
     repo: Repository,
+    refresh: Refresh,
     filters: SearchFilters,
     model: str | None,
     threshold: float | None,
     form: str,
+    view: View,
 ) -> None:
     """Answer QUESTION from documents and code with citations [#1], or refuse and report what was searched.
 
+    The QUESTION - is read from standard input.
     Exit codes: 0 answered, 1 refused, 2 could not run.
     """
+    fresh = refresh()
     stream = _StreamPrinter() if form != "json" else None
     with Bar() as bar:
         reply = repo.ask(question, **filters, model=model, threshold=threshold, progress=bar, show=stream)
-    stale = repo.freshness().stale
     if form == "json":
-        print_json(json_answers.ask(reply, not stale))
+        print_json(json_answers.ask(reply, fresh))
     else:
-        _print_answer(reply, form, bool(stream and stream.anything))
-        if stale:
-            echo(f"{len(stale)} files changed since they were indexed; run: {repo.indexing}", err=True)
+        _print_answer(reply, form, bool(stream and stream.anything), view)
     if reply.problem:
         echo(f"assay: {printable(reply.problem)}; the partial answer is above", err=True)
     raise click.exceptions.Exit(BROKEN if reply.problem else ANSWERED if reply.grounded else REFUSED)
@@ -161,10 +172,14 @@ class _StreamPrinter:
         echo(text, nl=False)
 
 
-def _print_answer(reply: Reply, form: str, streamed: bool) -> None:
+def _print_answer(reply: Reply, form: str, streamed: bool, view: View) -> None:
     """Print the answer and its sources; after streaming, only what was not printed yet."""
+    if not streamed and view.screen:
+        lines = answer_screen(reply.text, sources(reply, form), view.screen)
+        view.show("".join(f"{styled(*line)}\n" for line in lines))
+        return
     if not streamed:
-        echo(render_reply(reply, form))
+        view.show(f"{render_reply(reply, form)}\n")
         return
     remainder = sources(reply, form) if reply.grounded or reply.problem else reply.text
     echo("\n" + ("\n" + remainder if remainder else ""))

@@ -2,42 +2,67 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import click
 
 from assay.api import Repository
-from assay.cli.common import echo, format_option, print_json
-from assay.cli.options import depth_option, limit_option, profile_option, repository_options, session_option
+from assay.cli.common import (
+    echo,
+    echo_row,
+    echo_styled,
+    echo_wrapped,
+    format_option,
+    is_terminal,
+    print_json,
+    rows_that_fit,
+)
+from assay.cli.options import (
+    Refresh,
+    TextOrStdin,
+    depth_option,
+    limit_option,
+    profile_option,
+    question_options,
+    session_option,
+)
+from assay.cli.screen import definition_lines
 from assay.errors import AssayError
 from assay.git import Git
 from assay.rank.explain import render_explanation
-from assay.rank.symbols import NoSuchSymbol
+from assay.rank.impact import Affected
+from assay.rank.symbols import missing
 from assay.serve import json_answers
-from assay.text.terms import nearest
 
 
 @click.command("symbols")
 @click.argument("pattern")
-@repository_options
+@question_options
 @limit_option(50, "symbols")
 @click.option("--kind", help="Only symbols of this kind: function, method, class, field, …")
 @format_option
-def symbols_command(pattern: str, repo: Repository, limit: int, kind: str | None, form: str) -> None:
+def symbols_command(pattern: str, repo: Repository, refresh: Refresh, limit: int, kind: str | None, form: str) -> None:
     """List symbols that match PATTERN.
 
-    PATTERN is a name (run, Flask.run, src/app.py::Flask.run), a pattern (*Handler, Flask.*) or part of a name.
+    PATTERN is a name (run, Flask.run, flask.app.Flask.run, src/app.py::Flask.run), a place (src/app.py:120), a pattern
+    (*Handler, Flask.*) or part of a name.
 
     Exit code 1 when nothing matches; the nearest names are suggested.
     """
+    refresh()
     matches = repo.symbols(pattern, kind=kind)
     if form == "json":
         print_json(json_answers.symbols(pattern, matches, limit))
         raise click.exceptions.Exit(0 if matches else 1)
     if not matches:
-        raise NoSuchSymbol(pattern, nearest(pattern.strip("*?"), repo.index.names()))
+        raise missing(repo.index, pattern)
     for item in matches[:limit]:
-        echo(f"{item.path}:{item.start}  {item.kind} {item.symbol}  {item.signature}")
+        if is_terminal():
+            for line in definition_lines(item, shutil.get_terminal_size().columns):
+                echo_styled(*line)
+        else:
+            echo(f"{item.path}:{item.start}  {item.kind} {item.symbol}  {item.signature}")
     if len(matches) > limit:
         echo(f"… and {len(matches) - limit} more; -n shows more", err=True)
 
@@ -46,22 +71,32 @@ def symbols_command(pattern: str, repo: Repository, limit: int, kind: str | None
 
 
 @click.command("why")
-@click.argument("task")
+@click.argument("task", type=TextOrStdin("task"))
 @click.argument("symbol")
 @click.option(
     "-k", type=click.IntRange(min=1), default=10, show_default=True, help="Number of results that count as the answer."
 )
 @profile_option
 @session_option
-@repository_options
+@question_options
 @format_option
 def why_command(
-    task: str, symbol: str, k: int, profile_name: str | None, session: str, repo: Repository, form: str
+    task: str,
+    symbol: str,
+    k: int,
+    profile_name: str | None,
+    session: str,
+    repo: Repository,
+    refresh: Refresh,
+    form: str,
 ) -> None:
     """Explain the rank of SYMBOL in `assay context TASK`: the contribution of each word, each factor and the graph.
 
-    For a symbol outside the first k, name the step that dropped it. If SYMBOL is ambiguous, explain every match.
+    For a symbol outside the first k, name the step that dropped it. SYMBOL is a name (Flask.run, flask.app.Flask.run,
+    src/app.py::Flask.run) or a place (src/app.py:120). If several match, all are explained. The TASK - is read from
+    standard input.
     """
+    refresh()
     explanations = repo.why(task, symbol, k, profile=profile_name, session=session)
     if form == "json":
         print_json(json_answers.why(task, repo.configuration.profile(profile_name).name, explanations))
@@ -70,7 +105,7 @@ def why_command(
         if number:
             echo()
         for line in render_explanation(explanation):
-            echo(line)
+            echo_wrapped(line)
 
 
 # assay impact
@@ -78,7 +113,7 @@ def why_command(
 
 @click.command("impact")
 @click.argument("symbol")
-@repository_options
+@question_options
 @depth_option(5)
 @click.option(
     "--min-confidence",
@@ -93,6 +128,7 @@ def why_command(
 def impact_command(
     symbol: str,
     repo: Repository,
+    refresh: Refresh,
     depth: int,
     min_confidence: float,
     everything: bool,
@@ -101,8 +137,10 @@ def impact_command(
 ) -> None:
     """List the transitive callers of SYMBOL, by depth and confidence: what a change could break.
 
-    SYMBOL is a name such as run, Flask.run or src/app.py::Flask.run. If several match, all are included.
+    SYMBOL is a name such as run, Flask.run, flask.app.Flask.run or src/app.py::Flask.run, or a place such as
+    src/app.py:120. If several match, all are included.
     """
+    refresh()
     changed = repo.symbol(symbol)
     dependents = repo.impact(symbol, depth=depth, min_confidence=min_confidence, everything=everything)
     if form == "json":
@@ -118,7 +156,7 @@ def impact_command(
             shown_depth = affected.depth
             echo(f"\n{shown_depth} step{'s' if shown_depth > 1 else ''} away:")
         name, what = affected.item.symbol or "(file)", affected.through.rpartition("::")[2]
-        echo(f"  {affected.confidence:4.2f}  {affected.item.path}:{affected.line}  {name}  {affected.edge} {what}")
+        echo_row(f"  {affected.confidence:4.2f}  {affected.item.path}:{affected.line}  {name}  {affected.edge} {what}")
     if len(dependents) > limit:
         echo(f"… and {len(dependents) - limit} more; -n shows more", err=True)
 
@@ -127,15 +165,27 @@ def impact_command(
 
 
 @click.command("tests")
-@click.argument("files", nargs=-1)
-@repository_options
+@click.argument("places", nargs=-1)
+@question_options
 @depth_option(6)
 @click.option("--paths", is_flag=True, help="Print only the paths of the test files, for a test runner.")
+@click.option(
+    "-n",
+    "--limit",
+    type=click.IntRange(min=1),
+    help="Maximum number of tests. Default: all; in a terminal as many as fit.",
+)
 @format_option
-def tests_command(files: tuple[str, ...], repo: Repository, depth: int, paths: bool, form: str) -> None:
-    """List the tests that reach FILES, by default the files of git diff HEAD, nearest and most certain first."""
-    requested = repo.paths_of(files) if files else _changed_files(repo.only("what git diff shows").root)
-    indexed = requested if files else [path for path in requested if path in repo.files]
+def tests_command(
+    places: tuple[str, ...], repo: Repository, refresh: Refresh, depth: int, paths: bool, limit: int | None, form: str
+) -> None:
+    """List the tests that reach PLACES, nearest and most certain first.
+
+    PLACES are files or symbols (src/app.py, Flask.run, src/app.py:120); by default the files of git diff HEAD.
+    """
+    refresh()
+    requested = repo.ids_of(places) if places else _changed_files(repo.only("what git diff shows").root)
+    indexed = requested if places else [path for path in requested if path in repo.files]
     tests = repo.affected_tests(indexed, depth=depth)
     test_files = list(dict.fromkeys(affected.item.path for affected in tests))
     if form == "json":
@@ -154,10 +204,15 @@ def tests_command(files: tuple[str, ...], repo: Repository, depth: int, paths: b
     elif not tests:
         echo(f"no test reaches {', '.join(indexed) or 'the changed files'}")
     else:
-        for affected in tests:
-            echo(
-                f"{affected.confidence:4.2f}  {affected.item.path}:{affected.item.start}  {affected.item.symbol or '(file)'}"
-            )
+        _print_tests(tests, limit or (rows_that_fit() if is_terminal() else len(tests)))
+
+
+def _print_tests(tests: list[Affected], limit: int) -> None:
+    for affected in tests[:limit]:
+        item = affected.item
+        echo_row(f"{affected.confidence:4.2f}  {item.path}:{item.start}  {item.symbol or '(file)'}")
+    if len(tests) > limit:
+        echo(f"… and {len(tests) - limit} more; -n shows more, --paths the files", err=True)
 
 
 def _changed_files(root: Path) -> list[str]:

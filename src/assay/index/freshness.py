@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from itertools import chain
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from assay.git import Listing
 from assay.index.documents.formats import format_of
 from assay.index.scan import Scan, read_document, read_source, scan
 from assay.index.version import extractor_version, index_version, word_files
+from assay.languages import language_of
 from assay.store.generation import Generation
 from assay.store.index import Index
 from assay.store.layout import RACY_SECONDS, SECTIONS, content_hash, surely_same
@@ -68,6 +70,14 @@ def compare(root: Path, scanned: Scan, previous: Generation) -> Changes:
     return changes
 
 
+REBUILD_SHARE = 0.3  # share of files to resolve again above which a full index is faster
+
+
+def is_full_index_faster(changes: Changes, scanned: Scan) -> bool:
+    """Return whether an update is not worth it: project manifests, which resolution depends on, or many files changed."""
+    return changes.configs or len(changes.changed) > REBUILD_SHARE * len(scanned.files) + 5
+
+
 def stored_documents(folder: Path) -> IndexedDocuments:
     """Return the documents whose sections are stored in an index's folder by this version."""
     from assay.store import sections  # imports numpy, which a cached answer does not need
@@ -107,9 +117,10 @@ Stat = tuple[int, int]  # size and mtime
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """Files that changed since they were indexed."""
+    """Files that changed since they were indexed, and the predicted time of an update."""
 
     stale: list[str]
+    seconds: float = 0.0  # infinite if a full index is needed
 
     @property
     def fresh(self) -> bool:
@@ -158,7 +169,10 @@ def joined_checks(checks: Mapping[str, TreeCheck], settings: str) -> TreeCheck:
     """Join the checks of several repositories, which have no common scan; changed files are named `label/path`."""
     return TreeCheck(
         Scan,
-        lambda: Freshness([f"{label}/{path}" for label, check in checks.items() for path in check.freshness.stale]),
+        lambda: Freshness(
+            [f"{label}/{path}" for label, check in checks.items() for path in check.freshness.stale],
+            sum(check.freshness.seconds for check in checks.values()),
+        ),
         lambda: _joined_state(checks, settings),
     )
 
@@ -221,11 +235,34 @@ def _compare_all(root: Path, index: Generation, scanned: Scan) -> Freshness:
     changes = compare(root, scanned, index)
     documents = changed_documents(root, scanned, stored_documents(index.home))
     stale = sorted([*changes.changed, *changes.removed, *documents])
+    is_full = is_full_index_faster(changes, scanned)
     if changes.configs:
         stale.append("(project manifests)")
     if index.meta.get("version") != index_version():
         stale.append("(indexed by another version of assay)")
-    return Freshness(stale)
+        is_full = True
+    return Freshness(stale, inf if is_full else _predicted_seconds(index, scanned, changes, documents))
+
+
+# Seconds of an update, on one core: measured by benchmarks/refresh.py on repositories of 400 to 2,300 files
+_START = 0.15  # imports, the lock, reading and writing of whatever size
+_PER_CATALOGUE_BYTE = 13e-9  # the index is copied; its catalogue is more than half of it
+_PER_FILE, _PER_BYTE = 3e-3, 2e-6  # changed files are parsed and resolved
+
+
+def _predicted_seconds(index: Generation, scanned: Scan, changes: Changes, documents: set[str]) -> float:
+    """Predict the time of an update. It takes longer if many other files depend on what changed, which is not known."""
+    if not changes and not documents:
+        return 0.0
+    entries = [scanned.files.get(path) or scanned.documents.get(path) for path in (*changes.changed, *documents)]
+    languages = {language.name: language for path in changes.changed if (language := language_of(path))}
+    return (
+        _START
+        + sum(language.query_seconds for language in languages.values())
+        + _PER_CATALOGUE_BYTE * int(index.meta.get("catalogue_bytes", "0"))
+        + _PER_FILE * (len(entries) + len(changes.removed))
+        + _PER_BYTE * sum(entry.size for entry in entries if entry)
+    )
 
 
 def _watched_paths(scanned: Scan) -> list[str]:

@@ -14,14 +14,14 @@ import numpy as np
 from assay.core.progress import Progress, Report
 from assay.index.facts import decode_facts
 from assay.index.file import File
-from assay.index.freshness import compare
+from assay.index.freshness import compare, is_full_index_faster
 from assay.index.history import update_history
 from assay.index.parse import ParseCache, Parsed, cache_path, parse_files
 from assay.index.resolve.parallel import resolve_all
 from assay.index.scan import Scan, check_root, read_configs, scan
 from assay.index.sections import update_sections
 from assay.index.table import FullIndexNeeded, full_table
-from assay.index.update import REBUILD_SHARE, carry_over_skips, update
+from assay.index.update import carry_over_skips, update
 from assay.index.version import index_version
 from assay.index.write import (
     ImportedRow,
@@ -47,9 +47,14 @@ from assay.system.files import check_extent
 
 
 def index(
-    root: Path, home: Home, rebuild: bool = False, progress: Progress | None = None, anywhere: bool = False
+    root: Path,
+    home: Home,
+    rebuild: bool = False,
+    progress: Progress | None = None,
+    anywhere: bool = False,
+    history: bool = True,
 ) -> Report:
-    """Update the index of `root` and report what was done.
+    """Update the index of `root` and report what was done; without `history`, that of commits stays as it is.
 
     Raises TooWide for the first index of a home directory or a file system's root, unless `anywhere` is set.
     """
@@ -62,7 +67,8 @@ def index(
         scanned = scan(root)
         report, documents = _index_code(root, home, scanned, cache, progress, rebuild)
         report.skipped |= update_sections(root, home, scanned, cache, progress, documents, since)
-        report.warnings = list(dict.fromkeys([*scanned.warnings, *update_history(root, home, progress)]))
+        history_warnings = update_history(root, home, progress) if history else []
+        report.warnings = list(dict.fromkeys([*scanned.warnings, *history_warnings]))
     report.documents = len(scanned.documents)
     report.seconds = time.monotonic() - started
     return report
@@ -142,7 +148,7 @@ def _try_update(
 ) -> Report | None:
     """Update an index, or keep it if nothing changed; None if a full index is faster."""
     changes = compare(root, scanned, previous)
-    if changes.configs or len(changes.changed) > REBUILD_SHARE * len(scanned.files) + 5:
+    if is_full_index_faster(changes, scanned):
         return None
     if changes:
         return update(root, home, scanned, changes, previous, cache, progress)

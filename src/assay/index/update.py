@@ -14,7 +14,7 @@ from assay.core.items import EXTERNAL
 from assay.core.progress import Progress, Report
 from assay.index.facts import FILE, decode_facts
 from assay.index.file import File, StoredSymbols, stem
-from assay.index.freshness import Changes
+from assay.index.freshness import REBUILD_SHARE, Changes
 from assay.index.parse import ParseCache, Parsed, parse_files
 from assay.index.resolve import Resolved, Resolver
 from assay.index.resolve.parallel import EdgeRows
@@ -121,8 +121,6 @@ def _locals_behind(file: File, index: int) -> list[object]:
 
 
 # Update
-
-REBUILD_SHARE = 0.3  # share of files to resolve again above which a full index is faster
 
 
 def update(

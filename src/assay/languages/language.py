@@ -105,6 +105,8 @@ class Language:
     wrappers: frozenset[str] = frozenset()
     transparent: frozenset[str] = frozenset()
 
+    query_seconds: float = 0.1  # to compile its query, when a file changed (benchmarks/refresh.py)
+
     @property
     def kin(self) -> str:
         """Name of the language family."""

@@ -15,6 +15,7 @@ from assay.text.display import counted
 
 if TYPE_CHECKING:
     from assay.api import Repository
+    from assay.core.items import Item
     from assay.core.packs import Heading, Ranked
     from assay.git import Git
     from assay.git.diff import Base, Change
@@ -60,6 +61,9 @@ class Question(ABC):
         ranked, heading = self.found()
         return Context.of(ranked[: self.k], self.tokens, self.repo.source, heading, self.form)
 
+    def note_given(self, items: Sequence[Item]) -> None:  # noqa: B027 (only tasks have sessions)
+        """Record the items that an answer shows, in a session."""
+
     @property
     def form(self) -> str:
         """Output format: the requested one or that of the configuration."""
@@ -77,6 +81,11 @@ class Question(ABC):
     @property
     def stale(self) -> list[str]:
         return self.look.freshness.stale
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The terms of the task, if there is one."""
+        return frozenset()
 
     def key(self) -> list[object]:
         """Return the cache key: everything that decides the answer except the state of the repository."""
@@ -96,14 +105,21 @@ class Task(Question):
     task: str = ""
     session: str = ""
 
+    @property
+    def words(self) -> frozenset[str]:
+        return _terms_of(self.task)
+
     def parts(self) -> Iterable[object]:
         return [self.task, self.session]
 
     def answer(self) -> Context:
         answer = super().answer()
-        if self.session:
-            self.repo.note_given([packed.item for packed in answer.items], self.task, self.session)
+        self.note_given([packed.item for packed in answer.items])
         return answer
+
+    def note_given(self, items: Sequence[Item]) -> None:
+        if self.session:
+            self.repo.note_given(items, self.task, self.session)
 
     def found(self) -> tuple[Sequence[Ranked], Heading]:
         from assay.core.packs import Heading
@@ -138,6 +154,10 @@ class Files(Question):
     files: Sequence[str] = ()
     task: str = ""
 
+    @property
+    def words(self) -> frozenset[str]:
+        return _terms_of(self.task)
+
     @cached_property
     def paths(self) -> list[str]:
         return self.repo.paths_of(self.files)
@@ -152,6 +172,13 @@ class Files(Question):
         engine = self.repo.engine(self.profile) if self.task.strip() else None
         ranked = for_files(self.repo.index, self.paths, engine, self.task)
         return ranked, Heading(self.task, not self.stale, self.freshness(), scope=f"files {', '.join(self.paths)}")
+
+
+def _terms_of(task: str) -> frozenset[str]:
+    from assay.text.terms import telling_terms
+    from assay.text.tokens import LONGEST_TASK
+
+    return frozenset(telling_terms(task[:LONGEST_TASK]))
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Symbol lookup by name: exact, by qualified suffix or by pattern; nearest names when nothing matches.
+"""Symbol lookup by name, place or pattern; nearest names when nothing matches.
 
 `NameTable` looks up without regard to case: by exact name, prefix, substring of the qualified name, or path segment.
 It queries the catalogue; only substring search loads all names into memory.
@@ -14,7 +14,7 @@ from functools import cached_property
 from heapq import merge
 from typing import Any, NamedTuple
 
-from assay.core.items import TYPE_KINDS, Item
+from assay.core.items import TYPE_KINDS, Item, Outline
 from assay.errors import AssayError
 from assay.store.index import Index
 from assay.text.terms import words
@@ -29,17 +29,17 @@ class NoSuchSymbol(AssayError):
 
     exit_code = 1
 
-    def __init__(self, name: str, near: list[str]) -> None:
+    def __init__(self, name: str, near: list[str], message: str = "") -> None:
         hint = f" Nearest: {', '.join(near)}" if near else ""
         shown = name if len(name) <= LONGEST_NAME else f"{name[:_SHOWN]}… ({len(name):,} characters)"
-        super().__init__(f"no symbol called '{shown}'.{hint}")
+        super().__init__((message or f"no symbol called '{shown}'.") + hint)
         self.near = near
 
 
 def match(index: Index, pattern: str) -> list[Item]:
     """Return items whose id, name or qualified name matches.
 
-    A name with `*`, `?` or `[` is a pattern; otherwise an exact match or qualified suffix, else a substring.
+    A name with `*`, `?` or `[` is a pattern; otherwise a name as in `resolve`, else a substring.
     """
     if len(pattern) > LONGEST_NAME:
         return []
@@ -52,33 +52,134 @@ def match(index: Index, pattern: str) -> list[Item]:
 
 
 def resolve(index: Index, name: str) -> list[Item]:
-    """Return the items meant by `Flask.run`, `run`, `src/app.py::Flask.run` or `src/app.py`; all that fit."""
+    """Return the items meant by a name; all that fit.
+
+    A name is `run`, `Flask.run`, a file (`src/app.py`), a name in a file (`src/app.py::Flask.run`), a line in it
+    (`src/app.py:120`: the innermost definition there) or a name in a module (`flask.app.Flask.run`, `flask/app.Flask`).
+    """
     if len(name) > LONGEST_NAME:
         return []
     exact = index.by_id(name)
     if exact is not None:
         return [exact]
+    return _by_suffix(index, name) or _in_file(index, name) or _around_line(index, name) or _in_module(index, name)
+
+
+def _by_suffix(index: Index, name: str) -> list[Item]:
+    """Return items whose qualified name ends with the name."""
     dotted = name.replace("::", ".").replace("#", ".")
-    terminal = dotted.rpartition(".")[2]
-    matches = [
+    return [
         item
-        for item in index.items("s.name = ? AND s.ordinal >= 0", (terminal,))
+        for item in index.items("s.name = ? AND s.ordinal >= 0", (dotted.rpartition(".")[2],))
         if _has_suffix(item.symbol.replace("::", "."), dotted)
     ]
-    if matches or "::" not in name:
-        return matches
-    path, _, symbol = name.partition("::")  # at most 500 deep: every level takes two of LONGEST_NAME characters
-    return [item for item in resolve(index, symbol) if item.path == path or item.path.endswith("/" + path)]
+
+
+def _in_file(index: Index, name: str) -> list[Item]:
+    """Return items named `path::symbol`, where the path may lack leading folders."""
+    path, separator, symbol = name.partition("::")  # at most 500 deep: every level takes two of LONGEST_NAME characters
+    if not separator:
+        return []
+    named = _by_suffix(index, symbol) or _in_file(index, symbol)
+    return [item for item in named if item.path == path or item.path.endswith("/" + path)]
+
+
+def _has_suffix(symbol: str, suffix: str) -> bool:
+    return symbol == suffix or symbol.endswith("." + suffix)
+
+
+# Places: a file, or lines of it as compilers, grep and search results write them (12, 12:5, 12-40)
+
+_PLACE = re.compile(r"(?P<path>.+?):(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9})|:[0-9]{1,9})?:?", re.DOTALL)
+
+
+def _around_line(index: Index, name: str) -> list[Item]:
+    """Return the innermost definitions around the lines of a place, or the file itself where there is none."""
+    place = _PLACE.fullmatch(name)
+    files = _files_called(index, place["path"] if place else name)
+    if place is None:
+        return [item for path in files if (item := index.by_id(path))]
+    first, last = int(place["first"]), int(place["last"] or place["first"])
+    found = []
+    for path in files:
+        if 1 <= first <= last <= index.files[path].lines:
+            innermost = Outline(index.in_file(path)).touched([(first, last)])
+            found += innermost or [item for item in [index.by_id(path)] if item]
+    return found
+
+
+def _files_called(index: Index, name: str) -> list[str]:
+    """Return the indexed files of that path, which may lack leading folders or have those outside the repository."""
+    path = name.removeprefix("./")
+    if path in index.files:
+        return [path]
+    if "." not in path and "/" not in path:
+        return []  # a plain name
+    return [indexed for indexed in index.files if indexed.endswith("/" + path) or path.endswith("/" + indexed)]
+
+
+# Modules: a path without its suffix, and names in it, joined by dots or slashes
+
+_PACKAGE_FILES = frozenset({"__init__", "index", "mod"})  # files that stand for their folder
+
+
+def _in_module(index: Index, name: str) -> list[Item]:
+    """Return items whose module and qualified name end with the name, or the files of a module.
+
+    Without any, items whose module and qualified name have its parts in this order: `flask.Flask` is exported by
+    `flask`, but defined in `flask.app`.
+    """
+    wanted = _dotted(name.removeprefix("./")).split(".")
+    if len(wanted) < 2 or not all(wanted):
+        return []
+    items = index.items("s.name = ? AND s.ordinal >= 0", (wanted[-1],))
+    parts = {item.id: _module_and_name(item) for item in items}
+    if defined := [item for item in items if parts[item.id][-len(wanted) :] == wanted]:
+        return defined
+    if files := [path for path in index.files if _module(path)[-len(wanted) :] == wanted]:
+        return [item for path in files if (item := index.by_id(path))]
+    return [item for item in items if _in_order(wanted, parts[item.id])]
+
+
+def _module(path: str) -> list[str]:
+    parts = _dotted(path.rpartition(".")[0] or path).split(".")
+    return parts[:-1] if parts[-1] in _PACKAGE_FILES else parts
+
+
+def _module_and_name(item: Item) -> list[str]:
+    return [*_module(item.path), *_dotted(item.symbol).split(".")]
+
+
+def _in_order(wanted: list[str], parts: list[str]) -> bool:
+    remaining = iter(parts)
+    return parts[-1] == wanted[-1] and all(part in remaining for part in wanted)
+
+
+# Names that must exist
 
 
 def require(index: Index, name: str) -> list[Item]:
     """Resolve a name; raise NoSuchSymbol with the nearest names if nothing matches."""
     matches = resolve(index, name)
     if not matches:
-        from assay.text.terms import nearest
-
-        raise NoSuchSymbol(name, nearest(name.rpartition("::")[2], index.names(), _SUGGESTED))
+        raise missing(index, name)
     return matches
+
+
+def missing(index: Index, name: str) -> NoSuchSymbol:
+    """Return the error for a name that nothing has, with the nearest names or files."""
+    from assay.text.terms import nearest
+
+    if len(name) > LONGEST_NAME:
+        return NoSuchSymbol(name, [])
+    place = _PLACE.fullmatch(name)
+    if place is None:
+        own_part = ".".join(_dotted(name.strip("*?")).split(".")[-2:])  # without its file or module
+        return NoSuchSymbol(name, nearest(own_part, index.names(), _SUGGESTED))
+    if _files_called(index, place["path"]):
+        return NoSuchSymbol(name, [], f"{name}: the file has no such line.")
+    near = nearest(place["path"], index.files, _SUGGESTED)
+    return NoSuchSymbol(name, near, f"{place['path']}: not in the index.")
 
 
 def require_one(index: Index, name: str) -> Item:
@@ -94,10 +195,6 @@ def require_one(index: Index, name: str) -> Item:
         ids = ", ".join(item.id for item in matches[:_SUGGESTED]) + (" …" if len(matches) > _SUGGESTED else "")
         raise AssayError(f"'{name}' could be any of {len(matches)} symbols; name one of them: {ids}")
     return matches[0]
-
-
-def _has_suffix(symbol: str, suffix: str) -> bool:
-    return symbol == suffix or symbol.endswith("." + suffix)
 
 
 # The name table

@@ -19,9 +19,9 @@ from assay.core.items import Outline, Passage
 from assay.errors import AssayError
 from assay.pack.source import WorkingTree
 from assay.search.filters import FILE, Bools, Filters, Subset, filter_mask, restriction_mask
+from assay.search.hits import Reader, Scored, SearchHit, SearchResults
 from assay.search.pattern import LineMatch, Pattern
 from assay.search.query import Query
-from assay.search.hits import Reader, Scored, SearchHit, SearchResults
 from assay.search.search import question_terms
 from assay.store.index import Index
 from assay.store.passages import Passages

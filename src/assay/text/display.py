@@ -1,9 +1,10 @@
-"""Terminal output: control characters replaced, numbers with their nouns."""
+"""Terminal output: control characters replaced, lines cut or wrapped at a width, numbers with their nouns."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 
 _SUSPECT = re.compile(r"[^\n\t -~]")
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})  # control, format (direction), surrogates, unusual line ends
@@ -40,3 +41,52 @@ def _escaped(match: re.Match[str]) -> str:
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Format a number with its noun: `1 query`, `1,204 queries`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+# Widths, in columns of a terminal
+
+_TAB = 4  # columns
+_ZERO_WIDTH = frozenset({"Mn", "Me", "Cf"})  # accents, enclosing marks, joiners
+_INDENT = re.compile(r"\s*(?:[-*+•] |\d{1,3}[.)] )?")  # of a line, with the mark of a list entry
+
+
+def columns(text: str) -> int:
+    """Return the width of a text in columns: wide East Asian characters take two, accents none."""
+    return len(text) if text.isascii() else sum(map(_columns_of, text))
+
+
+def _columns_of(character: str) -> int:
+    if unicodedata.category(character) in _ZERO_WIDTH:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def shortened(text: str, width: int) -> str:
+    """Return a line, tabs expanded and safe for a terminal, cut to a width with an ellipsis if it is longer."""
+    text = printable(text.expandtabs(_TAB).rstrip())
+    return text if columns(text) <= width else text[: _fitting(text, max(0, width - 1))] + "…"
+
+
+def _fitting(text: str, width: int) -> int:
+    """Return the number of leading characters that fit a width."""
+    used = 0
+    for place, character in enumerate(text):
+        used += _columns_of(character)
+        if used > width:
+            return place
+    return len(text)
+
+
+def wrapped(text: str, width: int) -> Iterator[str]:
+    """Yield the lines of a text, safe for a terminal; longer ones are wrapped between words, with their indentation."""
+    for line in printable(text.expandtabs(_TAB)).split("\n"):
+        indent = _INDENT.match(line)
+        hanging = " " * min(indent.end() if indent else 0, width // 2)
+        rest = line.rstrip()
+        while columns(rest) > width:
+            fitting = max(1, _fitting(rest, width))
+            blank = rest.rfind(" ", len(hanging) + 1, fitting + 1)
+            end = blank if blank > 0 else max(fitting, len(hanging) + 1)
+            yield rest[:end].rstrip()
+            rest = hanging + rest[end:].lstrip()
+        yield rest

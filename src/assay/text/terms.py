@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from itertools import chain
 
@@ -275,3 +275,13 @@ COMMON = frozenset(
 def telling_terms(text: str) -> set[str]:
     """Return the terms of words that are not common."""
     return {term for word in _WORD.findall(text) if word.lower() not in COMMON for term in terms(word)}
+
+
+def marked(text: str, words: Collection[str]) -> list[tuple[str, bool]]:
+    """Split a text into pieces, each flagged if it is a word with one of the terms `words`."""
+    pieces, at = list[tuple[str, bool]](), 0
+    for word in _WORD.finditer(text):
+        if not set(terms(word[0])).isdisjoint(words):
+            pieces += [(text[at : word.start()], False), (word[0], True)]
+            at = word.end()
+    return [piece for piece in [*pieces, (text[at:], False)] if piece[0]]

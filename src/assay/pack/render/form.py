@@ -13,7 +13,7 @@ _UNPRINTABLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]"
 )
 _UNSAFE_FIRST = frozenset(" =\t")  # characters that a location must not start with
-_ADVICE = "other words, a symbol name, or a document search (assay search)"
+ADVICE = "other words, a symbol name, or a document search (assay search)"
 _LINE_BREAKS = re.compile("[\t\n\r\u2028\u2029]+")
 
 
@@ -78,7 +78,7 @@ def statements(pack: Pack) -> list[tuple[str, str]]:
         ("searched" if heading.confidence else "found", searched(heading)),
         ("unmatched words", ", ".join(heading.unseen)),
         ("nearest names", ", ".join(heading.nearest)),
-        ("try", "" if heading.sure else _ADVICE),
+        ("try", "" if heading.sure else ADVICE),
         ("tokens", f"{pack.tokens} of {pack.budget}"),
         ("left out", left_out(pack)),
     ]
