@@ -111,24 +111,30 @@ def documentation(corpus: Corpus) -> Iterator[tuple[GoldenQuery, Row]]:
         alone = corpus.repository.ask(query.text, code=False)
         if query.refuse:
             near = "near-miss" in query.tags
-            yield query, {
-                "refused": reply.outcome == "refused",
-                "near refused" if near else "foreign refused": reply.outcome == "refused",
-                "not answered": reply.outcome != "answered",
-                "refused, documents alone": alone.outcome == "refused",
-            }
+            yield (
+                query,
+                {
+                    "refused": reply.outcome == "refused",
+                    "near refused" if near else "foreign refused": reply.outcome == "refused",
+                    "not answered": reply.outcome != "answered",
+                    "refused, documents alone": alone.outcome == "refused",
+                },
+            )
             continue
         hits = corpus.repository.search(query.text, 5)
         files = {expected.name for expected in query.at("file")}
-        yield query, {
-            "file S@5": any(hit.path in files for hit in hits),
-            "passage S@5": any(contains(hit.text, query.must_contain) for hit in hits),
-            "said": reply.outcome != "refused" and contains(reply.text, query.must_contain),
-            "said, documents alone": alone.outcome != "refused" and contains(alone.text, query.must_contain),
-            "answered": reply.outcome == "answered",
-            "closest": reply.outcome == "closest",
-            "characters": len(reply.text),
-        }
+        yield (
+            query,
+            {
+                "file S@5": any(hit.path in files for hit in hits),
+                "passage S@5": any(contains(hit.text, query.must_contain) for hit in hits),
+                "said": reply.outcome != "refused" and contains(reply.text, query.must_contain),
+                "said, documents alone": alone.outcome != "refused" and contains(alone.text, query.must_contain),
+                "answered": reply.outcome == "answered",
+                "closest": reply.outcome == "closest",
+                "characters": len(reply.text),
+            },
+        )
 
 
 # Agreement of two labellers
@@ -186,8 +192,9 @@ def table(results: Mapping[str, Sequence[Row]]) -> list[str]:
         name: {corpus: [row[name] for row in rows if name in row] for corpus, rows in results.items()} for name in names
     }
     lines = [f"| | {' | '.join(names)} |", "|---|" + "---|" * len(names)]
-    for corpus in results:
-        lines.append(f"| {corpus} | {' | '.join(f'{np.mean(values[name][corpus]):.3f}' for name in names)} |")
+    lines += [
+        f"| {corpus} | {' | '.join(f'{np.mean(values[name][corpus]):.3f}' for name in names)} |" for corpus in results
+    ]
     means = [np.mean([np.mean(values[name][corpus]) for corpus in results]) for name in names]
     lines.append(f"| **all** | {' | '.join(f'{mean:.3f}' for mean in means)} |")
     intervals = [interval([values[name][corpus] for corpus in results]) for name in names]
@@ -212,9 +219,7 @@ def main() -> None:
     if given.split == "test" and not given.look:
         parser.error("the test split needs --look REASON: every look is logged")
     chosen = [
-        corpus
-        for corpus in corpora(given.corpora, given.indexes, given.split)
-        if given.only in (None, corpus.name)
+        corpus for corpus in corpora(given.corpora, given.indexes, given.split) if given.only in (None, corpus.name)
     ]
     lines: list[str] = []
     details = []

@@ -127,7 +127,9 @@ def main() -> None:
         model = fit(each for other, others in cases.items() if other != name for each in others)
         for each in some:
             picked = chosen(each, model)
-            held_out.append((name, confidence_features(each.question, each.hits, picked, each.embedder), not each.query.refuse))
+            held_out.append(
+                (name, confidence_features(each.question, each.hits, picked, each.embedder), not each.query.refuse)
+            )
             if each.query.must_contain:
                 texts = ["\n".join(e.text for e in picked[:count]) for count in range(1, CHECKED + 1)]
                 hits = [float(contains(text, each.query.must_contain)) for text in texts]
@@ -153,10 +155,14 @@ def report_confidence(held_out: Sequence[tuple[str, Mapping[str, float], bool]])
             if other == name:
                 chances[place] = chance(model, row)
     pairs = chances[truth][:, None] - chances[~truth][None, :]
-    print(f"confidence: AUC {np.mean((pairs > 0) + 0.5 * (pairs == 0)):.3f}, {truth.sum()} to answer, {(~truth).sum()} to refuse")
+    print(
+        f"confidence: AUC {np.mean((pairs > 0) + 0.5 * (pairs == 0)):.3f}, {truth.sum()} to answer, {(~truth).sum()} to refuse"
+    )
     for threshold in (0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6):
-        print(f"  below {threshold}: {np.mean(chances[truth] < threshold):.3f} of those to answer, "
-              f"{np.mean(chances[~truth] < threshold):.3f} of those to refuse")
+        print(
+            f"  below {threshold}: {np.mean(chances[truth] < threshold):.3f} of those to answer, "
+            f"{np.mean(chances[~truth] < threshold):.3f} of those to refuse"
+        )
 
 
 def write(model: Fitted, confidence: tuple[float, Mapping[str, float]]) -> None:

@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "src")]
 
-from questions import Corpus, contains, corpora, file_ndcg
+from questions import Corpus, contains, corpora, file_ndcg  # noqa: E402
 
-from assay.core.golden import GoldenQuery
-from assay.rank.arrays import Floats
-from assay.search import merge
-from assay.search.filters import Filters
-from assay.search.intent import intent
+from assay.core.golden import GoldenQuery  # noqa: E402
+from assay.rank.arrays import Floats  # noqa: E402
+from assay.search import merge  # noqa: E402
+from assay.search.filters import Filters  # noqa: E402
+from assay.search.intent import intent  # noqa: E402
 
 TARGET = ROOT / "src/assay/search" / merge.MODEL
 DEPTH = 50  # passages
@@ -74,7 +74,9 @@ def gains(query: GoldenQuery, paths: Sequence[str], texts: Sequence[str]) -> NDA
     """Return the gain of each candidate: the grade of its file, or 2 for a passage with the required phrases."""
     grades = {expected.name: float(expected.grade or 1) for expected in query.at("file")}
     if query.must_contain:  # a documentation question
-        relevant = [path in grades and contains(text, query.must_contain) for path, text in zip(paths, texts, strict=False)]
+        relevant = [
+            path in grades and contains(text, query.must_contain) for path, text in zip(paths, texts, strict=False)
+        ]
         return np.array([2.0 * value for value in relevant] + [0.0] * (len(paths) - len(texts)))
     return np.array([grades.get(path, 0.0) for path in paths])
 

@@ -296,12 +296,13 @@ class Repository:
         chunker: str | None = None,
         embedder: str | None = None,
         reranker: str | None = None,
+        by_file: bool = False,
         progress: Progress | None = None,
         **filters: Unpack[SearchFilters],
     ) -> SearchResults:
         """Return the best `k` document passages, code definitions and files for a query, best first.
 
-        The query may have exact phrases, regular expressions and filters (docs/guides/query-language.md). Chunker,
+        `by_file` keeps the best hit of each file. The query may have exact phrases, regular expressions and filters (docs/guides/query-language.md). Chunker,
         embedder and reranker default to assay.toml.
         """
         from assay.config.configuration import NONE
@@ -320,8 +321,9 @@ class Repository:
         searcher = self.searcher(chunker, embedder, reranker, progress=progress)
         given = self._filters(filters, searcher.search.passages)
         if parsed.is_plain:
-            return SearchResults(searcher.ranked(query, k, given))
-        return search_exactly(searcher, parsed, k, given)
+            return SearchResults(searcher.ranked(query, k, given, by_file=by_file))
+        found = search_exactly(searcher, parsed, k, given)
+        return found.by_file() if by_file else found
 
     def _filters(self, filters: SearchFilters, passages: Passages) -> Filters:
         """Return checked filters. Raises AssayError for an unknown language or commit."""

@@ -69,9 +69,7 @@ def evidence(searcher: Searcher, text: str, filters: Filters = Filters()) -> Evi
     return Evidence(question, hits, searcher.search.extent, searcher.general)
 
 
-def answer_question(
-    found: Evidence, settings: AskSettings, show: Callable[[str], None] | None = None
-) -> Reply:
+def answer_question(found: Evidence, settings: AskSettings, show: Callable[[str], None] | None = None) -> Reply:
     """Answer a question from what was found, with the configured model or with excerpts."""
     if not settings.model:
         return extract(found, settings)
@@ -92,9 +90,7 @@ def extract(found: Evidence, settings: AskSettings) -> Reply:
     return Reply(question.text, text, outcome, certainty, settings.threshold, sources, searched)
 
 
-def write(
-    found: Evidence, settings: AskSettings, model: Chat, show: Callable[[str], None] | None = None
-) -> Reply:
+def write(found: Evidence, settings: AskSettings, model: Chat, show: Callable[[str], None] | None = None) -> Reply:
     """Return an answer written by a model, streamed to `show`.
 
     It is a refusal if the extractive answer would be one (the model is not asked), or if the model cites no passage.

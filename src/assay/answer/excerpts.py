@@ -118,9 +118,7 @@ def rate(
 ) -> Floats:
     """Return the score of each candidate."""
     values = features(question, candidates, hits, embedder)
-    return np.asarray(
-        sum(weight * (values[name] - mean) for name, (mean, weight) in _model().items()), np.float64
-    )
+    return np.asarray(sum(weight * (values[name] - mean) for name, (mean, weight) in _model().items()), np.float64)
 
 
 @cache

@@ -332,6 +332,9 @@ def session_option(function: F) -> F:
 # Search filters
 
 
+_GROUPS = ("code", "docs", "all")  # values of --kind that stand for several kinds
+
+
 def filter_options(function: Callable[..., None]) -> Callable[..., None]:
     """Add --path, --language, --kind, --since, --documents-only and --code-only, passed as `filters`."""
 
@@ -353,9 +356,9 @@ def filter_options(function: Callable[..., None]) -> Callable[..., None]:
         "--kind",
         "kinds",
         multiple=True,
-        type=click.Choice(["passage", *sorted(KINDS - {"file"})]),
+        type=click.Choice([*_GROUPS, "passage", *sorted(KINDS)]),
         metavar="KIND",
-        help="Only passages of documents (passage), or definitions of a kind: function, class, … May be repeated.",
+        help="Only code, only docs, or all; or one kind: passage, file, function, class, … May be repeated.",
     )
     @click.option(
         "--since",
@@ -377,8 +380,15 @@ def filter_options(function: Callable[..., None]) -> Callable[..., None]:
     ) -> None:
         if documents_only and code_only:
             raise AssayError("--documents-only and --code-only exclude each other")
+        groups, single = set(kinds) & set(_GROUPS), tuple(kind for kind in kinds if kind not in _GROUPS)
+        everything = not groups or "all" in groups or {"code", "docs"} <= groups
         filters = SearchFilters(
-            paths=paths, languages=languages, kinds=kinds, since=since, documents=not code_only, code=not documents_only
+            paths=paths,
+            languages=languages,
+            kinds=single,
+            since=since,
+            documents=not code_only and (everything or "docs" in groups),
+            code=not documents_only and (everything or "code" in groups),
         )
         function(*arguments, filters=filters, **options)
 

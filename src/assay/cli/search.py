@@ -29,6 +29,8 @@ _MAX_COLUMNS = 160  # of a printed line
     help="Maximum number of results. Default: 10, or k of [search] in assay.toml; in a terminal as many as fit.",
 )
 @filter_options
+@click.option("--by", type=click.Choice(["hit", "file"]), default="hit", show_default=True, help="List hits, or files.")
+@click.option("--explain", is_flag=True, help="Print what each score is made of.")
 @click.option(
     "--chunker",
     metavar="SPEC",
@@ -52,13 +54,15 @@ def search_command(
     refresh: Refresh,
     k: int | None,
     filters: SearchFilters,
+    by: str,
+    explain: bool,
     chunker: str | None,
     embedder: str | None,
     reranker: str | None,
     form: str,
     view: View,
 ) -> None:
-    """Search passages of documents and definitions of code for QUERY, best first, with locations to cite.
+    """Search documents and code for QUERY: passages, definitions and files in one list, with locations to cite.
 
     QUERY is words, "an exact phrase", /a regular expression/, -excluded, path:, lang: and kind: filters in any
     combination; the guide is docs/guides/query-language.md. Put -- before a QUERY that begins with a dash. The
@@ -70,21 +74,28 @@ def search_command(
     settings = repo.configuration.search.but(chunker=chunker, embedder=embedder, reranker=reranker, k=k)
     with Bar() as bar:
         results = repo.search(
-            query, settings.k, **filters, chunker=chunker, embedder=embedder, reranker=reranker, progress=bar
+            query,
+            settings.k,
+            **filters,
+            chunker=chunker,
+            embedder=embedder,
+            reranker=reranker,
+            by_file=by == "file",
+            progress=bar,
         )
     if form == "json":
-        print_json(json_answers.search(query, settings, fresh, results))
+        print_json(json_answers.search(query, settings, fresh, results, explain))
     elif not results:
         echo(f"nothing found among {repo.searched(chunker)}")
     else:
-        lines = search_screen(results, view.screen, k) if view.screen else _snippets(results)
+        lines = search_screen(results, view.screen, k) if view.screen and not explain else _snippets(results, explain)
         view.show("".join(f"{styled(*line)}\n" for line in lines))
     for note in results.notes if form != "json" else ():
         echo(note, err=True)
     raise click.exceptions.Exit(0 if results else 1)
 
 
-def _snippets(results: SearchResults) -> Iterator[Line]:
+def _snippets(results: SearchResults, explain: bool) -> Iterator[Line]:
     """Yield the lines of all results, some for each; query words and exact matches are highlighted in a terminal."""
     for number, result in enumerate(results):
         if number:
@@ -92,6 +103,8 @@ def _snippets(results: SearchResults) -> Iterator[Line]:
         title: Line = ("  ", (result.title, {"bold": True})) if result.title else ()
         yield ((result.place, {"fg": "cyan"}), *title)
         yield from (("    ", *line) for line in _snippet(result))
+        if explain:
+            yield ("    ", (_explained(result), {"dim": True}))
 
 
 def _snippet(result: SearchHit) -> Iterator[Line]:
@@ -105,6 +118,16 @@ def _snippet(result: SearchHit) -> Iterator[Line]:
         yield (f"and {counted(len(result.matches) - len(snippet), 'more matching line')}",)
     if result.also:
         yield (f"also in: {', '.join(result.also)}",)
+
+
+_CONTRIBUTIONS = 6  # largest contributions that are printed
+
+
+def _explained(result: SearchHit) -> str:
+    """Return the score as a probability and the largest contributions of features to its log odds."""
+    largest = sorted(result.contributions.items(), key=lambda pair: -abs(pair[1]))[:_CONTRIBUTIONS]
+    parts = ", ".join(f"{amount:+.2f} {name}" for name, amount in largest)
+    return f"score {result.score:.3f}" + (f": {parts}" if parts else "")
 
 
 def _truncate(line: str) -> str:

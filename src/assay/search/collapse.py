@@ -68,7 +68,9 @@ class Editions:
             language, versions = query_language(query), frozenset(_VERSION.findall(query))
             for numbers in self._pages.values():
                 mask[numbers] = False
-                mask[min(numbers, key=lambda number: (_distance(self._editions[number], language, versions), number))] = True
+                mask[
+                    min(numbers, key=lambda number: (_distance(self._editions[number], language, versions), number))
+                ] = True
         return mask
 
     def also(self, path: str) -> tuple[str, ...]:

@@ -54,9 +54,7 @@ def prepare(index: Index, homes: Mapping[str, Home], embedder: Embedder) -> File
     return FileVectors(embedder, vectors)
 
 
-def _stored_or_made(
-    generation: Generation, home: Home, files: Mapping[str, FileRow], embedder: Embedder
-) -> Vectors:
+def _stored_or_made(generation: Generation, home: Home, files: Mapping[str, FileRow], embedder: Embedder) -> Vectors:
     """Return a row for each file, in order; stored rows of unchanged files are kept."""
     path = home.folder / NAME
     key = f"{embedder.name} {_DEFINITIONS} {_COMMENTS} {_OPENING} {_LONGEST}"
@@ -99,9 +97,7 @@ def _read(path: Path, key: str, dimensions: int) -> dict[tuple[str, bytes], Arra
     same = arrays.key_of(stored, FORMAT) == key and len(paths) == len(stored["hashes"]) == len(stored["vectors"])
     if not same or stored["vectors"].shape[1:] != (dimensions,):
         return {}
-    return {
-        (paths[place], bytes(stored["hashes"][place])): stored["vectors"][place] for place in range(len(paths))
-    }
+    return {(paths[place], bytes(stored["hashes"][place])): stored["vectors"][place] for place in range(len(paths))}
 
 
 def _descriptions(generation: Generation, files: Sequence[FileRow]) -> Iterable[str]:

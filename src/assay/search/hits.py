@@ -99,6 +99,11 @@ class SearchResults(list[SearchHit]):
         super().__init__(hits)
         self.notes = tuple(notes)
 
+    def by_file(self) -> SearchResults:
+        """Return the best hit of each file."""
+        paths = [hit.path for hit in self]
+        return SearchResults((hit for place, hit in enumerate(self) if hit.path not in paths[:place]), self.notes)
+
 
 class Reader:
     """Reads candidates by number: passages first, then items of the index.

@@ -128,7 +128,10 @@ def scored(
         totals = amounts.sum(axis=1) + model.base[group]
         chances = model.probability(totals)
         ranked += [
-            (float(total), candidate._replace(score=float(chance), contributions=dict(zip(weights.names, row, strict=True))))
+            (
+                float(total),
+                candidate._replace(score=float(chance), contributions=dict(zip(weights.names, row, strict=True))),
+            )
             for total, chance, candidate, row in zip(totals, chances, candidates, amounts.tolist(), strict=True)
         ]
     return [candidate for _, candidate in sorted(ranked, key=lambda pair: -pair[0])]
@@ -146,11 +149,12 @@ def _by_query(wording: Mapping[str, float]) -> dict[str, Floats]:
     return {f"query {name}": np.array(value) for name, value in wording.items()}
 
 
-def spread(ranking: Iterable[Scored], paths: Mapping[int, str], most: int = _PER_FILE) -> list[Scored]:
-    """Move further hits of a file behind the first `most` of every file; otherwise the order stays."""
+def spread(ranking: Iterable[Scored], paths: Mapping[int, str], by_file: bool = False) -> list[Scored]:
+    """Move further hits of a file behind the first two of every file, or leave them out; otherwise the order stays."""
+    most = 1 if by_file else _PER_FILE
     first, later, counts = list[Scored](), list[Scored](), dict[str, int]()
     for candidate in ranking:
         path = paths[candidate.number]
         counts[path] = counts.get(path, 0) + 1
         (first if counts[path] <= most else later).append(candidate)
-    return [*first, *later]
+    return first if by_file else [*first, *later]

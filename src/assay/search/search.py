@@ -90,15 +90,18 @@ class Search:
         proximity: Proximity | None = None,
         rerank: Rerank | None = None,
         subset: Subset | None = None,
+        by_file: bool = False,
     ) -> list[SearchHit]:
         """Return the best `k` hits for a query, best first; with a `subset`, among its candidates only.
+
+        `by_file` keeps the best hit of each file.
 
         `proximity` rates passages by the distance and order of the query's terms, `rerank` reorders the top.
         """
         query = query[:LONGEST_QUERY]
         candidates = self.candidates(query, k, filters, vector_index, proximity, subset)
         likely = [candidate for candidate in candidates if candidate.score >= _MIN_SCORE]
-        ranking = merge.spread(likely, self._paths(likely))
+        ranking = merge.spread(likely, self._paths(likely), by_file)
         patterns = subset.patterns if subset else ()
         if rerank:
             return list(rerank(query, self.read(query, ranking[: max(k, _RERANK_DEPTH)], patterns)))[:k]
@@ -124,9 +127,7 @@ class Search:
             allowed &= subset.allowed
         first_item = len(self.passages)
         code = self.code_ranker.candidates(query, allowed[first_item:]) if allowed[first_item:].any() else None
-        passages, values = self.passage_candidates(
-            query, max(k, _DEPTH), allowed[:first_item], vector_index, proximity
-        )
+        passages, values = self.passage_candidates(query, max(k, _DEPTH), allowed[:first_item], vector_index, proximity)
         return merge.scored(merge.shipped(), intent(query), passages, values, code, first_item)
 
     def allowed(self, query: str, filters: Filters) -> Bools:

@@ -46,11 +46,12 @@ class Searcher:
         k: int = 10,
         filters: Filters = Filters(),  # noqa: B008 (frozen)
         subset: Subset | None = None,
+        by_file: bool = False,
     ) -> list[SearchHit]:
         """Return the best `k` hits for a query, best first. Raises UnusableIndex if the stored passages are damaged."""
         rerank = self._rerank if self.reranker and not self._is_feature else None
         with self.checked():
-            return self.search.ranked(query, k, filters, self.vector_index, self._proximity, rerank, subset)
+            return self.search.ranked(query, k, filters, self.vector_index, self._proximity, rerank, subset, by_file)
 
     def candidates(self, query: str, k: int, filters: Filters) -> list[Scored]:
         """Return passages and code on one scale, best first, at least `k` of each if there are so many."""

@@ -20,7 +20,16 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-_OPTIONAL = ("page", "headings", "symbol", "vector", "matches", "also", "contributions", "repository")  # omitted when empty
+_OPTIONAL = (
+    "page",
+    "headings",
+    "symbol",
+    "vector",
+    "matches",
+    "also",
+    "contributions",
+    "repository",
+)  # omitted when empty
 
 
 def item(symbol: Item) -> Json:
@@ -66,25 +75,28 @@ def why(task: str, profile: str, explanations: Sequence[Explanation]) -> Json:
     return {"task": task, "profile": profile, "explanations": [explanation(explained) for explained in explanations]}
 
 
-def search(query: str, settings: SearchSettings, fresh: bool, results: SearchResults) -> Json:
+def search(query: str, settings: SearchSettings, fresh: bool, results: SearchResults, explain: bool = False) -> Json:
+    """Return the results of a search; `explain` adds the contributions to each score, as log odds."""
     components = {"chunker": settings.chunker, "embedder": settings.embedder, "reranker": settings.reranker}
     return {
         "query": query,
         **components,
         "fresh": fresh,
         **({"notes": list(results.notes)} if results.notes else {}),
-        "results": [_search_result(rank, result) for rank, result in enumerate(results, 1)],
+        "results": [_search_result(rank, result, explain) for rank, result in enumerate(results, 1)],
     }
 
 
-def _search_result(rank: int, result: SearchHit) -> Json:
+def _search_result(rank: int, result: SearchHit, explain: bool) -> Json:
     """Return the stable JSON form of a search result; empty optional keys are left out."""
+    contributions = {name: round(amount, 4) for name, amount in result.contributions.items()} if explain else {}
     fields = {
         "rank": rank, "id": result.id, "kind": result.kind, "path": result.path, "language": result.language,
         "start": result.start, "end": result.end, "page": result.page, "headings": list(result.headings),
         "symbol": result.symbol, "citation": result.place,
         "score": round(result.score, 6), "lexical": round(result.lexical, 6), "vector": None if isnan(result.vector) else round(result.vector, 6),
-        "text": result.text, "matches": [_match(match) for match in result.matches], "repository": result.repository,
+        "text": result.text, "matches": [_match(match) for match in result.matches], "also": list(result.also),
+        "contributions": contributions, "repository": result.repository,
     }  # fmt: skip
     return {name: value for name, value in fields.items() if value or name not in _OPTIONAL}
 

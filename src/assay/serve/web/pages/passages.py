@@ -106,7 +106,9 @@ def render_answer(bench: Bench, question: str) -> Markup:
     """Render the answer to a question with citations linked to its sources, or a refusal."""
     with bench.searching() as repo:
         reply = repo.ask(question)
-        return join([absent(bench, repo), (_render_refusal if reply.outcome == REFUSED else _render_excerpts)(repo, reply)])
+        return join(
+            [absent(bench, repo), (_render_refusal if reply.outcome == REFUSED else _render_excerpts)(repo, reply)]
+        )
 
 
 def _render_excerpts(repo: Repository, reply: Reply) -> Markup:
