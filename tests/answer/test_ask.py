@@ -14,7 +14,7 @@ import pytest
 
 import assay as package
 from assay.answer.answering import resolves
-from assay.answer.extractive import analyze_question
+from assay.answer.question import analyze_question
 from assay.api import Repository as Opened
 from support import documents
 from support.command import COMMAND, ENVIRONMENT, assay
@@ -90,7 +90,7 @@ def test_the_exit_code_says_whether_it_was_answered(station: Repository) -> None
 def test_the_json_is_what_the_guide_documents(station: Repository) -> None:
     told = assay(station.root, "ask", "What do I do when a pipe bursts?", "--format", "json").json
     assert list(told) == [
-        "question", "answer", "grounded", "confidence", "threshold", "citations", "dropped_citations", "searched", "model",
+        "question", "answer", "outcome", "grounded", "confidence", "threshold", "citations", "dropped_citations", "searched", "model",
         "problem", "fresh",
     ]  # fmt: skip
     first = told["citations"][0]

@@ -69,7 +69,7 @@ def test_code_is_kept_as_it_stands() -> None:
 
 
 def test_long_code_is_divided_where_it_has_blank_lines() -> None:
-    block = "\n\n".join("\n".join(f"line_{part}_{row}" for row in range(6)) for part in range(3))
+    block = "\n\n".join("\n".join(f"line_{part}_{row}" for row in range(12)) for part in range(3))
     found = units(f"```\n{block}\n```")
     assert [unit.text.splitlines()[0] for unit in found] == ["line_0_0", "line_1_0", "line_2_0"]
 

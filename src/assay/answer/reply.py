@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -96,19 +95,14 @@ _MAX_PASSES = 5  # removing a citation may form another: `[#[#1]1]`
 def render_excerpts(chosen: Sequence[Excerpt]) -> tuple[str, tuple[Source, ...]]:
     """Return the text of an answer in Markdown, and its sources numbered from 1.
 
-    Each excerpt stands under its innermost heading; markup of the document is rendered as plain text.
+    Markup of the documents is rendered as plain text; code is fenced.
     """
     paragraphs: list[str] = []
     sources: list[Source] = []
-    heading = ""
     for number, excerpt in enumerate(chosen, 1):
         first, last = excerpt.lines
         lines = excerpt.found.text.split("\n")[first : last + 1]
         sources.append(source(number, excerpt.found, first, last, "\n".join(lines)))
-        innermost = _plain(" ".join(excerpt.found.headings[-1:]), excerpt.found.language)
-        if innermost and innermost != heading:
-            paragraphs.append(f"**{innermost.replace('*', '')}**")
-        heading = innermost
         paragraphs += _paragraphs(excerpt, f"[#{number}]")
     return "\n\n".join(paragraphs), tuple(sources)
 
@@ -202,11 +196,8 @@ def render_reply(reply: Reply, form: str) -> str:
     return printable("\n\n".join(filter(None, (opening, text, sources(reply, form)))))
 
 
-_STRONG = re.compile(r"^\*\*([^*\n]+)\*\*$")
-
-
 def _without_markdown(text: str) -> str:
-    """Indent fenced code by four blanks, and print headings without asterisks."""
+    """Indent fenced code by four blanks instead."""
     lines, fence = list[str](), ""
     for line in text.split("\n"):
         if fence:
@@ -215,7 +206,7 @@ def _without_markdown(text: str) -> str:
         elif opened := FENCE.match(line):
             fence = opened[1]
         else:
-            lines.append(_STRONG.sub(r"\1", line))
+            lines.append(line)
     return "\n".join(lines)
 
 
