@@ -110,7 +110,7 @@ class Nearest:
 # Stored vectors
 
 FORMAT = 1  # file format version
-_UNCACHED = "lsa:"  # name prefix of embedders that are faster than a cache lookup
+_UNCACHED = ("lsa:", "words:")  # name prefixes of embedders that are faster than a cache lookup
 
 Rows = NDArray[np.integer[Any]]
 
