@@ -317,6 +317,7 @@ def test_every_setting_is_known_to_be_harmless_or_risky() -> None:
         ('[search]\nembedder = "lsa"\nreranker = "features"\nk = 3\nvectors = 0.1\nchunker = "structure:64"\n', 0),
         ('[search]\nembedder = "none"\nreranker = "none"\n', 0),
         ('[search]\nembedder = "wordllama"\n', 0),
+        ('[search]\nembedder = "words"\n', 0),
         ('[ask]\nmodel = ""\nmodel_key_variable = ""\nthreshold = 0.1\n', 0),
         ('[search]\nembedder = "openai:https://example.com"\n', 1),
         ('[search]\nembedder = "something:new"\n', 1),

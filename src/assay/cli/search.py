@@ -39,7 +39,7 @@ _MAX_COLUMNS = 160  # of a printed line
 @click.option(
     "--embedder",
     metavar="SPEC",
-    help="Embedder: lsa, wordllama, folder:PATH, openai:URL#MODEL, or none. Default: lsa.",
+    help="Embedder: lsa, words, wordllama, folder:PATH, openai:URL#MODEL, or none. Default: lsa.",
 )
 @click.option(
     "--reranker",

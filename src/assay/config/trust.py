@@ -26,7 +26,7 @@ from assay.system.files import atomic_write, read_regular
 from assay.text.display import printable
 
 # embedders and rerankers that stay in this process
-HARMLESS_SPECS = frozenset({"", "none", "lsa", "wordllama", "features"})
+HARMLESS_SPECS = frozenset({"", "none", "lsa", "words", "wordllama", "features"})
 
 _LIMIT = 1_000_000  # bytes of a decision file
 _ANNOUNCED: set[str] = set()

@@ -1,4 +1,4 @@
-"""Embedders: texts in, rows of unit length out. Selected by a spec: lsa, wordllama, folder:PATH, openai:URL[#MODEL]."""
+"""Embedders: texts in, rows of unit length out. Selected by a spec: lsa, words, wordllama, folder:PATH, openai:URL[#MODEL]."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ __all__ = ["DEFAULT", "EMBEDDER_HELP", "Embedder", "Role", "Vectors", "embedder"
 DEFAULT = "lsa"
 GENERAL = "words"  # the table of word vectors that ships with assay
 EMBEDDER_HELP = (
-    "Three ways to get an embedder: lsa (built in, trained on your own texts, nothing to install); "
+    "Three ways to get an embedder: lsa (trained on your own texts) or words (general English), both built in; "
     f"wordllama ({install('dense')}) or a local model, folder:PATH ({install('onnx')}); "
     "a server, openai:URL#MODEL (any OpenAI-compatible /v1/embeddings)"
 )
@@ -116,6 +116,13 @@ def _lsa(request: EmbedderRequest) -> Embedder:
 
 
 KEPT_TABLES = 8  # lsa tables kept: a sweep over chunk sizes has one for each
+
+
+def _words(request: EmbedderRequest) -> Embedder:
+    from assay.search.embed.general import WordEmbedder, load_table
+
+    _require_no_argument("words", request)
+    return WordEmbedder(load_table())
 
 
 def _wordllama(request: EmbedderRequest) -> Embedder:
