@@ -27,6 +27,7 @@ Bools = NDArray[np.bool_]
 _DEFINITIONS = 300  # best definitions that are candidates
 _FILES = 40  # best files by text and by vector that are candidates
 _FILES_BY_PATH = 20
+_MIN_RELATIVE_COSINE = 0.5  # of a file that matches by its vector alone, relative to the nearest
 _UNRANKED = 400  # rank of files without a ranked definition
 
 
@@ -43,7 +44,6 @@ class CodeCandidates:
 
     numbers: Ints  # of items
     lexical: Floats  # BM25F
-    vector: Floats  # cosine of the file; NaN without vectors
     features: Mapping[str, Floats]
 
 
@@ -79,19 +79,19 @@ class CodeRanker:
             "file length": np.log1p(query.items.text_lengths.files[files]),
         }
         lexical = ranking.factors["lexical"] if ranking.factors else np.zeros(query.items.size)
-        vector = cosines[files] if self._vectors else np.full(len(numbers), np.nan)
-        return CodeCandidates(numbers, lexical[numbers], vector, features)
+        return CodeCandidates(numbers, lexical[numbers], features)
 
     def _whole_files(
         self, query: QueryContext, ranked: Ints, allowed: Bools, by_text: Floats, by_path: Floats, cosines: Floats
     ) -> Ints:
         """Return the items of files that match as a whole and have no ranked definition."""
         weight = np.where(self._is_test, self.engine.profile.test_weight, 1.0)
+        near = np.where(cosines >= _MIN_RELATIVE_COSINE * cosines.max(initial=0.0), cosines, 0.0)
         taken = np.zeros(len(by_text), bool)
         taken[query.items.files[ranked]] = True
         chosen = (
             number
-            for scores, most in ((by_text, _FILES), (cosines, _FILES), (by_path, _FILES_BY_PATH))
+            for scores, most in ((by_text, _FILES), (near, _FILES), (by_path, _FILES_BY_PATH))
             for number in highest(scores * weight, most).tolist()
         )
         items = [self._file_items[number] for number in dict.fromkeys(chosen) if not taken[number]]

@@ -139,8 +139,8 @@ def scored(
 
 def _as_scored(code: CodeCandidates, first_item: int) -> list[Scored]:
     return [
-        Scored(int(number) + first_item, 0.0, float(lexical), float(vector))
-        for number, lexical, vector in zip(code.numbers, code.lexical, code.vector, strict=True)
+        Scored(int(number) + first_item, 0.0, float(lexical))
+        for number, lexical in zip(code.numbers, code.lexical, strict=True)
     ]
 
 

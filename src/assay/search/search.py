@@ -121,7 +121,9 @@ class Search:
         proximity: Proximity | None,
         subset: Subset | None = None,
     ) -> list[Scored]:
-        """Return passages and code on one scale, best first."""
+        """Return passages and code on one scale, best first; none for a query without content words."""
+        if not question_terms(query):
+            return []
         allowed = self.allowed(query, filters)
         if subset:
             allowed &= subset.allowed

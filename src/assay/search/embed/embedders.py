@@ -132,12 +132,6 @@ def _wordllama(request: EmbedderRequest) -> Embedder:
     return WordLlama.installed()
 
 
-def _words(request: EmbedderRequest) -> Embedder:
-    from assay.search.embed.general import General
-
-    return General()
-
-
 def _folder(request: EmbedderRequest) -> Embedder:
     from assay.search.embed.folder import FolderEmbedder
 
