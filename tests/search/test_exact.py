@@ -15,7 +15,6 @@ import assay as package
 from assay.api import Repository as Opened
 from assay.api import open_all
 from assay.errors import AssayError
-from assay.search import exact
 from assay.search.pattern import Pattern, merged_spans
 from assay.search.query import Exact, parse
 from assay.search.search import SearchHit
@@ -303,6 +302,7 @@ def test_what_cannot_be_answered_is_refused_with_the_reason(opened: Opened, quer
 
 def test_an_excluded_path_that_nothing_has_excludes_nothing(opened: Opened) -> None:
     assert _ids(opened.search('"turbine" -path:nowhere')) == _ids(opened.search('"turbine"'))
+    assert _ids(opened.search("turbine -kind:file")) == _ids(opened.search("turbine"))
 
 
 def test_plain_words_have_no_operators(opened: Opened) -> None:
@@ -353,11 +353,9 @@ def test_what_is_not_shown_is_counted(opened: Opened) -> None:
     assert opened.search('"max_pressure"', 2).notes == ("best 2 of 9 results shown",)
 
 
-def test_a_query_that_takes_too_long_says_how_far_it_came(
-    station: Repository, opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_query_that_takes_too_long_says_how_far_it_came(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = iter(range(1_000_000))
-    monkeypatch.setattr(exact.time, "monotonic", lambda: next(ticks) * 1.25)
+    monkeypatch.setattr("assay.search.exact.monotonic", lambda: next(ticks) * 1.25)
     with pytest.raises(AssayError, match=r"stopped after 5 s: 3 of 6 files searched; narrow it with path: or lang:"):
         opened.search('"max_pressure"')
 
@@ -378,8 +376,10 @@ def test_hostile_texts_and_queries_cost_no_more_than_themselves(repository: Repo
     repository.write("latin.py", "x = 'needle caf\xe9'\n".encode("latin-1"))
     repository.write("red.py", "def red():\n    return 'needle \x1b[31m \u202e'\n")
     repository.write("empty.py", "")
+    repository.write("_.py", "_ = 1; __ = '++'\n")
     with package.open(repository.root, index=True) as repo:
         assert {hit.path for hit in repo.search('"needle"', 10_000)} >= {"huge.md", "latin.py", "red.py"}
+        assert {hit.path for hit in repo.search('"++"')} == {"_.py"}
         assert _ids(repo.search('"needle café"')) == ["latin.py::x"]
         for query in (
             '"\ud800"',

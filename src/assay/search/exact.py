@@ -8,9 +8,9 @@ candidates that contain all parts; without, matching lines are grouped by the in
 
 from __future__ import annotations
 
-import time
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -43,7 +43,8 @@ def search_exactly(searcher: Searcher, query: Query, k: int, filters: Filters) -
     search = searcher.search
     if not (query.words.strip() or query.required):
         raise AssayError(_explain_filters_alone(query))
-    if not query.exact and {row.value for row in query.restrictions if row.field == "kind"} == {FILE}:
+    kinds = {row.value.lower() for row in query.restrictions if row.field == "kind" and not row.excluded}
+    if not query.required and kinds == {FILE}:
         raise AssayError('kind:file lists the files that contain an exact part: add "a phrase" or /a regex/')
     allowed = filter_mask(search.index, search.passages, filters)
     allowed &= restriction_mask(search.index, search.passages, query.restrictions)
@@ -104,9 +105,7 @@ class Group(NamedTuple):
 class Scan:
     """Search for the candidates that contain every required part of a query and no excluded one."""
 
-    def __init__(
-        self, index: Index, passages: Passages, query: Query, allowed: Bools, seconds: float | None = None
-    ) -> None:
+    def __init__(self, index: Index, passages: Passages, query: Query, allowed: Bools) -> None:
         self.required = tuple(map(Pattern, query.required))
         self.excluded = tuple(map(Pattern, query.excluded))
         self.contains = np.zeros(len(allowed), bool) if self.required else allowed.copy()
@@ -115,8 +114,7 @@ class Scan:
         self._index, self._passages, self._allowed = index, passages, allowed
         self._first = len(passages)  # candidate number of the first item
         self._tree = WorkingTree(index)
-        self._seconds = SECONDS if seconds is None else seconds
-        self._deadline = time.monotonic() + self._seconds
+        self._deadline = monotonic() + SECONDS
         self._searched = self._total = 0
 
     def run(self) -> None:
@@ -146,9 +144,9 @@ class Scan:
         return Reader(self._index, self._passages, words, self.required, own_lines).read(scored)
 
     def _check_clock(self) -> None:
-        if time.monotonic() > self._deadline:
+        if monotonic() > self._deadline:
             raise AssayError(
-                f"stopped after {self._seconds:g} s: {self._searched:,} of {counted(self._total, 'file')} searched; "
+                f"stopped after {SECONDS:g} s: {self._searched:,} of {counted(self._total, 'file')} searched; "
                 "narrow it with path: or lang:"
             )
 
@@ -227,7 +225,8 @@ class Scan:
     def _definitions(self, row: FileRow) -> Iterator[Definition]:
         for number, kind, name, start, end, test in self._index.rows_of(_DEFINITIONS, [row.number]):
             last = row.lines if kind == FILE else end  # a file's own item has only the first line
-            yield Definition(self._first + number, kind, name, start, last, test)
+            if self._first + number < len(self._allowed):  # the last items may have no words, and then no place in it
+                yield Definition(self._first + number, kind, name, start, last, test)
 
     def _group(
         self, path: str, data: bytes, matches: Sequence[Sequence[LineMatch]], containing: Iterable[Definition]
