@@ -118,6 +118,19 @@ def test_macros_of_mdoc_become_text_with_options_and_references() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("pump-start \\- start it", "pump-start(1)"),
+        ("a, b \\- both", "a(1)"),
+        ("many words - no name", "tool pump(1)"),
+        ("", "tool pump(1)"),
+    ],
+)
+def test_a_page_is_called_by_the_name_it_gives_itself(name: str, title: str) -> None:
+    assert _man(f'.TH "TOOL PUMP" 1\n.SH NAME\n{name}\n.SH USE\nText\n').title == title
+
+
 def test_an_option_explains_the_text_below_it() -> None:
     page = _man(MAN)
     labels = {unit.text: unit.label.text for unit in units("\n".join(page.lines), (), "man")}

@@ -21,7 +21,7 @@ from assay.search.embed import Role, Vectors
 from assay.search.embed.lsa import Lsa
 from assay.search.filters import Filters, _matches
 from assay.search.hits import SearchHit
-from assay.search.search import question_terms
+from assay.search.search import question_terms, question_words
 from assay.store import passages
 from assay.store.index import NoIndex
 from assay.store.passages import Passages
@@ -573,7 +573,29 @@ def test_the_python_of_the_guide_runs(
         ("How do I remove old valves, and create new ones?", {"remov", "old", "valv", "creat", "new"}),
         ("It's the HTTPServer", {"http", "server"}),
         ("what is it", set()),
+        ("I needn't say what's wrong, and you've can’t I'd", {"say", "said", "wrong"}),
+        ("Why are cookies kept?", {"whi", "cooki", "kept", "keep"}),
+        ("Which licence?", {"licenc", "licens"}),
     ],
 )
 def test_a_question_is_searched_by_what_it_is_about_and_what_is_to_be_done(question: str, expected: set[str]) -> None:
     assert question_terms(question).keys() == expected
+
+
+def test_forms_of_a_word_are_one_word_of_a_question() -> None:
+    assert question_words("the colour, color and colours that ran or run") == [("colour", "color"), ("ran", "run")]
+
+
+def test_a_word_counts_once_however_it_is_spelled(repository: Repository) -> None:
+    one = "The colour of the pump says how warm it is, as the plumber knows. " * 2
+    both = one.replace("colour", "color", 1)
+    repository.write("one.md", f"# Pump\n\n{one}")
+    repository.write("both.md", f"# Pump\n\n{both}")
+    repository.write("other.md", "# Valve\n\nThe valve is opened by hand and closed again before it gets dark.\n")
+    assay(repository.root, "index", ".")
+    found = {}
+    for query in ("colour", "color", "colouring"):
+        results = assay(repository.root, "search", query, "--embedder", "none", "--format", "json").json["results"]
+        found[query] = {result["path"]: result["lexical"] for result in results}
+    assert found["colour"] == found["color"] == found["colouring"]
+    assert found["colour"]["one.md"] == found["colour"]["both.md"]

@@ -175,7 +175,8 @@ def _nearness(question: Question, candidates: Sequence[Excerpt], embedder: Embed
     return np.asarray(embedder.embed(texts) @ embedder.embed([question.text], "query")[0], np.float64)
 
 
-def covered(weights: Mapping[str, float], inside: Collection[str]) -> float:
-    """Return the weighted share of the terms that a text has."""
+def covered(weights: Mapping[tuple[str, ...], float], inside: Collection[str]) -> float:
+    """Return the weighted share of the words that a text has, in any of their forms."""
     total = sum(weights.values())
-    return sum(weight for term, weight in weights.items() if term in inside) / total if total else 0.0
+    present = sum(weight for forms, weight in weights.items() if any(form in inside for form in forms))
+    return present / total if total else 0.0

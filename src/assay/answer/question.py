@@ -12,8 +12,9 @@ import numpy as np
 
 from assay.rank.signals.lexical import inverse_document_frequency
 from assay.search.search import Search
-from assay.text.terms import COMMON, base_of, terms
+from assay.text.terms import COMMON, terms
 from assay.text.tokens import LONGEST_QUERY
+from assay.text.variants import without_contractions, word_variants
 
 _WORD = re.compile(r"[^\W_]+(?:[-_][^\W_]+)*")
 _MAX_COMPOUND = 60  # letters; longer words are data, not compounds
@@ -26,9 +27,14 @@ class Word:
     """A word of a question as written, its terms, and its document frequency in the corpus."""
 
     written: str
-    terms: tuple[str, ...]
+    terms: tuple[str, ...]  # of its parts, or of its forms and spellings
     frequency: int
     idf: float
+
+    @property
+    def parts(self) -> tuple[tuple[str, ...], ...]:
+        """The terms of each part of a compound; of any other word, all its terms, as they mean the same."""
+        return tuple((term,) for term in self.terms) if len(terms(self.written)) > 1 else (self.terms,)
 
 
 @dataclass(frozen=True)
@@ -39,9 +45,9 @@ class Question:
     words: tuple[Word, ...]
 
     @cached_property
-    def weights(self) -> Mapping[str, float]:
-        """Weight of each term: its inverse document frequency."""
-        return {term: word.idf for word in self.words for term in word.terms}
+    def weights(self) -> Mapping[tuple[str, ...], float]:
+        """Weight of each word or part of a compound, given by its terms: its inverse document frequency."""
+        return {part: word.idf for word in self.words for part in word.parts}
 
     @cached_property
     def pairs(self) -> frozenset[tuple[str, str]]:
@@ -59,13 +65,15 @@ def analyze_question(text: str, search: Search, about_code: bool = True) -> Ques
     text = text[:LONGEST_QUERY]
     total = len(search.passages) + (len(search.index.postings.numbers) if about_code else 0)
     words: dict[tuple[str, ...], Word] = {}
-    for written in _WORD.findall(text):
+    for written in _WORD.findall(without_contractions(text)):
         stems = tuple(term for term in terms(written) if term not in COMMON)
         if written.lower() in COMMON or not stems or stems in words:
             continue
-        base = base_of(written)
-        frequency = sum(_frequency(form, search, about_code) for form in (written, base) if form)
-        words[stems] = Word(written, (*stems, *terms(base)), frequency, inverse_document_frequency(total, frequency))
+        forms = word_variants(written) if len(terms(written)) == 1 else ()
+        frequency = search.passage_ranker.frequency(forms, about_code) if len(forms) > 1 else 0
+        frequency = frequency or _frequency(written, search, about_code)
+        idf = inverse_document_frequency(total, frequency)
+        words[stems] = Word(written, tuple(dict.fromkeys((*stems, *forms))), frequency, idf)
     return Question(text, tuple(words.values()))
 
 

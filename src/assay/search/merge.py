@@ -20,6 +20,7 @@ import numpy as np
 from assay.rank.arrays import Floats
 from assay.search.code_ranker import CodeCandidates
 from assay.search.hits import Scored, SearchHit
+from assay.search.passage_ranker import Word
 from assay.text.terms import terms
 
 MODEL = "merge.json"
@@ -80,14 +81,14 @@ def passage_features(
     hits: Sequence[SearchHit],
     blended: Sequence[float],
     reranked: Sequence[float],  # empty without a reranker
-    idf: Mapping[str, float],
+    idf: Mapping[Word, float],
 ) -> dict[str, Floats]:
-    """Return the features of passages, given in the order of their blended scores; `idf` has the query's terms."""
+    """Return the features of passages, given in the order of their blended scores; `idf` has the query's words."""
     total = sum(idf.values()) or 1.0
 
     def coverage(text: str) -> float:
         present = set(terms(text))
-        return sum(weight for term, weight in idf.items() if term in present) / total
+        return sum(weight for word, weight in idf.items() if not present.isdisjoint(word)) / total
 
     ranks = np.arange(len(hits), dtype=np.float64)
     proximity = {"reranker": np.array(reranked, np.float64)} if len(reranked) else {}

@@ -5,9 +5,9 @@ Document frequencies count passages and definitions together, so that a word of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Protocol
 
 import numpy as np
@@ -20,6 +20,7 @@ from assay.store.passages import Passages
 from assay.store.postings import Postings
 
 Bools = NDArray[np.bool_]
+Word = tuple[str, ...]  # stems of a word and of its other forms and spellings, which count as one term
 
 
 class PassageVectors(Protocol):
@@ -60,7 +61,7 @@ class PassageRanker:
     def ranked(
         self,
         query: str,
-        words: Mapping[str, int],
+        words: Sequence[Word],
         k: int,
         allowed: Bools,
         vectors: PassageVectors | None,
@@ -89,25 +90,42 @@ class PassageRanker:
         near = vectors.near(query, max(len(best), _CANDIDATES_PER_RANKING), best, among)
         return self._demote_duplicates(self._blend(scores, best, *near), vectors)
 
-    def idf(self, word: str) -> float:
-        """Return the inverse document frequency of a word over passages and definitions."""
-        return self._idf(len(self.passages.having(word)[0]), len(self._items.get(word)[0]))
+    def idf(self, *forms: str) -> float:
+        """Return the inverse document frequency of a word, in any of its forms, over passages and definitions."""
+        return self._idf(self.frequency(forms))
 
-    def _idf(self, passages: int, items: int) -> float:
-        return inverse_document_frequency(len(self.passages) + len(self._items.numbers), passages + items)
+    def _idf(self, frequency: int) -> float:
+        return inverse_document_frequency(len(self.passages) + len(self._items.numbers), frequency)
 
-    def scores(self, words: Mapping[str, int]) -> Floats:
-        """Return the BM25F score of every passage."""
+    def frequency(self, forms: Word, definitions: bool = True) -> int:
+        """Count the passages, and the definitions, that have a word in any of its forms."""
+        return len(self._having(forms)[0]) + (self._count_items(forms) if definitions else 0)
+
+    def _count_items(self, forms: Word) -> int:
+        return len(reduce(np.union1d, (self._items.get(form)[0] for form in forms)))
+
+    def scores(self, words: Sequence[Word]) -> Floats:
+        """Return the BM25F score of every passage; the forms of a word count as one term."""
         weights = self.weights
         scores = np.zeros(len(self.passages))
-        for word, query_count in words.items():
-            with_word, counts = self.passages.having(word)
+        for word in words:
+            with_word, counts = self._having(word)
             if len(with_word):
                 frequency = (counts * np.array(weights.fields) / self._norms[with_word]).sum(axis=1)
                 saturation = frequency * (weights.saturation + 1) / (weights.saturation + frequency)
-                idf = self._idf(len(with_word), len(self._items.get(word)[0]))
-                scores[with_word] += query_count * idf * saturation
+                scores[with_word] += self._idf(len(with_word) + self._count_items(word)) * saturation
         return scores
+
+    def _having(self, forms: Word) -> tuple[Ints, Floats]:
+        """Return the passages that have a word in any of its forms, and its counts by field."""
+        if len(forms) == 1:
+            return self.passages.having(forms[0])
+        postings = [self.passages.having(form) for form in forms]
+        rows = reduce(np.union1d, (rows for rows, _ in postings))
+        counts = np.zeros((len(rows), len(self.weights.fields)))
+        for form_rows, form_counts in postings:
+            counts[np.searchsorted(rows, form_rows)] += form_counts
+        return rows, counts
 
     @cached_property
     def _norms(self) -> Floats:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
@@ -23,13 +24,14 @@ from assay.search.collapse import Editions
 from assay.search.filters import Bools, Filters, Subset, filter_mask
 from assay.search.hits import Reader, Scored, SearchHit
 from assay.search.intent import intent
-from assay.search.passage_ranker import PassageRanker, PassageVectors, Weights
+from assay.search.passage_ranker import PassageRanker, PassageVectors, Weights, Word
 from assay.search.pattern import Pattern
 from assay.store.index import Index
 from assay.store.passages import Passages
 from assay.text.display import counted
-from assay.text.terms import base_of, terms
+from assay.text.terms import stem, words
 from assay.text.tokens import LONGEST_QUERY
+from assay.text.variants import without_contractions, word_variants
 
 # Query terms. Unlike in a task for code, verbs count: documents explain how to create and remove things.
 
@@ -42,15 +44,20 @@ _STOP_WORDS = COMMON | _PRONOUNS
 _QUESTION_WORD = re.compile(r"\w+")
 
 
+def question_words(question: str) -> list[Word]:
+    """Return the content words of a question, each with its other forms and spellings."""
+    names = (name for name in _QUESTION_WORD.findall(without_contractions(question)) if name.lower() not in _STOP_WORDS)
+    out, seen = list[Word](), set(_STOP_WORDS)
+    for word in chain.from_iterable(map(words, names)):
+        if stem(word) not in seen:
+            out.append(tuple(term for term in word_variants(word) if term not in _STOP_WORDS))
+            seen.update(out[-1])
+    return out
+
+
 def question_terms(question: str) -> dict[str, int]:
-    """Return the stems of a question's content words, each with count 1; irregular forms add their base form."""
-    stems = (
-        term
-        for word in _QUESTION_WORD.findall(question)
-        if word.lower() not in _STOP_WORDS
-        for term in (*terms(word), *terms(base_of(word)))
-    )
-    return {term: 1 for term in stems if term not in _STOP_WORDS}
+    """Return the terms of a question's content words and their variants, each with count 1."""
+    return {term: 1 for word in question_words(question) for term in word}
 
 
 # Ranking
@@ -148,15 +155,15 @@ class Search:
         proximity: Proximity | None,
     ) -> tuple[list[Scored], Mapping[str, Floats]]:
         """Return the best `k` passages and their features."""
-        words = question_terms(query)
+        query_words = question_words(query)
         near, cosines = self._nearest(query, allowed)
-        passages = self.passage_ranker.ranked(query, words, k, allowed, vector_index, near)
+        passages = self.passage_ranker.ranked(query, query_words, k, allowed, vector_index, near)
         hits = self.read(query, passages)
         features = merge.passage_features(
             hits,
             _relative([passage.score for passage in passages]),
             proximity(query, hits) if proximity else (),
-            {word: self.idf(word) for word in words},
+            {word: self.passage_ranker.idf(*word) for word in query_words},
         )
         return passages, features | self._general_features(query, passages, cosines)
 

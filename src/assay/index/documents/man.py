@@ -138,6 +138,7 @@ _BREAKS = frozenset(["PP", "P", "LP", "Pp", "Lp", "sp", "HP", "YS", "Sp", "Vb", 
 _CODE_STARTS, _CODE_ENDS = frozenset(["nf", "EX", "Bd", "DS"]), frozenset(["fi", "EE", "Ed", "DE"])
 _MACRO = re.compile(r"[.'][ \t]*(\\[\"{}]|\w\w?\w*|\.)?[ \t]*(.*)$")
 _MAX_UNCLOSED = 10  # definitions without end; each was searched for in the whole page
+_NAME = re.compile(r"([\w.+-]+)(?:,[^–—]*)? [-–—] ")  # `pump, valve - move water`
 _BULLETS = frozenset(["•", "-", "*", "·", "o", "—", "–", "+"])
 
 
@@ -145,9 +146,17 @@ def open_document(data: bytes) -> OpenedDocument:
     """Return the text of a manual page, with the file lines it comes from."""
     reader = _Reader(lines_of(data.decode()))
     reader.read()
-    return OpenedDocument(
-        reader.lines, Outline(reader.headings, reader.code), reader.title, numbers=tuple(reader.numbers)
-    )
+    title = _named_title(reader) or reader.title
+    return OpenedDocument(reader.lines, Outline(reader.headings, reader.code), title, numbers=tuple(reader.numbers))
+
+
+def _named_title(reader: _Reader) -> str:
+    """Return the title of a page by its NAME section, where generators write `.TH` alike in all pages; may be empty."""
+    place = next((heading.line for heading in reader.headings if heading.title.upper() == "NAME"), None)
+    text = "" if place is None else "".join(reader.lines[place + 1 : place + 3])
+    name = _NAME.match(text)
+    section = reader.title[reader.title.find("(") :] if "(" in reader.title else ""
+    return f"{name[1]}{section}" if name else ""
 
 
 class _Reader:
