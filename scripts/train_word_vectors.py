@@ -193,7 +193,7 @@ class Teacher:
                 rows[places] = ((hidden * mask).sum(1) / mask.sum(1)).numpy()
                 if first // batch % 50 == 0:
                     print(f"encoded {first:,} of {len(texts):,}", flush=True)
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), np.float32)
 
 
 # Fit

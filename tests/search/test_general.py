@@ -95,7 +95,7 @@ def _without(path: Path, name: str) -> None:
 def _with(path: Path, **changed: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> None:
     with np.load(path) as arrays:
         contents = {key: arrays[key] for key in arrays.files}
-    np.savez(path, **{**contents, **changed})  # type: ignore[arg-type]
+    np.savez(path, **{**contents, **changed})
 
 
 def _cut(path: Path) -> None:
