@@ -87,7 +87,7 @@ class PassageRanker:
             return [Scored(int(number), float(scores[number]), float(scores[number])) for number in best]
         among = None if allowed.all() else np.flatnonzero(allowed)
         near = vectors.near(query, max(len(best), _CANDIDATES_PER_RANKING), best, among)
-        return self._demote_duplicates(self._blend(scores, best, *near), vectors)
+        return self._demote_duplicates(self._blend(scores, best, extra, *near), vectors)
 
     def idf(self, word: str) -> float:
         """Return the inverse document frequency of a word over passages and definitions."""
@@ -116,8 +116,8 @@ class PassageRanker:
         share = np.array(self.weights.lengths)
         return np.asarray(1 - share + share * lengths / np.maximum(average, 1e-9), dtype=np.float64)
 
-    def _blend(self, scores: Floats, best: Ints, rows: Ints, cosines: Floats) -> list[Scored]:
-        """Blend lexical and vector scores, each relative to its best."""
+    def _blend(self, scores: Floats, best: Ints, extra: Collection[int], rows: Ints, cosines: Floats) -> list[Scored]:
+        """Blend lexical and vector scores, each relative to its best; `extra` stay without any."""
         similarities = self._scale_across_repositories(scores, rows, cosines)
         close = (scores[rows] > 0) | (similarities >= _MIN_RELATIVE_COSINE * similarities.max(initial=0.0))
         rows, cosines, similarities = rows[close], cosines[close], similarities[close]
@@ -132,7 +132,8 @@ class PassageRanker:
         cosine[places] = cosines
         return [
             Scored(int(numbers[place]), float(blended[place]), float(scores[numbers[place]]), float(cosine[place]))
-            for place in highest(blended, len(numbers))
+            for place in np.argsort(-blended, kind="stable")
+            if blended[place] > 0 or int(numbers[place]) in extra
         ]
 
     def _scale_across_repositories(self, scores: Floats, rows: Ints, cosines: Floats) -> Floats:
