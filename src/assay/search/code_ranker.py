@@ -28,6 +28,7 @@ _DEFINITIONS = 300  # best definitions that are candidates
 _FILES = 40  # best files by text and by vector that are candidates
 _FILES_BY_PATH = 20
 _MIN_RELATIVE_COSINE = 0.5  # of a file that matches by its vector alone, relative to the nearest
+MIN_COSINE = 0.2  # general vectors of texts that have nothing in common reach almost that
 _UNRANKED = 400  # rank of files without a ranked definition
 
 
@@ -86,7 +87,8 @@ class CodeRanker:
     ) -> Ints:
         """Return the items of files that match as a whole and have no ranked definition."""
         weight = np.where(self._is_test, self.engine.profile.test_weight, 1.0)
-        near = np.where(cosines >= _MIN_RELATIVE_COSINE * cosines.max(initial=0.0), cosines, 0.0)
+        least = max(_MIN_RELATIVE_COSINE * cosines.max(initial=0.0), MIN_COSINE)
+        near = np.where(cosines >= least, cosines, 0.0)
         taken = np.zeros(len(by_text), bool)
         taken[query.items.files[ranked]] = True
         chosen = (

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from assay.languages.conventions import is_test_path
 from assay.rank.arrays import Floats
 from assay.search.code_ranker import CodeCandidates
 from assay.search.hits import Scored, SearchHit
@@ -101,6 +102,7 @@ def passage_features(
         "coverage": np.array([coverage(hit.text) for hit in hits], np.float64),
         "path": np.array([coverage(hit.path) for hit in hits], np.float64),
         "list of changes": np.array([bool(_CHANGES.search(hit.path)) for hit in hits], np.float64),
+        "test": np.array([is_test_path(hit.path) for hit in hits], np.float64),
         "readme": np.array([bool(_README.search(hit.path)) for hit in hits], np.float64),
     }
 

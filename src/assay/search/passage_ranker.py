@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.languages.conventions import is_test_path
 from assay.rank.arrays import Floats, Ints, highest, share_of_best
 from assay.rank.signals.lexical import inverse_document_frequency
 from assay.search.hits import Scored, SearchHit
@@ -37,6 +38,7 @@ Rerank = Callable[[str, Sequence[SearchHit]], Sequence[float]]
 
 _CANDIDATES_PER_RANKING = 200  # lexical and vector
 _MIN_RELATIVE_COSINE = 0.5  # of candidates without a lexical match, relative to the nearest
+_TEST_WEIGHT = 0.25  # of documents in folders of tests
 _DUPLICATE_DEPTH = 50  # top candidates compared with each other
 _DUPLICATE_COSINE, _DUPLICATE_WEIGHT = 0.95, 0.6  # similarity that makes a duplicate, and its score multiplier
 
@@ -68,7 +70,7 @@ class PassageRanker:
         proposed: Ints | None = None,
     ) -> list[Scored]:
         """Return the best `k` passages for a query and those `proposed`, best first."""
-        scores = np.where(allowed, self.scores(words), 0.0)
+        scores = np.where(allowed, self.scores(words), 0.0) * self._trust
         best = highest(scores, max(k, _CANDIDATES_PER_RANKING))
         extra = frozenset(proposed.tolist()) if proposed is not None else frozenset[int]()
         ranking = self._ranked(query, scores, best, allowed, vectors if words else None, extra)
@@ -88,7 +90,7 @@ class PassageRanker:
             return [Scored(int(number), float(scores[number]), float(scores[number])) for number in best]
         among = None if allowed.all() else np.flatnonzero(allowed)
         near = vectors.near(query, max(len(best), _CANDIDATES_PER_RANKING), best, among)
-        return self._demote_duplicates(self._blend(scores, best, *near), vectors)
+        return self._demote_duplicates(self._blend(scores, best, extra, *near), vectors)
 
     def idf(self, *forms: str) -> float:
         """Return the inverse document frequency of a word, in any of its forms, over passages and definitions."""
@@ -128,15 +130,21 @@ class PassageRanker:
         return rows, counts
 
     @cached_property
+    def _trust(self) -> Floats:
+        """Weight of each passage: sample documents of tests count less, as test code does."""
+        weights = np.array([_TEST_WEIGHT if is_test_path(path) else 1.0 for path in self.passages.paths])
+        return weights[self.passages.documents] if len(weights) else np.zeros(0)
+
+    @cached_property
     def _norms(self) -> Floats:
         lengths = self.passages.lengths.astype(np.float64)
         average = lengths.mean(axis=0) if len(lengths) else np.ones(lengths.shape[1])
         share = np.array(self.weights.lengths)
         return np.asarray(1 - share + share * lengths / np.maximum(average, 1e-9), dtype=np.float64)
 
-    def _blend(self, scores: Floats, best: Ints, rows: Ints, cosines: Floats) -> list[Scored]:
-        """Blend lexical and vector scores, each relative to its best."""
-        similarities = self._scale_across_repositories(scores, rows, cosines)
+    def _blend(self, scores: Floats, best: Ints, extra: Collection[int], rows: Ints, cosines: Floats) -> list[Scored]:
+        """Blend lexical and vector scores, each relative to its best; `extra` stay without any."""
+        similarities = self._scale_across_repositories(scores, rows, cosines) * self._trust[rows]
         close = (scores[rows] > 0) | (similarities >= _MIN_RELATIVE_COSINE * similarities.max(initial=0.0))
         rows, cosines, similarities = rows[close], cosines[close], similarities[close]
         numbers = np.union1d(best, rows)
@@ -150,7 +158,8 @@ class PassageRanker:
         cosine[places] = cosines
         return [
             Scored(int(numbers[place]), float(blended[place]), float(scores[numbers[place]]), float(cosine[place]))
-            for place in highest(blended, len(numbers))
+            for place in np.argsort(-blended, kind="stable")
+            if blended[place] > 0 or int(numbers[place]) in extra
         ]
 
     def _scale_across_repositories(self, scores: Floats, rows: Ints, cosines: Floats) -> Floats:

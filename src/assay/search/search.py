@@ -19,7 +19,7 @@ from assay.rank.arrays import Floats, Ints
 from assay.rank.engine import Engine
 from assay.rank.vocabulary import COMMON, word_set
 from assay.search import merge
-from assay.search.code_ranker import CodeRanker, FileVectors
+from assay.search.code_ranker import MIN_COSINE, CodeRanker, FileVectors
 from assay.search.collapse import Editions
 from assay.search.filters import Bools, Filters, Subset, filter_mask
 from assay.search.hits import Reader, Scored, SearchHit
@@ -156,7 +156,7 @@ class Search:
     ) -> tuple[list[Scored], Mapping[str, Floats]]:
         """Return the best `k` passages and their features."""
         query_words = question_words(query)
-        near, cosines = self._nearest(query, allowed)
+        near, highest = self._nearest(query, allowed)
         passages = self.passage_ranker.ranked(query, query_words, k, allowed, vector_index, near)
         hits = self.read(query, passages)
         features = merge.passage_features(
@@ -165,27 +165,27 @@ class Search:
             proximity(query, hits) if proximity else (),
             {word: self.passage_ranker.idf(*word) for word in query_words},
         )
-        return passages, features | self._general_features(query, passages, cosines)
+        return passages, features | self._general_features(query, passages, highest)
 
-    def _nearest(self, query: str, allowed: Bools) -> tuple[Ints, Floats]:
-        """Return the nearest passages by general vectors, and their cosines."""
+    def _nearest(self, query: str, allowed: Bools) -> tuple[Ints, float]:
+        """Return the nearest passages by general vectors, none if all are unrelated, and the highest cosine."""
         nothing = np.zeros(0, np.int64)
         if self._general is None or not allowed.any():
-            return nothing, np.zeros(0)
-        return self._general.near(query, _NEAREST, nothing, None if allowed.all() else np.flatnonzero(allowed))
+            return nothing, 0.0
+        among = None if allowed.all() else np.flatnonzero(allowed)
+        passages, cosines = self._general.near(query, _NEAREST, nothing, among)
+        return passages[cosines >= MIN_COSINE], float(cosines.max(initial=0.0))
 
-    def _general_features(self, query: str, passages: Sequence[Scored], nearest: Floats) -> dict[str, Floats]:
-        """Return the cosines of passages by general vectors, absolute and relative to the nearest passage."""
+    def _general_features(self, query: str, passages: Sequence[Scored], highest: float) -> dict[str, Floats]:
+        """Return the cosines of passages by general vectors, absolute and relative to the highest."""
         if self._general is None or not passages:
             return {}
         numbers = np.array([passage.number for passage in passages], np.int64)
         rows, cosines = self._general.near(query, 0, numbers, np.zeros(0, np.int64))
         by_number = dict(zip(rows.tolist(), cosines.tolist(), strict=True))
         values = np.array([by_number.get(number, 0.0) for number in numbers.tolist()])
-        return {
-            "general vector": values,
-            "general vector, relative": values / max(float(nearest.max(initial=0.0)), 1e-6),
-        }
+        relative = np.clip(values / max(highest, 1e-6), -1.0, 1.0)  # the highest may be next to nothing
+        return {"general vector": values, "general vector, relative": relative}
 
     def _paths(self, candidates: Sequence[Scored]) -> dict[int, str]:
         """Return the path of each candidate's file, by candidate number."""
