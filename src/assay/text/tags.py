@@ -15,10 +15,11 @@ _HTML = frozenset(
     re.findall(
         r"\w+",
         """
-        a abbr address article aside audio b blockquote body br button caption center cite code col colgroup dd del details dfn div
-        dl dt em figcaption figure font footer form g h1 h2 h3 h4 h5 h6 head header hr html i iframe img input ins kbd label li link
-        main mark meta nav object ol option p path picture pre q s samp section select small source span strike strong sub summary
-        sup svg table tbody td tfoot th thead time title tr tt u ul var video wbr
+        a abbr address article aside audio b blockquote body br button caption center cite code col colgroup dd del
+        details dfn div dl dt em figcaption figure font footer form g h1 h2 h3 h4 h5 h6 head header hr html i iframe
+        img input ins kbd label li link main mark meta nav object ol option p path picture pre q s samp section select
+        small source span strike strong sub summary sup svg table tbody td tfoot th thead time title tr tt u ul var
+        video wbr
         """,
     )
 )

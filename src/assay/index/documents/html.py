@@ -21,16 +21,17 @@ _CELL = frozenset(["td", "th"])
 _IN_CELL = frozenset(["br", "li", "p", "div", "ul", "ol", "label"])
 _MAX_ROW = 2_000  # characters of a row; a longer one is a layout
 _BLOCK = frozenset(
-    ["p", "div", "pre", "table", "ul", "ol", "dl", "blockquote", "section", "article", "header", "footer", "main", "aside",
-     "form", "figure", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "body", "head", "title"]
+    ["p", "div", "pre", "table", "ul", "ol", "dl", "blockquote", "section", "article", "header", "footer", "main",
+     "aside", "form", "figure", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "body", "head", "title"]
 )  # fmt: skip
 _HEADING = re.compile("h[1-6]")
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.S)
 _WORD = re.compile(r"[^\W\d_]")
 # scripts that browsers do not run: templates of Handlebars, Mustache, Vue, Angular, Underscore
 _SCRIPT = re.compile(
-    r"(?<![\"'`])<script(?=\s)[^<>]*?\stype\s*=\s*[\"']?(?:text|application)/(?:x-handlebars(?:-template)?|x-template|x-mustache"
-    r"|x-tmpl-mustache|x-tmpl|x-underscore|ng-template|template|html|mustache|handlebars)[\"'\s>][^<>]*>?",
+    r"(?<![\"'`])<script(?=\s)[^<>]*?\stype\s*=\s*[\"']?(?:text|application)/"
+    r"(?:x-handlebars(?:-template)?|x-template|x-mustache|x-tmpl-mustache|x-tmpl|x-underscore"
+    r"|ng-template|template|html|mustache|handlebars)[\"'\s>][^<>]*>?",
     re.I,
 )
 _SCRIPT_END = re.compile(r"</script\s*>", re.I)

@@ -17,14 +17,16 @@ _MAX_LEVELS = 5  # of indentation
 # Escapes
 
 _ESCAPE = re.compile(
-    r"\\(?:f(?:\[[^]\\]*\]|\(..|.)|s(?:[-+]?\d|\[[^]\\]*\]|\([-+]?\d\d)|[hvwXbDoLlN]'[^']*'|[nkgmM](?:\[[^]\\]*\]|\(..|[-+]?.)"
+    r"\\(?:f(?:\[[^]\\]*\]|\(..|.)|s(?:[-+]?\d|\[[^]\\]*\]|\([-+]?\d\d)|[hvwXbDoLlN]'[^']*'"
+    r"|[nkgmM](?:\[[^]\\]*\]|\(..|[-+]?.)"
     r"|\*(?:\[([^]\\]*)\]|\((..)|(.))|\((\S\S)|\[([^]\\]*)\]|\".*|(.)|$)"
 )
 _GLYPHS = {
-    "bu": "•", "em": "—", "en": "–", "hy": "-", "aq": "'", "dq": '"', "lq": "“", "rq": "”", "oq": "‘", "cq": "’", "co": "©", "rg": "®",
-    "tm": "™", "Tm": "™", "->": "→", "<-": "←", "ti": "~", "ha": "^", "ga": "`", "rs": "\\", "lB": "[", "rB": "]", "lC": "{", "rC": "}",
-    "sl": "/", "ba": "|", "at": "@", "sh": "#", "mu": "×", "+-": "±", "<=": "≤", ">=": "≥", "!=": "≠", "de": "°", "mi": "-", "R": "®",
-    "Lq": "“", "Rq": "”", "Ba": "|", "Le": "≤", "Ge": "≥", "Ne": "≠", "Pm": "±", "Lt": "<", "Gt": ">", "Am": "&", "==": "≡", "ss": "ß",
+    "bu": "•", "em": "—", "en": "–", "hy": "-", "aq": "'", "dq": '"', "lq": "“", "rq": "”", "oq": "‘", "cq": "’",
+    "co": "©", "rg": "®", "tm": "™", "Tm": "™", "->": "→", "<-": "←", "ti": "~", "ha": "^", "ga": "`", "rs": "\\",
+    "lB": "[", "rB": "]", "lC": "{", "rC": "}", "sl": "/", "ba": "|", "at": "@", "sh": "#", "mu": "×", "+-": "±",
+    "<=": "≤", ">=": "≥", "!=": "≠", "de": "°", "mi": "-", "R": "®", "Lq": "“", "Rq": "”", "Ba": "|", "Le": "≤",
+    "Ge": "≥", "Ne": "≠", "Pm": "±", "Lt": "<", "Gt": ">", "Am": "&", "==": "≡", "ss": "ß",
 }  # fmt: skip
 _SIGNS = {"-": "-", "e": "\\", "\\": "\\", "~": " ", " ": " ", "0": " ", "t": "\t", "'": "'", "`": "`", ".": "."}
 _CODE_POINT = re.compile(r"u([0-9A-F]{4,6})")
@@ -56,15 +58,15 @@ def _arguments(text: str) -> list[str]:
 # Inline macros of mdoc: text around their arguments
 
 _AROUND = {
-    "Op": ("[", "]"), "Oo": ("[", ""), "Oc": ("", "]"), "Dq": ("“", "”"), "Do": ("“", ""), "Dc": ("", "”"), "Sq": ("‘", "’"), "So": ("‘", ""),
-    "Sc": ("", "’"), "Ql": ("‘", "’"), "Pq": ("(", ")"), "Po": ("(", ""), "Pc": ("", ")"), "Bq": ("[", "]"), "Bo": ("[", ""), "Bc": ("", "]"),
-    "Brq": ("{", "}"), "Bro": ("{", ""), "Brc": ("", "}"), "Aq": ("<", ">"), "Ao": ("<", ""), "Ac": ("", ">"), "Qq": ('"', '"'),
-    "Qo": ('"', ""), "Qc": ("", '"'),
+    "Op": ("[", "]"), "Oo": ("[", ""), "Oc": ("", "]"), "Dq": ("“", "”"), "Do": ("“", ""), "Dc": ("", "”"),
+    "Sq": ("‘", "’"), "So": ("‘", ""), "Sc": ("", "’"), "Ql": ("‘", "’"), "Pq": ("(", ")"), "Po": ("(", ""),
+    "Pc": ("", ")"), "Bq": ("[", "]"), "Bo": ("[", ""), "Bc": ("", "]"), "Brq": ("{", "}"), "Bro": ("{", ""),
+    "Brc": ("", "}"), "Aq": ("<", ">"), "Ao": ("<", ""), "Ac": ("", ">"), "Qq": ('"', '"'), "Qo": ('"', ""),
+    "Qc": ("", '"'),
 }  # fmt: skip
 _WORDS = frozenset(
-    ["Ar", "Cm", "Ic", "Li", "Pa", "Ev", "Va", "Vt", "Fa", "Fn", "Ft", "Em", "Sy", "No", "Tn", "Ad", "An", "Er", "Dv", "Ms", "Lk", "Mt", "Cd", "St",
-     "At", "Bx", "Fx", "Nx", "Ox", "In", "Fd", "Tg", "Sx",
-     "Xo", "Xc"]
+    ["Ar", "Cm", "Ic", "Li", "Pa", "Ev", "Va", "Vt", "Fa", "Fn", "Ft", "Em", "Sy", "No", "Tn", "Ad", "An", "Er", "Dv",
+     "Ms", "Lk", "Mt", "Cd", "St", "At", "Bx", "Fx", "Nx", "Ox", "In", "Fd", "Tg", "Sx", "Xo", "Xc"]
 )  # fmt: skip
 _SPECIAL = frozenset(["Ux", "Fl", "Nm", "Xr", "Ns", "Pf", "Ta", "Ap"])
 _INLINE = _WORDS | _SPECIAL | _AROUND.keys()
@@ -128,9 +130,9 @@ def _joined(words: Sequence[str]) -> str:
 
 _CONDITIONS = frozenset(["if", "ie", "el", "while"])
 _IGNORED = _CONDITIONS | frozenset(
-    ["Dd", "Os", "ad", "hy", "nh", "na", "ne", "ds", "nr", "so", "ft", "ps", "UC", "PD", "DT", "AT", "Bk", "Ek", "Rs", "Re", "ce", "in", "ti",
-     "ta", "tr", "rm", "rr", "als", "cs", "fam", "hla", "ll", "mk", "rt", "pl", "po", "vs", "UE", "ME", "IX",
-     "it", "Sm"]
+    ["Dd", "Os", "ad", "hy", "nh", "na", "ne", "ds", "nr", "so", "ft", "ps", "UC", "PD", "DT", "AT", "Bk", "Ek", "Rs",
+     "Re", "ce", "in", "ti", "ta", "tr", "rm", "rr", "als", "cs", "fam", "hla", "ll", "mk", "rt", "pl", "po", "vs",
+     "UE", "ME", "IX", "it", "Sm"]
 )  # fmt: skip
 _FONTS = frozenset(["B", "I", "SM", "SB", "R", "CW"])  # of all arguments
 _ALTERNATING = frozenset(["BR", "RB", "BI", "IB", "IR", "RI"])  # of every other argument, without blanks between
@@ -181,10 +183,11 @@ class _Reader:
         self._lists: list[str] = []  # kinds of open mdoc lists
         self._handlers: dict[str, Callable[[str, list[str]], None]] = {
             "TH": self._set_title, "Dt": self._set_title, "SH": self._section, "SS": self._section, "Sh": self._section,
-            "Ss": self._section, "TP": self._term, "TQ": self._term, "IP": self._item, "RS": self._deeper, "RE": self._higher,
-            "Bl": self._open_list, "El": self._close_list, "It": self._list_item, "Nd": self._described, "SY": self._synopsis,
-            "OP": self._option, "UR": self._address, "MT": self._address, "Dl": self._display, "D1": self._display,
-            "TS": self._table, "de": self._skip_definition, "ig": self._skip_definition, "am": self._skip_definition,
+            "Ss": self._section, "TP": self._term, "TQ": self._term, "IP": self._item, "RS": self._deeper,
+            "RE": self._higher, "Bl": self._open_list, "El": self._close_list, "It": self._list_item,
+            "Nd": self._described, "SY": self._synopsis, "OP": self._option, "UR": self._address, "MT": self._address,
+            "Dl": self._display, "D1": self._display, "TS": self._table,
+            "de": self._skip_definition, "ig": self._skip_definition, "am": self._skip_definition,
             "br": self._break,
         }  # fmt: skip
 

@@ -48,7 +48,7 @@ def render_markdown(lines: list[str]) -> str:
 
 
 class _Renderer:
-    """Reads lines one by one. `_bodies` are the indentations of open `!!!` admonitions, `_items` those of list items."""
+    """Reads lines one by one. `_bodies` are the indentations of `!!!` admonitions, `_items` those of list items."""
 
     def __init__(self, lines: list[str]) -> None:
         self._lines, self._at = lines, 0

@@ -140,7 +140,7 @@ def dedented(lines: list[str]) -> list[str]:
 
 
 def end_of_block(lines: list[str], start: int, depth: int) -> int:
-    """Return the end of the lines from `start` that are blank or indented by more than `depth`, without final blanks."""
+    """Return the end of the lines from `start` that are blank or indented further than `depth`; not after a blank."""
     at = end = start
     while at < len(lines) and (not lines[at].strip() or indent_of(lines[at]) > depth):
         at += 1

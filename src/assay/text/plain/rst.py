@@ -29,14 +29,15 @@ _VERSIONS = {
     "deprecated-removed": "Deprecated since version",
 }
 _TITLED = word_set(
-    "admonition topic sidebar rubric centered tab tab-item group-tab code-tab dropdown collapse details table csv-table",
-    "list-table card grid-item-card",
+    "admonition topic sidebar rubric centered tab tab-item group-tab code-tab dropdown collapse details table",
+    "csv-table list-table card grid-item-card",
 )  # the argument is a title of the text below
 _HIDDEN = word_set(
     "toctree index image raw include literalinclude meta contents sectnum highlight default-role default-domain role",
-    "currentmodule module py:module py:currentmodule program autosummary automodule autoclass autofunction autoexception",
-    "automethod autodata autoattribute graphviz digraph graph mermaid uml plantuml inheritance-diagram tabularcolumns",
-    "codeauthor sectionauthor moduleauthor youtube video only-sphinx testsetup testcleanup click",
+    "currentmodule module py:module py:currentmodule program autosummary automodule autoclass autofunction",
+    "autoexception automethod autodata autoattribute graphviz digraph graph mermaid uml plantuml",
+    "inheritance-diagram tabularcolumns codeauthor sectionauthor moduleauthor",
+    "youtube video only-sphinx testsetup testcleanup click",
 )  # with all they contain
 _OPEN = word_set(
     "container rst-class class cssclass tabs tab-set grid only ifconfig figure compound highlights epigraph pull-quote",
