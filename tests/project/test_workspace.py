@@ -283,12 +283,12 @@ def test_the_rarity_of_a_name_is_counted_over_all(team: Path) -> None:
 
 def test_meaning_counts_as_far_as_the_words_of_its_repository_do(team: Path) -> None:
     with opened(team, ("docs=handbook", "web", "api")) as workspace:
-        search = workspace.searcher().search
-        search.passages._firsts = [0, 1, 2, 3]  # as if each had a passage
+        ranker = workspace.searcher().search.passage_ranker
+        ranker.passages._firsts = [0, 1, 2, 3]  # as if each had a passage
         scores = np.array([1.0, 4.0, 0.0])
 
-        assert search._scale_across_repositories(scores, np.arange(3), np.full(3, 0.8)).tolist() == [0.2, 0.8, 0.0]
-        assert search._scale_across_repositories(np.zeros(3), np.arange(3), np.full(3, 0.8)).tolist() == [0.8, 0.8, 0.8]
+        assert ranker._scale_across_repositories(scores, np.arange(3), np.full(3, 0.8)).tolist() == [0.2, 0.8, 0.0]
+        assert ranker._scale_across_repositories(np.zeros(3), np.arange(3), np.full(3, 0.8)).tolist() == [0.8, 0.8, 0.8]
 
 
 def test_several_rank_as_one_index_over_all_files_would(tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def test_a_search_says_how_sure_it_is_and_what_to_try_when_it_is_not(server: Ser
 
 
 def test_passages_have_their_section_their_lines_and_the_words_marked(server: Server) -> None:
-    page = server.get("/", task="total price of a basket", view="passages").text
+    page = server.get("/", task="What is the total price of a basket?", view="passages").text
     first = page[page.index('class="results passages"') :]
     first = first[: first.index("</li>")]
     assert "<strong>Prices</strong>" in first

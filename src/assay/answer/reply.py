@@ -66,7 +66,7 @@ class Reply:
 
     @property
     def grounded(self) -> bool:
-        """Whether this is an answer."""
+        """True for an answer, false for the closest passages and for a refusal."""
         return self.outcome == ANSWERED
 
 

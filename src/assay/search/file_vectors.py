@@ -1,4 +1,4 @@
-"""What each source file is about, as a vector: words of its path, names it defines, and the openings of its comments.
+"""Vectors of source files by what they are about: words of the path, names defined, openings of comments.
 
 One file in `.assay/`, made on the first search. Only files whose content changed are embedded again.
 """
@@ -45,7 +45,7 @@ class FileVectors:
 
 def prepare(index: Index, homes: Mapping[str, Home], embedder: Embedder) -> FileVectors:
     """Return the vectors of the files of an index, updating what is stored for each of its repositories."""
-    size = max((row.number for row in index.files.values()), default=-1) + 1
+    size = int(np.max(index.columns.file, initial=0)) + 1  # numbers of removed files stay in use
     vectors = np.zeros((size, embedder.dimensions), np.float32)
     for part in index.parts:
         files = part.generation.files

@@ -1,4 +1,4 @@
-"""What a query wants: features of its wording that tell a question to the documents from a look for code."""
+"""Intent of a query: features of its wording that tell a question to the documents from a look for code."""
 
 from __future__ import annotations
 

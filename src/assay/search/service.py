@@ -66,7 +66,7 @@ class Searcher:
 
     @property
     def _is_feature(self) -> bool:
-        """Whether the reranker is a feature of the merged ranking rather than a stage after it."""
+        """True if the reranker is a feature of the merged ranking rather than a stage after it."""
         return self.reranker is not None and self.reranker.name == DEFAULT
 
     @property
