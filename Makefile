@@ -9,8 +9,9 @@ demo: .venv/installed
 	$(BIN)/assay status || true
 	$(BIN)/assay trust --show || true
 	$(BIN)/assay symbols 'Resolver.*'
-	$(BIN)/assay impact root_around
+	$(BIN)/assay impact assay.config.roots.root_around
 	$(BIN)/assay context 'how does a review find files that usually change together' -k 5 --budget 800
+	echo 'AssayError in src/assay/config/roots.py:171: not in the index' | $(BIN)/assay context - -k 3 --budget 400
 	$(BIN)/assay why 'how does a review find files that usually change together' review.py::_missing_cochanges
 	$(BIN)/assay context --files src/assay/config/roots.py --budget 500
 	$(BIN)/assay context --pr HEAD~1 --budget 1500 || true

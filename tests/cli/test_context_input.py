@@ -6,7 +6,7 @@ import os
 import shutil
 import sqlite3
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from assay.errors import AssayError
 from assay.text.tokens import count
 from support.command import COMMAND, ENVIRONMENT, Done, assay
 from support.repository import Repository
+from support.terminal import in_terminal
 
 SHOP = '''class Cart:
     """The lines a customer wants to buy."""
@@ -249,7 +250,7 @@ def test_without_an_index_and_a_person_to_ask_the_command_says_how_to_make_one(r
 
 def test_a_person_at_a_terminal_is_offered_to_build_it(repository: Repository) -> None:
     repository.write("shop.py", SHOP)
-    code, shown = _at_a_terminal(repository, b"y\n", "context", TASK)
+    code, shown = in_terminal(repository.root, "context", TASK, typed=b"y\n")
     assert "no index yet. Build it now? [Y/n]" in shown
     assert code == FOUND
     assert "Cart.total_price" in shown
@@ -257,33 +258,10 @@ def test_a_person_at_a_terminal_is_offered_to_build_it(repository: Repository) -
 
 def test_a_person_may_decline(repository: Repository) -> None:
     repository.write("shop.py", SHOP)
-    code, shown = _at_a_terminal(repository, b"n\n", "context", TASK)
+    code, shown = in_terminal(repository.root, "context", TASK, typed=b"n\n")
     assert code == REFUSED
     assert "Make one with: assay index" in shown
     assert not (repository.root / ".assay").exists()
-
-
-def _at_a_terminal(repository: Repository, answer: bytes, *arguments: str) -> tuple[int, str]:
-    ours, theirs = os.openpty()
-    process = subprocess.Popen(
-        [*COMMAND, *arguments], cwd=repository.root, env=ENVIRONMENT, stdin=theirs, stdout=theirs, stderr=theirs
-    )
-    os.close(theirs)
-    os.write(ours, answer)
-    shown = b"".join(_read(ours))
-    os.close(ours)
-    return process.wait(60), shown.decode()
-
-
-def _read(terminal: int) -> Iterator[bytes]:
-    while True:
-        try:
-            data = os.read(terminal, 4_096)
-        except OSError:  # the other end was closed
-            return
-        if not data:
-            return
-        yield data
 
 
 def test_an_empty_repository_has_no_answer(repository: Repository) -> None:

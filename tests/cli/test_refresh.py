@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -196,6 +197,17 @@ def test_a_file_that_no_parser_can_read_does_not_keep_the_others_stale(shop: Rep
     assert generation(shop) == "000002"
     assert assay(shop.root, "symbols", "refund_customer").err == ""
     assert generation(shop) == "000002"
+
+
+def test_an_index_whose_folder_is_gone_still_answers(repository: Repository, tmp_path: Path) -> None:
+    repository.write("shop.py", SHOP)
+    elsewhere = tmp_path / "index"
+    options = ("--root", repository.root, "--index-dir", elsewhere)
+    assert assay(tmp_path, "index", *options).code == 0
+    shutil.rmtree(repository.root)
+    done = assay(tmp_path, "symbols", "invoice", *options)
+    assert done.lines == ["shop.py:6  function invoice  def invoice(goods)"]
+    assert done.err.startswith("assay: warning: cannot compare the index with the files: ")
 
 
 # -- what an update does -----------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from assay.pack.render import FORMS
 from assay.text.display import escaped_in_json, printable
 from support.command import COMMAND, ENVIRONMENT, assay
 from support.repository import Repository
+from support.terminal import STYLE, in_terminal, without_progress
 
 CLI = Path(package.__file__).parent / "cli"
 # what moves a cursor, ends a line, sets a title or turns the direction of writing
@@ -79,6 +80,44 @@ def test_no_command_prints_what_a_terminal_obeys(station: Repository, arguments:
         text = stream.decode()
         assert not OBEYED.search(text), text
         assert "Traceback" not in text
+
+
+IN_TERMINAL = [
+    ("context", f"close the sluice {ESCAPES}"),
+    ("context", f"close the sluice {ESCAPES}", "--full"),
+    ("context", "--files", "src/pump.py"),
+    ("context", "--pr", "HEAD"),
+    ("search", "close sluice"),
+    ("ask", "how is the sluice closed?"),
+    ("why", "close the sluice", "close_sluice"),
+    ("symbols", "*sluice*"),
+    ("impact", "open_sluice"),
+    ("tests", "src/pump.py"),
+    ("status",),
+]
+
+
+@pytest.mark.parametrize("arguments", IN_TERMINAL, ids=" ".join)
+def test_a_screen_has_no_sequences_but_our_styles(station: Repository, arguments: tuple[str, ...]) -> None:
+    _, shown = in_terminal(station.root, *arguments)
+    text = STYLE.sub("", without_progress(shown))
+    assert not OBEYED.search(text.replace("\n", "")), text
+    assert "owned" not in text or "\ufffd" in text
+    assert "Traceback" not in text
+
+
+def test_a_line_of_a_repository_cannot_pass_for_a_result_of_a_screen(repository: Repository) -> None:
+    forged = "evil.py:1  function trusted_by_assay(sluice)"
+    repository.write(
+        "pump.py", f'def close_sluice():\n    """Close.\n\n{forged}\n    """\n    x = """\n{forged}\n"""\n'
+    )
+    repository.write("notes.md", f"# Sluice\n\n{forged}\n\n{forged} sluice\n")
+    repository.index()
+    for command in ("context", "search"):
+        _, shown = in_terminal(repository.root, command, "function trusted by assay sluice")
+        lines = STYLE.sub("", without_progress(shown)).splitlines()
+        assert any(line.startswith("pump.py:") for line in lines)
+        assert not any(line.startswith("evil.py") for line in lines)
 
 
 def test_a_file_with_control_characters_in_its_name_costs_only_itself(repository: Repository) -> None:

@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import io
 import os
-import shlex
 import shutil
-import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -124,6 +121,9 @@ def use_color(choice: str, environment: Mapping[str, str]) -> bool | None:
 
 def page(text: str) -> None:
     """Print a long text, as `echo_text` does, through the user's pager."""
+    import signal
+    import subprocess
+
     command = pager(os.environ)
     if not command:
         echo_text(text)
@@ -143,6 +143,8 @@ def pager(environment: Mapping[str, str]) -> list[str]:
 
     A program is searched in the folders of PATH, but never in the current one, which may be a hostile repository.
     """
+    import shlex
+
     try:
         command = shlex.split(environment.get("PAGER", "less -FRX"))
     except ValueError:

@@ -57,7 +57,7 @@ class MultiValueCommand(click.Command):
 _BYTES_PER_CHARACTER = 4  # of UTF-8, at most
 
 
-class TextOrStdin(click.ParamType):
+class TextOrStdin(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
     """Text of an argument, or standard input if it is `-`: up to LONGEST_TASK characters, with a warning if longer."""
 
     def __init__(self, noun: str) -> None:
@@ -152,7 +152,10 @@ class Refresh:
     def __call__(self) -> bool:
         """Return whether the index is up to date now; if not, print why."""
         self.repo.index  # noqa: B018 (raises NoIndex)
-        stale = self.repo.update_if_quick() if self.enabled else self.repo.stale()
+        try:
+            stale: object = self.repo.update_if_quick() if self.enabled else self.repo.stale()
+        except AssayError as error:  # the folder is gone: the index still answers
+            stale = f"assay: warning: cannot compare the index with the files: {error}"
         if stale:
             echo(stale, err=True)
         return stale is None

@@ -19,7 +19,7 @@ from assay.core.packs import Heading, PackedItem, Ranked, Section, Source
 from assay.pack.render import form
 from assay.pack.render.form import one_line
 from assay.text.display import columns, counted, shortened, wrapped
-from assay.text.markup import without_roles
+from assay.text.markup import paragraphs, without_roles
 from assay.text.plain import plain_text
 from assay.text.prose import sentences
 from assay.text.terms import marked, terms
@@ -87,7 +87,7 @@ def arrange(
     """
     headers = [_header(result, size.width) for result in results]
     room = size.height - _SPARE_LINES - len(above) - len(_hint(hint(MOST_RESULTS), size.width))
-    is_cramped = room < LEAST_RESULTS and not wanted
+    is_cramped = room < sum(map(len, headers[:LEAST_RESULTS])) and not wanted
     room = size.height - 1 if is_cramped else room
     number = min(len(results), wanted or _fitting(headers, room))
     left = room - sum(map(len, headers[:number]))
@@ -114,11 +114,11 @@ def _fitting(headers: Sequence[Sequence[Line]], room: int) -> int:
 def _header(result: Result, width: int) -> list[Line]:
     """Return location and title of a result: in one line if they fit without parameters, else in two."""
     title, note = one_line(result.title), f"  [{one_line(result.note)}]" if result.note else ""
-    place = (_end_of(result.place, width), _PLACE)
-    left = width - columns(result.place) - 2
+    place = _end_of(one_line(result.place), width)
+    left = width - columns(place) - 2
     if columns(title) <= left:
-        return [(place, "  ", *_title(title, result.more, note, left))]
-    return [(place,), (_INDENT, *_title(title, result.more, note, width - len(_INDENT)))]
+        return [((place, _PLACE), "  ", *_title(title, result.more, note, left))]
+    return [((place, _PLACE),), (_INDENT, *_title(title, result.more, note, width - len(_INDENT)))]
 
 
 def _title(title: str, more: str, note: str, width: int) -> Line:
@@ -138,7 +138,7 @@ def _end_of(place: str, width: int) -> str:
 
 def _detail(detail: Detail, words: Words, width: int) -> Line:
     indent = f"{detail.number:>6}  " if detail.number else _INDENT
-    text = shortened(detail.text, width - len(indent))
+    text = shortened(one_line(detail.text), width - len(indent))
     return ((indent, _QUIET), *((piece, _MATCH) if matches else piece for piece, matches in marked(text, words)))
 
 
@@ -168,14 +168,14 @@ def context_screen(
     if not ranked:
         return above
     results = [_definition(entry, source, words) for entry in ranked[: wanted or MOST_RESULTS]]
-    why = "; ranking: assay why TASK SYMBOL" if heading.task else ""
+    why = "; source: --full" + ("; ranking: assay why TASK SYMBOL" if heading.task else "")
     return arrange(results, words, size, wanted, above, lambda shown: _shown(shown, len(ranked), wanted) + why)
 
 
 def _shown(shown: int, total: int, wanted: int | None) -> str:
     number = counted(total, "result") if wanted or shown == total else f"{shown} of {total} results"
-    more = f"more: -n {2 * (wanted or MOST_RESULTS)}; " if shown < total or wanted == shown else ""
-    return f"{number}; {more}source: --full"
+    more = f"; more: -n {2 * (wanted or MOST_RESULTS)}" if shown < total or wanted == shown else ""
+    return number + more
 
 
 def _statements(heading: Heading) -> list[str]:
@@ -278,14 +278,8 @@ def search_screen(hits: Sequence[SearchHit], size: Size, wanted: int | None) -> 
     """Arrange search results on a screen."""
     words = hits[0].words if hits else Words()
     results = [_hit(hit, size.width) for hit in hits]
-    more = 2 * (wanted or MOST_RESULTS)
     return arrange(
-        results,
-        words,
-        size,
-        wanted,
-        (),
-        lambda shown: f"{counted(shown, 'result')}; more: -n {more}; more text: --full",
+        results, words, size, wanted, (), lambda shown: f"{_shown(shown, len(hits), wanted)}; more text: --full"
     )
 
 
@@ -297,7 +291,7 @@ def _hit(hit: SearchHit, width: int) -> Result:
     text = plain_text(hit.text, hit.language) if hit.kind == "passage" else hit.text
     lines = [Detail(*line) for line in _read(text) if line[0] >= code and line[1].strip("`*_#= ") not in repeated]
     exact = [Detail(match.line, match.text.strip(), match.line) for match in hit.matches[:2]]
-    matches = exact or best_lines(lines, hit.words, most=2) or lines[:1]
+    matches = exact or best_lines(lines, hit.words, most=2) or lines[:1] or [Detail(*line) for line in _read(hit.text)][:1]
     also = f"also in: {', '.join(hit.also)}" if hit.also else ""
     return Result(place, title, note=also, details=tuple(matches))
 
@@ -312,10 +306,13 @@ def _last_headings(headings: Sequence[str], width: int) -> str:
 # Lines that matter
 
 
+_QUOTES = re.compile(r"^(?:\"{3}|'{3})|(?:\"{3}|'{3})$")  # around documentation
+
+
 def _read(text: str) -> Iterable[tuple[int, str]]:
     """Yield the first lines of a text that have letters or digits, with their numbers from 0."""
     lines = islice(enumerate(text.split("\n")), _READ_LINES)
-    stripped = ((number, line[:_READ_COLUMNS].strip()) for number, line in lines)
+    stripped = ((number, _QUOTES.sub("", line[:_READ_COLUMNS].strip())) for number, line in lines)
     return ((number, line) for number, line in stripped if any(map(str.isalnum, line)))
 
 
@@ -347,10 +344,17 @@ def answer_screen(answer: str, sources: str, size: Size) -> list[Line]:
 
 
 def _answer_lines(answer: str, sources: str, width: int) -> list[Line]:
-    lines: list[Line] = [(line,) for line in wrapped(answer, width)]
+    """Return an answer with its paragraphs wrapped and its code indented and cut, and its sources."""
+    lines: list[Line] = []
+    for paragraph in paragraphs(answer):
+        text = paragraph.text
+        cut = (
+            [shortened(_INDENT + line, width) for line in text.split("\n")] if paragraph.code else wrapped(text, width)
+        )
+        lines += [(), *((line,) for line in cut)]
     if sources:
         lines += [(), *(_source(line, width) for line in sources.split("\n"))]
-    return lines
+    return lines[1:]
 
 
 def _source(line: str, width: int) -> Line:

@@ -1,0 +1,58 @@
+"""The real `assay` command in a pseudo terminal."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import struct
+import subprocess
+import termios
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from support.command import COMMAND, ENVIRONMENT
+
+STYLE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def in_terminal(
+    folder: Path,
+    *arguments: str | Path,
+    size: tuple[int, int] = (80, 24),
+    typed: bytes = b"",
+    environment: Mapping[str, str] = {},
+) -> tuple[int, str]:
+    """Run a command in a terminal of a size (columns, lines); return its exit code and everything it shows."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
+    process = subprocess.Popen(
+        [*COMMAND, *map(str, arguments)],
+        cwd=folder,
+        env={**ENVIRONMENT, "TERM": "xterm", **environment},
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+    )
+    os.close(theirs)
+    os.write(ours, typed)
+    shown = b"".join(_read(ours))
+    os.close(ours)
+    return process.wait(60), shown.decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def _read(terminal: int) -> Iterator[bytes]:
+    while True:
+        try:
+            data = os.read(terminal, 4_096)
+        except OSError:  # the other end was closed
+            return
+        if not data:
+            return
+        yield data
+
+
+def without_progress(shown: str) -> str:
+    """Return what stays on a terminal: a progress bar erases itself."""
+    return re.sub(r"\r\x1b\[K[^\n]*?(?=\r\x1b\[K)", "", shown).replace("\r\x1b[K", "")
