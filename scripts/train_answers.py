@@ -128,7 +128,7 @@ def main() -> None:
         for each in some:
             picked = chosen(each, model)
             held_out.append(
-                (name, confidence_features(each.question, each.hits, picked, each.embedder), not each.query.refuse)
+                (name, confidence_features(each.question, each.hits), not each.query.refuse)
             )
             if each.query.must_contain:
                 texts = ["\n".join(e.text for e in picked[:count]) for count in range(1, CHECKED + 1)]

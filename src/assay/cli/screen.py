@@ -291,7 +291,9 @@ def _hit(hit: SearchHit, width: int) -> Result:
     text = plain_text(hit.text, hit.language) if hit.kind == "passage" else hit.text
     lines = [Detail(*line) for line in _read(text) if line[0] >= code and line[1].strip("`*_#= ") not in repeated]
     exact = [Detail(match.line, match.text.strip(), match.line) for match in hit.matches[:2]]
-    matches = exact or best_lines(lines, hit.words, most=2) or lines[:1] or [Detail(*line) for line in _read(hit.text)][:1]
+    matches = (
+        exact or best_lines(lines, hit.words, most=2) or lines[:1] or [Detail(*line) for line in _read(hit.text)][:1]
+    )
     also = f"also in: {', '.join(hit.also)}" if hit.also else ""
     return Result(place, title, note=also, details=tuple(matches))
 

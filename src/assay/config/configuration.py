@@ -75,8 +75,8 @@ class SearchSettings:
 class AskSettings:
     """Defaults for questions."""
 
-    threshold: float = 0.4  # confidence from which a question is answered
-    refuse_below: float = 0.25  # confidence below which it is refused; between the two, the closest passages are shown
+    threshold: float = 0.45  # confidence from which a question is answered
+    refuse_below: float = 0.3  # confidence below which it is refused; between the two, the closest passages are shown
     model: str = ""  # URL#NAME of the model; empty: excerpts
     model_key_variable: str = ""  # environment variable with its key
 
