@@ -297,13 +297,14 @@ class Repository:
         embedder: str | None = None,
         reranker: str | None = None,
         by_file: bool = False,
+        plain: bool = False,
         progress: Progress | None = None,
         **filters: Unpack[SearchFilters],
     ) -> SearchResults:
         """Return the best `k` document passages, code definitions and files for a query, best first.
 
-        `by_file` keeps the best hit of each file. The query may have exact phrases, regular expressions and filters (docs/guides/query-language.md). Chunker,
-        embedder and reranker default to assay.toml.
+        `by_file` keeps the best hit of each file. The query may have exact phrases, regular expressions and filters
+        (docs/guides/query-language.md) unless it is `plain` text. Chunker, embedder and reranker default to assay.toml.
         """
         from assay.config.configuration import NONE
         from assay.search.exact import is_ranked, search_exactly
@@ -315,7 +316,7 @@ class Repository:
         _warn_if_truncated("query", query, LONGEST_QUERY)
         if k < 1:
             raise AssayError(f"k must be at least 1, not {k}")
-        parsed = parse(query[:LONGEST_QUERY])
+        parsed = parse("" if plain else query[:LONGEST_QUERY])
         if not (parsed.is_plain or is_ranked(parsed)):
             embedder = reranker = NONE  # only exact parts: nothing to embed or to rerank
         searcher = self.searcher(chunker, embedder, reranker, progress=progress)

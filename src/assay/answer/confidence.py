@@ -76,7 +76,7 @@ def confidence(
     question: Question, hits: Sequence[SearchHit], chosen: Sequence[Excerpt], embedder: Embedder | None
 ) -> float:
     """Return the probability that the corpus answers the question."""
-    if not chosen:
+    if not chosen or not question.words:
         return 0.0
     base, weights = _model()
     values = confidence_features(question, hits, chosen, embedder)
