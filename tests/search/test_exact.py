@@ -15,9 +15,13 @@ import assay as package
 from assay.api import Repository as Opened
 from assay.api import open_all
 from assay.errors import AssayError
+<<<<<<< HEAD
+=======
+from assay.search import exact
+from assay.search.hits import SearchHit
+>>>>>>> tests-search
 from assay.search.pattern import Pattern, merged_spans
 from assay.search.query import Exact, parse
-from assay.search.search import SearchHit
 from support.command import assay
 from support.guides import run_examples
 from support.paths import ROOT
@@ -307,6 +311,7 @@ def test_an_excluded_path_that_nothing_has_excludes_nothing(opened: Opened) -> N
 
 def test_plain_words_have_no_operators(opened: Opened) -> None:
     assert opened.search('"max_pressure" -pump path:src', plain=True)
+    assert opened.search("/pump( max_pressure", plain=True), "as a regular expression it would be an error"
     assert opened.ask('what limits a "pump", and is it -max_pressure?').grounded
 
 

@@ -108,7 +108,7 @@ def render_excerpts(chosen: Sequence[Excerpt]) -> tuple[str, tuple[Source, ...]]
 
 
 def _paragraphs(excerpt: Excerpt, citation: str) -> Iterator[str]:
-    """Yield paragraphs; the first starts with the explained term, the last paragraph of prose has the citation."""
+    """Yield paragraphs; a term is named before what first explains it, the last one of prose has the citation."""
     markup = excerpt.found.language
     groups = [
         (kind, list(group))
@@ -116,7 +116,12 @@ def _paragraphs(excerpt: Excerpt, citation: str) -> Iterator[str]:
             excerpt.units, key=lambda unit: (unit.kind, unit.label, unit.block if unit.kind == SENTENCE else 0)
         )
     ]
-    texts = [text for text in (_join_units(kind, units, markup) for kind, units in groups) if text]
+    labels = ["", *(units[0].label.text for _, units in groups)]
+    joined = (
+        _join_units(kind, units, markup, "" if label == before else label)
+        for (kind, units), before, label in zip(groups, labels, labels[1:], strict=False)
+    )
+    texts = [text for text in joined if text]
     cited = max((place for place, text in enumerate(texts) if not text.startswith(_FENCE)), default=None)
     for place, text in enumerate(texts):
         yield f"{text} {citation}" if place == cited else text
@@ -127,12 +132,11 @@ def _paragraphs(excerpt: Excerpt, citation: str) -> Iterator[str]:
 _FENCE = "```"
 
 
-def _join_units(kind: str, units: Sequence[Unit], markup: str) -> str:
-    """Join sentences with blanks, items and rows with newlines; fence code.
+def _join_units(kind: str, units: Sequence[Unit], markup: str, label: str) -> str:
+    """Join sentences with blanks, items and rows with newlines, after the term they explain; fence code.
 
     Text that looks like a citation is removed.
     """
-    label = units[0].label.text
     if kind != CODE:
         text = (" " if kind == SENTENCE else "\n").join(_plain(unit.text, markup) for unit in units)
         explained = "" if not label or label in units[0].text else f"{_plain(label, markup)}: "
@@ -192,8 +196,12 @@ NOT_SURE = "Not sure. These passages come closest:"
 def render_reply(reply: Reply, form: str) -> str:
     """Render the answer and its list of sources, safe for a terminal."""
     text = reply.text if form == "markdown" else _without_markdown(reply.text)
-    opening = NOT_SURE if reply.outcome == CLOSEST else ""
-    return printable("\n\n".join(filter(None, (opening, text, sources(reply, form)))))
+    return printable("\n\n".join(filter(None, (opened(text, reply), sources(reply, form)))))
+
+
+def opened(text: str, reply: Reply) -> str:
+    """Return the text of a reply after what says that it is not sure, if it is not."""
+    return f"{NOT_SURE}\n\n{text}" if reply.outcome == CLOSEST else text
 
 
 def _without_markdown(text: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from assay.answer.reply import FORMS, Reply, render_reply, sources
+from assay.answer.reply import FORMS, Reply, opened, render_reply, sources
 from assay.api import Repository, SearchFilters
 from assay.cli.common import Bar, echo, format_option, print_json, styled
 from assay.cli.options import Refresh, TextOrStdin, View, filter_options, question_options, screen_options
@@ -198,7 +198,7 @@ class _StreamPrinter:
 def _print_answer(reply: Reply, form: str, streamed: bool, view: View) -> None:
     """Print the answer and its sources; after streaming, only what was not printed yet."""
     if not streamed and view.screen:
-        lines = answer_screen(reply.text, sources(reply, form), view.screen)
+        lines = answer_screen(opened(reply.text, reply), sources(reply, form), view.screen)
         view.show("".join(f"{styled(*line)}\n" for line in lines))
         return
     if not streamed:

@@ -1,0 +1,179 @@
+"""Merged ranking: contributions and probabilities of the linear model, its features, and the spread over files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from math import nan
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import assay as package
+from assay.api import Repository as Opened
+from assay.search import merge
+from assay.search.code_ranker import CodeCandidates
+from assay.search.filters import Filters
+from assay.search.hits import Scored, SearchHit, SearchResults
+from assay.search.intent import intent
+from support.command import assay
+from support.repository import Repository
+
+MODEL = merge.read_model(
+    {
+        "slope": 0.5,
+        "offset": -1.0,
+        "passage": {"base": 0.25, "features": {"blend": [0.4, 2.0], "query length": [0.5, -1.0]}},
+        "code": {"base": 0.0, "features": {"engine": [0.3, 3.0], "query length": [0.5, 1.0]}},
+    }
+)
+
+
+@pytest.fixture
+def station(repository: Repository) -> Repository:
+    repository.write("src/pumps.py", 'def start_pumps(station):\n    """Starts the pumps."""\n    station.start()\n')
+    repository.write("docs/guide.md", "# Starting\n\nPumps must be started before any valve is opened.\n")
+    repository.index()
+    return repository
+
+
+@pytest.fixture
+def opened(station: Repository) -> Iterator[Opened]:
+    with package.open(station.root) as repo:
+        yield repo
+
+
+def _candidates(*engine: float) -> CodeCandidates:
+    numbers = np.arange(len(engine), dtype=np.int64)
+    return CodeCandidates(numbers, np.full(len(engine), 1.5), {"engine": np.array(engine)})
+
+
+# scores
+
+
+def test_contributions_add_up_to_the_log_odds_behind_the_score(opened: Opened) -> None:
+    model = merge.shipped()
+    hits = opened.search("when are the pumps started?")
+    assert {hit.kind for hit in hits} >= {"passage", "function"}
+    for hit in hits:
+        group = merge.PASSAGE if hit.kind == "passage" else merge.CODE
+        odds = model.slope * (sum(hit.contributions.values()) + model.base[group]) + model.offset
+        assert math.log(hit.score / (1 - hit.score)) == pytest.approx(odds)
+
+
+def test_a_score_is_the_probability_by_the_model() -> None:
+    wording = {"length": 1.5}
+    passage = Scored(0, 0.9, 2.0, 0.7)
+    code, found = merge.scored(MODEL, wording, [passage], {"blend": np.array([0.9])}, _candidates(0.8), 10)
+    assert found.contributions == pytest.approx({"blend": 1.0, "query length": -1.0})
+    assert found.score == pytest.approx(1 / (1 + math.exp(-(0.5 * 0.25 - 1.0))))
+    assert (found.number, found.lexical, found.vector) == (0, 2.0, 0.7)
+    assert code.contributions == pytest.approx({"engine": 1.5, "query length": 1.0})
+    assert code.score == pytest.approx(1 / (1 + math.exp(-(0.5 * 2.5 - 1.0))))
+    assert (code.number, code.lexical) == (10, 1.5), "items are numbered after the passages"
+
+
+def test_a_missing_feature_contributes_nothing() -> None:
+    (found,) = merge.scored(MODEL, {}, [Scored(0, 0.9, 2.0)], {}, None, 1)
+    assert found.contributions == {"blend": 0.0, "query length": 0.0}
+    assert found.score == pytest.approx(1 / (1 + math.exp(-(0.5 * 0.25 - 1.0))))
+
+
+def test_candidates_come_best_first_and_ties_keep_their_order() -> None:
+    found = merge.scored(MODEL, {"length": 0.5}, [], {}, _candidates(0.1, 0.9, 0.5, 0.9), 0)
+    assert [one.number for one in found] == [1, 3, 2, 0]
+
+
+def test_without_candidates_there_is_no_ranking() -> None:
+    assert merge.scored(MODEL, {"length": 1.0}, [], {}, None, 0) == []
+
+
+def test_the_shipped_model_has_every_feature_that_is_computed_and_no_other(opened: Opened) -> None:
+    searcher, query = opened.searcher(), "start the pumps"
+    search = searcher.search
+    mask = search.allowed(query, Filters())
+    first = len(search.passages)
+    _, passages = search.passage_candidates(query, 10, mask[:first], searcher.vector_index, searcher.scores)
+    code = search.code_ranker.candidates(query, mask[first:]).features
+    wording = {f"query {name}" for name in intent(query)}
+    groups = merge.shipped().groups
+    assert set(groups[merge.PASSAGE].names) == {*passages, *wording}
+    assert set(groups[merge.CODE].names) == {*code, *wording}
+
+
+def test_features_of_passages_say_what_their_names_say() -> None:
+    def hit(path: str, headings: tuple[str, ...], text: str, lexical: float, vector: float) -> SearchHit:
+        return SearchHit(
+            path, "passage", path, "markdown", 1, 1, 0, headings, "", 0.5, lexical, vector, text, path, frozenset()
+        )
+
+    hits = [
+        hit("docs/CHANGELOG.md", ("Pumps",), "A valve.", 2.0, 0.5),
+        hit("README.md", (), "Pumps and valves.", 1.0, nan),
+        hit("docs/valve.md", ("Other",), "Nothing.", 0.0, 0.1),
+    ]
+    values = merge.passage_features(hits, [1.0, 0.5, 0.2], [], {"pump": 3.0, "valv": 1.0})
+    told = {name: column.tolist() for name, column in values.items()}
+    assert told == {
+        "blend": [1.0, 0.5, 0.2],
+        "lexical": [0.5, 0.25, 0.0],
+        "vector": [0.5, 0.0, 0.1],
+        "reciprocal rank": [1.0, 0.5, 1 / 3],
+        "heading": [0.75, 0.0, 0.0],
+        "coverage": [0.25, 1.0, 0.0],
+        "path": [0.0, 0.0, 0.25],
+        "list of changes": [1.0, 0.0, 0.0],
+        "readme": [0.0, 1.0, 0.0],
+    }
+    reranked = merge.passage_features(hits, [1.0, 0.5, 0.2], [0.3, 0.2, 0.1], {"pump": 3.0})
+    assert reranked["reranker"].tolist() == [0.3, 0.2, 0.1]
+
+
+# spread over files
+
+
+def test_further_hits_of_a_file_come_after_two_of_every_file() -> None:
+    paths = dict(enumerate(["a", "a", "a", "b", "a", "c", "b", "b"]))
+    ranking = [Scored(number, 1 - number / 10, 0.0) for number in paths]
+    assert [one.number for one in merge.spread(ranking, paths)] == [0, 1, 3, 5, 6, 2, 4, 7]
+    assert [one.number for one in merge.spread(ranking, paths, by_file=True)] == [0, 3, 5]
+
+
+@given(st.lists(st.sampled_from("abcd"), max_size=30))
+def test_spreading_keeps_every_hit_and_the_order_within_and_between_files(files: list[str]) -> None:
+    paths = dict(enumerate(files))
+    spread = [one.number for one in merge.spread([Scored(number, 0.5, 0.0) for number in paths], paths)]
+    assert sorted(spread) == list(paths)
+    places = {number: place for place, number in enumerate(spread)}
+    rank_in_file = {number: files[:number].count(path) for number, path in paths.items()}
+    for one in paths:
+        for other in range(one + 1, len(files)):
+            if (rank_in_file[one] < 2) == (rank_in_file[other] < 2):
+                assert places[one] < places[other]
+            elif rank_in_file[one] < 2:
+                assert places[one] < places[other]
+            else:
+                assert places[other] < places[one]
+
+
+def test_a_search_by_file_has_the_best_hit_of_each(opened: Opened, station: Repository) -> None:
+    hits, files = opened.search("start pumps valve"), opened.search("start pumps valve", by_file=True)
+    assert [hit.id for hit in files] == [hit.id for hit in SearchResults(hits).by_file()]
+    assert len(files) == len({hit.path for hit in files}) == 2
+    printed = assay(station.root, "search", "start pumps valve", "--by", "file", "--format", "json").json["results"]
+    assert [one["path"] for one in printed] == [hit.path for hit in files]
+
+
+# explained
+
+
+def test_the_command_explains_scores_by_their_largest_contributions(opened: Opened, station: Repository) -> None:
+    first = opened.search("start the pumps")[0]
+    largest = max(first.contributions.items(), key=lambda pair: abs(pair[1]))
+    done = assay(station.root, "search", "start the pumps", "--explain")
+    line = next(line for line in done.lines if line.strip().startswith("score "))
+    assert line.strip().startswith(f"score {first.score:.3f}: {largest[1]:+.2f} {largest[0]}, ")
+    assert len(line.split(", ")) >= 6
+    assert "score 0." not in assay(station.root, "search", "start the pumps").out
