@@ -15,11 +15,7 @@ import assay as package
 from assay.api import Repository as Opened
 from assay.api import open_all
 from assay.errors import AssayError
-<<<<<<< HEAD
-=======
-from assay.search import exact
 from assay.search.hits import SearchHit
->>>>>>> tests-search
 from assay.search.pattern import Pattern, merged_spans
 from assay.search.query import Exact, parse
 from support.command import assay
