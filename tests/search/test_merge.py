@@ -150,12 +150,8 @@ def test_spreading_keeps_every_hit_and_the_order_within_and_between_files(files:
     rank_in_file = {number: files[:number].count(path) for number, path in paths.items()}
     for one in paths:
         for other in range(one + 1, len(files)):
-            if (rank_in_file[one] < 2) == (rank_in_file[other] < 2):
-                assert places[one] < places[other]
-            elif rank_in_file[one] < 2:
-                assert places[one] < places[other]
-            else:
-                assert places[other] < places[one]
+            stays = rank_in_file[one] < 2 or rank_in_file[other] >= 2
+            assert (places[one] < places[other]) == stays
 
 
 def test_a_search_by_file_has_the_best_hit_of_each(opened: Opened, station: Repository) -> None:
