@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from assay.core.golden import Answer, Citation, Expected, GoldenQuery, Hit, Response
 from assay.errors import AssayError
 from assay.evaluate import metrics as dicts
-from assay.evaluate.judging import Judged, judge
+from assay.evaluate.judging import Judged, judge, says
 from assay.evaluate.matching import MATCHERS
 from assay.evaluate.metrics import KINDS, Measure, UnknownMeasure, aggregate, defaults, mean, parse
 from support.paths import ROOT
@@ -162,6 +162,43 @@ def test_both_kinds_of_refusal_errors_are_told_apart() -> None:
     assert (shy["refusal_correctness"], shy["unsupported_answer"], shy["over_refusal"]) == (None, None, 1.0)
     failed = answered(REFUSE, None, error="timeout")  # a failure is neither a refusal nor an answer
     assert (failed["refusal_correctness"], failed["unsupported_answer"]) == (0.0, 0.0)
+
+
+def test_the_closest_passages_are_neither_a_refusal_nor_an_answer() -> None:
+    closest = Answer("perhaps mmap a page", grounded=False, closest=True)
+    wrongly = answered(REFUSE, closest, Hit("x"))
+    assert (wrongly["refusal_correctness"], wrongly["unsupported_answer"], wrongly["over_refusal"]) == (0.0, 0.0, None)
+    rightly = answered(ASKED, closest, Hit("c"))
+    assert (rightly["refusal_correctness"], rightly["unsupported_answer"], rightly["over_refusal"]) == (None, None, 0.0)
+    assert (rightly["citation_coverage"], rightly["support"]) == (None, None), "it claims nothing"
+    assert (wrongly["closest"], rightly["closest"]) == (1.0, 1.0)
+    assert answered(ASKED, Answer("sure"))["closest"] == answered(ASKED, Answer("no", grounded=False))["closest"] == 0.0
+    assert answered(ASKED, None)["closest"] is None
+    assert answered(ASKED, closest, error="timeout")["closest"] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase", "said"),
+    [
+        ("Run `Assay Index` first", "assay index", True),
+        ("call the\n    plumber now", "the plumber", True),
+        ("call the plumber", "the\nplumber", True),
+        ("set **`k`** to 5", "set k to 5", True),
+        ("STRASSE", "straße", True),
+        ("call the plumber", "the plumbers", False),
+        ("callthe plumber", "call the", False),
+        ("", "x", False),
+    ],
+)
+def test_required_words_are_found_whatever_their_case_markup_and_line_breaks(
+    text: str, phrase: str, said: bool
+) -> None:
+    assert says(text, phrase) is said
+
+
+def test_groundedness_reads_answers_like_that() -> None:
+    assert answered(ASKED, Answer("`MMAP`\nof a **Page**"))["groundedness"] == 1.0
+    assert answered(ASKED, Answer("mmap, page and `Malloc`"))["groundedness"] == 0.0
 
 
 def test_a_zero_denominator_is_null_in_json() -> None:

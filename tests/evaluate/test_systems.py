@@ -191,6 +191,10 @@ def test_answers_citations_and_refusals_are_read_in_both_spellings() -> None:
     assert response(flat).answer == response(nested).answer == Answer("so [#1]", cited)
     assert response({"answer": {"text": "no", "refused": True}}).refused
     assert response({"items": ["a"], "answer": "no", "grounded": False}).refused
+    closest = response({"answer": "perhaps", "outcome": "closest", "grounded": False})
+    assert closest.answer == Answer("perhaps", grounded=False, closest=True)
+    assert not closest.refused
+    assert response({"answer": "no", "outcome": "refused", "grounded": False}).refused
     assert response({"refused": True}) == Response(answer=Answer("", grounded=False))
     assert response({"items": ["a"], "answer": None}).answer is None
 

@@ -114,20 +114,20 @@ def test_features_of_passages_say_what_their_names_say() -> None:
         hit("README.md", (), "Pumps and valves.", 1.0, nan),
         hit("docs/valve.md", ("Other",), "Nothing.", 0.0, 0.1),
     ]
-    values = merge.passage_features(hits, [1.0, 0.5, 0.2], [], {"pump": 3.0, "valv": 1.0})
+    values = merge.passage_features(hits, [1.0, 0.5, 0.2], [], {("pump",): 3.0, ("valv",): 1.0})
     told = {name: column.tolist() for name, column in values.items()}
     assert told == {
         "blend": [1.0, 0.5, 0.2],
         "lexical": [0.5, 0.25, 0.0],
-        "vector": [0.5, 0.0, 0.1],
         "reciprocal rank": [1.0, 0.5, 1 / 3],
         "heading": [0.75, 0.0, 0.0],
         "coverage": [0.25, 1.0, 0.0],
         "path": [0.0, 0.0, 0.25],
         "list of changes": [1.0, 0.0, 0.0],
+        "test": [0.0, 0.0, 0.0],
         "readme": [0.0, 1.0, 0.0],
     }
-    reranked = merge.passage_features(hits, [1.0, 0.5, 0.2], [0.3, 0.2, 0.1], {"pump": 3.0})
+    reranked = merge.passage_features(hits, [1.0, 0.5, 0.2], [0.3, 0.2, 0.1], {("pump",): 3.0})
     assert reranked["reranker"].tolist() == [0.3, 0.2, 0.1]
 
 
@@ -150,10 +150,8 @@ def test_spreading_keeps_every_hit_and_the_order_within_and_between_files(files:
     rank_in_file = {number: files[:number].count(path) for number, path in paths.items()}
     for one in paths:
         for other in range(one + 1, len(files)):
-            if (rank_in_file[one] < 2) == (rank_in_file[other] < 2) or rank_in_file[one] < 2:
-                assert places[one] < places[other]
-            else:
-                assert places[other] < places[one]
+            stays = rank_in_file[one] < 2 or rank_in_file[other] >= 2
+            assert (places[one] < places[other]) == stays
 
 
 def test_a_search_by_file_has_the_best_hit_of_each(opened: Opened, station: Repository) -> None:

@@ -272,7 +272,7 @@ class _Known:
 def _ranked_passages(search: Search, query: str, known: _Known) -> list[Scored]:
     """The ranking of passages that is merged with code."""
     everything = np.ones(len(search.passages), bool)
-    return search.passage_ranker.ranked(query, question_terms(query), 10, everything, known)
+    return search.passage_ranker.ranked(query, question_words(query), 10, everything, known)
 
 
 def test_what_repeats_a_better_passage_counts_less(opened: Opened) -> None:

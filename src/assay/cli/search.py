@@ -153,7 +153,7 @@ ANSWERED, REFUSED, BROKEN = 0, 1, 2  # exit codes
 @click.option(
     "--threshold",
     type=click.FloatRange(0, 1),
-    help="Refuse below this confidence; 0 refuses only when nothing was found. Default: [ask] of assay.toml.",
+    help="Answer from this confidence on; 0 refuses only when nothing was found. Default: [ask] of assay.toml.",
 )
 @click.option("--format", "form", type=click.Choice(FORMS), default="text", show_default=True, help="Output format.")
 @screen_options()
@@ -170,7 +170,7 @@ def ask_command(
     """Answer QUESTION from documents and code with citations [#1], or refuse and report what was searched.
 
     The QUESTION - is read from standard input.
-    Exit codes: 0 answered, 1 refused, 2 could not run.
+    Exit codes: 0 answered, 1 not sure or refused, 2 could not run.
     """
     fresh = refresh()
     stream = _StreamPrinter() if form != "json" else None

@@ -186,7 +186,7 @@ _HARMLESS: dict[str, frozenset[str]] = {
     "profile": frozenset(),
     "classes": frozenset(),
     "search": frozenset({"k", "chunker", "vectors"}),
-    "ask": frozenset({"threshold"}),
+    "ask": frozenset({"threshold", "refuse_below"}),
 }
 
 

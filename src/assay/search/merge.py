@@ -96,7 +96,6 @@ def passage_features(
     return proximity | {
         "blend": np.array(blended, np.float64),
         "lexical": np.array([hit.lexical / total for hit in hits], np.float64),
-        "vector": np.nan_to_num(np.array([hit.vector for hit in hits], np.float64)),
         "reciprocal rank": 1 / (1 + ranks),
         "heading": np.array([coverage(" ".join(hit.headings)) for hit in hits], np.float64),
         "coverage": np.array([coverage(hit.text) for hit in hits], np.float64),

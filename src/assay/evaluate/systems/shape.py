@@ -250,6 +250,9 @@ def _score(value: object) -> float | None:
     return score
 
 
+_CLOSEST = "closest"  # outcome of an answer in the JSON of `assay ask`
+
+
 def _answer(value: Mapping[str, Any]) -> Answer | None:
     """Return the answer, given as text or an object, or as a refusal or citations without text."""
     answer = value.get("answer")
@@ -271,6 +274,7 @@ def _answer(value: Mapping[str, Any]) -> Answer | None:
         citations=tuple(_citation(citation, position) for position, citation in enumerate(citations or (), 1)),
         grounded=not refused if grounded is None else grounded,
         confidence=_confidence(facts.get("confidence")),
+        closest=facts.get("outcome") == _CLOSEST,
     )
 
 
