@@ -128,7 +128,7 @@ def cost_of_the_ranker(repo: Repository, tasks: Sequence[str], rounds: int) -> f
         ]
         without, learned = (min(times) for times in zip(*took, strict=True))
         differences.append(learned - without)
-    return statistics.median(differences)
+    return float(statistics.median(differences))
 
 
 def command(root: Path, task: str, *options: str) -> Took:

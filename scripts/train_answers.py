@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from train_search import DECIMALS, ROOT, contains, corpora, descend
+from train_search import DECIMALS, ROOT, descend  # puts benchmarks/ on the path
+
+from questions import contains, corpora  # isort: skip
 
 from assay.answer import confidence as confidences
 from assay.answer import excerpts as excerpt_model
@@ -127,9 +129,7 @@ def main() -> None:
         model = fit(each for other, others in cases.items() if other != name for each in others)
         for each in some:
             picked = chosen(each, model)
-            held_out.append(
-                (name, confidence_features(each.question, each.hits), not each.query.refuse)
-            )
+            held_out.append((name, confidence_features(each.question, each.hits), not each.query.refuse))
             if each.query.must_contain:
                 texts = ["\n".join(e.text for e in picked[:count]) for count in range(1, CHECKED + 1)]
                 hits = [float(contains(text, each.query.must_contain)) for text in texts]
