@@ -11,6 +11,7 @@ import pytest
 
 import assay as package
 from assay.answer.answering import Chat, evidence, extract, messages, write
+from assay.answer.question import Question, Word
 from assay.answer.reply import ANSWERED, CLOSEST, NOT_SURE, REFUSED
 from assay.api import Repository as Opened
 from assay.config.configuration import AskSettings
@@ -192,3 +193,10 @@ def test_a_word_only_of_the_code_is_unseen_to_a_question_to_the_documents(opened
     found = evidence(opened.searcher(), question)
     assert {hit.kind for hit in found.hits} == {"passage"}
     assert "station" in found.question.unseen
+
+
+def test_a_question_of_common_words_only_gets_the_closest_passages() -> None:
+    common, rare = Word("pump", ("pump",), 30, 1.0), Word("sluice", ("sluic",), 2, 3.0)
+    assert not Question("Who wrote the pump?", (common,), 100).is_specific
+    assert Question("Who wrote the sluice of the pump?", (common, rare), 100).is_specific
+    assert Question("Who wrote the pump?", (common,), 40).is_specific, "too few texts to tell"

@@ -86,7 +86,8 @@ def extract(found: Evidence, settings: AskSettings) -> Reply:
     if not chosen or certainty < min(settings.refuse_below, settings.threshold):
         return Reply(question.text, refusal(searched), REFUSED, certainty, settings.threshold, (), searched)
     text, sources = render_excerpts(chosen)
-    outcome = ANSWERED if certainty >= settings.threshold else CLOSEST
+    is_sure = certainty >= settings.threshold and (question.is_specific or not settings.threshold)
+    outcome = ANSWERED if is_sure else CLOSEST
     return Reply(question.text, text, outcome, certainty, settings.threshold, sources, searched)
 
 

@@ -20,6 +20,8 @@ _WORD = re.compile(r"[^\W_]+(?:[-_][^\W_]+)*")
 _MAX_COMPOUND = 60  # letters; longer words are data, not compounds
 _MIN_PART = 2  # letters of a part of a compound
 _MAX_PASSAGES_READ = 500  # passages searched for a compound
+_COMMON_SHARE = 0.1  # of all texts: a word in more of them tells none apart
+_FEW_TEXTS = 50  # among fewer, shares say nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ class Question:
 
     text: str
     words: tuple[Word, ...]
+    texts: int = 0  # passages, and definitions for a question about code, in which the words were counted
 
     @cached_property
     def weights(self) -> Mapping[tuple[str, ...], float]:
@@ -53,6 +56,11 @@ class Question:
     def pairs(self) -> frozenset[tuple[str, str]]:
         """Pairs of adjacent terms, stop words included."""
         return frozenset(pairwise(terms(self.text)))
+
+    @property
+    def is_specific(self) -> bool:
+        """Whether some word tells texts apart. “Who wrote Flask?” has none in Flask's manual, so any text matches it."""
+        return self.texts < _FEW_TEXTS or any(word.frequency <= _COMMON_SHARE * self.texts for word in self.words)
 
     @property
     def unseen(self) -> tuple[str, ...]:
@@ -74,7 +82,7 @@ def analyze_question(text: str, search: Search, about_code: bool = True) -> Ques
         frequency = frequency or _frequency(written, search, about_code)
         idf = inverse_document_frequency(total, frequency)
         words[stems] = Word(written, tuple(dict.fromkeys((*stems, *forms))), frequency, idf)
-    return Question(text, tuple(words.values()))
+    return Question(text, tuple(words.values()), total)
 
 
 def _frequency(written: str, search: Search, about_code: bool) -> int:
