@@ -229,7 +229,9 @@ def test_a_system_may_be_asked_with_settings_of_its_own(station: Repository, tmp
     assert strict["system"] == "ask:embedder=none,threshold=1.0"
     never = assay(station.root, *run, "ask:threshold=1,refuse_below=1").json
     assert (never["metrics"]["over_refusal"], never["metrics"]["closest"]) == (1.0, 0.0)
-    assert (strict["metrics"]["over_refusal"], strict["metrics"]["closest"]) == (0.5, 0.3333), "one of two comes closest"
+    assert (strict["metrics"]["over_refusal"], strict["metrics"]["closest"]) == (0.5, 0.3333), (
+        "one of two comes closest"
+    )
     assert strict["metrics"].get("citation_coverage") is None
     wrong = assay(station.root, *run, "ask:treshold=1")
     assert wrong.code == 2

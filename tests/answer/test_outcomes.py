@@ -139,7 +139,7 @@ class _Model(Chat):
     """A model that says one thing and counts how often it is asked."""
 
     def __init__(self, said: str) -> None:
-        super().__init__(Server("http://127.0.0.1:1", "none", "", "chat/completions"))
+        super().__init__(Server("http://127.0.0.1:1", "none"))
         self.said, self.asked = said, 0
 
     def text(self, messages: Any) -> Iterator[str]:
