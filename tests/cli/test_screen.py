@@ -277,10 +277,19 @@ def test_an_answer_is_wrapped_code_is_cut_and_sources_keep_their_last_headings()
     ]
 
 
-def test_an_answer_that_is_longer_than_the_screen_says_how_much_is_missing() -> None:
-    lines = plain(screen.answer_screen("\n".join(map(str, range(50))), "", Size(80, 24)))
-    assert len(lines) == 22
-    assert lines[-1] == "… 29 more lines: --full"
+@pytest.mark.parametrize(("height", "last"), [(5, 1), (8, 2), (10, 2), (24, 5)])
+def test_of_an_answer_that_is_longer_than_the_screen_the_beginning_and_the_first_sources_are_shown(
+    height: int, last: int
+) -> None:
+    answer = "\n".join(map(str, range(50)))
+    sources = "\n".join(f"[#{number}] docs/guide.md:{number}" for number in range(1, 10))
+    lines = plain(screen.answer_screen(answer, sources, Size(80, height)))
+    assert len(lines) == height - 2
+    numbers = [line for line in lines if line.isdecimal()]
+    assert numbers == list(map(str, range(len(numbers))))
+    assert f"… {50 - len(numbers)} more lines: --full" in lines
+    assert lines[-last - 1 :] == ["", *(f"[#{number}] docs/guide.md:{number}" for number in range(1, last + 1))]
+    assert plain(screen.answer_screen(answer, "", Size(80, 24)))[-1] == "… 29 more lines: --full"
 
 
 # -- text --------------------------------------------------------------------------------------------------------------

@@ -404,8 +404,8 @@ def test_with_index_it_is_built_without_asking(bare: Repository, command: list[s
 
 def test_with_index_what_changed_is_indexed_first(shop: Repository) -> None:
     shop.write("new.py", "def brand_new(): ...\n")
-    assert assay(shop.root, "symbols", "brand_new").code == 1
-    assert assay(shop.root, "symbols", "brand_new", "--index").code == 0
+    assert assay(shop.root, "symbols", "brand_new", "--no-refresh").code == 1
+    assert assay(shop.root, "symbols", "brand_new", "--no-refresh", "--index").code == 0
 
 
 def _at_a_terminal(folder: Path, answer: str, *arguments: str) -> Done:

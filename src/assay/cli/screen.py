@@ -336,17 +336,23 @@ def best_lines(lines: Sequence[Detail], words: Words, most: int = _MOST_DETAILS)
 # assay ask
 
 
+_MOST_SOURCES = 5  # on a screen that cannot show the whole answer
+
+
 def answer_screen(answer: str, sources: str, size: Size) -> list[Line]:
-    """Arrange an answer and its sources on a screen, wrapped; what does not fit is counted."""
-    lines = _answer_lines(answer, sources, size.width)
+    """Arrange an answer and its sources on a screen. Of a longer answer the beginning is shown, with the first sources."""
+    body = _answer_lines(answer, size.width)
+    cited = [_source(line, size.width) for line in sources.split("\n")] if sources else []
     room = max(LEAST_RESULTS, size.height - _SPARE_LINES)
-    if len(lines) <= room:
-        return lines
-    return [*lines[: room - 1], ((f"… {counted(len(lines) - room + 1, 'more line')}: --full", _QUIET),)]
+    if len(body) + len(cited) + bool(cited) > room:
+        cited = cited[: min(_MOST_SOURCES, room // 3)]
+        shown = room - 1 - len(cited) - bool(cited)
+        body = [*body[:shown], ((f"… {counted(len(body) - shown, 'more line')}: --full", _QUIET),)]
+    return [*body, *((), *cited)] if cited else body
 
 
-def _answer_lines(answer: str, sources: str, width: int) -> list[Line]:
-    """Return an answer with its paragraphs wrapped and its code indented and cut, and its sources."""
+def _answer_lines(answer: str, width: int) -> list[Line]:
+    """Return an answer with its paragraphs wrapped, and its code indented and cut."""
     lines: list[Line] = []
     for paragraph in paragraphs(answer):
         text = paragraph.text
@@ -354,8 +360,6 @@ def _answer_lines(answer: str, sources: str, width: int) -> list[Line]:
             [shortened(_INDENT + line, width) for line in text.split("\n")] if paragraph.code else wrapped(text, width)
         )
         lines += [(), *((line,) for line in cut)]
-    if sources:
-        lines += [(), *(_source(line, width) for line in sources.split("\n"))]
     return lines[1:]
 
 
