@@ -46,7 +46,7 @@ def test_words_that_nobody_here_uses_lower_confidence() -> None:
 
 
 @given(st.floats(0, 50), st.floats(0, 50))
-def test_a_better_match_never_lowersconfidence(one: float, other: float) -> None:
+def test_a_better_match_never_lowers_confidence(one: float, other: float) -> None:
     low, high = sorted((one, other))
     assert confidence(PIPE, [_found("x", low)]) <= confidence(PIPE, [_found("x", high)])
 
