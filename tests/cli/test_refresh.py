@@ -56,7 +56,7 @@ def generation(repository: Repository) -> str | None:
 QUESTIONS = {
     "context": ("context", "give money back to a customer", "-k", "5"),
     "search": ("search", "give the money of a customer back"),
-    "ask": ("ask", "Who gives the money of a customer back?", "--threshold", "0"),
+    "ask": ("ask", "Who gives the money of a customer back?", "--threshold", "0", "--kind", "code"),
     "why": ("why", "give money back", "refund_customer"),
     "symbols": ("symbols", "refund_customer"),
     "impact": ("impact", "total_price"),

@@ -59,7 +59,7 @@ class Question:
 
     @property
     def is_specific(self) -> bool:
-        """Whether some word tells texts apart. “Who wrote Flask?” has none in Flask's manual, so any text matches it."""
+        """True if some word tells texts apart: “Who wrote Flask?” has none in Flask's manual, where any text matches it."""
         return self.texts < _FEW_TEXTS or any(word.frequency <= _COMMON_SHARE * self.texts for word in self.words)
 
     @property
