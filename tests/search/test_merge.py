@@ -117,6 +117,7 @@ def test_features_of_passages_say_what_their_names_say() -> None:
     values = merge.passage_features(hits, [1.0, 0.5, 0.2], [], {("pump",): 3.0, ("valv",): 1.0})
     told = {name: column.tolist() for name, column in values.items()}
     assert told == {
+        "reranker": [1.0, 0.5, 0.2],
         "blend": [1.0, 0.5, 0.2],
         "lexical": [0.5, 0.25, 0.0],
         "reciprocal rank": [1.0, 0.5, 1 / 3],

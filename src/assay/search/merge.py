@@ -81,7 +81,7 @@ def shipped() -> Model:
 def passage_features(
     hits: Sequence[SearchHit],
     blended: Sequence[float],
-    reranked: Sequence[float],  # empty without a reranker
+    reranked: Sequence[float],  # empty without a reranker: the blended score, its main part, stands for it
     idf: Mapping[Word, float],
 ) -> dict[str, Floats]:
     """Return the features of passages, given in the order of their blended scores; `idf` has the query's words."""
@@ -92,8 +92,8 @@ def passage_features(
         return sum(weight for word, weight in idf.items() if not present.isdisjoint(word)) / total
 
     ranks = np.arange(len(hits), dtype=np.float64)
-    proximity = {"reranker": np.array(reranked, np.float64)} if len(reranked) else {}
-    return proximity | {
+    return {
+        "reranker": np.array(reranked if len(reranked) else blended, np.float64),
         "blend": np.array(blended, np.float64),
         "lexical": np.array([hit.lexical / total for hit in hits], np.float64),
         "reciprocal rank": 1 / (1 + ranks),
