@@ -18,7 +18,7 @@ demo: .venv/installed
 	$(BIN)/assay context --pr HEAD~1 --format comment --budget 1500 || true
 	$(BIN)/assay context 'Reviews miss files that usually change together' --profile change -k 5 --budget 400
 	$(BIN)/assay search 'what happens to runs when the machine loses power' -k 3
-	$(BIN)/assay search '"loses power"' -k 2
+	$(BIN)/assay search '"token budget" path:src' -k 2
 	$(BIN)/assay search 'where is the token budget spent' --kind code --by file -k 3 --explain
 	$(BIN)/assay ask 'How do I add a language?' || true
 	$(BIN)/assay ask 'How do I renew a passport?' || true
