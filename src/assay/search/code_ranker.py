@@ -12,17 +12,15 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assay.rank.arrays import Floats, Ints, highest, share_of_best
 from assay.rank.context import QueryContext
 from assay.rank.engine import Engine
 from assay.rank.groups import file_scores
 from assay.rank.signals.lexical import inverse_document_frequency
+from assay.search.filters import Bools
 from assay.store.columns import KIND_NAMES
 from assay.store.postings import PATH
-
-Bools = NDArray[np.bool_]
 
 _DEFINITIONS = 300  # best definitions that are candidates
 _FILES = 40  # best files by text and by vector that are candidates

@@ -5,22 +5,21 @@ Document frequencies count passages and definitions together, so that a word of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assay.languages.conventions import is_test_path
 from assay.rank.arrays import Floats, Ints, highest, share_of_best
 from assay.rank.signals.lexical import inverse_document_frequency
-from assay.search.hits import Scored, SearchHit
+from assay.search.filters import Bools
+from assay.search.hits import Scored
 from assay.store.passages import Passages
 from assay.store.postings import Postings
 
-Bools = NDArray[np.bool_]
 Word = tuple[str, ...]  # stems of a word and of its other forms and spellings, which count as one term
 
 
@@ -33,8 +32,6 @@ class PassageVectors(Protocol):
     def alike(self, passages: Ints) -> Floats:
         """Return the matrix of cosines between some passages."""
 
-
-Rerank = Callable[[str, Sequence[SearchHit]], Sequence[float]]
 
 _CANDIDATES_PER_RANKING = 200  # lexical and vector
 _MIN_RELATIVE_COSINE = 0.5  # of candidates without a lexical match, relative to the nearest

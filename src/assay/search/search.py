@@ -101,9 +101,8 @@ class Search:
     ) -> list[SearchHit]:
         """Return the best `k` hits for a query, best first; with a `subset`, among its candidates only.
 
-        `by_file` keeps the best hit of each file.
-
-        `proximity` rates passages by the distance and order of the query's terms, `rerank` reorders the top.
+        `by_file` keeps the best hit of each file. `proximity` rates passages by the distance and order of the query's
+        terms, `rerank` reorders the top.
         """
         query = query[:LONGEST_QUERY]
         candidates = self.candidates(query, k, filters, vector_index, proximity, subset)
