@@ -75,10 +75,18 @@ _TYPES = (
     EdgeType(15, "reads_env", "read_by"),
     EdgeType(16, "executes_process", "executed_by"),
     EdgeType(17, "similar_to", "similar_to"),
-    # planned: filled by the document and history issues
+    # never stored as edges: links, and derived from sections and commits (docs/graph.md)
     EdgeType(18, "documents", "documented_by"),
     EdgeType(19, "mentions", "mentioned_by"),
     EdgeType(20, "co_changed", "co_changed"),
+    EdgeType(21, "consumes_endpoint", "consumed_by"),
+    EdgeType(22, "implements_rpc", "rpc_implemented_by"),
+    EdgeType(23, "consumes_rpc", "rpc_consumed_by"),
+    EdgeType(24, "gated_by_flag", "gates"),
+    EdgeType(25, "depends_on", "dependency_of"),
+    EdgeType(26, "deployed_by", "deploys"),
+    EdgeType(27, "owned_by", "owns"),
+    EdgeType(28, "authored_by", "authored"),
 )
 EDGE_TYPES: dict[str, EdgeType] = {row.name: row for row in _TYPES}
 EDGE_NAMES: tuple[str, ...] = tuple(row.name for row in _TYPES)
@@ -98,6 +106,23 @@ class Edge(NamedTuple):
     provenance: str
     confidence: float
     line: int
+
+
+class Link(NamedTuple):
+    """A statement about items from outside the code: manifests, owners, other repositories, production.
+
+    The ends are item ids, or names such as `dependency:requests`, `deployment:deploy/web.yaml#Deployment/web`,
+    `team:@shop/payments`. `path` and `line` are where it is stated, if anywhere.
+    """
+
+    source: str
+    target: str
+    type: str
+    provenance: str
+    confidence: float
+    path: str = ""
+    line: int = 0
+    detail: str = ""  # in words: `called 1,204 times in the last day, p95 12 ms`
 
 
 # Passages

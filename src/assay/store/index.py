@@ -23,6 +23,7 @@ from assay.store.layout import Home
 if TYPE_CHECKING:
     from assay.store.columns import Columns
     from assay.store.edges import Edges
+    from assay.store.links import Links
     from assay.store.postings import Postings
 
 __all__ = ["Index", "NoIndex", "Part", "UnusableIndex"]
@@ -169,6 +170,13 @@ class Index:
         from assay.store.columns import Columns
 
         return Columns.joined([(part.generation.columns, part.first, part.first_file) for part in self.parts])
+
+    @cached_property
+    def links(self) -> Links:
+        """Statements about items from outside the code, of all repositories together."""
+        from assay.store.links import collect
+
+        return collect(self)
 
     # files and items
 
