@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from assay.core.items import EDGE_NAMES, EDGE_TYPES, SPACE_KINDS, TYPE_KINDS, Item
+from assay.core.items import EDGE_NAMES, EDGE_TYPES, SPACE_KINDS, TYPE_KINDS, Item, Link
 from assay.core.packs import Ranked
 from assay.rank.engine import Engine
 from assay.store.arrays import Array
@@ -21,6 +21,7 @@ _CALLS, _CONTAINS, _OVERRIDES, _REFERENCES, _DECORATES = (
     EDGE_TYPES[name].code for name in ("calls", "contains", "overrides", "references", "decorates")
 )
 _CALLS_ONLY = frozenset({_CALLS, _REFERENCES})
+_LINKED = ("calls", "consumes_endpoint", "consumes_rpc")  # links that propagate a change to their source
 _REFERENCE_DISCOUNT = 0.7  # a reference may never be called
 
 
@@ -34,6 +35,17 @@ class Affected:
     edge: str
     through: str  # id of the item one step closer to the change
     line: int
+    detail: str = ""  # of a link: the route it reaches, how often it was observed
+
+
+class _Step(NamedTuple):
+    """A step against the direction of an edge or a link."""
+
+    source: int
+    edge: str
+    confidence: float
+    line: int
+    detail: str = ""
 
 
 def impact(
@@ -49,27 +61,26 @@ def impact(
     roots = {number for item in changed for number in _stand_ins(index, item)}
     expanded = dict.fromkeys(roots, 1.0)  # highest confidence with which each item was expanded
     frontier = dict(expanded)
-    for steps in range(1, depth + 1):
+    links = index.links.callers(_LINKED)
+    for depth_here in range(1, depth + 1):
         reached: dict[int, float] = {}
         for number, confidence_here in frontier.items():
-            for kind, source, edge in _propagating_edges(index, number, kinds):
-                if source in roots:
+            for step in _steps_back(index, number, kinds, links.get(number, ())):
+                if step.source in roots:
                     continue
-                confidence = (
-                    confidence_here * float(edge["confidence"]) * (_REFERENCE_DISCOUNT if kind == _REFERENCES else 1.0)
-                )
-                previous = reached_items.get(source)
+                confidence = confidence_here * step.confidence
+                previous = reached_items.get(step.source)
                 if confidence < least or (previous is not None and confidence <= previous.confidence):
                     continue
-                item = previous.item if previous is not None else index.item(source)
-                if previous is not None and previous.depth < steps:
-                    reached_items[source] = replace(previous, confidence=confidence)
+                item = previous.item if previous is not None else index.item(step.source)
+                if previous is not None and previous.depth < depth_here:
+                    reached_items[step.source] = replace(previous, confidence=confidence)
                 else:
                     through = index.item(number).id
-                    reached_items[source] = Affected(
-                        item, steps, confidence, EDGE_NAMES[kind], through, int(edge["line"])
+                    reached_items[step.source] = Affected(
+                        item, depth_here, confidence, step.edge, through, step.line, step.detail
                     )
-                for target in (source, *_called_for(index, item)):
+                for target in (step.source, *_called_for(index, item)):
                     reached[target] = max(confidence, reached.get(target, 0.0))
         frontier = {
             number: confidence for number, confidence in reached.items() if confidence > expanded.get(number, 0.0)
@@ -79,14 +90,24 @@ def impact(
     return sorted(rounded, key=lambda affected: (affected.depth, -affected.confidence, affected.item.id))
 
 
-def _propagating_edges(index: Index, number: int, kinds: frozenset[int]) -> Iterator[tuple[int, int, Any]]:
-    """Yield the edges that propagate a change of an item: backwards from its users, forwards to what it decorates."""
+def _steps_back(index: Index, number: int, kinds: frozenset[int], links: Sequence[tuple[int, Link]]) -> Iterator[_Step]:
+    """Yield the steps that propagate a change: backwards from users, forwards to what the item decorates.
+
+    Calls of other services and calls observed in production add to what the code says, or confirm it.
+    """
+    linked = {(source, link.type): link for source, link in links}
     for edge in index.edges.into(number):
-        if int(edge["type"]) in kinds:
-            yield int(edge["type"]), int(edge["source"]), edge
+        kind, source, confidence = int(edge["type"]), int(edge["source"]), float(edge["confidence"])
+        if kind in kinds:
+            link = linked.pop((source, EDGE_NAMES[kind]), None)
+            confidence = max(confidence, link.confidence) if link else confidence
+            discount = _REFERENCE_DISCOUNT if kind == _REFERENCES else 1.0
+            yield _Step(source, EDGE_NAMES[kind], confidence * discount, int(edge["line"]), link.detail if link else "")
     for edge in index.edges.out_of(number):
         if edge["type"] == _DECORATES:
-            yield _DECORATES, int(edge["target"]), edge
+            yield _Step(int(edge["target"]), "decorates", float(edge["confidence"]), int(edge["line"]))
+    for (source, kind_name), link in linked.items():
+        yield _Step(source, kind_name, link.confidence, link.line, link.detail)
 
 
 def _stand_ins(index: Index, item: Item) -> list[int]:

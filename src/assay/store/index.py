@@ -174,9 +174,9 @@ class Index:
     @cached_property
     def links(self) -> Links:
         """Statements about items from outside the code, of all repositories together."""
-        from assay.store.links import collect
+        from assay.store.links import Links
 
-        return collect(self)
+        return Links(self)
 
     # files and items
 

@@ -4,48 +4,60 @@ Edges are found in one file's code and stored by number. Links are statements by
 owners and authors, endpoints of other services, and traces of production. They are kept by id and resolved against an
 open index, as the history is: an edit never rewrites them, and repositories of a workspace can link to each other.
 
-Each module here is a source: a function from an index to its links. `SOURCES` lists them. What a source reads was
-written below `.assay/` by `assay.index`, or is derived from edges to external names (routes, endpoints).
+Each module here is a source with a row in `SOURCES`: it lists all links of an index, or, where they would be too many
+(authors, documents), those of one item when asked. What a source reads was written below `.assay/` by `assay.index`, or
+is derived from edges to external names (routes, endpoints).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from assay.core.items import Link
+from assay.store.links import services
 
 if TYPE_CHECKING:
     from assay.store.index import Index
 
-Source = Callable[["Index"], Iterable[Link]]
 
-SOURCES: Mapping[str, Source] = {}
+class LinkSource(NamedTuple):
+    """Functions that list links: all of an index, or those with an item, given by id, at either end."""
+
+    all: Callable[[Index], Iterable[Link]] | None = None
+    about: Callable[[Index, str], Iterable[Link]] | None = None
+
+
+SOURCES: Mapping[str, LinkSource] = {
+    "services": LinkSource(all=services.links),
+}
 
 
 class Links:
     """The links of an index, by either end."""
 
-    def __init__(self, links: Iterable[Link]) -> None:
-        self.all: Sequence[Link] = sorted(set(links))
-        self._by_source: dict[str, list[Link]] = defaultdict(list)
-        self._by_target: dict[str, list[Link]] = defaultdict(list)
+    def __init__(self, index: Index, sources: Iterable[LinkSource] | None = None) -> None:
+        self._index = index
+        chosen = list(SOURCES.values() if sources is None else sources)
+        self.all: Sequence[Link] = sorted({link for source in chosen if source.all for link in source.all(index)})
+        self._on_demand = [source.about for source in chosen if source.about]
+        self._by_end: dict[str, list[Link]] = defaultdict(list)
         for link in self.all:
-            self._by_source[link.source].append(link)
-            self._by_target[link.target].append(link)
+            self._by_end[link.source].append(link)
+            self._by_end[link.target].append(link)
 
-    def __len__(self) -> int:
-        return len(self.all)
+    def about(self, id: str) -> Sequence[Link]:
+        """Return all links with an item, or a name, at either end."""
+        asked = {link for about in self._on_demand for link in about(self._index, id)}
+        return [*self._by_end.get(id, ()), *sorted(asked)]
 
-    def out_of(self, id: str) -> Sequence[Link]:
-        return self._by_source.get(id, ())
-
-    def into(self, id: str) -> Sequence[Link]:
-        return self._by_target.get(id, ())
-
-
-def collect(index: Index, sources: Iterable[Source] | None = None) -> Links:
-    """Return the links of all sources."""
-    chosen = SOURCES.values() if sources is None else sources
-    return Links(link for source in chosen for link in source(index))
+    def callers(self, types: Collection[str]) -> Mapping[int, Sequence[tuple[int, Link]]]:
+        """Return the links of some types between two items, by the number of their target: (source, link)."""
+        chosen = [link for link in self.all if link.type in types]
+        ends = {id: item.number for link in chosen for id in link[:2] if (item := self._index.by_id(id))}
+        out: dict[int, list[tuple[int, Link]]] = defaultdict(list)
+        for link in chosen:
+            if link.source in ends and link.target in ends:
+                out[ends[link.target]].append((ends[link.source], link))
+        return out
