@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from assay.rank.engine import Engine
     from assay.rank.explain import Explanation
     from assay.rank.impact import Affected
+    from assay.rank.neighbourhood import Relation, Subgraph
     from assay.rank.ranking import Ranking
     from assay.rank.status import Status
     from assay.search.filters import Filters
@@ -430,6 +431,21 @@ class Repository:
         from assay.rank import impact
 
         return impact.impact(self.index, self.symbol(symbol), depth, min_confidence, everything)
+
+    def surroundings(self, symbol: str, reached: Iterable[Item] = ()) -> list[Relation]:
+        """Return what is outside the code around a symbol: routes, flags, deployments, owners, documents.
+
+        `reached` are items that a change of it reaches; their deployments are included.
+        """
+        from assay.rank import neighbourhood
+
+        return neighbourhood.surroundings(self.index, self.symbol(symbol), list(reached))
+
+    def graph(self, symbol: str, *, depth: int = 1, limit: int = 40, edges: Sequence[str] = ()) -> Subgraph:
+        """Return what is within `depth` relations of a symbol, at most `limit` nodes; `edges` restricts their types."""
+        from assay.rank import neighbourhood
+
+        return neighbourhood.subgraph(self.index, self.symbol(symbol), depth, limit, edges or neighbourhood.SHOWN)
 
     def affected_tests(self, places: Iterable[str], *, depth: int = 6) -> list[Affected]:
         """Return the tests that reach files or symbols, nearest and most certain first."""

@@ -13,7 +13,7 @@ import pytest
 from assay.api import Repository
 from assay.html.elements import element
 from assay.rank.explain import contributions
-from assay.rank.impact import neighbourhood
+from assay.rank.neighbourhood import neighbourhood
 from assay.rank.signals.signal import COMPONENTS
 from assay.serve.web.pages.code import render_neighbourhood
 from assay.serve.web.pages.passages import blocks
@@ -333,7 +333,7 @@ def test_the_neighbourhood_has_each_neighbour_once_by_its_most_telling_edge(tmp_
         repo.refresh()
         [item] = repo.symbol("apply_discounts")
         around = neighbourhood(repo.index, item)
-        sources = {one.item.symbol: one.edge for one in around.sources if one.item.symbol}
+        sources = {near.node.name: near.edge for near in around.sources if near.node.kind != "file"}
         assert sources == {"Basket.total_price": "calls", "test_discounts_lower_the_price": "calls"}
         few = neighbourhood(repo.index, item, most=1)
         assert len(few.sources) == 1

@@ -23,6 +23,7 @@ COMMANDS = {
     "why": ("assay.cli.symbols", "Explain the rank of a symbol for a task, or the step that dropped it."),
     "symbols": ("assay.cli.symbols", "List symbols by name or pattern."),
     "impact": ("assay.cli.symbols", "List the transitive callers of a symbol: what a change could break."),
+    "graph": ("assay.cli.symbols", "Draw what is around a symbol, as Mermaid, Graphviz or JSON."),
     "tests": ("assay.cli.symbols", "List the tests that reach the given files, or the files of git diff."),
     "feedback": ("assay.cli.feedback", "Record which symbols were useful or not, and show what was learned."),
     "ingest-scip": ("assay.cli.index", "Merge a SCIP index: exact edges from a compiler or language server."),

@@ -1,8 +1,9 @@
-"""Commands about symbols: symbols, why, impact, tests."""
+"""Commands about symbols: symbols, why, impact, graph, tests."""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import click
@@ -28,10 +29,13 @@ from assay.cli.options import (
     session_option,
 )
 from assay.cli.screen import definition_lines
+from assay.core.items import EDGE_TYPES, EXTERNAL
 from assay.errors import AssayError
 from assay.git import Git
+from assay.pack.render.diagram import DIAGRAMS
 from assay.rank.explain import render_explanation
 from assay.rank.impact import Affected
+from assay.rank.neighbourhood import SHOWN, Relation
 from assay.rank.symbols import missing
 from assay.serve import json_answers
 
@@ -143,8 +147,9 @@ def impact_command(
     refresh()
     changed = repo.symbol(symbol)
     dependents = repo.impact(symbol, depth=depth, min_confidence=min_confidence, everything=everything)
+    around = repo.surroundings(symbol, [affected.item for affected in dependents])
     if form == "json":
-        print_json(json_answers.impact(changed, dependents, limit))
+        print_json(json_answers.impact(changed, dependents, limit, around))
         return
     for item in changed:
         echo(f"{item.kind} {item.symbol}  {item.path}:{item.start}")
@@ -156,9 +161,67 @@ def impact_command(
             shown_depth = affected.depth
             echo(f"\n{shown_depth} step{'s' if shown_depth > 1 else ''} away:")
         name, what = affected.item.symbol or "(file)", affected.through.rpartition("::")[2]
-        echo_row(f"  {affected.confidence:4.2f}  {affected.item.path}:{affected.line}  {name}  {affected.edge} {what}")
+        detail = f" ({affected.detail})" if affected.detail else ""
+        echo_row(
+            f"  {affected.confidence:4.2f}  {affected.item.path}:{affected.line}  {name}  {affected.edge} {what}{detail}"
+        )
     if len(dependents) > limit:
         echo(f"… and {len(dependents) - limit} more; -n shows more", err=True)
+    _print_surroundings(around, {item.id for item in changed}, limit)
+
+
+def _print_surroundings(around: Sequence[Relation], changed: Collection[str], limit: int) -> None:
+    """Print what is outside the code, without the name of the symbol that was asked about."""
+    if around:
+        echo("\naround it:")
+    for relation in around[:limit]:
+        is_incoming = relation.target in changed
+        other = (relation.source if is_incoming else relation.target).removeprefix(EXTERNAL)
+        kind = EDGE_TYPES[relation.type].reverse if is_incoming else relation.type
+        through = "" if is_incoming or relation.source in changed else f", through {relation.source}"
+        detail = f" ({relation.detail})" if relation.detail else ""
+        echo_row(f"  {kind.replace('_', ' ')}  {other.partition(':')[2] or other}{through}{detail}")
+    if len(around) > limit:
+        echo(f"… and {len(around) - limit} more; -n shows more", err=True)
+
+
+# assay graph
+
+
+@click.command("graph")
+@click.argument("symbol")
+@question_options
+@depth_option(1)
+@limit_option(40, "nodes")
+@click.option(
+    "--edge",
+    "edges",
+    multiple=True,
+    type=click.Choice(SHOWN),
+    metavar="TYPE",
+    help="Only relations of this type, such as calls; repeatable.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["mermaid", "dot", "json"]),
+    default="mermaid",
+    show_default=True,
+    help="Mermaid (GitHub, GitLab and editors render it), Graphviz or JSON.",
+)
+def graph_command(
+    symbol: str, repo: Repository, refresh: Refresh, depth: int, limit: int, edges: tuple[str, ...], form: str
+) -> None:
+    """Draw what is around SYMBOL: callers, callees, types, tests, routes, deployments, owners, other services.
+
+    Solid lines are certain, dotted ones inferred. `assay graph Flask.run --format dot | dot -Tsvg > run.svg`
+    """
+    refresh()
+    graph = repo.graph(symbol, depth=depth, limit=limit, edges=edges)
+    if form == "json":
+        print_json(json_answers.graph(graph))
+        return
+    echo(DIAGRAMS[form](graph), nl=False)
 
 
 # assay tests

@@ -1,4 +1,4 @@
-"""Change impact: transitive callers, nearest and surest first; the tests among them; an item's neighbourhood."""
+"""Change impact: transitive callers, nearest and surest first; the tests among them; the context of files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import NamedTuple
 from assay.core.items import EDGE_NAMES, EDGE_TYPES, SPACE_KINDS, TYPE_KINDS, Item, Link
 from assay.core.packs import Ranked
 from assay.rank.engine import Engine
-from assay.store.arrays import Array
 from assay.store.index import Index
 
 # Edges that propagate a change backwards: to callers, and to whoever overrides, extends or references the symbol.
@@ -141,63 +140,6 @@ def affected_tests(index: Index, changed: list[Item], depth: int = 6) -> list[Af
     ]
     own_ids = {affected.item.id for affected in own}
     return [*own, *(affected for affected in reached if affected.item.id not in own_ids)]
-
-
-# Neighbourhood: incoming and outgoing edges of an item.
-
-# most informative first; edge types not listed are not shown
-_SHOWN_EDGES = (
-    "calls", "overrides", "extends", "implements", "inherits", "decorates", "handles_route", "tests", "contains",
-    "references", "type_hint_of", "accesses_field", "throws", "imports",
-)  # fmt: skip
-_EDGE_ORDER = {EDGE_NAMES.index(name): rank for rank, name in enumerate(_SHOWN_EDGES)}
-_MAX_EDGES = 2000  # edges per direction: a hub has more than anybody looks at
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbour:
-    """An item one edge away."""
-
-    item: Item
-    edge: str
-    confidence: float
-    line: int  # of the edge in the source's file
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbourhood:
-    """An item with its incoming and outgoing neighbours. The totals include neighbours that are not listed."""
-
-    item: Item
-    sources: tuple[Neighbour, ...]
-    targets: tuple[Neighbour, ...]
-    source_total: int
-    target_total: int
-
-
-def neighbourhood(index: Index, item: Item, most: int = 7) -> Neighbourhood:
-    """Return the neighbourhood of an item, at most `most` neighbours on each side."""
-    sources = _strongest_neighbours(index.edges.into(item.number)[:_MAX_EDGES], "source", item.number)
-    targets = _strongest_neighbours(index.edges.out_of(item.number)[:_MAX_EDGES], "target", item.number)
-    numbers = {row[0] for rows in (sources, targets) for row in rows[:most]}
-    items = index.numbered(numbers)
-    left, right = (
-        tuple(Neighbour(items[number], edge, confidence, line) for number, edge, confidence, line in rows[:most])
-        for rows in (sources, targets)
-    )
-    return Neighbourhood(item, left, right, len(sources), len(targets))
-
-
-def _strongest_neighbours(edges: Array, end: str, own: int) -> list[tuple[int, str, float, int]]:
-    """Return each neighbour once, with its most informative edge: (number, edge, confidence, line)."""
-    best: dict[int, tuple[int, float, int]] = {}
-    for edge in edges:
-        number, kind = int(edge[end]), int(edge["type"])
-        if number > 0 and number != own and kind in _EDGE_ORDER:
-            key = (_EDGE_ORDER[kind], -round(float(edge["confidence"]), 4), int(edge["line"]))
-            best[number] = min(best.get(number, key), key)
-    order = sorted(best.items(), key=lambda pair: (*pair[1], pair[0]))
-    return [(number, _SHOWN_EDGES[rank], -negated, line) for number, (rank, negated, line) in order]
 
 
 # Context of files: their symbols, containers and callers.

@@ -259,6 +259,7 @@ def _ranked_caller(affected: Affected, section: str, deleted: set[str]) -> Ranke
         if affected.depth == 1
         else f"{affected.depth} steps, through {through}"
     )
+    why += f" ({affected.detail})" if affected.detail else ""
     # distant items and whole files are named only
     most = BODY if affected.depth == 1 and affected.item.symbol else NAME
     return Ranked(affected.item, _SECTIONS[section].value * affected.confidence, 1.0, why, section, most)

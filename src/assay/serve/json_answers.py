@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from assay.api import Repository
 from assay.core.items import Item
 from assay.rank.impact import Affected
+from assay.rank.neighbourhood import Relation, Subgraph
 
 if TYPE_CHECKING:
     from assay.answer.reply import Reply
@@ -48,16 +49,29 @@ def symbols(pattern: str, matches: Sequence[Item], limit: int) -> Json:
 def affected(dependent: Affected) -> Json:
     return {
         **item(dependent.item), "depth": dependent.depth, "confidence": dependent.confidence,
-        "edge": dependent.edge, "through": dependent.through, "line": dependent.line,
+        "edge": dependent.edge, "through": dependent.through, "line": dependent.line, "detail": dependent.detail,
     }  # fmt: skip
 
 
-def impact(changed: Sequence[Item], dependents: Sequence[Affected], limit: int) -> Json:
+def impact(
+    changed: Sequence[Item], dependents: Sequence[Affected], limit: int, around: Sequence[Relation] = ()
+) -> Json:
     return {
         "symbols": [item(symbol) for symbol in changed],
         "total": len(dependents),
         "affected": [affected(dependent) for dependent in dependents[:limit]],
+        "surroundings": [relation._asdict() for relation in around],
     }
+
+
+def graph(subgraph: Subgraph) -> Json:
+    return {
+        "centre": list(subgraph.centre), "total": subgraph.total,
+        "nodes": [
+            {"id": node.id, "name": node.name, "kind": node.kind, "path": node.path, "line": node.line} for node in subgraph.nodes
+        ],
+        "edges": [relation._asdict() for relation in subgraph.relations],
+    }  # fmt: skip
 
 
 def explanation(explained: Explanation) -> Json:

@@ -212,6 +212,11 @@ class Index:
         items = part.items("s.id = ?", (local,)) if part else []
         return items[0] if items else None
 
+    def external(self, source: int, number: int) -> str:
+        """Return the external name with a number, as an edge from the item `source` has it."""
+        part = self._owner(source, _FIRST)
+        return next((name for (name,) in part.execute("SELECT name FROM externals WHERE number = ?", (number,))), "")
+
     def in_file(self, path: str) -> list[Item]:
         """Return all items of a file, including its own."""
         part, local = self._divided(path)

@@ -8,12 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from assay.api import Repository
+from assay.core.items import EXTERNAL
 from assay.core.packs import NAME, Heading, Ranked
 from assay.errors import AssayError
 from assay.pack.context import Context
 from assay.pack.questions import Files, Question, Review, Task
 from assay.pack.render.form import one_line
 from assay.rank.impact import Affected
+from assay.rank.neighbourhood import Relation
 from assay.search.hits import SearchHit
 from assay.search.query import parse
 from assay.serve import requests
@@ -240,6 +242,7 @@ def impact(call: Call, args: requests.Impact) -> str:
         with call.repository() as repo:
             changed = repo.symbol(args.symbol)
             dependents = repo.impact(args.symbol, depth=args.depth, everything=args.tests)
+            around = [] if args.tests else repo.surroundings(args.symbol, [dependent.item for dependent in dependents])
             warning = _stale_warning(call, repo)
     except NoIndex:
         return _search_without_index(call, args.symbol.rpartition("::")[2], args.budget)
@@ -251,13 +254,21 @@ def impact(call: Call, args: requests.Impact) -> str:
         summary = f"no {'tests reach' if args.tests else 'callers of'} {names} within {args.depth} steps\n"
     else:
         summary = f"{counted(len(shown), 'test' if args.tests else 'symbol')} would notice a change of {names}\n"
-    return fit_to_budget(warning + summary, [_format_affected(dependent) for dependent in shown], args.budget)
+    lines = [*map(_format_affected, shown), *map(_format_relation, around)]
+    return fit_to_budget(warning + summary, lines, args.budget)
 
 
 def _format_affected(dependent: Affected) -> str:
     name = dependent.item.symbol or "(file)"
     confidence = "" if dependent.confidence == 1 else f", {dependent.confidence:.0%} sure"
     text = f"{dependent.depth} {dependent.item.path}:{dependent.line} {name}: {dependent.edge} {dependent.through.rpartition('::')[2]}{confidence}"
+    text += f" ({dependent.detail})" if dependent.detail else ""
+    return f"{one_line(text)}\n"
+
+
+def _format_relation(relation: Relation) -> str:
+    ends = (end.removeprefix(EXTERNAL) for end in (relation.source, relation.target))
+    text = f" {relation.type} ".join(ends) + (f" ({relation.detail})" if relation.detail else "")
     return f"{one_line(text)}\n"
 
 

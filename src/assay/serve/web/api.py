@@ -91,7 +91,9 @@ def impact(bench: Bench, request: requests.ImpactQuery) -> Values:
             min_confidence=request.min_confidence,
             everything=request.all,
         )
-        return _with_missing(bench, repo, json_answers.impact(repo.symbol(request.symbol), dependents, request.limit))
+        around = repo.surroundings(request.symbol, [dependent.item for dependent in dependents])
+        answer = json_answers.impact(repo.symbol(request.symbol), dependents, request.limit, around)
+        return _with_missing(bench, repo, answer)
 
 
 def symbols(bench: Bench, request: requests.SymbolsQuery) -> Values:

@@ -13,7 +13,7 @@ from assay.html.plots import CHARACTER, WIDTH, label, svg
 from assay.pack.render.form import percent
 from assay.rank.confidence import confidence, unseen_words
 from assay.rank.explain import Explanation, Step, contributions, direct_steps, explain, score_steps
-from assay.rank.impact import Neighbour, Neighbourhood, neighbourhood
+from assay.rank.neighbourhood import Neighbour, Neighbourhood, Node, neighbourhood
 from assay.rank.ranking import Ranking
 from assay.rank.signals.signal import COMPONENTS
 from assay.rank.symbols import NoSuchSymbol
@@ -215,13 +215,11 @@ def render_neighbourhood(around: Neighbourhood, ranks: Mapping[int, int], task: 
         label(f"incoming ({around.source_total})", 0, 12),
         label(f"outgoing ({around.target_total})", WIDTH, 12, "end"),
     ]
-    centre = element(
-        "circle", element("title", around.item.symbol or around.item.path), cx=WIDTH / 2, cy=middle, r=9, class_="own"
-    )
+    centre = element("circle", element("title", around.node.name), cx=WIDTH / 2, cy=middle, r=9, class_="own")
     no_neighbours = (
         label("no neighbours in the repository", WIDTH / 2, middle - 18, "middle") if not (left or right) else None
     )
-    name = f"{around.item.symbol}: {len(around.sources)} incoming and {len(around.targets)} outgoing neighbours"
+    name = f"{around.node.name}: {len(around.sources)} incoming and {len(around.targets)} outgoing neighbours"
     return svg(height, name, titles, left, right, centre, no_neighbours)
 
 
@@ -236,21 +234,21 @@ def _render_neighbour(
     start_y, end_y = (middle, y) if right else (y, middle)
     bend = (start + end) / 2
     path = f"M{start:g} {start_y:g}C{bend:g} {start_y:g} {bend:g} {end_y:g} {end:g} {end_y:g}"
-    rank = ranks.get(neighbour.item.number)
+    rank = ranks.get(neighbour.node.number)
     relation = (
         f"{neighbour.edge.replace('_', ' ')}, confidence {decimal(neighbour.confidence, 2)}, line {neighbour.line}"
     )
-    title = f"{neighbour.item.id}\n{relation}" + (f"\nresult {rank}" if rank else "")
+    title = "\n".join(filter(None, [neighbour.node.id, relation, neighbour.detail, f"result {rank}" if rank else ""]))
     box_elements = [
         element("rect", x=x, y=y - _BOX_HEIGHT / 2, width=_BOX_WIDTH, height=_BOX_HEIGHT, rx=5, class_="node"),
-        label(_short_name(neighbour.item), x + _PADDING, y + 4),
+        label(_short_name(neighbour.node), x + _PADDING, y + 4),
     ]
-    address = f"/result?{urlencode({'task': task, 'id': neighbour.item.id})}"
+    address = f"/result?{urlencode({'task': task, 'id': neighbour.node.id})}" if neighbour.node.number else ""
     return element(
         "g",
         element("title", title),
         element("path", d=path, class_="edge"),
-        element("a", box_elements, href=address),
+        element("a", box_elements, href=address) if address else box_elements,
         class_=f"neighbour {edge_class(neighbour.edge)}" + (" ranked" if rank else ""),
     )
 
@@ -260,12 +258,14 @@ def edge_class(edge: str) -> str:
     return f"edge-{edge.replace('_', '-')}"
 
 
-def _short_name(item: Item) -> str:
+def _short_name(node: Node) -> str:
     """Shorten a name to its last part if it does not fit into the box."""
     max_characters = int((_BOX_WIDTH - 2 * _PADDING) / CHARACTER)
-    name = item.symbol or item.path.rpartition("/")[2]
+    name = node.name.rpartition("/")[2] if node.kind == "file" else node.name
     if len(name) <= max_characters:
         return name
+    if not node.number:
+        return shortened(name, max_characters)
     last = name.replace("::", ".").rpartition(".")[2]
     return shortened(last, max_characters)
 
