@@ -11,18 +11,18 @@ from assay.text.display import counted
 
 
 @click.command("publish")
-@click.argument("destination", metavar="DEST")
+@click.argument("dest")
 @single_repository_options
 @click.option("--keep", type=click.IntRange(min=1), metavar="N", help="Keep only the newest N snapshots at DEST.")
 @click.option("--stale", "allow_stale", is_flag=True, help="Publish even if files changed since they were indexed.")
 @format_option
-def publish_command(destination: str, repo: Repository, keep: int | None, allow_stale: bool, form: str) -> None:
+def publish_command(dest: str, repo: Repository, keep: int | None, allow_stale: bool, form: str) -> None:
     """Publish the index to DEST: a folder, or an address of fsspec such as s3://bucket/assay/shop.
 
     Others get it with `assay pull`. What DEST already has is not sent again.
     """
     with Bar() as bar:
-        published = repo.publish(destination, keep=keep or 0, allow_stale=allow_stale, progress=bar)
+        published = repo.publish(dest, keep=keep or 0, allow_stale=allow_stale, progress=bar)
     if form == "json":
         print_json(published._asdict())
         return
@@ -33,7 +33,7 @@ def publish_command(destination: str, repo: Repository, keep: int | None, allow_
 
 
 @click.command("pull")
-@click.argument("source", metavar="SOURCE")
+@click.argument("source")
 @single_repository_options
 @click.option("--snapshot", default="", metavar="ID", help="Snapshot to get. Default: the one nearest to HEAD.")
 @click.option("--no-refresh", is_flag=True, help="Leave the index as published; do not update it to the files here.")

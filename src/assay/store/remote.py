@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from urllib.parse import quote, urlsplit
 from urllib.request import Request
 
-from assay.errors import AssayError
+from assay.errors import AssayError, install
 from assay.system import http
 from assay.system.files import TooLarge, atomic_write, open_regular, read_regular
 
@@ -179,7 +179,7 @@ class Fsspec:
         try:
             import fsspec
         except ImportError:
-            raise RemoteError(f"{address}: this address needs fsspec: pip install 'assay[remote]'") from None
+            raise RemoteError(f"{address}: this address needs fsspec: {install('remote')}") from None
         try:
             self._system, path = fsspec.core.url_to_fs(address)
         except Exception as error:  # an unknown protocol, a missing package, bad credentials: all its own errors
