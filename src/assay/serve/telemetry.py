@@ -1,4 +1,4 @@
-"""What a server records of its requests: metrics in the Prometheus text format, and an audit log.
+"""Records of a server's requests: metrics in the Prometheus text format, and an audit log.
 
 Neither has the text of a question: paths come from the table of routes, and the audit log names who asked which
 endpoint, with the outcome.
