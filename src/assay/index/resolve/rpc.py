@@ -1,0 +1,240 @@
+"""Edges to the rpcs of services: methods that implement them, calls of generated clients that consume them.
+
+The target is the rpc of a `.proto` file of the repository, else an external name `rpc:package.Service/Method`, without
+the package where nothing tells it. `store/links/rpc.py` links callers to implementations, also of other repositories.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import NamedTuple
+
+from assay.core.items import CALLABLE_KINDS, DATA_KINDS
+from assay.index.chains import bare
+from assay.index.extract.registrations import parse_object
+from assay.index.facts import FILE, Reference
+from assay.index.file import File, Sym
+from assay.index.resolve.edges import RESOLVED, FileEdges
+from assay.index.resolve.guesses import Outcome
+from assay.index.values import TYPE_LIKE, Item, symbol_of
+from assay.languages.rpc import DECORATORS, DESCRIPTIONS, GENERATED, REGISTRATION, Generated, folded, rpc_name
+
+_PROTOBUF = "protobuf"
+_WORDS = re.compile(r"[A-Za-z0-9]+")
+
+
+class _Service(NamedTuple):
+    """A service: its full name if it is known, else its name, and its rpcs by folded name, if a `.proto` file has it."""
+
+    name: str
+    rpcs: dict[str, Sym] | None = None
+
+
+@cache
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(text)
+
+
+class Rpcs:
+    """Adds the edges between a file's code and the rpcs of services."""
+
+    def __init__(self, edges: FileEdges) -> None:
+        self._edges, self._file = edges, edges.file
+        self._evaluator, self._table = edges.evaluator, edges.table
+        self._generated = GENERATED.get(edges.file.language.kin)
+
+    # Callers
+
+    def add_call(self, row: Reference, source: Sym, outcome: Outcome) -> None:
+        """Add the rpc that a call of a client's method consumes, and the rpcs that a registration implements."""
+        generated = self._generated
+        if generated is None:
+            return
+        if row.handler and REGISTRATION.fullmatch(bare(row.chain.rpartition(".")[2])):
+            self._add_registration(row, source, generated)
+        elif outcome.external:
+            client, _, method = outcome.external.rpartition(".")
+            if client:
+                self._add_consumer(client, method, row, source, generated, outside=True)
+        else:
+            for sym, _, _ in outcome.items:
+                client, _, method = sym.symbol.rpartition(".")
+                if client and sym.kind == "method":
+                    self._add_consumer(client, method, row, source, generated, outside=False)
+
+    def _add_consumer(
+        self, client: str, method: str, row: Reference, source: Sym, generated: Generated, outside: bool
+    ) -> None:
+        match = _pattern(generated.client).search(client)
+        if match is None or _pattern(generated.helpers).fullmatch(method):
+            return
+        service = self._service(match["service"], client)
+        if service.rpcs is None and not (outside and self._is_generated(client, generated)):
+            return
+        for spelling in dict.fromkeys((method, method.removesuffix(generated.suffix))):
+            if service.rpcs is None:
+                spelling = method.removesuffix(generated.suffix)
+            if target := self._target(service, spelling):
+                self._edges.add(source, target, "consumes_rpc", row.line, RESOLVED)
+                return
+
+    # Implementations
+
+    def add_implementations(self) -> None:
+        """Add the rpcs that the methods of the file's types implement, by the generated bases of the types."""
+        generated, hierarchy = self._generated, self._evaluator.hierarchy
+        if generated is None:
+            return
+        for index, fact in enumerate(self._file.facts.symbols):
+            if fact.kind in TYPE_LIKE and index in self._file.bases:
+                sym = self._file.sym(index)
+                if hierarchy.primary(sym) == sym:
+                    self._edges.bounded(self._add_type, sym, generated)
+
+    def _add_type(self, sym: Sym, generated: Generated) -> None:
+        ancestry, pattern = self._evaluator.hierarchy.ancestry(sym), _pattern(generated.server)
+        bases = [(name, True) for name in ancestry.outside] + [(base.symbol, False) for base in ancestry.types[1:]]
+        for base, outside in dict.fromkeys(bases):
+            if match := pattern.search(base):
+                service = self._service(match["service"], base)
+                if service.rpcs is not None or (outside and self._is_generated(base, generated)):
+                    self._add_members(sym, service, generated)
+
+    def _add_members(self, sym: Sym, service: _Service, generated: Generated) -> None:
+        for member in self._evaluator.hierarchy.all_members(sym):
+            if member.kind != "method":
+                continue
+            if service.rpcs is None and not self._looks_like_rpc(member, generated):
+                continue
+            self._add_implementation(member, service, member.name, self._line(member))
+
+    def _add_implementation(self, source: Sym, service: _Service, name: str, line: int) -> None:
+        if target := self._target(service, name):
+            self._edges.add(source, target, "implements_rpc", line, RESOLVED)
+
+    def _line(self, sym: Sym) -> int:
+        file = self._table.file(sym.path)
+        return file.facts.symbols[sym.index].start if file and sym.index != FILE else 1
+
+    def _looks_like_rpc(self, member: Sym, generated: Generated) -> bool:
+        """Return whether a method has the spelling and a parameter of an implementation."""
+        if member.name.startswith("_") or (generated.same_case and not member.name[:1].isupper()):
+            return False
+        file, pattern = self._table.file(member.path), _pattern(generated.parameter)
+        rows = (row for rows in file.bindings.get(member.index, {}).values() for row in rows) if file else ()
+        return any(pattern.search(f"{row.name} {row.type}") for row in rows)
+
+    # Registrations and decorators
+
+    def _add_registration(self, row: Reference, source: Sym, generated: Generated) -> None:
+        last = bare(row.chain.rpartition(".")[2])
+        match = REGISTRATION.fullmatch(last)
+        if match and match.group(1):
+            value = self._evaluator.evaluate(row.chain.rpartition(".")[0], self._file, row.source, row.line)
+            place = getattr(value, "name", "") or getattr(value, "path", "")
+            service = self._service(match.group(1), f"{place}.{last}")
+        else:
+            service = self._described(last, row.literal)
+        if service.name:
+            self._add_object(row, source, service, generated)
+
+    def _described(self, call: str, description: str) -> _Service:
+        """Return the service that the first argument of a registration describes."""
+        match = DESCRIPTIONS[call].search(description) if call in DESCRIPTIONS else None
+        if match is None:
+            return _Service("")
+        whole = description.removesuffix(".service").rpartition(".")[2]
+        services = [self._service(name, description) for name in dict.fromkeys((whole, match["service"]))]
+        return next((service for service in services if service.rpcs is not None), services[-1])
+
+    def _add_object(self, row: Reference, source: Sym, service: _Service, generated: Generated) -> None:
+        """Add the methods of a registered object: a literal, a variable that holds one, or an object of a type."""
+        functions = parse_object(row.handler)
+        for key, expression in functions.items():
+            function = self._function(expression, row) if expression else None
+            self._add_implementation(function or source, service, key, row.line)
+        if functions or row.handler.startswith("{"):
+            return
+        value = self._evaluator.evaluate(row.handler, self._file, row.source, row.line)
+        sym = symbol_of(value)
+        if isinstance(value, Item) and value.sym.kind in DATA_KINDS:
+            inner = symbol_of(self._evaluator.types.of(value.sym))
+            sym = inner if inner and inner.kind in TYPE_LIKE else sym
+        if sym is not None and service.rpcs is not None:
+            for name, rpc in service.rpcs.items():
+                for spelling in (rpc.name, rpc.name[:1].lower() + rpc.name[1:]):
+                    for member in self._evaluator.hierarchy.member(sym, spelling)[:1]:
+                        if member.kind in CALLABLE_KINDS:
+                            self._add_implementation(member, service, name, self._line(member))
+        elif sym is not None and sym.kind in TYPE_LIKE:
+            self._add_members(sym, service, generated)
+
+    def _function(self, expression: str, row: Reference) -> Sym | None:
+        value = self._evaluator.evaluate(expression.removesuffix(".bind()"), self._file, row.source, row.line)
+        return value.sym if isinstance(value, Item) and value.sym.kind in CALLABLE_KINDS else None
+
+    def add_decorator(self, row: Reference, source: Sym) -> None:
+        """Add the rpc that a decorator declares: `@GrpcMethod('OrderService', 'PlaceOrder')`."""
+        if row.source == FILE or bare(row.chain.rpartition(".")[2]) not in DECORATORS:
+            return
+        owner = self._evaluator.hierarchy.enclosing_type(self._file, row.source)
+        service = self._service(row.literal or (owner.name if owner else ""), "")
+        if service.name and source.kind == "method":
+            self._add_implementation(source, service, row.handler or source.name, row.line)
+
+    # Services
+
+    def _service(self, name: str, generated: str) -> _Service:
+        """Return a service by its name. Among several of that name, the name of the generated code decides."""
+        by_full: dict[str, list[tuple[Sym, File]]] = {}
+        for sym in self._table.named(name, _PROTOBUF) if name else ():
+            file = self._table.file(sym.path)
+            if sym.kind == "interface" and file is not None:
+                by_full.setdefault(file.full(sym.index), []).append((sym, file))
+        if not by_full:
+            return _Service(name)
+        full = self._choose(by_full, generated)
+        if not full:
+            return _Service(name, {})
+        nearest = min(by_full[full], key=lambda pair: (-_shared_folders(pair[0].path, self._file.path), pair[0].path))[
+            0
+        ]
+        members = self._table.members(f"{_PROTOBUF}:{full}")
+        return _Service(full, {folded(m.name): m for m in members if m.kind == "method" and m.path == nearest.path})
+
+    @staticmethod
+    def _choose(by_full: dict[str, list[tuple[Sym, File]]], generated: str) -> str:
+        """Return the full name that shares most with the name of the generated code; empty if several do."""
+        if len(by_full) == 1:
+            return next(iter(by_full))
+        words = set(_WORDS.findall(generated))
+
+        def shared(full: str) -> tuple[int, int]:
+            package = full.split(".")[:-1]
+            stems = [sym.path.rpartition("/")[2].removesuffix(".proto") for sym, _ in by_full[full]]
+            return (
+                any(f"{stem}_pb" in generated or f"{stem}_grpc" in generated for stem in stems),
+                sum(segment in words for segment in package),
+            )
+
+        scores = {full: shared(full) for full in by_full}
+        best = max(scores.values())
+        names = [full for full, score in scores.items() if score == best]
+        return names[0] if len(names) == 1 else ""
+
+    def _target(self, service: _Service, method: str) -> Sym | str | None:
+        """Return the rpc of a method: an item, or an external name if no `.proto` file has the service."""
+        if service.rpcs is not None:
+            return service.rpcs.get(folded(method))
+        return f"rpc:{service.name}/{rpc_name(method)}" if method else None
+
+    @staticmethod
+    def _is_generated(name: str, generated: Generated) -> bool:
+        return not generated.module or _pattern(generated.module).search(name) is not None
+
+
+def _shared_folders(first: str, second: str) -> int:
+    """Return the number of leading folders that two paths share."""
+    pairs = zip(first.split("/"), second.split("/"), strict=False)
+    return next((n for n, (a, b) in enumerate(pairs) if a != b), 0)
