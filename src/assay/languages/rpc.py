@@ -80,6 +80,7 @@ DESCRIPTIONS: dict[str, re.Pattern[str]] = {
     "service": re.compile(r"^(?P<service>[A-Z]\w*)$"),
 }
 
+GO_CLIENT = re.compile(r"(?:New)?[A-Z]\w*Client")  # a client's type and the function that creates one
 _CREATED = re.compile(
     r"(?P<go>.*\.)New(?P<client>\w+Client)|(?P<java>.*?(?P<service>\w+)Grpc)\.new(?P<stub>\w*Stub)|(?P<same>.*Stub)\.with[A-Z]\w*"
 )

@@ -93,13 +93,19 @@ class Rpcs:
                     self._edges.bounded(self._add_type, sym, generated)
 
     def _add_type(self, sym: Sym, generated: Generated) -> None:
-        ancestry, pattern = self._evaluator.hierarchy.ancestry(sym), _pattern(generated.server)
+        for service in self._implemented(sym, generated):
+            self._add_members(sym, service, generated)
+
+    def _implemented(self, sym: Sym, generated: Generated) -> list[_Service]:
+        """Return the services whose generated bases a type has."""
+        ancestry, pattern, out = self._evaluator.hierarchy.ancestry(sym), _pattern(generated.server), []
         bases = [(name, True) for name in ancestry.outside] + [(base.symbol, False) for base in ancestry.types[1:]]
         for base, outside in dict.fromkeys(bases):
             if match := pattern.search(base):
                 service = self._service(match["service"], base)
                 if service.rpcs is not None or (outside and self._is_generated(base, generated)):
-                    self._add_members(sym, service, generated)
+                    out.append(service)
+        return out
 
     def _add_members(self, sym: Sym, service: _Service, generated: Generated) -> None:
         for member in self._evaluator.hierarchy.all_members(sym):
@@ -161,13 +167,15 @@ class Rpcs:
         if isinstance(value, Item) and value.sym.kind in DATA_KINDS:
             inner = symbol_of(self._evaluator.types.of(value.sym))
             sym = inner if inner and inner.kind in TYPE_LIKE else sym
-        if sym is not None and service.rpcs is not None:
+        if sym is None or (sym.kind in TYPE_LIKE and service in self._implemented(sym, generated)):
+            return  # the file with the type adds them
+        if service.rpcs is not None:
             for name, rpc in service.rpcs.items():
                 for spelling in (rpc.name, rpc.name[:1].lower() + rpc.name[1:]):
                     for member in self._evaluator.hierarchy.member(sym, spelling)[:1]:
                         if member.kind in CALLABLE_KINDS:
                             self._add_implementation(member, service, name, self._line(member))
-        elif sym is not None and sym.kind in TYPE_LIKE:
+        elif sym.kind in TYPE_LIKE:
             self._add_members(sym, service, generated)
 
     def _function(self, expression: str, row: Reference) -> Sym | None:
@@ -197,9 +205,7 @@ class Rpcs:
         full = self._choose(by_full, generated)
         if not full:
             return _Service(name, {})
-        nearest = min(by_full[full], key=lambda pair: (-_shared_folders(pair[0].path, self._file.path), pair[0].path))[
-            0
-        ]
+        nearest = min(by_full[full], key=lambda pair: (_distance(pair[0].path, self._file.path), pair[0].path))[0]
         members = self._table.members(f"{_PROTOBUF}:{full}")
         return _Service(full, {folded(m.name): m for m in members if m.kind == "method" and m.path == nearest.path})
 
@@ -234,7 +240,8 @@ class Rpcs:
         return not generated.module or _pattern(generated.module).search(name) is not None
 
 
-def _shared_folders(first: str, second: str) -> int:
-    """Return the number of leading folders that two paths share."""
-    pairs = zip(first.split("/"), second.split("/"), strict=False)
-    return next((n for n, (a, b) in enumerate(pairs) if a != b), 0)
+def _distance(first: str, second: str) -> int:
+    """Return the number of folders between two files: up from one, down to the other."""
+    one, other = first.split("/")[:-1], second.split("/")[:-1]
+    shared = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return len(one) + len(other) - 2 * shared
