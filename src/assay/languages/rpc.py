@@ -45,7 +45,7 @@ GENERATED: dict[str, Generated] = {
     ),
     "go": Generated(
         server=r"\b(?:Unimplemented|Unsafe)(?P<service>\w+)Server$",
-        client=r"\b(?P<service>\w+)Client$",
+        client=r"\b(?P<service>[A-Za-z0-9]+)Client$",  # one with an underscore is a stream of messages
         module=r"pb(?:/v\d+)?\.\w+$|proto|grpc|\bgen\b|rpc",
         parameter=r"\bcontext\.Context$|Server$|\bgrpc\.\w+Server\b",
         same_case=True,

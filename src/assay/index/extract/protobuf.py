@@ -20,11 +20,10 @@ MAX_HEAD = 40  # tokens kept of a statement: the longest, an rpc with two stream
 _TOKEN = re.compile(
     rb"(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))"
     rb"|(?P<text>\"[^\"\\\n]*+(?:\\.[^\"\\\n]*+)*+(?:\"|(?=\n)|\Z)|'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+(?:'|(?=\n)|\Z))"
-    rb"|(?P<word>\.?[A-Za-z_]\w*(?:\s*\.\s*[A-Za-z_]\w*)*)"
+    rb"|(?P<word>\.?[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)"
     rb"|(?P<mark>[{}\[\]();=<>,])",
     re.S,
 )
-_SPACE = re.compile(r"\s+")
 _SCALARS = frozenset((
     "double", "float", "int32", "int64", "uint32", "uint64", "sint32", "sint64", "fixed32", "fixed64", "sfixed32", "sfixed64",
     "bool", "string", "bytes",
@@ -225,5 +224,5 @@ class _Reader:
 
 
 def _name(word: _Token) -> str:
-    """Return a dotted name without white space and the dot that marks a full name."""
-    return _SPACE.sub("", word.text).lstrip(".")
+    """Return a dotted name without the dot that marks a full name."""
+    return word.text.lstrip(".")
