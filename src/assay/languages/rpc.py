@@ -51,16 +51,17 @@ GENERATED: dict[str, Generated] = {
         same_case=True,
     ),
     "javascript": Generated(
-        server=r"\bI?(?P<service>\w+?)(?:Server|Implementation|ServiceImplementation|Controller)$",
+        server=r"\bI?(?P<service>\w+?)(?:Server|Implementation|Controller)$",
         client=r"\b(?P<service>\w+?)(?:Promise)?Client$",
         module=r"_pb\b|_grpc\b|\bproto|\bgrpc|\bgen\b|\bgenerated\b|_connect\b",
+        parameter=r"^_*(?:call|request|req)\b|Request\b|\bServer(?:Unary|Writable|Readable|Duplex)",
         helpers=r"close|waitForReady|getChannel|make\w+Request|constructor",
     ),
     "java": _JVM,
     "kotlin": _JVM,
     "csharp": Generated(
         server=r"\b(?P<service>\w+)\.(?P=service)Base$",
-        client=r"\b(?P<service>\w+)\.(?P=service)Client$",
+        client=r"\b(?!Http\.)(?P<service>\w+)\.(?P=service)Client$",  # System.Net.Http.HttpClient looks alike
         parameter=r"\bServerCallContext\b",
         same_case=True,
         helpers=r"WithHost|Dispose",

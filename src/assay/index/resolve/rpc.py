@@ -177,6 +177,10 @@ class Rpcs:
                             self._add_implementation(member, service, name, self._line(member))
         elif sym.kind in TYPE_LIKE:
             self._add_members(sym, service, generated)
+        else:
+            for member in self._evaluator.hierarchy.all_members(sym):
+                if member.kind == "method":  # an object that is only registered has nothing else
+                    self._add_implementation(member, service, member.name, self._line(member))
 
     def _function(self, expression: str, row: Reference) -> Sym | None:
         value = self._evaluator.evaluate(expression.removesuffix(".bind()"), self._file, row.source, row.line)
