@@ -58,9 +58,9 @@ class Rpcs:
             if client:
                 self._add_consumer(client, method, row, source, generated, outside=True)
         else:
-            for sym, _, _ in outcome.items:
+            for sym, _, provenance in outcome.items:
                 client, _, method = sym.symbol.rpartition(".")
-                if client and sym.kind == "method":
+                if client and sym.kind == "method" and provenance == "resolved":
                     self._add_consumer(client, method, row, source, generated, outside=False)
 
     def _add_consumer(
@@ -83,14 +83,13 @@ class Rpcs:
 
     def add_implementations(self) -> None:
         """Add the rpcs that the methods of the file's types implement, by the generated bases of the types."""
-        generated, hierarchy = self._generated, self._evaluator.hierarchy
+        generated = self._generated
         if generated is None:
             return
         for index, fact in enumerate(self._file.facts.symbols):
-            if fact.kind in TYPE_LIKE and index in self._file.bases:
-                sym = self._file.sym(index)
-                if hierarchy.primary(sym) == sym:
-                    self._edges.bounded(self._add_type, sym, generated)
+            # a part of an open type may have its bases in another part
+            if fact.kind in TYPE_LIKE and (index in self._file.bases or self._file.language.open_types):
+                self._edges.bounded(self._add_type, self._file.sym(index), generated)
 
     def _add_type(self, sym: Sym, generated: Generated) -> None:
         for service in self._implemented(sym, generated):
@@ -108,8 +107,9 @@ class Rpcs:
         return out
 
     def _add_members(self, sym: Sym, service: _Service, generated: Generated) -> None:
+        own_parts = self._file.language.open_types  # types of one name, as of several programs, count as one
         for member in self._evaluator.hierarchy.all_members(sym):
-            if member.kind != "method":
+            if member.kind != "method" or (own_parts and member.path != self._file.path):
                 continue
             if service.rpcs is None and not self._looks_like_rpc(member, generated):
                 continue
@@ -162,11 +162,7 @@ class Rpcs:
             self._add_implementation(function or source, service, key, row.line)
         if functions or row.handler.startswith("{"):
             return
-        value = self._evaluator.evaluate(row.handler, self._file, row.source, row.line)
-        sym = symbol_of(value)
-        if isinstance(value, Item) and value.sym.kind in DATA_KINDS:
-            inner = symbol_of(self._evaluator.types.of(value.sym))
-            sym = inner if inner and inner.kind in TYPE_LIKE else sym
+        sym = self._registered(row)
         if sym is None or (sym.kind in TYPE_LIKE and service in self._implemented(sym, generated)):
             return  # the file with the type adds them
         if service.rpcs is not None:
@@ -181,6 +177,25 @@ class Rpcs:
             for member in self._evaluator.hierarchy.all_members(sym):
                 if member.kind == "method":  # an object that is only registered has nothing else
                     self._add_implementation(member, service, member.name, self._line(member))
+
+    def _registered(self, row: Reference) -> Sym | None:
+        """Return the type of a registered object, or the variable that holds an object without a type."""
+        value = self._evaluator.evaluate(row.handler, self._file, row.source, row.line)
+        if isinstance(value, Item) and value.sym.kind in DATA_KINDS:
+            inner = symbol_of(self._evaluator.types.of(value.sym))
+            return inner if inner and inner.kind in TYPE_LIKE else value.sym
+        if (sym := symbol_of(value)) or not row.handler.endswith("()"):
+            return sym
+        # a function whose declared result is the generated interface: the type that it returns
+        function = self._function(row.handler.removesuffix("()"), row)
+        file = self._table.scope(function.path) if function else None
+        for expression in file.facts.symbols[function.index].values if file and function else ():
+            assert file is not None
+            assert function is not None
+            returned = symbol_of(self._evaluator.evaluate(expression, file, function.index))
+            if returned and returned.kind in TYPE_LIKE:
+                return returned
+        return None
 
     def _function(self, expression: str, row: Reference) -> Sym | None:
         value = self._evaluator.evaluate(expression.removesuffix(".bind()"), self._file, row.source, row.line)
