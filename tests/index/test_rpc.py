@@ -104,6 +104,21 @@ def test_a_client_of_something_else_consumes_no_rpc(tmp_path: Path) -> None:
     assert rpc_edges(repository) == set()
 
 
+def test_a_registration_without_the_proto_file_counts_only_if_its_name_is_that_of_a_service(tmp_path: Path) -> None:
+    repository = Repository(tmp_path)
+    repository.write(
+        "server.js",
+        "function serve(server, proto, service) {\n"
+        "  server.addService(service, { place() {} });\n"
+        "  server.addService(proto.Client, { place() {} });\n"
+        "  server.addService(proto.shop.Orders.service, { place() {} });\n"
+        "  cache.add(key, { place() {} });\n"
+        "  app.service(Users, { find() {} });\n"
+        "}\n",
+    )
+    assert rpc_edges(repository) == {("implements_rpc", "server.js::serve", "external:rpc:Orders/Place")}
+
+
 def test_services_of_one_name_are_told_apart_by_the_generated_module(tmp_path: Path) -> None:
     repository = Repository(tmp_path)
     repository.write("shop/orders.proto", SERVICE.format("shop"))

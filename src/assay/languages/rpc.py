@@ -80,6 +80,8 @@ DESCRIPTIONS: dict[str, re.Pattern[str]] = {
     "add": re.compile(r"\b(?P<service>\w+)Definition$"),
     "service": re.compile(r"^(?P<service>[A-Z]\w*)$"),
 }
+# a service of a package that is loaded when the program runs: `proto.shop.OrderService.service`
+LOADED = re.compile(r"[\w.]+\.[A-Z]\w*\.service")
 
 GO_CLIENT = re.compile(r"(?:New)?[A-Z]\w*Client")  # a client's type and the function that creates one
 _CREATED = re.compile(

@@ -17,8 +17,8 @@ from assay.index.facts import FILE, Reference
 from assay.index.file import File, Sym
 from assay.index.resolve.edges import RESOLVED, FileEdges
 from assay.index.resolve.guesses import Outcome
-from assay.index.values import TYPE_LIKE, Item, symbol_of
-from assay.languages.rpc import DECORATORS, DESCRIPTIONS, GENERATED, REGISTRATION, Generated, folded, rpc_name
+from assay.index.values import TYPE_LIKE, External, Item, symbol_of
+from assay.languages.rpc import DECORATORS, DESCRIPTIONS, GENERATED, LOADED, REGISTRATION, Generated, folded, rpc_name
 
 _PROTOBUF = "protobuf"
 _WORDS = re.compile(r"[A-Za-z0-9]+")
@@ -141,18 +141,29 @@ class Rpcs:
             place = getattr(value, "name", "") or getattr(value, "path", "")
             service = self._service(match.group(1), f"{place}.{last}")
         else:
-            service = self._described(last, row.literal)
+            service = self._described(last, row, generated)
         if service.name:
             self._add_object(row, source, service, generated)
 
-    def _described(self, call: str, description: str) -> _Service:
-        """Return the service that the first argument of a registration describes."""
+    def _described(self, call: str, row: Reference, generated: Generated) -> _Service:
+        """Return the service that the first argument of a registration describes; no name if it is no service."""
+        description = row.literal
         match = DESCRIPTIONS[call].search(description) if call in DESCRIPTIONS else None
         if match is None:
             return _Service("")
         whole = description.removesuffix(".service").rpartition(".")[2]
         services = [self._service(name, description) for name in dict.fromkeys((whole, match["service"]))]
-        return next((service for service in services if service.rpcs is not None), services[-1])
+        described = next((service for service in services if service.rpcs is not None), services[-1])
+        if described.rpcs is None and not self._is_description(description, row, generated):
+            return _Service("")
+        return described
+
+    def _is_description(self, description: str, row: Reference, generated: Generated) -> bool:
+        """Return whether a name means a service of a loaded package, `proto.Orders.service`, or of generated code."""
+        if LOADED.fullmatch(description):
+            return True
+        value = self._evaluator.evaluate(description, self._file, row.source, row.line)
+        return isinstance(value, External) and self._is_generated(value.name, generated)
 
     def _add_object(self, row: Reference, source: Sym, service: _Service, generated: Generated) -> None:
         """Add the methods of a registered object: a literal, a variable that holds one, or an object of a type."""
@@ -165,6 +176,8 @@ class Rpcs:
         sym = self._registered(row)
         if sym is None or (sym.kind in TYPE_LIKE and service in self._implemented(sym, generated)):
             return  # the file with the type adds them
+        if service.rpcs is None and row.handler in self._file.language.self_names:
+            return  # an object that registers itself may be several services
         if service.rpcs is not None:
             for name, rpc in service.rpcs.items():
                 for spelling in (rpc.name, rpc.name[:1].lower() + rpc.name[1:]):
