@@ -226,11 +226,15 @@ class Rpcs:
     # Services
 
     def _service(self, name: str, generated: str) -> _Service:
-        """Return a service by its name. Among several of that name, the name of the generated code decides."""
+        """Return a service by its name, which may begin with the end of its package.
+
+        Among several of that name, the name of the generated code decides.
+        """
         by_full: dict[str, list[tuple[Sym, File]]] = {}
+        qualified, name = f".{name}", name.rpartition(".")[2]
         for sym in self._table.named(name, _PROTOBUF) if name else ():
             file = self._table.file(sym.path)
-            if sym.kind == "interface" and file is not None:
+            if sym.kind == "interface" and file is not None and f".{file.full(sym.index)}".endswith(qualified):
                 by_full.setdefault(file.full(sym.index), []).append((sym, file))
         if not by_full:
             return _Service(name)
