@@ -17,9 +17,10 @@ from assay.index.facts import FILE, Reference
 from assay.index.file import File, Sym
 from assay.index.resolve.edges import RESOLVED, FileEdges
 from assay.index.resolve.guesses import Outcome
-from assay.index.values import TYPE_LIKE, External, Item, symbol_of
+from assay.index.values import TYPE_LIKE, External, Folder, Instance, Item, symbol_of
 from assay.languages.rpc import DECORATORS, DESCRIPTIONS, GENERATED, LOADED, REGISTRATION, Generated, folded, rpc_name
 
+MAX_PARAMETERS = 3  # of an implementation: request, response stream and context in C#
 _PROTOBUF = "protobuf"
 _WORDS = re.compile(r"[A-Za-z0-9]+")
 
@@ -72,28 +73,36 @@ class Rpcs:
         service = self._service(match["service"], client)
         if service.rpcs is None and not (outside and self._is_generated(client, generated)):
             return
-        for spelling in dict.fromkeys((method, method.removesuffix(generated.suffix))):
-            if service.rpcs is None:
-                spelling = method.removesuffix(generated.suffix)
-            if target := self._target(service, spelling):
-                self._edges.add(source, target, "consumes_rpc", row.line, RESOLVED)
-                return
+        plain = method.removesuffix(generated.suffix)
+        target = (service.rpcs is not None and self._target(service, method)) or self._target(service, plain)
+        if target:
+            self._edges.add(source, target, "consumes_rpc", row.line, RESOLVED)
 
     # Implementations
 
     def add_implementations(self) -> None:
-        """Add the rpcs that the methods of the file's types implement, by the generated bases of the types."""
+        """Add the rpcs that the file's methods implement, by the generated bases of their types.
+
+        A method counts in its own file, as its type may be in another one.
+        """
         generated = self._generated
         if generated is None:
             return
+        by_owner: dict[Sym, list[_Service]] = {}
         for index, fact in enumerate(self._file.facts.symbols):
-            # a part of an open type may have its bases in another part
-            if fact.kind in TYPE_LIKE and (index in self._file.bases or self._file.language.open_types):
-                self._edges.bounded(self._add_type, self._file.sym(index), generated)
+            if fact.kind == "method":
+                self._edges.bounded(self._add_method, self._file.sym(index), by_owner, generated)
 
-    def _add_type(self, sym: Sym, generated: Generated) -> None:
-        for service in self._implemented(sym, generated):
-            self._add_members(sym, service, generated)
+    def _add_method(self, sym: Sym, by_owner: dict[Sym, list[_Service]], generated: Generated) -> None:
+        owner = self._evaluator.hierarchy.enclosing_type(self._file, sym.index)
+        if owner is None or owner.kind not in TYPE_LIKE:
+            return
+        if owner not in by_owner:
+            by_owner[owner] = self._implemented(owner, generated)
+        for service in by_owner[owner]:
+            if service.rpcs is not None or self._looks_like_rpc(sym, generated):
+                line = self._file.facts.symbols[sym.index].start
+                self._add_implementation(sym, service, sym.name, line)
 
     def _implemented(self, sym: Sym, generated: Generated) -> list[_Service]:
         """Return the services whose generated bases a type has."""
@@ -106,30 +115,19 @@ class Rpcs:
                     out.append(service)
         return out
 
-    def _add_members(self, sym: Sym, service: _Service, generated: Generated) -> None:
-        own_parts = self._file.language.open_types  # types of one name, as of several programs, count as one
-        for member in self._evaluator.hierarchy.all_members(sym):
-            if member.kind != "method" or (own_parts and member.path != self._file.path):
-                continue
-            if service.rpcs is None and not self._looks_like_rpc(member, generated):
-                continue
-            self._add_implementation(member, service, member.name, self._line(member))
-
     def _add_implementation(self, source: Sym, service: _Service, name: str, line: int) -> None:
         if target := self._target(service, name):
             self._edges.add(source, target, "implements_rpc", line, RESOLVED)
-
-    def _line(self, sym: Sym) -> int:
-        file = self._table.file(sym.path)
-        return file.facts.symbols[sym.index].start if file and sym.index != FILE else 1
 
     def _looks_like_rpc(self, member: Sym, generated: Generated) -> bool:
         """Return whether a method has the spelling and a parameter of an implementation."""
         if member.name.startswith("_") or (generated.same_case and not member.name[:1].isupper()):
             return False
-        file, pattern = self._table.file(member.path), _pattern(generated.parameter)
-        rows = (row for rows in file.bindings.get(member.index, {}).values() for row in rows) if file else ()
-        return any(pattern.search(f"{row.name} {row.type}") for row in rows)
+        file = self._table.file(member.path)
+        if file is None or file is not self._file:  # only its signature may be looked up from elsewhere
+            return file is not None and 1 <= file.facts.symbols[member.index].arity <= MAX_PARAMETERS
+        rows = (row for rows in file.bindings.get(member.index, {}).values() for row in rows)
+        return any(_pattern(generated.parameter).search(f"{row.name} {row.type}") for row in rows)
 
     # Registrations and decorators
 
@@ -137,8 +135,9 @@ class Rpcs:
         last = bare(row.chain.rpartition(".")[2])
         match = REGISTRATION.fullmatch(last)
         if match and match.group(1):
-            value = self._evaluator.evaluate(row.chain.rpartition(".")[0], self._file, row.source, row.line)
-            place = getattr(value, "name", "") or getattr(value, "path", "")
+            package = self._evaluator.evaluate(row.chain.rpartition(".")[0], self._file, row.source, row.line)
+            place = package.path if isinstance(package, Folder) else ""
+            place = package.name if isinstance(package, External) else place
             service = self._service(match.group(1), f"{place}.{last}")
         else:
             service = self._described(last, row, generated)
@@ -175,7 +174,7 @@ class Rpcs:
             return
         sym = self._registered(row)
         if sym is None or (sym.kind in TYPE_LIKE and service in self._implemented(sym, generated)):
-            return  # the file with the type adds them
+            return  # the files with its methods add them
         if service.rpcs is None and row.handler in self._file.language.self_names:
             return  # an object that registers itself may be several services
         if service.rpcs is not None:
@@ -183,13 +182,12 @@ class Rpcs:
                 for spelling in (rpc.name, rpc.name[:1].lower() + rpc.name[1:]):
                     for member in self._evaluator.hierarchy.member(sym, spelling)[:1]:
                         if member.kind in CALLABLE_KINDS:
-                            self._add_implementation(member, service, name, self._line(member))
-        elif sym.kind in TYPE_LIKE:
-            self._add_members(sym, service, generated)
-        else:
-            for member in self._evaluator.hierarchy.all_members(sym):
-                if member.kind == "method":  # an object that is only registered has nothing else
-                    self._add_implementation(member, service, member.name, self._line(member))
+                            self._add_implementation(member, service, name, row.line)
+            return
+        for member in self._evaluator.hierarchy.all_members(sym):
+            # an object without a type has nothing but implementations
+            if member.kind == "method" and (sym.kind not in TYPE_LIKE or self._looks_like_rpc(member, generated)):
+                self._add_implementation(member, service, member.name, row.line)
 
     def _registered(self, row: Reference) -> Sym | None:
         """Return the type of a registered object, or the variable that holds an object without a type."""
@@ -199,15 +197,18 @@ class Rpcs:
             return inner if inner and inner.kind in TYPE_LIKE else value.sym
         if (sym := symbol_of(value)) or not row.handler.endswith("()"):
             return sym
-        # a function whose declared result is the generated interface: the type that it returns
-        function = self._function(row.handler.removesuffix("()"), row)
+        return self._returned(self._function(row.handler.removesuffix("()"), row))
+
+    def _returned(self, function: Sym | None) -> Sym | None:
+        """Return the type that a function returns whose declared result is the generated interface."""
         file = self._table.scope(function.path) if function else None
-        for expression in file.facts.symbols[function.index].values if file and function else ():
-            assert file is not None
-            assert function is not None
-            returned = symbol_of(self._evaluator.evaluate(expression, file, function.index))
-            if returned and returned.kind in TYPE_LIKE:
-                return returned
+        if function is None or file is None:
+            return None
+        for expression in file.facts.symbols[function.index].values:
+            # locals of a function with a declared result cannot be looked up from elsewhere
+            value = self._evaluator.evaluate(expression, file, function.index, local=False)
+            if isinstance(value, Instance) and value.sym.kind in TYPE_LIKE:
+                return value.sym
         return None
 
     def _function(self, expression: str, row: Reference) -> Sym | None:
