@@ -73,3 +73,12 @@ def test_a_caller_of_an_unknown_package_is_linked_only_if_one_may_be_meant(tmp_p
 def test_a_caller_is_linked_to_the_implementation_of_its_package(tmp_path: Path) -> None:
     with workspace(tmp_path, server="shop", server2="admin", client="admin") as three:
         assert {target.partition("/")[0] for _, target in links_of(three.index)} == {"server2"}
+
+
+def test_an_implementation_of_a_test_is_linked_to_callers_in_tests_only(tmp_path: Path) -> None:
+    repository = Repository(tmp_path)
+    repository.write("tests/fake.py", SERVER)
+    repository.write("client.py", CLIENT)
+    repository.write("tests/test_client.py", CLIENT)
+    repository.index()
+    assert links_of(repository.open()) == {("tests/test_client.py::place", "tests/fake.py::Orders.PlaceOrder")}

@@ -21,6 +21,7 @@ class Generated:
     module: str = ""
     parameter: str = ""  # `name type` of a parameter that implementing methods have; used without the .proto file
     same_case: bool = False  # methods are written as the rpc is; else they begin with a small letter
+    exact: bool = False  # and in no other way: `placeOrder` is another method than `PlaceOrder`
     helpers: str = r"$^"  # methods of clients that call no rpc
     suffix: str = ""  # variants of a client's method (C#'s `PlaceOrderAsync`)
 
@@ -49,6 +50,7 @@ GENERATED: dict[str, Generated] = {
         module=r"pb(?:/v\d+)?\.\w+$|proto|grpc|\bgen\b|rpc",
         parameter=r"\bcontext\.Context$|Server$|\bgrpc\.\w+Server\b",
         same_case=True,
+        exact=True,
     ),
     "javascript": Generated(
         server=r"\bI?(?P<service>\w+?)(?:Server|Implementation|Controller)$",
@@ -64,6 +66,7 @@ GENERATED: dict[str, Generated] = {
         client=r"\b(?!Http\.)(?P<service>\w+)\.(?P=service)Client$",  # System.Net.Http.HttpClient looks alike
         parameter=r"\bServerCallContext\b",
         same_case=True,
+        exact=True,
         helpers=r"WithHost|Dispose",
         suffix="Async",
     ),

@@ -100,7 +100,9 @@ class Rpcs:
         if owner not in by_owner:
             by_owner[owner] = self._implemented(owner, generated)
         for service in by_owner[owner]:
-            if service.rpcs is not None or self._looks_like_rpc(sym, generated):
+            rpc = service.rpcs.get(folded(sym.name)) if service.rpcs is not None else None
+            is_spelled = rpc is not None and (rpc.name == sym.name or not generated.exact)
+            if is_spelled or (service.rpcs is None and self._looks_like_rpc(sym, generated)):
                 line = self._file.facts.symbols[sym.index].start
                 self._add_implementation(sym, service, sym.name, line)
 

@@ -20,7 +20,7 @@ _MOST_LINKS = 20  # implementations of one rpc that a caller is linked to; more 
 _OTHER_SPELLING = 0.8  # confidence if only one side tells the package
 
 _ITEMS = (
-    "SELECT s.number, s.id, s.name, s.owner, f.path FROM symbols s JOIN files f ON f.number = s.file WHERE s.number = ?"
+    "SELECT s.id, s.name, s.owner, s.test, f.path FROM symbols s JOIN files f ON f.number = s.file WHERE s.number = ?"
 )
 
 
@@ -38,6 +38,7 @@ class _Use(NamedTuple):
     line: int
     confidence: float
     rpc: Rpc
+    test: bool
 
 
 def links(index: Index) -> Iterator[Link]:
@@ -52,7 +53,7 @@ def links(index: Index) -> Iterator[Link]:
     for caller in callers:
         candidates = by_name.get((caller.rpc.service, _folded(caller.rpc.method)), [])
         for method in _implementing(caller.rpc, candidates)[:_MOST_LINKS]:
-            if method.id != caller.id:
+            if method.id != caller.id and (caller.test or not method.test):  # fakes are called by tests only
                 same = method.rpc.package == caller.rpc.package and bool(caller.rpc.package)
                 confidence = caller.confidence * method.confidence * (1 if same else _OTHER_SPELLING)
                 yield Link(
@@ -78,19 +79,19 @@ def _uses(part: Part, edge: str) -> Iterator[_Use]:
         target = int(row["target"])
         if target not in rpcs:
             rpcs[target] = _rpc(part, target)
-        _, id, _, _, path = _item(part, int(row["source"]))
-        yield _Use(part.path(id), part.path(path), int(row["line"]), float(row["confidence"]), rpcs[target])
+        id, _, _, test, path = _item(part, int(row["source"]))
+        yield _Use(part.path(id), part.path(path), int(row["line"]), float(row["confidence"]), rpcs[target], bool(test))
 
 
-def _item(part: Part, number: int) -> tuple[int, str, str, str, str]:
-    row: tuple[int, str, str, str, str] = next(iter(part.execute(_ITEMS, (number,))))
+def _item(part: Part, number: int) -> tuple[str, str, str, int, str]:
+    row: tuple[str, str, str, int, str] = next(iter(part.execute(_ITEMS, (number,))))
     return row
 
 
 def _rpc(part: Part, target: int) -> Rpc:
     """Return the rpc that an edge points to: an item of a `.proto` file, whose owner is the service, or a name."""
     if target > 0:
-        _, _, method, owner, _ = _item(part, target)
+        _, method, owner, _, _ = _item(part, target)
         service = owner.partition(":")[2]
     else:
         (name,) = next(iter(part.execute("SELECT name FROM externals WHERE number = ?", (-target,))))
