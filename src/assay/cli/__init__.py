@@ -27,6 +27,7 @@ COMMANDS = {
     "tests": ("assay.cli.symbols", "List the tests that reach the given files, or the files of git diff."),
     "feedback": ("assay.cli.feedback", "Record which symbols were useful or not, and show what was learned."),
     "ingest-scip": ("assay.cli.index", "Merge a SCIP index: exact edges from a compiler or language server."),
+    "ingest-otlp": ("assay.cli.traces", "Add traces of running services: who calls whom in production."),
     "watch": ("assay.cli.index", "Keep the index up to date while files change."),
     "mcp": ("assay.cli.serve", "Serve agents over the Model Context Protocol."),
     "init": ("assay.cli.serve", "Add assay to the configuration of agents and editors."),

@@ -1,0 +1,154 @@
+"""Calls observed in traces, as links: who called whom, how often, how fast, and when last.
+
+Only what was observed of the present code counts: an end whose symbol changed or is gone takes its calls with it.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from assay.core.items import Item, Link
+from assay.errors import AssayError
+from assay.store.index import Index, Part
+from assay.store.traces.calls import Calls, End, Observation, ends, observations, total
+from assay.store.traces.database import NAME, opened
+from assay.store.traces.versions import Versions
+from assay.text.display import counted
+
+LEAST, SUREST = 0.2, 0.95  # confidence of a call that was observed once, and of one observed ENOUGH times
+ENOUGH = 1000
+_TOPIC = "topic:"
+_MOST_PAIRS = 200  # senders and receivers of one topic that are linked
+
+
+class Observations(NamedTuple):
+    """The observed calls of an index: links, and all calls of each item, by id."""
+
+    links: Sequence[Link]
+    calls: Mapping[str, Sequence[Observation]]
+    since: int  # seconds since 1970; 0 without any
+
+
+def links(index: Index) -> Iterator[Link]:
+    """Yield a link for each caller and callee."""
+    yield from read(index).links
+
+
+def last_seen(index: Index, item: Item) -> float | None:
+    """Return when an item was last seen running, in seconds since 1970; None if never."""
+    return max((observation.total.last for observation in read(index).calls.get(item.id, ())), default=None)
+
+
+def summary(index: Index, item: Item) -> str:
+    """Describe the observed calls of an item: `called 1,204 times in the last day, p95 12 ms`; empty without any."""
+    observed = read(index).calls.get(item.id, ())
+    if not observed:
+        return ""
+    periods = [observation.period for observation in observed]
+    # the shortest period first: an item called today is described by today's calls
+    period = min(periods, key=lambda words: (not words, len(words), words))
+    return describe(total([observation.recent for observation in observed if observation.period == period]), period)
+
+
+def confidence(count: int) -> float:
+    """Return the confidence of a call by the number of its observations, on a logarithmic scale."""
+    share = min(1.0, math.log(max(1, count)) / math.log(ENOUGH))
+    return round(LEAST + (SUREST - LEAST) * share, 3)
+
+
+def describe(calls: Calls, period: str, prefix: str = "called") -> str:
+    """Describe calls in words."""
+    when = period or f"until {time.strftime('%Y-%m-%d', time.gmtime(calls.last))}"
+    failed = f", {counted(calls.errors, 'error')}" if calls.errors else ""
+    return f"{prefix} {counted(calls.count, 'time')} {when}, p95 {_duration(calls.percentile(0.95))}{failed}"
+
+
+def _duration(micros: int) -> str:
+    if micros < 1000:
+        return f"{micros} µs"
+    if micros < 10_000:
+        return f"{micros / 1000:.1f} ms"
+    return f"{micros / 1000:.0f} ms" if micros < 10_000_000 else f"{micros / 1e6:.0f} s"
+
+
+# Reading, once for each open index
+
+_CACHE = "_observations"
+
+
+def read(index: Index) -> Observations:
+    """Return the observed calls of all repositories of an index; none, with a warning, if a file is damaged."""
+    if _CACHE not in index.__dict__:
+        index.__dict__[_CACHE] = _read(index, time.time())
+    return index.__dict__[_CACHE]  # type: ignore[no-any-return]
+
+
+def _read(index: Index, now: float) -> Observations:
+    found: list[Link] = []
+    calls: defaultdict[str, list[Observation]] = defaultdict(list)
+    since: list[int] = []
+    versions = Versions(index)
+    for part in index.parts:
+        try:
+            with opened(part.generation.home / NAME, write=False) as connection:
+                by_number, observed = ends(connection), observations(connection, now)
+        except FileNotFoundError:
+            continue
+        except AssayError as error:
+            warnings.warn(str(error), stacklevel=2)
+            continue
+        items = _current_items(index, part, by_number, versions)
+        ids = {number: items[number].id for number in items}
+        for number, end in by_number.items():
+            if not end.text:
+                ids[number] = end.id
+        for observation in observed:
+            if observation.target in items:
+                calls[ids[observation.target]].append(observation)
+                since.append(observation.total.first)
+        found += _links(observed, ids, items)
+    return Observations(found, calls, min(since, default=0))
+
+
+def _current_items(index: Index, part: Part, by_number: Mapping[int, End], versions: Versions) -> dict[int, Item]:
+    """Return the symbols among some ends that are still what was observed."""
+    labels = {other.label for other in index.parts}
+    out = {}
+    for number, end in by_number.items():
+        if end.text and (not end.repository or end.repository in labels):
+            item = index.by_id(f"{end.repository}/{end.id}" if end.repository else part.path(end.id))
+            if item and versions.is_current(item, end):
+                out[number] = item
+    return out
+
+
+def _links(observed: Sequence[Observation], ids: Mapping[int, str], items: Mapping[int, Item]) -> Iterator[Link]:
+    senders: defaultdict[int, list[int]] = defaultdict(list)
+    for observation in observed:
+        if ids.get(observation.target, "").startswith(_TOPIC):
+            senders[observation.target].append(observation.source)
+    for observation in observed:
+        if observation.target not in items or observation.source == observation.target:
+            continue
+        if observation.source in items or ids.get(observation.source, "").startswith("service:"):
+            yield _link(observation, observation.source, ids, items)
+        elif topic := ids.get(observation.source):
+            for sender in senders[observation.source][:_MOST_PAIRS]:
+                if sender in items and sender != observation.target:
+                    yield _link(observation, sender, ids, items, f"through {topic.replace(':', ' ')}, called")
+
+
+def _link(
+    observation: Observation, source: int, ids: Mapping[int, str], items: Mapping[int, Item], prefix: str = "called"
+) -> Link:
+    caller = items.get(source)
+    return Link(
+        ids[source], ids[observation.target], observation.type, "runtime", confidence(observation.total.count),
+        caller.path if caller else "", caller.start if caller else 0,
+        describe(observation.recent, observation.period, prefix),
+    )  # fmt: skip
