@@ -60,3 +60,17 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, at
         shift += 7
+
+
+def skip(data: bytes, at: int) -> int:
+    """Return the offset after the field at an offset, whatever it is. Raises Malformed for what is no field."""
+    tag, at = read_varint(data, at)
+    wire = tag & 7
+    if wire == 0:
+        return read_varint(data, at)[1]
+    if wire == 2:
+        length, at = read_varint(data, at)
+        return at + length
+    if wire in (1, 5):
+        return at + (8 if wire == 1 else 4)
+    raise Malformed(f"unknown wire type {wire}")

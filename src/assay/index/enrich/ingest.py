@@ -21,7 +21,7 @@ from assay.store.index import Index
 from assay.store.layout import Home
 from assay.store.traces import counting
 from assay.store.traces.calls import End
-from assay.store.traces.counting import Observed
+from assay.store.traces.counting import Observed, Stored
 from assay.store.traces.database import NAME, CannotWrite, Unusable, opened
 from assay.system.files import open_regular
 from assay.system.inputs import BadInput, read_errors, unpacked
@@ -33,7 +33,7 @@ _READ = 1 << 20
 
 @dataclass(slots=True)
 class Ingested:
-    """What was read of a file or request."""
+    """Counts of a file or request that was read."""
 
     name: str
     spans: int = 0  # counted now
@@ -114,18 +114,18 @@ class Ingestion:
 
     def _add(self, chunk: Sequence[tuple[int, Sequence[Observed]]], ingested: Ingested | None = None) -> None:
         """Count batches in every store; a store of several has only the calls of its own symbols."""
-        for label, store in self._stores.items():
-            ends, own = self._resolver.ends, chunk
-            if label:
-                ends = [end._replace(repository="") if end.repository == label else end for end in ends]
-                own = [(digest, [_without_foreign(span, ends) for span in spans]) for digest, spans in chunk]
-            stored = counting.add(store, own, ends)
-            if ingested:
-                ingested.spans, ingested.repeated = (
-                    max(ingested.spans, stored.spans),
-                    max(ingested.repeated, stored.repeated),
-                )
-                ingested.calls += stored.calls
+        results = [self._add_to(label, store, chunk) for label, store in self._stores.items()]
+        if ingested:
+            ingested.spans += max(stored.spans for stored in results)
+            ingested.repeated += min(stored.repeated for stored in results)
+            ingested.calls += sum(stored.calls for stored in results)
+
+    def _add_to(self, label: str, store: sqlite3.Connection, chunk: Sequence[tuple[int, Sequence[Observed]]]) -> Stored:
+        ends = self._resolver.ends
+        if label:
+            ends = [end._replace(repository="") if end.repository == label else end for end in ends]
+            chunk = [(digest, [_without_foreign(span, ends) for span in spans]) for digest, spans in chunk]
+        return counting.add(store, chunk, ends)
 
 
 def _good_batches(file: io.BufferedReader, name: str, problems: list[str]) -> Iterator[Batch]:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import msgspec
 
 from assay.system.inputs import BadInput
-from assay.system.protobuf import Malformed, fields, read_varint
+from assay.system.protobuf import Malformed, fields, read_varint, skip
 
 # Attributes that are read, in the names of old and new semantic conventions, and what they say.
 ATTRIBUTES: Mapping[str, str] = {
@@ -47,7 +47,7 @@ _KEY_MASK = (1 << 63) - 1  # SQLite's integers are signed
 
 
 class Span(NamedTuple):
-    """What is read of a span."""
+    """A span, as far as it is read."""
 
     key: int  # of its trace and span id
     parent: int  # key; 0: none
@@ -215,7 +215,8 @@ def _key(trace: int, span: int) -> int:
 
 # field numbers of opentelemetry/proto/trace/v1/trace.proto
 _RESOURCE, _SCOPE_SPANS, _LIBRARY_SPANS, _SPANS = 1, 2, 1000, 2
-_TRACE_ID, _SPAN_ID, _PARENT_ID, _KIND, _START, _END, _ATTRIBUTES, _STATUS = 1, 2, 4, 6, 7, 8, 9, 15
+# tags of a span's fields, number and wire type in one byte
+_TRACE_ID, _SPAN_ID, _PARENT_ID, _KIND, _START, _END, _ATTRIBUTES, _STATUS = 0x0A, 0x12, 0x22, 0x30, 0x39, 0x41, 0x4A, 0x7A
 _STATUS_CODE, _VALUE_STRING, _VALUE_INT = 3, 1, 3
 
 _BY_KEY = {name.encode(): fact for name, fact in ATTRIBUTES.items()}
@@ -307,7 +308,7 @@ def _text(any_value: bytes) -> str:
 
 
 def _from_protobuf(data: bytes, service: str, values: dict[bytes, str]) -> Span:
-    """Decode a span. One loop without calls for the usual field: a million spans have thirty million fields."""
+    """Decode a span. One loop without calls for the usual field: a million spans have fifteen million fields."""
     trace = span = parent = kind = start = end = 0
     has_error = False
     facts: dict[str, str] = {}
@@ -316,57 +317,48 @@ def _from_protobuf(data: bytes, service: str, values: dict[bytes, str]) -> Span:
         while at < size:
             tag = data[at]
             at += 1
-            if tag >= 0x80:
-                tag, at = read_varint(data, at - 1)
-            wire = tag & 7
-            if wire == _DELIMITED:
+            if tag & 7 == _DELIMITED and tag < 0x80:
                 length = data[at]
                 at += 1
                 if length >= 0x80:
                     length, at = read_varint(data, at - 1)
                 stop = at + length
-                if stop > size:
-                    raise Malformed("a field runs past the end")
-                number = tag >> 3
-                if number == _ATTRIBUTES:
+                if tag == _ATTRIBUTES:
                     # KeyValue: the key comes first in every encoder; any other order is skipped
-                    if length > 2 and data[at] == 0x0A and (fact := _BY_KEY.get(data[at + 2 : at + 2 + data[at + 1]])):
-                        raw = data[at + 2 + data[at + 1] : stop]
+                    value_at = at + 2 + data[at + 1]
+                    if (fact := _BY_KEY.get(data[at + 2 : value_at])) and data[at] == 0x0A and value_at < stop:
+                        raw = data[value_at:stop]
                         text = values.get(raw)
                         if text is None:
                             text = values[raw] = _attribute_value(raw)
                         facts.setdefault(fact, text)
-                elif number == _TRACE_ID:
+                elif tag == _TRACE_ID:
                     trace = int.from_bytes(data[at:stop], "big")
-                elif number == _SPAN_ID:
+                elif tag == _SPAN_ID:
                     span = int.from_bytes(data[at:stop], "big")
-                elif number == _PARENT_ID:
+                elif tag == _PARENT_ID:
                     parent = int.from_bytes(data[at:stop], "big")
-                elif number == _STATUS:
+                elif tag == _STATUS and length:
                     has_error = dict(fields(data[at:stop])).get(_STATUS_CODE) == _ERROR
                 at = stop
-            elif wire == 1:
-                value = _FIXED.unpack_from(data, at)[0]
+            elif tag == _START:
+                (start,) = _FIXED.unpack_from(data, at)
                 at += 8
-                if tag >> 3 == _START:
-                    start = value
-                elif tag >> 3 == _END:
-                    end = value
-            elif wire == 0:
-                value, at = read_varint(data, at)
-                if tag >> 3 == _KIND:
-                    kind = value
-            elif wire == 5:
-                at += 4
+            elif tag == _END:
+                (end,) = _FIXED.unpack_from(data, at)
+                at += 8
+            elif tag == _KIND:
+                kind = data[at]
+                at += 1
             else:
-                raise Malformed(f"unknown wire type {wire}")
+                at = skip(data, at - 1)
     except (IndexError, struct.error):
         raise Malformed("a field runs past the end") from None
-    if not trace or not span:
-        raise Malformed("a span without an id")
+    if at != size or not trace or not span:
+        raise Malformed("a span runs past its end, or has no id")
     return Span(
         _key(trace, span), _key(trace, parent) if parent else 0, kind if kind <= CONSUMER else 0, end // 1_000_000_000,
-        max(0, end - start) // 1000, has_error, service, tuple(sorted(facts.items())),
+        max(0, end - start) // 1000, has_error, service, tuple(sorted(facts.items())) if len(facts) > 1 else tuple(facts.items()),
     )  # fmt: skip
 
 

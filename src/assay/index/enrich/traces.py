@@ -34,7 +34,7 @@ _SUFFIXES = ("", "servicer", "service", "serviceimpl", "impl", "serviceservicer"
 
 
 class _Meaning(NamedTuple):
-    """What the attributes of a span mean: positions of ends, as in `Observed`."""
+    """Meaning of the attributes of a span: positions of ends, as in `Observed`."""
 
     target: int
     caller: int
@@ -203,8 +203,8 @@ class _Symbols:
         ]
         return candidates[0] if len(candidates) == 1 else None
 
-    def _used(self, several: Iterable[Use]) -> Item | None:
-        ids = {use.id for use in several}
+    def _used(self, handlers: Iterable[Use]) -> Item | None:
+        ids = {use.id for use in handlers}
         return self._index.by_id(ids.pop()) if len(ids) == 1 else None
 
 
@@ -247,8 +247,8 @@ def _common(left: Sequence[str], right: Sequence[str]) -> Sequence[str]:
 
 def _common_end(left: Sequence[str], right: Sequence[str]) -> int:
     size = 0
-    for one, other in zip(reversed(left), reversed(right), strict=False):
-        if one != other:
+    for name, other in zip(reversed(left), reversed(right), strict=False):
+        if name != other:
             break
         size += 1
     return size

@@ -89,7 +89,7 @@ def read(index: Index) -> Observations:
 
 
 def _read(index: Index, now: float) -> Observations:
-    found: list[Link] = []
+    all_links: list[Link] = []
     calls: defaultdict[str, list[Observation]] = defaultdict(list)
     since: list[int] = []
     versions = Versions(index)
@@ -111,8 +111,8 @@ def _read(index: Index, now: float) -> Observations:
             if observation.target in items:
                 calls[ids[observation.target]].append(observation)
                 since.append(observation.total.first)
-        found += _links(observed, ids, items)
-    return Observations(found, calls, min(since, default=0))
+        all_links += _links(observed, ids, items)
+    return Observations(all_links, calls, min(since, default=0))
 
 
 def _current_items(index: Index, part: Part, by_number: Mapping[int, End], versions: Versions) -> dict[int, Item]:

@@ -127,12 +127,12 @@ def _recent(by_hour: list[tuple[int, Calls]], now: float) -> tuple[str, Calls]:
     return "", total([calls for _, calls in by_hour])
 
 
-def total(several: list[Calls]) -> Calls:
+def total(parts: list[Calls]) -> Calls:
     """Add up calls, at least one."""
     durations: Counter[int] = Counter()
-    for calls in several:
+    for calls in parts:
         durations.update(calls.durations)
     return Calls(
-        sum(calls.count for calls in several), sum(calls.errors for calls in several),
-        min(calls.first for calls in several), max(calls.last for calls in several), durations,
+        sum(calls.count for calls in parts), sum(calls.errors for calls in parts),
+        min(calls.first for calls in parts), max(calls.last for calls in parts), durations,
     )  # fmt: skip

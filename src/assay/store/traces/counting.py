@@ -70,7 +70,7 @@ class _Row(NamedTuple):
 
 
 class _Origin(NamedTuple):
-    """What the ancestors of a span say."""
+    """Caller and type of a call, by the ancestors of its span."""
 
     source: int
     type: int
@@ -111,7 +111,7 @@ class _Counting:
     def __init__(self, connection: sqlite3.Connection, ends: Sequence[End], now: int) -> None:
         self._connection, self._ends, self.now = connection, ends, now
         self._numbers = {0: 0}  # of ends, by position
-        self._known: dict[int, _Row] = {}  # spans by key
+        self._spans: dict[int, _Row] = {}  # spans by key
         self._changes: dict[_CallKey, list[Any]] = {}  # count, errors, first, last, calls by latency bucket
         self._calls = 0
 
@@ -135,13 +135,13 @@ class _Counting:
         place, oldest = _next_place(self._connection, "spans"), self.now - _LONGEST * HOUR
         number = self._number
         for span in spans:
-            if span.key not in repeated and span.key not in self._known:
-                self._known[span.key] = _Row(
+            if span.key not in repeated and span.key not in self._spans:
+                self._spans[span.key] = _Row(
                     span.key, span.parent, number(span.target), number(span.caller), number(span.service), span.remote, 0,
                     number(span.source), CALLS, min(max(span.time or self.now, oldest), self.now), min(span.micros, 1 << 40),
-                    int(span.is_error), place + len(self._known),
+                    int(span.is_error), place + len(self._spans),
                 )  # fmt: skip
-        return list(self._known.values())
+        return list(self._spans.values())
 
     def _number(self, position: int) -> int:
         """Return the number of an end, adding it if needed."""
@@ -157,16 +157,16 @@ class _Counting:
         return self._numbers[position]
 
     def _load_ancestors(self, keys: Iterable[int]) -> None:
-        wanted = set(keys)
+        keys_left = set(keys)
         for _ in range(_DEEPEST):
-            wanted -= self._known.keys() | {0}
-            if not wanted:
+            keys_left -= self._spans.keys() | {0}
+            if not keys_left:
                 return
             fetched = {
-                row[0]: _Row(*row) for row in _select(self._connection, "SELECT * FROM spans WHERE key IN", wanted)
+                row[0]: _Row(*row) for row in _select(self._connection, "SELECT * FROM spans WHERE key IN", keys_left)
             }
-            self._known |= fetched
-            wanted = {row.parent for row in fetched.values() if not row.caller}
+            self._spans |= fetched
+            keys_left = {row.parent for row in fetched.values() if not row.caller}
 
     def _count(self, row: _Row) -> _Row:
         """Count the call that a span is; return it with its caller, or the ancestor that it waits for."""
@@ -188,7 +188,7 @@ class _Counting:
         for _ in range(_DEEPEST):
             if not key:
                 break
-            parent = self._known.get(key)
+            parent = self._spans.get(key)
             if parent is None:
                 return _Origin(service, max(0, remote - 1), key)
             if parent.caller:
