@@ -216,7 +216,16 @@ def _key(trace: int, span: int) -> int:
 # field numbers of opentelemetry/proto/trace/v1/trace.proto
 _RESOURCE, _SCOPE_SPANS, _LIBRARY_SPANS, _SPANS = 1, 2, 1000, 2
 # tags of a span's fields, number and wire type in one byte
-_TRACE_ID, _SPAN_ID, _PARENT_ID, _KIND, _START, _END, _ATTRIBUTES, _STATUS = 0x0A, 0x12, 0x22, 0x30, 0x39, 0x41, 0x4A, 0x7A
+_TRACE_ID, _SPAN_ID, _PARENT_ID, _KIND, _START, _END, _ATTRIBUTES, _STATUS = (
+    0x0A,
+    0x12,
+    0x22,
+    0x30,
+    0x39,
+    0x41,
+    0x4A,
+    0x7A,
+)
 _STATUS_CODE, _VALUE_STRING, _VALUE_INT = 3, 1, 3
 
 _BY_KEY = {name.encode(): fact for name, fact in ATTRIBUTES.items()}
