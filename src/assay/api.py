@@ -563,6 +563,12 @@ class Repository:
         with self.ingesting() as ingestion:
             return list(ingestion.files([Path(file) for file in files], progress))
 
+    def observed(self, item: Item) -> str:
+        """Describe an item's calls in traces: `called 1,204 times in the last day, p95 12 ms`; empty without any."""
+        from assay.store.links.traces import summary
+
+        return summary(self.index, item)
+
     def forget_traces(self) -> None:
         """Delete all observed calls, even from a damaged store."""
         from assay.store.traces.database import NAME, remove

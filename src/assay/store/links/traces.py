@@ -15,7 +15,7 @@ from typing import NamedTuple
 from assay.core.items import Item, Link
 from assay.errors import AssayError
 from assay.store.index import Index, Part
-from assay.store.traces.calls import Calls, End, Observation, ends, observations, total
+from assay.store.traces.calls import Calls, End, Observation, read_ends, read_observations, total
 from assay.store.traces.database import NAME, opened
 from assay.store.traces.versions import Versions
 from assay.text.display import counted
@@ -36,17 +36,17 @@ class Observations(NamedTuple):
 
 def links(index: Index) -> Iterator[Link]:
     """Yield a link for each caller and callee."""
-    yield from read(index).links
+    yield from observations(index).links
 
 
 def last_seen(index: Index, item: Item) -> float | None:
     """Return when an item was last seen running, in seconds since 1970; None if never."""
-    return max((observation.total.last for observation in read(index).calls.get(item.id, ())), default=None)
+    return max((observation.total.last for observation in observations(index).calls.get(item.id, ())), default=None)
 
 
 def summary(index: Index, item: Item) -> str:
     """Describe the observed calls of an item: `called 1,204 times in the last day, p95 12 ms`; empty without any."""
-    observed = read(index).calls.get(item.id, ())
+    observed = observations(index).calls.get(item.id, ())
     if not observed:
         return ""
     periods = [observation.period for observation in observed]
@@ -81,7 +81,7 @@ def _duration(micros: int) -> str:
 _CACHE = "_observations"
 
 
-def read(index: Index) -> Observations:
+def observations(index: Index) -> Observations:
     """Return the observed calls of all repositories of an index; none, with a warning, if a file is damaged."""
     if _CACHE not in index.__dict__:
         index.__dict__[_CACHE] = _read(index, time.time())
@@ -96,7 +96,7 @@ def _read(index: Index, now: float) -> Observations:
     for part in index.parts:
         try:
             with opened(part.generation.home / NAME, write=False) as connection:
-                by_number, observed = ends(connection), observations(connection, now)
+                by_number, observed = read_ends(connection), read_observations(connection, now)
         except FileNotFoundError:
             continue
         except AssayError as error:

@@ -98,13 +98,13 @@ class Observation(NamedTuple):
     recent: Calls
 
 
-def ends(connection: sqlite3.Connection) -> dict[int, End]:
+def read_ends(connection: sqlite3.Connection) -> dict[int, End]:
     """Return the ends by number."""
     rows = connection.execute("SELECT number, repository, id, text, file FROM ends")
     return {number: End(*row) for number, *row in rows}
 
 
-def observations(connection: sqlite3.Connection, now: float) -> list[Observation]:
+def read_observations(connection: sqlite3.Connection, now: float) -> list[Observation]:
     """Return all calls by source, target and type."""
     rows: defaultdict[tuple[int, int, int], list[tuple[int, Calls]]] = defaultdict(list)
     for source, target, type, hour, count, errors, first, last, durations in connection.execute(
