@@ -5,7 +5,6 @@ python load.py [--requests 300] [--endpoint http://127.0.0.1:4318]
 
 import argparse
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -35,7 +34,7 @@ def main():
         time.sleep(2)  # for the last spans to be exported
     finally:
         for service in services:
-            service.send_signal(signal.SIGINT)
+            service.terminate()
             service.wait()
 
 

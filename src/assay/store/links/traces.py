@@ -30,6 +30,7 @@ class Observations(NamedTuple):
     """The observed calls of an index: links, and all calls of each item, by id."""
 
     links: Sequence[Link]
+    earlier: Sequence[Link]  # the same of symbols that changed since they were observed, for a review of the change
     calls: Mapping[str, Sequence[Observation]]
     since: int  # seconds since 1970; 0 without any
 
@@ -89,66 +90,69 @@ def observations(index: Index) -> Observations:
 
 
 def _read(index: Index, now: float) -> Observations:
-    all_links: list[Link] = []
+    current_links, earlier_links = list[Link](), list[Link]()
     calls: defaultdict[str, list[Observation]] = defaultdict(list)
     since: list[int] = []
     versions = Versions(index)
     for part in index.parts:
         try:
             with opened(part.generation.home / NAME, write=False) as connection:
-                by_number, observed = read_ends(connection), read_observations(connection, now)
+                ends, observed = read_ends(connection), read_observations(connection, now)
         except FileNotFoundError:
             continue
         except AssayError as error:
             warnings.warn(str(error), stacklevel=2)
             continue
-        items = _current_items(index, part, by_number, versions)
-        ids = {number: items[number].id for number in items}
-        for number, end in by_number.items():
-            if not end.text:
-                ids[number] = end.id
+        names = {number: end.id for number, end in ends.items() if not end.text}
+        items = _items(index, part, ends)
+        current = {number: item for number, item in items.items() if versions.is_current(item, ends[number])}
         for observation in observed:
-            if observation.target in items:
-                calls[ids[observation.target]].append(observation)
+            if observation.target in current:
+                calls[current[observation.target].id].append(observation)
                 since.append(observation.total.first)
-        all_links += _links(observed, ids, items)
-    return Observations(all_links, calls, min(since, default=0))
+        current_links += _links(observed, names, current)
+        changed = items.keys() - current.keys()
+        of_changed = [row for row in observed if row.target in changed or row.source in changed]
+        earlier_links += _links(of_changed, names, items) if of_changed else ()
+    return Observations(current_links, earlier_links, calls, min(since, default=0))
 
 
-def _current_items(index: Index, part: Part, by_number: Mapping[int, End], versions: Versions) -> dict[int, Item]:
-    """Return the symbols among some ends that are still what was observed."""
+def _items(index: Index, part: Part, ends: Mapping[int, End]) -> dict[int, Item]:
+    """Return the symbols among some ends that exist, in whatever version."""
     labels = {other.label for other in index.parts}
-    out = {}
-    for number, end in by_number.items():
+    items = {}
+    for number, end in ends.items():
         if end.text and (not end.repository or end.repository in labels):
             item = index.by_id(f"{end.repository}/{end.id}" if end.repository else part.path(end.id))
-            if item and versions.is_current(item, end):
-                out[number] = item
-    return out
+            if item:
+                items[number] = item
+    return items
 
 
-def _links(observed: Sequence[Observation], ids: Mapping[int, str], items: Mapping[int, Item]) -> Iterator[Link]:
+def _links(observed: Sequence[Observation], names: Mapping[int, str], items: Mapping[int, Item]) -> Iterator[Link]:
+    """Yield a link for each caller and callee among some items, services and topics."""
     senders: defaultdict[int, list[int]] = defaultdict(list)
     for observation in observed:
-        if ids.get(observation.target, "").startswith(_TOPIC):
+        if names.get(observation.target, "").startswith(_TOPIC):
             senders[observation.target].append(observation.source)
     for observation in observed:
-        if observation.target not in items or observation.source == observation.target:
+        callee, source = items.get(observation.target), observation.source
+        if callee is None:
             continue
-        if observation.source in items or ids.get(observation.source, "").startswith("service:"):
-            yield _link(observation, observation.source, ids, items)
-        elif topic := ids.get(observation.source):
-            for sender in senders[observation.source][:_MOST_PAIRS]:
-                if sender in items and sender != observation.target:
-                    yield _link(observation, sender, ids, items, f"through {topic.replace(':', ' ')}, called")
+        if names.get(source, "").startswith(_TOPIC):
+            prefix = f"through {names[source].replace(':', ' ', 1)}, called"
+            for sender in senders[source][:_MOST_PAIRS]:
+                if sender in items and items[sender].id != callee.id:
+                    yield _link(observation, items[sender], callee, prefix)
+        elif source in names:
+            yield _link(observation, names[source], callee)
+        elif source in items and items[source].id != callee.id:
+            yield _link(observation, items[source], callee)
 
 
-def _link(
-    observation: Observation, source: int, ids: Mapping[int, str], items: Mapping[int, Item], prefix: str = "called"
-) -> Link:
-    caller = items.get(source)
+def _link(observation: Observation, caller: Item | str, callee: Item, prefix: str = "called") -> Link:
+    id, path, line = (caller, "", 0) if isinstance(caller, str) else (caller.id, caller.path, caller.start)
     return Link(
-        ids[source], ids[observation.target], observation.type, "runtime", confidence(observation.total.count),
-        caller.path if caller else "", caller.start if caller else 0,
+        id, callee.id, observation.type, "runtime", confidence(observation.total.count), path, line,
         describe(observation.recent, observation.period, prefix),
     )  # fmt: skip
