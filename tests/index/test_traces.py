@@ -365,7 +365,7 @@ def test_a_review_tells_how_often_callers_run(captured: Path) -> None:
         review = assay(captured, "context", "--pr", "--format", "markdown")
     finally:
         file.write_text(before)
-    assert re.search(r"calls count_units \(called 2 times [^)]*, before this change\)", review.out)
+    assert re.search(r"calls count\\_units \(called 2 times [^)]*, before this change\)", review.out)
 
 
 def test_the_command_counts_once_lists_problems_and_forgets(captured: Path, tmp_path: Path) -> None:
