@@ -54,6 +54,10 @@ class CannotWrite(AssayError):
     """The file cannot be written: read-only folder, full disk, or a lock held by another process."""
 
 
+class _BeingCreated(Exception):
+    """Another process has opened the file and not yet made its tables."""
+
+
 @contextlib.contextmanager
 def opened(path: Path, write: bool) -> Iterator[sqlite3.Connection]:
     """Open the store; create it for writing. Reading a missing one raises FileNotFoundError."""
@@ -63,6 +67,8 @@ def opened(path: Path, write: bool) -> Iterator[sqlite3.Connection]:
         connection = _open(path, write)
     except sqlite3.Error as error:
         raise _error_for(path, error) from None
+    except _BeingCreated:
+        raise FileNotFoundError(path) from None
     try:
         yield connection
     except sqlite3.Error as error:
@@ -79,6 +85,8 @@ def _open(path: Path, write: bool) -> sqlite3.Connection:
             connection.execute("PRAGMA synchronous = NORMAL")
             if not _version(connection):
                 _make_tables(connection)
+        if not _version(connection) and not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+            raise _BeingCreated
         if _version(connection) != SCHEMA_VERSION:
             raise Unusable(
                 f"{path}: traces in format {_version(connection)}, this version of assay reads {SCHEMA_VERSION}. "
