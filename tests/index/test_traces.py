@@ -16,7 +16,7 @@ from assay.core.items import Item, Link
 from assay.index.enrich.ingest import Ingested
 from assay.index.enrich.otlp import SERVER as SERVER_KIND
 from assay.index.enrich.traces import _Symbols
-from assay.store.links.traces import last_seen
+from assay.store.links.traces import age_of_last_call, last_seen
 from assay.store.traces.database import NAME
 from support.command import assay
 from support.paths import FIXTURES, ROOT
@@ -172,7 +172,11 @@ def test_older_calls_are_told_by_their_period(shop: Repository, tmp_path: Path) 
     assert detail.startswith("called 1 time in the last 7 days")
     seen = last_seen(shop.index, shop.one_symbol("render"))
     assert seen == pytest.approx(time.time() - 3 * 86400, abs=100)
-    assert shop.status().observed_calls == 9
+    _ingest(shop, tmp_path, stock=_request(100)[1])
+    assert age_of_last_call(shop.index, shop.one_symbol("render")) == pytest.approx(3 * 86400, abs=100)
+    assert age_of_last_call(shop.index, shop.one_symbol("stock_of")) == 0
+    assert age_of_last_call(shop.index, shop.one_symbol("Bill.total")) is None
+    assert shop.status().observed_calls == 11
 
 
 def test_topics_link_senders_to_receivers(shop: Repository, tmp_path: Path) -> None:

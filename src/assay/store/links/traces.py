@@ -10,6 +10,7 @@ import time
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from assay.core.items import Item, Link
@@ -23,6 +24,7 @@ from assay.text.display import counted
 LEAST, SUREST = 0.2, 0.95  # confidence of a call that was observed once, and of one observed ENOUGH times
 ENOUGH = 1000
 _TOPIC = "topic:"
+_MOST_PARAMETERS = 10_000  # of one statement
 _MOST_PAIRS = 200  # senders and receivers of one topic that are linked
 
 
@@ -32,7 +34,8 @@ class Observations(NamedTuple):
     links: Sequence[Link]
     earlier: Sequence[Link]  # the same of symbols that changed since they were observed, for a review of the change
     calls: Mapping[str, Sequence[Observation]]
-    since: int  # seconds since 1970; 0 without any
+    since: int  # the first call, in seconds since 1970; 0 without any
+    newest: int  # the last one
 
 
 def links(index: Index) -> Iterator[Link]:
@@ -43,6 +46,12 @@ def links(index: Index) -> Iterator[Link]:
 def last_seen(index: Index, item: Item) -> float | None:
     """Return when an item was last seen running, in seconds since 1970; None if never."""
     return max((observation.total.last for observation in observations(index).calls.get(item.id, ())), default=None)
+
+
+def age_of_last_call(index: Index, item: Item) -> float | None:
+    """Return the seconds between the newest observation of all and the last one of an item; None if there is none."""
+    seen = last_seen(index, item)
+    return None if seen is None else observations(index).newest - seen
 
 
 def summary(index: Index, item: Item) -> str:
@@ -92,7 +101,7 @@ def observations(index: Index) -> Observations:
 def _read(index: Index, now: float) -> Observations:
     current_links, earlier_links = list[Link](), list[Link]()
     calls: defaultdict[str, list[Observation]] = defaultdict(list)
-    since: list[int] = []
+    since, until = list[int](), list[int]()
     versions = Versions(index)
     for part in index.parts:
         try:
@@ -110,22 +119,29 @@ def _read(index: Index, now: float) -> Observations:
             if observation.target in current:
                 calls[current[observation.target].id].append(observation)
                 since.append(observation.total.first)
+                until.append(observation.total.last)
         current_links += _links(observed, names, current)
         changed = items.keys() - current.keys()
         of_changed = [row for row in observed if row.target in changed or row.source in changed]
         earlier_links += _links(of_changed, names, items) if of_changed else ()
-    return Observations(current_links, earlier_links, calls, min(since, default=0))
+    return Observations(current_links, earlier_links, calls, min(since, default=0), max(until, default=0))
 
 
 def _items(index: Index, part: Part, ends: Mapping[int, End]) -> dict[int, Item]:
     """Return the symbols among some ends that exist, in whatever version."""
-    labels = {other.label for other in index.parts}
-    items = {}
+    parts = {other.label: other for other in index.parts} | {"": part}
+    numbers: defaultdict[tuple[str, str], list[int]] = defaultdict(list)  # by repository and id: one for each version
     for number, end in ends.items():
-        if end.text and (not end.repository or end.repository in labels):
-            item = index.by_id(f"{end.repository}/{end.id}" if end.repository else part.path(end.id))
-            if item:
-                items[number] = item
+        if end.text and end.repository in parts:
+            numbers[end.repository, end.id].append(number)
+    items: dict[int, Item] = {}
+    for label, keys in groupby(sorted(numbers), lambda key: key[0]):
+        ids = [id for _, id in keys]
+        for start in range(0, len(ids), _MOST_PARAMETERS):
+            chunk = ids[start : start + _MOST_PARAMETERS]
+            for item in parts[label].items(f"s.id IN ({', '.join('?' * len(chunk))})", chunk):
+                local = item.id.removeprefix(parts[label].path(""))
+                items |= dict.fromkeys(numbers[label, local], item)
     return items
 
 
