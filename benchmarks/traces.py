@@ -180,7 +180,8 @@ with Repository(Path(sys.argv[1])) as repo:
     seconds, spent = time.perf_counter() - started, time.process_time() - spent
     (caller,) = [affected for affected in repo.impact("stock_of", depth=1) if affected.item.name == "fetch_stock"]
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(json.dumps({"seconds": round(seconds, 1), "processor_seconds": round(spent, 1), "peak_mb": peak // 1024, "spans": ingested.spans, "calls": ingested.calls,
+print(json.dumps({"seconds": round(seconds, 1), "processor_seconds": round(spent, 1), "peak_mb": peak // 1024,
+                  "spans": ingested.spans, "calls": ingested.calls,
                   "problems": ingested.problems, "edge": caller.detail}))
 """
 
@@ -259,7 +260,10 @@ def main() -> None:
                 messages.write(as_protobuf(service, spans, now))
         results: dict[str, Any] = {file.name: _measure(folder, file) for file in (plain, proto, packed)}
         if options.reference:
-            results["reading protobuf, processor seconds"] = {"assay": _reading(proto), "opentelemetry-proto": _reference(proto)}
+            results["reading protobuf, processor seconds"] = {
+                "assay": _reading(proto),
+                "opentelemetry-proto": _reference(proto),
+            }
     for key, value in results.items():
         print(key, json.dumps(value, ensure_ascii=False))
     if options.json:

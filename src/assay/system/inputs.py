@@ -32,7 +32,7 @@ class BadInput(AssayError):
         self.reason, self.line = reason, line
 
 
-def open_unpacked(path: Path | str, limit: int) -> IO[bytes]:
+def open_unpacked(path: Path | str, limit: int) -> io.BufferedReader:
     """Open a regular file, gzipped or not; reading more than `limit` decompressed bytes raises TooLarge."""
     return unpacked(open_regular(path, follow=True), path, limit)
 
