@@ -1,7 +1,7 @@
 """Extract the facts of a parsed file: definitions, references, imports, bindings and texts.
 
-`collect` runs the language's query, `nest` recovers containment from positions, `symbols`, `references` and `texts`
-make the facts from both. Nothing here depends on a particular language.
+`collect` runs the language's query, `nest` recovers containment from positions, `symbols`, `references`, `services` and
+`texts` make the facts from both. Nothing here depends on a particular language.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from tree_sitter import Tree
 from assay.index.extract.collect import Captures
 from assay.index.extract.nest import Nesting
 from assay.index.extract.references import build_references
+from assay.index.extract.services import build_services
 from assay.index.extract.symbols import SymbolBuilder, build_bindings
 from assay.index.extract.syntax import count_errors, parse
 from assay.index.extract.texts import build_texts, count_words
@@ -38,6 +39,7 @@ def extract(source: bytes, language: Language) -> Extracted:
         encoded([row for row in references if row.role not in _SUPERTYPES]),
         encoded(bindings),
         errors,
+        build_services(captures, nesting, symbols, tree),
     )
     texts = build_texts(captures, nesting, symbols)
     counted = FileTexts(texts, count_words(symbols, texts))

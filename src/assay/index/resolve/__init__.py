@@ -29,6 +29,7 @@ from assay.index.resolve.edges import (
     add_relations,
 )
 from assay.index.resolve.guesses import Guesses
+from assay.index.resolve.services import add_service
 from assay.index.resolve.uses import Uses
 from assay.index.table import MAX_DEPTH, MAX_SECONDS, FullIndexNeeded, Table, TimeBudgetExceeded
 
@@ -79,6 +80,8 @@ class Resolver:
         }
         for row in file.references():
             edges.bounded(by_role[row.role], row, file.sym(row.source))
+        for service in file.facts.services:
+            edges.bounded(add_service, service, edges)
         add_relations(edges)
         return Resolved(edges.edges, self.table.reads, CallCounts(*edges.counts))
 

@@ -1,0 +1,36 @@
+"""Resolve the handlers of routes, and add the edges of routes, endpoints and feature flags."""
+
+from __future__ import annotations
+
+from assay.core.items import CALLABLE_KINDS, TYPE_KINDS
+from assay.index.facts import ENDPOINT, FLAG, ROUTE, ServiceFact
+from assay.index.file import Sym
+from assay.index.resolve.edges import RESOLVED, FileEdges
+from assay.index.values import Item
+from assay.languages.frameworks import VERBS
+
+_HANDLERS = CALLABLE_KINDS | TYPE_KINDS
+# kind of fact → edge and prefix of the external name
+_EDGES = {ROUTE: ("handles_route", "route:"), ENDPOINT: ("consumes_endpoint", "endpoint:"), FLAG: ("gated_by_flag", "flag:")}
+
+
+def add_service(row: ServiceFact, edges: FileEdges) -> None:
+    """Add the edges of a service fact; a route whose handler cannot be resolved has none."""
+    type, prefix = _EDGES[row.kind]
+    if not row.handler:
+        edges.add(edges.file.sym(row.source), prefix + row.name, type, row.line, RESOLVED, "parsed")
+        return
+    if row.by_verb:
+        members = {verb: handler for verb in VERBS if (handler := _handler(f"{row.handler}.{verb}", row, edges))}
+        for verb, handler in members.items():
+            edges.add(handler, f"{prefix}{verb.upper()} {row.name}", type, row.line, RESOLVED, "parsed")
+        if members:
+            return
+    handler = _handler(row.handler, row, edges)
+    if handler is not None:
+        edges.add(handler, prefix + row.name, type, row.line, RESOLVED, "parsed")
+
+
+def _handler(chain: str, row: ServiceFact, edges: FileEdges) -> Sym | None:
+    value = edges.evaluator.evaluate(chain, edges.file, row.source, row.line)
+    return value.sym if isinstance(value, Item) and value.sym.kind in _HANDLERS else None
