@@ -106,7 +106,7 @@ class ServiceFact(msgspec.Struct, array_like=True, gc=False):
     source: int  # index of the enclosing symbol, or FILE
     line: int
     name: str  # `GET /users/<id>`, `GET /users/{}`, `checkout-v2`
-    handler: str = ""  # chain of a route's handler; without one, `source` handles it
+    handler: str = ""  # chain of a route's handler (without one, `source` handles it); an endpoint with one is a route if it resolves
     by_verb: bool = False  # the handler is a class with a method for each verb
 
 

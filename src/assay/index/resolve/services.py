@@ -27,7 +27,10 @@ def add_service(row: ServiceFact, edges: FileEdges) -> None:
         if members:
             return
     handler = _handler(row.handler, row, edges)
-    if handler is not None:
+    if row.kind == ENDPOINT:
+        if handler is None:
+            edges.add(edges.file.sym(row.source), prefix + row.name, type, row.line, RESOLVED, "parsed")
+    elif handler is not None:
         edges.add(handler, prefix + row.name, type, row.line, RESOLVED, "parsed")
 
 

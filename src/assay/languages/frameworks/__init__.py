@@ -15,6 +15,7 @@ __all__ = ["Client", "FlagLibrary", "Framework", "Registration", "Request", "cli
 
 VERBS = ("get", "post", "put", "delete", "patch", "head", "options")
 LAST = -1  # position of the last argument
+BLOCK = -2  # the handler is a block, and there is no receiver (Ruby)
 _NONE = frozenset[str]()
 
 
@@ -41,6 +42,8 @@ class Framework:
     class_decorators: frozenset[str] = _NONE  # path of all handlers of a class
     bare_decorators: bool = False  # decorators without a path have that of their class
     slashless: bool = False  # paths of decorators need not begin with a slash
+    absolute_paths: bool = False  # a decorator's path that begins with a slash ignores that of its class
+    action_decorators: frozenset[str] = _NONE  # the path is the handler's name, below an id with `detail`
     client_classes: frozenset[str] = _NONE  # decorators of classes whose methods call the route instead
     calls: Mapping[str, Registration] = field(default_factory=dict)
     verb_calls: bool = False  # handlers are arguments of calls named by verbs: `get(show).post(create)`

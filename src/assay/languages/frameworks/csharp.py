@@ -14,6 +14,7 @@ ASP_NET = Framework(
     class_decorators=frozenset({"Route"}),
     bare_decorators=True,
     slashless=True,
+    absolute_paths=True,
     calls={
         **by_verb(("Map{C}",), _VERBS, handler=1, any_path=True),
         "Map": Registration(handler=1),

@@ -45,6 +45,7 @@ DJANGO = Framework(
     },
     scopes=frozenset({"path", "re_path", "url"}),
     decorators={"action": ""},
+    action_decorators=frozenset({"action"}),
     path_keywords=("url_path",),
     method_keywords=("methods",),
     not_routers=frozenset({"admin", "site", "library", "registry", "checks", "signals"}),

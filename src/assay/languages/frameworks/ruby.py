@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from assay.languages.frameworks import Client, Framework, Request, by_verb, requested
+from assay.languages.frameworks import BLOCK, Client, Framework, Request, by_verb, requested
 
 _RUBY = ("ruby",)
 _VERBS = ("get", "post", "put", "delete", "patch", "head", "options")
 
-SINATRA = Framework("sinatra", _RUBY, calls=by_verb(("{}",), _VERBS), scopes=frozenset({"namespace"}))
+SINATRA = Framework("sinatra", _RUBY, calls=by_verb(("{}",), _VERBS, handler=BLOCK), scopes=frozenset({"namespace"}))
 FRAMEWORKS = (SINATRA,)
 
 _METHODS = requested("{}", _VERBS)

@@ -36,6 +36,7 @@ from assay.languages.frameworks import clients_of, flags_of, frameworks_of, name
 
 MAX_CALLS = 20_000  # of one file that are looked at; generated code has more
 _ROLES = frozenset({CALL, NEW, DECORATE})
+_LOOKUPS = frozenset({CALL, ACCESS, MENTION})
 
 
 def build_services(captures: Captures, nesting: Nesting, symbols: list[SymbolFact], tree: Tree) -> list[ServiceFact]:
@@ -45,7 +46,7 @@ def build_services(captures: Captures, nesting: Nesting, symbols: list[SymbolFac
     if not wanted:
         return []
     marks = [mark for mark in captures.marks if mark[2] in _ROLES and _last(mark[3]) in wanted]
-    settings = [mark for mark in captures.marks if mark[2] == ACCESS and "FEATURE" in mark[3]]
+    settings = [mark for mark in captures.marks if mark[2] in _LOOKUPS and _may_be_setting(mark[3])]
     if not marks and not settings:
         return []
     marks.sort()
@@ -55,6 +56,12 @@ def build_services(captures: Captures, nesting: Nesting, symbols: list[SymbolFac
 @lru_cache(maxsize=1 << 14)
 def _last(text: str) -> str:
     return last(text)
+
+
+@lru_cache(maxsize=1 << 14)
+def _may_be_setting(text: str) -> bool:
+    """Return whether a name may hold flags: `settings.FEATURE_X`, `FEATURES[…]`, `Flipper[…]`."""
+    return "FEATURE" in text or text.startswith("Flipper[") or "eatureFlags" in text or "eature_flags" in text
 
 
 class _Reader:
@@ -74,7 +81,7 @@ class _Reader:
         owners = dict(zip(offsets, self._nesting.enclosing_definitions(offsets), strict=True))
         calls: list[tuple[Mark, Call]] = []
         for mark in marks:
-            node = self._source.call_at(mark[0], mark[1])
+            node = self._source.call_at(mark[0], mark[1], mark[2] == DECORATE)
             if node is not None:
                 calls.append((mark, Call(self._source, node)))
         for mark, call in calls:
@@ -96,9 +103,9 @@ class _Reader:
             self._read_call(call, text, symbol, self._captures.line(start))
         for symbol, rows in decorated.items():
             self._read_decorators(symbol, rows, decorated)
-        for start, _, _, text in settings:
+        for start, end, _, text in settings:
             symbol = self._nesting.symbol_at(owners[start], start, False)
-            for flag in self._flags.looked_up(text):
+            for flag in self._flags.looked_up(text, start, end):
                 self._add(FLAG, symbol, self._captures.line(start), flag)
         return list(self._facts.values())
 
@@ -107,9 +114,10 @@ class _Reader:
         routes = list(self._routes.registered(call, owner))
         for route in routes:
             self._add(ROUTE, symbol, line, route.name, route.handler, route.by_verb)
-        if not routes:
+        if all(route.handler for route in routes):
+            handler = routes[0].handler if routes else ""
             for endpoint in self._endpoints.called(call, text):
-                self._add(ENDPOINT, symbol, line, endpoint)
+                self._add(ENDPOINT, symbol, line, endpoint, handler)
         for flag in self._flags.asked(call, text):
             self._add(FLAG, symbol, line, flag)
 

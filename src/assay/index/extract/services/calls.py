@@ -18,6 +18,7 @@ UNKNOWN = "{}"  # computed text in a literal
 MAX_LITERAL = 500  # bytes of a path, url or flag; longer ones are data
 MAX_DEPTH = 8  # assignments, concatenations and receivers followed
 MAX_CHAIN_LENGTH = 60  # calls followed in `a().b().c()`
+MAX_ASSIGNMENTS = 200  # of one name that are looked at
 MAX_CLIMB = 200  # syntax levels around a call that are searched for prefixes
 
 _STRINGS = frozenset({
@@ -39,8 +40,9 @@ _WRAPPERS = frozenset({
 })  # fmt: skip
 CALLS = frozenset({
     "call", "call_expression", "method_invocation", "invocation_expression", "new_expression", "object_creation_expression",
-    "macro_invocation", "annotation", "attribute", "attribute_item", "constructor_invocation", "decorator",
+    "macro_invocation", "annotation", "attribute_item", "constructor_invocation", "decorator",
 })  # fmt: skip
+_DECORATORS = frozenset({"annotation", "marker_annotation", "attribute", "attribute_item", "decorator"})
 _ARGUMENTS = ("arguments", "argument_list", "attribute_argument_list", "value_arguments", "token_tree", "call_suffix")
 _KEYWORDS = {"keyword_argument": ("name", "value"), "element_value_pair": ("key", "value"), "pair": ("key", "value")}
 _OBJECTS = frozenset({"object", "hash", "dictionary"})
@@ -63,7 +65,10 @@ _ASSIGNMENT = re.compile(
     rb"(?:[ \t]*:[ \t]*[^=\n;(){}]{1,60})?[ \t]*:?=(?![=>~])[ \t]*(?:\n[ \t]*)?",
     re.M,
 )
-_QUOTES = re.compile(r"^(?:[A-Za-z@$&]{0,3})(?:r#*)?(\"\"\"|'''|\"|'|`|:)|(\"\"\"|'''|\"|'|`)#*$")
+_OPENING = re.compile(r"[A-Za-z@$]{0,3}#*(?:\"\"\"|'''|\"|'|`|:|%[qQ]?[(\[{])|/")
+_CLOSING = re.compile(r"(?:\"\"\"|'''|\"|'|`)#*$")
+_PLACEHOLDER = re.compile(r"%(?:\(\w+\))?[sdvqi]")
+_FUNCTION_NODE = re.compile(r"function|method|lambda|closure|func_literal|constructor_declaration")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -81,17 +86,14 @@ class Source:
         """Return the last name of an expression: `listUsers` of `controllers.users.listUsers`."""
         return re.split(r"\W+", self.text(node).rstrip(")]}( "))[-1] if node.type in _NAMES else ""
 
-    def call_at(self, start: int, end: int) -> Node | None:
-        """Return the call whose name is at a span."""
+    def call_at(self, start: int, end: int, is_decorator: bool) -> Node | None:
+        """Return the call, or the decorator, whose name is at a span."""
         node = self.root.descendant_for_byte_range(start, max(end - 1, start))
         for _ in range(MAX_DEPTH):
-            if node is None:
-                return None
-            if node.type in CALLS and arguments_of(node) is not None:
+            if node is None or (node.type in CALLS and arguments_of(node) is not None):
                 return node
-            if node.type == "attribute_item" or (node.type in CALLS and node.end_byte >= end):
-                if arguments_of(node) is not None or node.type in ("marker_annotation", "attribute", "decorator"):
-                    return node
+            if is_decorator and node.type in _DECORATORS and self.captures.language.name != "python":
+                return node  # without arguments
             node = node.parent
         return None
 
@@ -106,17 +108,33 @@ class Source:
         return out
 
     def assigned(self, name: str, before: int) -> Node | None:
-        """Return the value of the nearest assignment above an offset, else of the first one below."""
-        offsets = self._assignments.get(name)
-        if not offsets:
-            return None
-        offset = next((at for at in reversed(offsets) if at < before), offsets[0])
-        node = self.root.descendant_for_byte_range(offset, offset)
-        while node is not None and node.parent is not None and node.parent.start_byte == offset:
-            if node.parent.type.endswith(("statement", "declaration", "block")) or node.parent == self.root:
-                break
-            node = node.parent
-        return node
+        """Return the value of the nearest assignment above an offset that is visible there, else of a later one."""
+        offsets = self._assignments.get(name, ())
+        above = [at for at in offsets[:MAX_ASSIGNMENTS] if at < before]
+        for offset in (*reversed(above), *offsets[len(above) : MAX_ASSIGNMENTS]):
+            node = self.root.descendant_for_byte_range(offset, offset)
+            if node is None or not self._is_visible(node, offset, before):
+                continue
+            while node.parent is not None and node.parent.start_byte == offset and node.parent != self.root:
+                if node.parent.type.endswith(("statement", "declaration", "block")):
+                    break
+                node = node.parent
+            return node if not node.start_byte <= before < node.end_byte else None
+        return None
+
+    def _is_visible(self, node: Node, offset: int, position: int) -> bool:
+        """Return whether an assignment is outside functions, in a function around a position, or to a field."""
+        line = self.bytes[self.bytes.rfind(b"\n", 0, offset) + 1 : offset]
+        if line.lstrip().startswith((b"self.", b"this.", b"@")):
+            return True
+        around: Node | None = node
+        for _ in range(MAX_CLIMB):
+            if around is None:
+                return True
+            if _FUNCTION_NODE.search(around.type) and around.type != "function":
+                return around.start_byte <= position < around.end_byte
+            around = around.parent
+        return False
 
     # Literals
 
@@ -126,7 +144,7 @@ class Source:
         Empty if nothing of it is literal.
         """
         text = self._template(node, depth) if node is not None else ""
-        text = _CONTROL.sub("", text)
+        text = _PLACEHOLDER.sub(UNKNOWN, _CONTROL.sub("", text))
         return text if len(text) <= MAX_LITERAL and text.replace(UNKNOWN, "") else ""
 
     def plain(self, node: Node | None) -> str | None:
@@ -142,7 +160,7 @@ class Source:
         if node is None or depth > MAX_DEPTH or node.end_byte - node.start_byte > 4 * MAX_LITERAL:
             return UNKNOWN
         if node.type in _STRINGS:
-            return self._string(node)
+            return self._string(node, depth)
         if node.type == "concatenated_string":
             return "".join(self._template(child, depth + 1) for child in node.named_children[:20])
         if node.type in _CONCATENATIONS and len(node.children) == 3:
@@ -151,7 +169,7 @@ class Source:
             if sign == "+":
                 return self._template(left, depth + 1) + self._template(right, depth + 1)
             return self._template(left, depth + 1) if sign == "%" else UNKNOWN
-        if node.type in CALLS and node.type != "attribute":
+        if node.type in CALLS:
             return self._built(node, depth)
         if node.type in _NAMES:
             value = self.assigned(self.name(node), node.start_byte)
@@ -172,16 +190,19 @@ class Source:
             return self._template(inner, depth + 1)
         return UNKNOWN
 
-    def _string(self, node: Node) -> str:
-        """Return the text between the quotes of a string, `{}` for each interpolation."""
+    def _string(self, node: Node, depth: int = MAX_DEPTH) -> str:
+        """Return the text between the quotes of a string, `{}` for each interpolation of something unknown."""
         start, pieces = node.start_byte, list[bytes]()
         for child in node.children[:200]:
             if child.type in _INTERPOLATIONS:
-                pieces += [self.bytes[start : child.start_byte], UNKNOWN.encode()]
+                computed = [part for part in child.named_children if not part.type.endswith("brace")]
+                inner = self._template(computed[0], depth + 1) if computed else UNKNOWN
+                pieces += [self.bytes[start : child.start_byte], inner.encode()]
                 start = child.end_byte
         pieces.append(self.bytes[start : min(node.end_byte, start + 4 * MAX_LITERAL)])
         text = b"".join(pieces).decode("utf-8", "replace")
-        return _QUOTES.sub("", _QUOTES.sub("", text, count=1), count=1)
+        opening = _OPENING.match(text)
+        return _CLOSING.sub("", text[opening.end() :] if opening else text)
 
 
 class Call:
@@ -266,7 +287,7 @@ class Call:
     def receiver_call(self) -> Call | None:
         """The call that the method is called on the result of."""
         node = unwrapped(self.receiver)
-        return Call(self.source, node) if node is not None and node.type in CALLS and node.type != "attribute" else None
+        return Call(self.source, node) if node is not None and node.type in CALLS else None
 
     def receiver_calls(self) -> Iterator[Call]:
         """Yield the calls that the receiver consists of, innermost last."""

@@ -78,13 +78,15 @@ class Endpoints:
             return row
         if not client.types:
             return None
-        return row if any(_is_type(text, client.types) for text in self._texts[receiver.removesuffix("()")]) else None
+        texts = self._texts[receiver.removesuffix("()")]
+        texts = [*texts, *(text for name in texts if name.isidentifier() for text in self._texts.get(name, ()))]
+        return row if any(_is_type(text, client.types) for text in texts) else None
 
     def _receiver(self, call: Call) -> str:
         node = unwrapped(call.receiver)
         if node is None:
             return ""
-        if node.type in CALLS and node.type != "attribute":
+        if node.type in CALLS:
             return Call(self.source, node).name + "()"
         match = _LAST.search(self.source.text(node)[-100:])
         return match.group() if match else ""
@@ -140,8 +142,8 @@ def _verb_of(source: Source, node: Node) -> str:
 
 def _is_type(text: str, types: frozenset[str]) -> bool:
     """Return whether a type or value is one of a client's, such as `httpx.Client()` or `HttpClient?`."""
-    plain = re.split(r"[<\[({]", text.strip())[0].strip("?&* ").replace("::", ".")
+    plain = re.split(r"[<\[({]", text.strip())[0].strip(":?&* ").replace("::", ".")
     if plain in types:
         return True
-    last = re.split(r"[<\[{]", text.strip())[0].replace("()", "").strip("?&* ").replace("::", ".")
+    last = re.split(r"[<\[{]", text.strip())[0].replace("()", "").strip(":?&* ").replace("::", ".")
     return any(last == name or last.endswith("." + name) for name in types)

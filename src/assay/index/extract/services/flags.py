@@ -37,11 +37,17 @@ class Flags:
                 yield flag
                 return
 
-    def looked_up(self, chain: str) -> Iterator[str]:
-        """Yield the flag of a setting such as `settings.FEATURE_CHECKOUT`."""
+    def looked_up(self, chain: str, start: int, end: int) -> Iterator[str]:
+        """Yield the flag of a setting: `settings.FEATURE_CHECKOUT`, `FEATURES["checkout"]`."""
+        text = self.source.bytes[start : min(end, start + 200) + 100].decode("utf-8", "replace")
         for library in self.libraries:
             for prefix in library.constants:
                 at = chain.find(prefix)
                 if at >= 0 and (at == 0 or chain[at - 1] == "."):
                     yield re.split(r"\W", chain[at + prefix.rindex(".") + 1 :])[0]
+                    return
+            for name in library.lookups:
+                match = re.search(rf"\b{name}\[\s*(?::|[\"'])([\w.:-]{{1,100}})[\"']?\s*\]", text)
+                if match:
+                    yield match.group(1)
                     return

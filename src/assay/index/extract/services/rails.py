@@ -13,7 +13,7 @@ from assay.index.extract.services.routes import join, named
 
 MAX_DEPTH = 20  # nested blocks; real files have less than 6
 MAX_ROUTES = 20_000
-_DRAW = re.compile(rb"\.routes\.(?:draw|append|prepend)\b|^\s*(?:resources|namespace|scope)\s+[:(\"']", re.M)
+_DRAW = re.compile(rb"\.routes\.(?:draw|append|prepend)\b|^\s*resources\s+:\w", re.M)
 _VERBS = frozenset({"get", "post", "put", "patch", "delete"})
 # action → verb and path below the resource; those with an id stand below `/:id`
 _COLLECTION = {"index": ("GET", ""), "new": ("GET", "new"), "create": ("POST", "")}

@@ -20,7 +20,7 @@ from assay.index.extract.services.calls import (
     is_function,
     unwrapped,
 )
-from assay.languages.frameworks import VERBS, Framework, Registration
+from assay.languages.frameworks import BLOCK, VERBS, Framework, Registration
 
 MAX_PATH = 500  # of a path with its prefixes
 _VERBS = frozenset(verb.upper() for verb in VERBS)
@@ -64,31 +64,37 @@ class Routes:
         self.frameworks = [
             row for row in frameworks if not row.markers or any(mark in source.bytes for mark in row.markers)
         ]
+        self._groups, self._scopes, self._prefixes = (
+            frozenset(name for row in self.frameworks for name in getattr(row, field))
+            for field in ("groups", "scopes", "prefixes")
+        )
+        self._mounts = {name: position for row in self.frameworks for name, position in row.mounts.items()}
         self.mounted: dict[str, tuple[str, Call]] = {}  # name of a router → path and the call that mounts it
 
     def note_mount(self, call: Call) -> None:
         """Record the prefix under which a call mounts a router of the same file."""
-        for framework in self.frameworks:
-            position = framework.mounts.get(call.name)
-            if position is None or len(call.arguments) <= position:
-                continue
-            keyword = call.keyword(framework.prefixes)
-            path = self.source.plain(keyword if keyword is not None else call.argument(0) if position else None) or ""
-            router = unwrapped(call.argument(position))
-            while router is not None and router.type in CALLS and router.type != "attribute":
-                router = Call(self.source, router).callee
-            name = self.source.name(router) if router is not None else ""
-            if name and name not in self.mounted:
-                self.mounted[name] = path, call
+        position = self._mounts.get(call.name)
+        if position is None or len(call.arguments) <= position:
+            return
+        keyword = call.keyword(self._prefixes)
+        path = self.source.plain(keyword if keyword is not None else call.argument(0) if position else None) or ""
+        router = unwrapped(call.argument(position))
+        for _ in range(MAX_DEPTH):
+            if router is None or router.type not in CALLS:
+                break
+            router = Call(self.source, router).callee
+        name = self.source.name(router) if router is not None else ""
+        if name:
+            self.mounted.setdefault(name, (path, call))
 
     # Prefixes
 
-    def _prefix_of_call(self, call: Call, framework: Framework, owner: str, depth: int = 0) -> str:
+    def _prefix_of_call(self, call: Call, owner: str, depth: int = 0) -> str:
         """Return the prefix of what is registered by a call: of its receiver, and of the calls around it."""
         if depth > MAX_DEPTH:
             return ""
-        prefix = self._prefix_of_receiver(call, framework, depth)
-        node, outermost = call.node, call.node
+        prefix = self._prefix_of_receiver(call, depth)
+        node = call.node
         for _ in range(MAX_CLIMB):
             parent = node.parent
             if parent is None:
@@ -96,57 +102,54 @@ class Routes:
             if parent.type in _ASSIGNS and not prefix:
                 target = parent.child_by_field_name("left") or parent.child_by_field_name("pattern")
                 target = target or parent.child_by_field_name("name")
-                prefix = self._prefix_of_mounted(self.source.text(target) if target is not None else "", framework, depth)
-            if parent.type in CALLS and parent.type != "attribute":
+                prefix = self._prefix_of_mounted(self.source.text(target) if target is not None else "", depth)
+            if parent.type in CALLS:
                 around = Call(self.source, parent)
-                if around.name in framework.scopes or around.name in framework.mounts:
-                    if any(argument.start_byte <= outermost.start_byte < argument.end_byte for argument in around.arguments):
-                        path = self.source.plain(around.argument(0)) if len(around.arguments) > 1 or around.blocks else None
-                        own = (path or "") if around.name in framework.scopes or around.name in framework.mounts else ""
-                        return join(self._prefix_of_call(around, framework, owner, depth + 1), join(own, prefix))
-                    if any(block.start_byte <= outermost.start_byte < block.end_byte for block in around.blocks):
+                if around.name in self._scopes or around.name in self._mounts:
+                    inside = (*around.arguments, *around.blocks)
+                    if any(part.start_byte <= call.node.start_byte < part.end_byte for part in inside):
                         own = self.source.plain(around.argument(0)) or ""
-                        return join(self._prefix_of_call(around, framework, owner, depth + 1), join(own, prefix))
+                        return join(self._prefix_of_call(around, owner, depth + 1), join(own, prefix))
             node = parent
         if not prefix and owner:
-            prefix = self._prefix_of_mounted(owner, framework, depth)
+            prefix = self._prefix_of_mounted(owner, depth)
         return prefix
 
-    def _prefix_of_receiver(self, call: Call, framework: Framework, depth: int) -> str:
+    def _prefix_of_receiver(self, call: Call, depth: int) -> str:
         prefix, innermost = "", call
         for inner in call.receiver_calls():
-            if inner.name in framework.groups:
-                prefix = join(self._prefix_in(inner, framework), prefix)
+            if inner.name in self._groups:
+                prefix = join(self._prefix_in(inner), prefix)
             innermost = inner
         receiver = unwrapped(innermost.receiver)
         if receiver is None:
             return prefix
-        return join(self._prefix_of_name(self.source.name(receiver), call.node.start_byte, framework, depth), prefix)
+        return join(self._prefix_of_name(self.source.name(receiver), call.node.start_byte, depth), prefix)
 
-    def _prefix_in(self, call: Call, framework: Framework) -> str:
-        keyword = call.keyword(framework.prefixes)
-        if framework.prefixes and call.name[:1].isupper():  # a constructor: only a keyword is a prefix
+    def _prefix_in(self, call: Call) -> str:
+        keyword = call.keyword(self._prefixes)
+        if self._prefixes and call.name[:1].isupper():  # a constructor: only a keyword is a prefix
             return self.source.plain(keyword) or ""
         return self.source.plain(keyword if keyword is not None else call.argument(0)) or ""
 
-    def _prefix_of_name(self, name: str, before: int, framework: Framework, depth: int) -> str:
+    def _prefix_of_name(self, name: str, before: int, depth: int) -> str:
         if not name or depth > MAX_DEPTH:
             return ""
         value = unwrapped(self.source.assigned(name, before))
         own = ""
-        if value is not None and value.type in CALLS and value.type != "attribute":
+        if value is not None and value.type in CALLS:
             call = Call(self.source, value)
-            if call.name in framework.groups:
-                own = join(self._prefix_of_receiver(call, framework, depth + 1), self._prefix_in(call, framework))
+            if call.name in self._groups:
+                own = join(self._prefix_of_receiver(call, depth + 1), self._prefix_in(call))
             elif call.receiver_call is not None:
-                own = self._prefix_of_receiver(call, framework, depth + 1)
-        return join(self._prefix_of_mounted(name, framework, depth), own)
+                own = self._prefix_of_receiver(call, depth + 1)
+        return join(self._prefix_of_mounted(name, depth), own)
 
-    def _prefix_of_mounted(self, name: str, framework: Framework, depth: int) -> str:
+    def _prefix_of_mounted(self, name: str, depth: int) -> str:
         path, call = self.mounted.get(name, ("", None))
-        if call is None or depth > MAX_DEPTH or call.name not in framework.mounts:
+        if call is None or depth > MAX_DEPTH or call.name not in self._mounts:
             return ""
-        return join(self._prefix_of_call(call, framework, "", depth + 1), path)
+        return join(self._prefix_of_call(call, "", depth + 1), path)
 
     # Registrations
 
@@ -170,7 +173,7 @@ class Routes:
         first = call.keyword(framework.path_keywords)
         first = first if first is not None else call.argument(row.path)
         path = self.source.plain(first)
-        chained = path is None and any(inner.name in framework.groups for inner in call.receiver_calls())
+        chained = path is None and any(inner.name in self._groups for inner in call.receiver_calls())
         if path is None and not chained:
             return
         verbs = [row.verb]
@@ -183,13 +186,15 @@ class Routes:
             handler = call.keyword((row.handler_keyword,)) if row.handler_keyword else None
             if handler is None:
                 handler = call.argument(row.handler) if len(call.arguments) > row.path + 1 else None
-            handlers = [handler] if handler is not None else call.blocks
+            handlers = [handler] if handler is not None else []
         else:
-            handlers = [*call.arguments[-1:], *call.blocks]
+            handlers = call.arguments[-1:]
+        if row.handler == BLOCK:
+            handlers = call.blocks if call.receiver is None else []
         if row.method is not None:
             verbs = [(self.source.plain(node) or self.source.name(node)).upper() for node in elements(call.argument(row.method))]
         verbs = self._methods(call, framework) or verbs
-        full = join(self._prefix_of_call(call, framework, owner), path or "")[:MAX_PATH]
+        full = join(self._prefix_of_call(call, owner), path or "")[:MAX_PATH]
         for handler in handlers:
             for verb, target in self._handlers(handler, framework, verbs):
                 if target is not None and not (verb and verb not in _VERBS):
@@ -231,7 +236,7 @@ class Routes:
             return None
         if is_function(inner):
             return ""
-        if inner.type in CALLS and inner.type != "attribute":
+        if inner.type in CALLS:
             call = Call(self.source, inner)
             if call.name == "as_view" and call.receiver is not None:
                 return expression_chain(self.source, call.receiver) + ".as_view()"
@@ -277,27 +282,34 @@ class Routes:
         paths = [call for call in decorators if call.name in framework.decorators]
         if said and not paths and has_class:
             yield from ((is_client, named(verb, prefix)) for verb in said for prefix in prefixes)
-        for call in paths:
+        # `[HttpPost] [Route("draft")]`: one says the verb, the other the path
+        bare = [verb for call in paths if (verb := framework.decorators[call.name]) and not call.arguments and not call.keywords]
+        whole = [call for call in paths if call.arguments or call.keywords]
+        for call in whole or paths:
             verbs = said or self._methods(call, framework) or [framework.decorators[call.name]]
             if framework.method_decorators and not said:
                 continue  # a path without a verb is a sub-resource
-            if "Route" == call.name and len(paths) > 1 and not call.arguments:
-                continue
-            own = self._paths(call, framework)
-            if not own:
-                if call.arguments or not (framework.bare_decorators and has_class):
-                    if call.name != "action":
-                        continue
-                own = [self._action_path(call, name)] if call.name == "action" else [""]
+            if verbs == [""] and bare:
+                verbs = bare
+            own = self._own_paths(call, framework, name, has_class)
             for verb in verbs:
                 for prefix in prefixes:
                     for path in own:
                         yield is_client, named(verb, self._decorated_path(call, framework, prefix, path, name, class_name))
 
+    def _own_paths(self, call: Call, framework: Framework, name: str, has_class: bool) -> list[str]:
+        """Return the paths of a decorator: its literals, that of its class, or the function's name."""
+        if call.name in framework.action_decorators:
+            detail = call.keywords.get("detail")
+            base = "/{pk}" if detail is not None and self.source.text(detail) == "True" else ""
+            return [f"{base}/{self.source.plain(call.keyword(framework.path_keywords)) or name}"]
+        paths = self._paths(call, framework)
+        return paths if paths or call.arguments or not (framework.bare_decorators and has_class) else [""]
+
     def _paths(self, call: Call, framework: Framework) -> list[str]:
         keyword = call.keyword(framework.path_keywords)
         node = keyword if keyword is not None else call.argument(0)
-        if node is None or (call.name == "action" and keyword is None):
+        if node is None:
             return []
         out = []
         for element in elements(node):
@@ -309,18 +321,13 @@ class Routes:
                 out.append(path)
         return out
 
-    def _action_path(self, call: Call, name: str) -> str:
-        detail = call.keywords.get("detail")
-        base = "/{pk}" if detail is not None and self.source.text(detail) == "True" else ""
-        return f"{base}/{self.source.plain(call.keywords.get('url_path')) or name}"
-
     def _decorated_path(
         self, call: Call, framework: Framework, prefix: str, path: str, name: str, class_name: str
     ) -> str:
-        if path.startswith(("~/", "/")) and framework.name == "asp.net":
+        if path.startswith(("~/", "/")) and framework.absolute_paths:
             full = path.removeprefix("~")
         else:
-            receiver = self._prefix_of_receiver(call, framework, 0)
-            full = join(join(receiver or self._prefix_of_mounted(name, framework, 0), prefix), path)
+            receiver = self._prefix_of_receiver(call, 0)
+            full = join(join(receiver or self._prefix_of_mounted(name, 0), prefix), path)
         full = full.replace("[controller]", class_name.removesuffix("Controller")).replace("[action]", name)
         return full[:MAX_PATH]
