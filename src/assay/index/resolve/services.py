@@ -35,5 +35,10 @@ def add_service(row: ServiceFact, edges: FileEdges) -> None:
 
 
 def _handler(chain: str, row: ServiceFact, edges: FileEdges) -> Sym | None:
-    value = edges.evaluator.evaluate(chain, edges.file, row.source, row.line)
+    evaluator, file = edges.evaluator, edges.file
+    owner, _, name = chain.rpartition(".")
+    if owner and file.language.uniform_access:  # the method itself, not what calling it returns
+        value = evaluator.attribute(evaluator.evaluate(owner, file, row.source, row.line), name, file)
+    else:
+        value = evaluator.evaluate(chain, file, row.source, row.line)
     return value.sym if isinstance(value, Item) and value.sym.kind in _HANDLERS else None

@@ -178,7 +178,7 @@ def _within(outer: str, inner: str) -> str:
 
 
 def _chain(module: str, controller: str, action: str) -> str:
-    """Return the chain of an action: `Admin.UsersController{}.index`."""
+    """Return the chain of an action: `Admin.UsersController.new().index`."""
     parts = [part for part in f"{module}/{controller}".split("/") if part]
     camel = ["".join(word[:1].upper() + word[1:] for word in part.split("_")) for part in parts]
-    return ".".join(camel) + "Controller{}." + action
+    return ".".join(camel) + "Controller.new()." + action
