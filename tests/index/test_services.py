@@ -40,3 +40,37 @@ def table(name: str) -> Rows:
 @pytest.mark.parametrize("name", NAMES)
 def test_edges_of_services_are_those_of_the_hand_written_table(name: str, found: dict[str, Rows]) -> None:
     assert found[name] == table(name)
+
+
+def test_patterns_of_the_configuration_name_further_calls_of_flags(tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text('import switches\n\ndef pay():\n    return switches.lit("fast-pay")\n')
+    repository = Repository(tmp_path)
+    repository.index()
+    assert _flags(repository) == set()
+    (tmp_path / "assay.toml").write_text('[flags]\npatterns = ["switches.lit"]\n')
+    report = repository.index()
+    assert report.reason == "the flag patterns of assay.toml changed"
+    assert _flags(repository) == {("shop.py::pay", "external:flag:fast-pay")}
+    assert repository.index().mode == "fresh"
+
+
+def _flags(repository: Repository) -> set[tuple[str, str]]:
+    return {(edge.source, edge.target) for edge in repository.open().export()[1] if edge.type == "gated_by_flag"}
+
+
+def test_a_prefix_given_in_another_file_belongs_to_the_routes_of_the_router(tmp_path: Path) -> None:
+    (tmp_path / "users.py").write_text(
+        "from fastapi import APIRouter\n\nrouter = APIRouter()\n\n"
+        '@router.get("/{user_id}/orders")\ndef orders(user_id):\n    return []\n'
+    )
+    (tmp_path / "main.py").write_text(
+        "from fastapi import FastAPI\nfrom users import router as users\n\napp = FastAPI()\n"
+        'app.include_router(users, prefix="/users")\n'
+    )
+    (tmp_path / "client.py").write_text(
+        "import requests\n\ndef call(base, id):\n    return requests.get(f\"{base}/users/{id}/orders\")\n"
+    )
+    repository = Repository(tmp_path)
+    repository.index()
+    links = [(link.source, link.target, link.confidence) for link in repository.open().links.all]
+    assert links == [("client.py::call", "users.py::orders", 0.81)]

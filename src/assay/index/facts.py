@@ -96,17 +96,20 @@ class Binding(msgspec.Struct, array_like=True, gc=False):
     until: int = 0  # last line of the anonymous function it belongs to; 0: visible in all of `source`
 
 
-ROUTE, ENDPOINT, FLAG = range(3)
+ROUTE, ENDPOINT, FLAG, MOUNT, MODULE_MOUNT = range(5)
 
 
 class ServiceFact(msgspec.Struct, array_like=True, gc=False):
-    """A route that is declared, an endpoint that is called, or a feature flag that is asked for."""
+    """A route that is declared, an endpoint that is called, a feature flag that is asked for, or a prefix of a router.
+
+    The handler of MOUNT is the router of another file, that of MODULE_MOUNT the name of a module with routes.
+    """
 
     kind: int
     source: int  # index of the enclosing symbol, or FILE
     line: int
     name: str  # `GET /users/<id>`, `GET /users/{}`, `checkout-v2`
-    handler: str = ""  # chain of a route's handler (without one, `source` handles it); an endpoint with one is a route if it resolves
+    handler: str = ""  # chain; a route without one is handled by `source`, an endpoint with one is none if it resolves
     by_verb: bool = False  # the handler is a class with a method for each verb
 
 

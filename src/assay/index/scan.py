@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from assay.errors import AssayError
 from assay.git import Listing
+from assay.index.flag_patterns import read_patterns
 from assay.index.documents.formats import HEAD_BYTES, Format, format_of
 from assay.languages import language_of
 from assay.store.layout import decode, read_bytes
@@ -169,6 +170,7 @@ class Scan:
     others: int = 0  # number of other files
     folders: set[str] = field(default_factory=set)  # folders scanned, "" for the root
     rules: list[str] = field(default_factory=list)  # paths of ignore files
+    flags: tuple[str, ...] = ()  # names of the repository's own flag calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +199,7 @@ def check_root(root: Path) -> None:
 def scan(root: Path, listing: Listing | None = None) -> Scan:
     """Scan the tree below `root`, using a listing that was started earlier if there is one."""
     check_root(root)
-    out = Scan()
+    out = Scan(flags=read_patterns(root))
     rules = read_rules(root, IGNORE_FILE, out.problems)
     base = os.path.join(root, "")
     listing = listing or Listing(root)

@@ -21,8 +21,11 @@ from assay.languages import Language, by_name
 _SUPERTYPES = frozenset({BASE, IMPLEMENTS})
 
 
-def extract(source: bytes, language: Language) -> Extracted:
-    """Return the encoded facts of a source text. Never fails on bad code: the parser recovers and counts errors."""
+def extract(source: bytes, language: Language, flags: tuple[str, ...] = ()) -> Extracted:
+    """Return the encoded facts of a source text. Never fails on bad code: the parser recovers and counts errors.
+
+    `flags` are the names of calls that ask for a feature flag, beside those of known libraries.
+    """
     tree, errors, language = _parse(source, language)
     captures = Captures(source, language)
     captures.read(tree)
@@ -39,7 +42,7 @@ def extract(source: bytes, language: Language) -> Extracted:
         encoded([row for row in references if row.role not in _SUPERTYPES]),
         encoded(bindings),
         errors,
-        build_services(captures, nesting, symbols, tree),
+        build_services(captures, nesting, symbols, tree, flags),
     )
     texts = build_texts(captures, nesting, symbols)
     counted = FileTexts(texts, count_words(symbols, texts))

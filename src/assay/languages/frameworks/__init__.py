@@ -50,6 +50,7 @@ class Framework:
     groups: frozenset[str] = _NONE  # calls whose first literal is a prefix of what is registered on their result
     scopes: frozenset[str] = _NONE  # calls whose first literal is a prefix of what is registered in their arguments
     mounts: Mapping[str, int] = field(default_factory=dict)  # call → position of the mounted router
+    includes: str = ""  # call in the arguments of a scope that names a module with routes
     prefixes: frozenset[str] = _NONE  # keywords with a prefix
     verbs_after: frozenset[str] = _NONE  # calls on the result that name the verb: `.Methods("GET")`
     path_keywords: tuple[str, ...] = ()
@@ -66,7 +67,7 @@ class Request(NamedTuple):
     path_only: bool = False  # accept only a path that begins with a slash or an address: the name is a common one
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Client:
     """Calls of an HTTP client."""
 
@@ -83,7 +84,7 @@ class Client:
     verb_after: Mapping[str, int] = field(default_factory=dict)  # calls on the result that have the url: `.uri(…)`
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FlagLibrary:
     """Calls, decorators and lookups that ask for a feature flag by name."""
 
@@ -91,6 +92,7 @@ class FlagLibrary:
     languages: tuple[str, ...] = ()  # empty: all
     calls: Mapping[str, int] = field(default_factory=dict)  # chain, matched at its end → position of the flag's name
     decorators: frozenset[str] = _NONE
+    bare: bool = False  # calls have no receiver
     hints: tuple[str, ...] = ()  # a call counts only if its receiver contains one of these; lower case
     lookups: frozenset[str] = _NONE  # `FEATURES["x"]`
     constants: tuple[str, ...] = ()  # expression prefixes of settings: `settings.FEATURE_`

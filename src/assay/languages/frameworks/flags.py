@@ -63,5 +63,5 @@ SETTINGS = FlagLibrary(
     constants=("settings.FEATURE_", "config.FEATURE_", "Settings.FEATURE_"),
 )  # fmt: skip
 WAFFLE = FlagLibrary("waffle", ("python",), calls={"flag_is_active": 1})
-BARE = FlagLibrary("bare helpers", ("python",), calls={"is_enabled": 0})
+BARE = FlagLibrary("bare helpers", ("python",), calls={"is_enabled": 0}, bare=True)
 FLAGS = (OPENFEATURE, LAUNCHDARKLY, UNLEASH, FLIPPER, SETTINGS, WAFFLE, BARE)

@@ -44,6 +44,7 @@ DJANGO = Framework(
         "register": Registration(handler=1, any_path=True),
     },
     scopes=frozenset({"path", "re_path", "url"}),
+    includes="include",
     decorators={"action": ""},
     action_decorators=frozenset({"action"}),
     path_keywords=("url_path",),

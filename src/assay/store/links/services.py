@@ -6,6 +6,7 @@ matched here over all repositories of an index, so that a client links to a serv
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -31,7 +32,11 @@ def links(index: Index) -> Iterator[Link]:
     endpoints = list(uses(index, "endpoint:", "consumes_endpoint"))
     if not endpoints:
         return
-    routes = Routes((parse_endpoint(use.name), use) for use in uses(index, "route:", "handles_route"))
+    mounts = _mounts(index)
+    routes = Routes(
+        (parse_endpoint(_mounted(use.name, mounts.get(use.path, ""))), use)
+        for use in uses(index, "route:", "handles_route")
+    )
     for use in endpoints:
         endpoint = parse_endpoint(use.name)
         if not _may_be_ours(endpoint):
@@ -42,6 +47,20 @@ def links(index: Index) -> Iterator[Link]:
                     use.id, handler.id, "consumes_endpoint", "inferred", round(confidence * use.confidence, 3), use.path, use.line,
                     handler.name,
                 )  # fmt: skip
+
+
+def _mounts(index: Index) -> dict[str, str]:
+    """Return the prefix under which each file's routers are mounted elsewhere; not those with several."""
+    prefixes: dict[str, set[str]] = defaultdict(set)
+    for use in uses(index, "mount:", "handles_route"):
+        prefixes[use.path].add(use.name)
+    return {path: next(iter(names)) for path, names in prefixes.items() if len(names) == 1}
+
+
+def _mounted(name: str, prefix: str) -> str:
+    """Return a route below the prefix of its router: `GET /{id}` below `/users` is `GET /users/{id}`."""
+    verb, space, path = name.rpartition(" ") if name.partition(" ")[0].isupper() else ("", "", name)
+    return f"{verb}{space}{prefix.rstrip('/')}/{path.lstrip('/^')}" if prefix else name
 
 
 def _may_be_ours(endpoint: Endpoint) -> bool:

@@ -27,53 +27,84 @@ from assay.index.facts import (
     FILE,
     FLAG,
     MENTION,
+    MODULE_MOUNT,
+    MOUNT,
     NEW,
     ROUTE,
     ServiceFact,
     SymbolFact,
 )
-from assay.languages.frameworks import clients_of, flags_of, frameworks_of, names_of
+from assay.languages.frameworks import FlagLibrary, clients_of, flags_of, frameworks_of, names_of
 
 MAX_CALLS = 20_000  # of one file that are looked at; generated code has more
-_ROLES = frozenset({CALL, NEW, DECORATE})
+MAX_CACHED = 100_000  # chains whose kind is remembered
+_CALLS = frozenset({CALL, NEW, DECORATE})
 _LOOKUPS = frozenset({CALL, ACCESS, MENTION})
+_ROLES = _CALLS | _LOOKUPS
+_NAMED, _SETTING = 1, 2  # kinds of chains
+_SETTINGS = ("FEATURE", "Flipper[", "eatureFlags", "eature_flags")  # parts of `settings.FEATURE_X`, `FEATURES["x"]`, …
 
 
-def build_services(captures: Captures, nesting: Nesting, symbols: list[SymbolFact], tree: Tree) -> list[ServiceFact]:
-    """Return the routes, endpoints and flags of a file."""
+def build_services(
+    captures: Captures, nesting: Nesting, symbols: list[SymbolFact], tree: Tree, patterns: tuple[str, ...] = ()
+) -> list[ServiceFact]:
+    """Return the routes, endpoints and flags of a file; `patterns` are names of the repository's own flag calls."""
     language = captures.language.name
-    wanted = names_of(language)
-    if not wanted:
-        return []
-    marks = [mark for mark in captures.marks if mark[2] in _ROLES and _last(mark[3]) in wanted]
-    settings = [mark for mark in captures.marks if mark[2] in _LOOKUPS and _may_be_setting(mark[3])]
+    kinds = _kinds(language, patterns)
+    marks: list[Mark] = []
+    settings: list[Mark] = []
+    for mark in captures.marks:
+        text = mark[3]
+        kind = kinds.get(text)
+        if kind is None:
+            kind = kinds[text] = _kind(text, kinds)
+        if kind and mark[2] in _ROLES:
+            if kind & _NAMED and mark[2] in _CALLS:
+                marks.append(mark)
+            if kind & _SETTING and mark[2] in _LOOKUPS:
+                settings.append(mark)
     if not marks and not settings:
         return []
     marks.sort()
-    return _Reader(captures, nesting, symbols, tree).read(marks[:MAX_CALLS], settings)
+    return _Reader(captures, nesting, symbols, tree, patterns).read(marks[:MAX_CALLS], settings[:MAX_CALLS])
 
 
-@lru_cache(maxsize=1 << 14)
-def _last(text: str) -> str:
-    return last(text)
+class _Kinds(dict[str, int]):
+    """Cache of the kind of each chain: a name of the tables, a setting with flags, both, or neither."""
+
+    def __init__(self, wanted: frozenset[str]) -> None:
+        self.wanted = wanted
 
 
-@lru_cache(maxsize=1 << 14)
-def _may_be_setting(text: str) -> bool:
-    """Return whether a name may hold flags: `settings.FEATURE_X`, `FEATURES[…]`, `Flipper[…]`."""
-    return "FEATURE" in text or text.startswith("Flipper[") or "eatureFlags" in text or "eature_flags" in text
+@lru_cache(maxsize=64)
+def _kinds(language: str, patterns: tuple[str, ...]) -> _Kinds:
+    return _Kinds(names_of(language) | {pattern.rpartition(".")[2] for pattern in patterns})
+
+
+@lru_cache(maxsize=64)
+def _flag_libraries(language: str, patterns: tuple[str, ...]) -> tuple[FlagLibrary, ...]:
+    own = FlagLibrary("assay.toml", calls=dict.fromkeys(patterns, 0), decorators=frozenset(patterns))
+    return (*flags_of(language), own)
+
+
+def _kind(text: str, kinds: _Kinds) -> int:
+    if len(kinds) > MAX_CACHED:
+        kinds.clear()
+    return _NAMED * (last(text) in kinds.wanted) + _SETTING * any(part in text for part in _SETTINGS)
 
 
 class _Reader:
     """Reads the services of one file."""
 
-    def __init__(self, captures: Captures, nesting: Nesting, symbols: list[SymbolFact], tree: Tree) -> None:
+    def __init__(
+        self, captures: Captures, nesting: Nesting, symbols: list[SymbolFact], tree: Tree, patterns: tuple[str, ...]
+    ) -> None:
         language = captures.language.name
         self._captures, self._nesting, self._symbols = captures, nesting, symbols
         self._source = Source(captures, tree)
         self._routes = Routes(self._source, frameworks_of(language))
         self._endpoints = Endpoints(self._source, clients_of(language))
-        self._flags = Flags(self._source, flags_of(language))
+        self._flags = Flags(self._source, _flag_libraries(language, patterns))
         self._facts: dict[tuple[int, int, str, str], ServiceFact] = {}
 
     def read(self, marks: list[Mark], settings: list[Mark]) -> list[ServiceFact]:
@@ -93,14 +124,14 @@ class _Reader:
                 self._add(ROUTE, FILE, line, name, handler)
             return list(self._facts.values())
         for mark, call in calls:
-            start, _, role, text = mark
+            start, end, role, text = mark
             if role == DECORATE:
                 symbol = self._nesting.symbol_at(owners[start], start, True)
                 if symbol != FILE:
                     decorated.setdefault(symbol, []).append((mark, call))
                 continue
             symbol = self._nesting.symbol_at(owners[start], start, False)
-            self._read_call(call, text, symbol, self._captures.line(start))
+            self._read_call(call, text, symbol, self._captures.line(end - 1))  # of the last name of a long chain
         for symbol, rows in decorated.items():
             self._read_decorators(symbol, rows, decorated)
         for start, end, _, text in settings:
@@ -118,6 +149,8 @@ class _Reader:
             handler = routes[0].handler if routes else ""
             for endpoint in self._endpoints.called(call, text):
                 self._add(ENDPOINT, symbol, line, endpoint, handler)
+        for path, router, is_module in self._routes.mounts(call):
+            self._add(MODULE_MOUNT if is_module else MOUNT, symbol, line, path, router)
         for flag in self._flags.asked(call, text):
             self._add(FLAG, symbol, line, flag)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from tree_sitter import Node
 
@@ -58,15 +58,16 @@ class Endpoints:
             url = f"{base.rstrip('/')}/{url.lstrip('/')}"
         elif not _URL.match(url):
             url = "/" + url if call.name in client.methods or not url[:1].isalnum() else ""
-        if not _PATH.search(re.sub(r"^(?:\w+:)?//[^/]*", "", url)):
+        if not _PATH.search(re.sub(r"^(?:\w+:)?//[^/]*|[?#].*", "", url)):
             return ""
         return f"{self._verb(call, row, client)} {url}".strip()
 
     def _request(self, call: Call, chain: str, client: Client) -> Request | None:
         """Return the row of a call of a client's function, or of a method of a client object."""
         name = chain.removesuffix("()")
-        for pattern, row in client.functions.items():
-            if ends_like(name, (pattern,)) and ("." in pattern or name == pattern or name.startswith(("window.", "globalThis."))):
+        for pattern, row in _functions(client).get(name.rpartition(".")[2], ()):
+            is_global = "." in pattern or name == pattern or name.startswith(("window.", "globalThis."))
+            if is_global and ends_like(name, (pattern,)):
                 return row
         row = client.methods.get(call.name)
         if row is None:
@@ -134,6 +135,15 @@ class Endpoints:
                     return name
             node = node.parent
         return ""
+
+
+@lru_cache(maxsize=64)
+def _functions(client: Client) -> dict[str, list[tuple[str, Request]]]:
+    """Return the functions of a client by their last name."""
+    out: dict[str, list[tuple[str, Request]]] = {}
+    for pattern, row in client.functions.items():
+        out.setdefault(pattern.rpartition(".")[2], []).append((pattern, row))
+    return out
 
 
 def _verb_of(source: Source, node: Node) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import lru_cache
 
 from assay.index.extract.services.calls import Call, Source
 from assay.languages.conventions import ends_like
@@ -12,26 +13,35 @@ from assay.languages.frameworks import FlagLibrary
 _FLAG = re.compile(r"[A-Za-z][\w.:/-]{1,99}")  # a name, not a sentence
 
 
+@lru_cache(maxsize=64)
+def _by_last_name(libraries: tuple[FlagLibrary, ...]) -> dict[str, list[tuple[FlagLibrary, str, int]]]:
+    """Return the calls and decorators of libraries by their last name, which most calls of a file do not have."""
+    out: dict[str, list[tuple[FlagLibrary, str, int]]] = {}
+    for library in libraries:
+        for pattern, position in (*library.calls.items(), *((name, 0) for name in sorted(library.decorators))):
+            out.setdefault(pattern.rpartition(".")[2], []).append((library, pattern, position))
+    return out
+
+
 class Flags:
     """Reads the flags of a file."""
 
-    def __init__(self, source: Source, libraries: Iterable[FlagLibrary]) -> None:
-        self.source, self.libraries = source, tuple(libraries)
+    def __init__(self, source: Source, libraries: tuple[FlagLibrary, ...]) -> None:
+        self.source, self.libraries = source, libraries
+        self._by_name = _by_last_name(libraries)
 
     def asked(self, call: Call, chain: str) -> Iterator[str]:
         """Yield the flag that a call or decorator asks for."""
+        rows = self._by_name.get(call.name)
+        if not rows:
+            return
         name = chain.removesuffix("()")
         parent = name.rpartition(".")[0].lower()
-        for library in self.libraries:
-            if call.name in library.decorators:
-                position = 0
-            else:
-                found = next((at for pattern, at in library.calls.items() if ends_like(name, (pattern,))), None)
-                if found is None or (library.hints and not any(hint in (parent or call.name.lower()) for hint in library.hints)):
-                    continue
-                if not library.hints and library.name == "bare helpers" and parent:
-                    continue
-                position = found
+        for library, pattern, position in rows:
+            if not ends_like(name, (pattern,)) or (library.bare and parent):
+                continue
+            if library.hints and not any(hint in (parent or call.name.lower()) for hint in library.hints):
+                continue
             flag = self.source.plain(call.argument(position))
             if flag and _FLAG.fullmatch(flag):
                 yield flag

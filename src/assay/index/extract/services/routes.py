@@ -69,6 +69,7 @@ class Routes:
             for field in ("groups", "scopes", "prefixes")
         )
         self._mounts = {name: position for row in self.frameworks for name, position in row.mounts.items()}
+        self._included = {name: row.includes for row in self.frameworks if row.includes for name in row.scopes}
         self.mounted: dict[str, tuple[str, Call]] = {}  # name of a router → path and the call that mounts it
 
     def note_mount(self, call: Call) -> None:
@@ -86,6 +87,27 @@ class Routes:
         name = self.source.name(router) if router is not None else ""
         if name:
             self.mounted.setdefault(name, (path, call))
+
+    def mounts(self, call: Call) -> Iterator[tuple[str, str, bool]]:
+        """Yield the prefix that a call gives to a router of another file, its chain, and whether that is a module."""
+        if call.name in self._mounts:
+            position = self._mounts[call.name]
+            keyword = call.keyword(self._prefixes)
+            path = self.source.plain(keyword if keyword is not None else call.argument(0) if position else None)
+            router = unwrapped(call.argument(position))
+            if router is not None and router.type in CALLS:
+                router = Call(self.source, router).callee
+            text = expression_chain(self.source, router) if router is not None and not is_function(router) else ""
+            if path and path.strip("/") and text and path.startswith("/"):
+                yield join(self._prefix_of_call(call, ""), path), text, False
+        if call.name in self._included:
+            included = unwrapped(call.argument(1))
+            module = Call(self.source, included) if included is not None and included.type in CALLS else None
+            path = self.source.plain(call.argument(0))
+            if module is not None and module.name == self._included[call.name] and path and path.strip("/^"):
+                name = self.source.plain(elements(module.argument(0))[0]) if module.arguments else None
+                if name and name.replace(".", "").replace("_", "").isalnum():
+                    yield join(self._prefix_of_call(call, ""), path), name, True
 
     # Prefixes
 
