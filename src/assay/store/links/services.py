@@ -41,12 +41,14 @@ def links(index: Index) -> Iterator[Link]:
         endpoint = parse_endpoint(use.name)
         if not _may_be_ours(endpoint):
             continue
-        for handler, confidence in routes.matching(endpoint):
-            if handler.id != use.id:
-                yield Link(
-                    use.id, handler.id, "consumes_endpoint", "inferred", round(confidence * use.confidence, 3), use.path, use.line,
-                    handler.name,
-                )  # fmt: skip
+        matches = routes.matching(endpoint)
+        if any(handler.id == use.id for handler, _ in matches):
+            continue  # a test that serves what it calls
+        for handler, confidence in matches:
+            yield Link(
+                use.id, handler.id, "consumes_endpoint", "inferred", round(confidence * use.confidence, 3), use.path, use.line,
+                handler.name,
+            )  # fmt: skip
 
 
 def _mounts(index: Index) -> dict[str, str]:

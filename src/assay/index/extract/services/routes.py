@@ -73,7 +73,13 @@ class Routes:
         self.mounted: dict[str, tuple[str, Call]] = {}  # name of a router → path and the call that mounts it
 
     def note_mount(self, call: Call) -> None:
-        """Record the prefix under which a call mounts a router of the same file."""
+        """Record the prefix under which a call mounts a router, or a list of routes, of the same file."""
+        if call.name in self._included:
+            included = self._included_by(call)
+            name = self.source.name(included) if included is not None else ""
+            if name:
+                self.mounted.setdefault(name, (self.source.plain(call.argument(0)) or "", call))
+            return
         position = self._mounts.get(call.name)
         if position is None or len(call.arguments) <= position:
             return
@@ -100,14 +106,23 @@ class Routes:
             text = expression_chain(self.source, router) if router is not None and not is_function(router) else ""
             if path and path.strip("/") and text and path.startswith("/"):
                 yield join(self._prefix_of_call(call, ""), path), text, False
-        if call.name in self._included:
-            included = unwrapped(call.argument(1))
-            module = Call(self.source, included) if included is not None and included.type in CALLS else None
-            path = self.source.plain(call.argument(0))
-            if module is not None and module.name == self._included[call.name] and path and path.strip("/^"):
-                name = self.source.plain(elements(module.argument(0))[0]) if module.arguments else None
-                if name and name.replace(".", "").replace("_", "").isalnum():
-                    yield join(self._prefix_of_call(call, ""), path), name, True
+        included = self._included_by(call)
+        path = self.source.plain(call.argument(0))
+        if included is not None and path and path.strip("/^"):
+            name = self.source.plain(included)
+            if name and name.replace(".", "").replace("_", "").isalnum():
+                yield join(self._prefix_of_call(call, ""), path), name, True
+            elif text := expression_chain(self.source, included):
+                yield join(self._prefix_of_call(call, ""), path), text, False
+
+    def _included_by(self, call: Call) -> Node | None:
+        """Return the module or list of routes in `path("users/", include(…))`."""
+        node = unwrapped(call.argument(1)) if call.name in self._included else None
+        inner = Call(self.source, node) if node is not None and node.type in CALLS else None
+        if inner is None or inner.name != self._included[call.name] or not inner.arguments:
+            return None
+        parts = elements(inner.arguments[0])
+        return parts[0] if parts else None
 
     # Prefixes
 
@@ -169,7 +184,7 @@ class Routes:
 
     def _prefix_of_mounted(self, name: str, depth: int) -> str:
         path, call = self.mounted.get(name, ("", None))
-        if call is None or depth > MAX_DEPTH or call.name not in self._mounts:
+        if call is None or depth > MAX_DEPTH:
             return ""
         return join(self._prefix_of_call(call, "", depth + 1), path)
 
