@@ -22,6 +22,7 @@ from assay.index.extract.services.calls import (
 )
 from assay.languages.frameworks import BLOCK, VERBS, Framework, Registration
 
+MAX_STEPS = 50  # calls and names followed for the prefix of one route; real ones need less than 10
 MAX_PATH = 500  # of a path with its prefixes
 _VERBS = frozenset(verb.upper() for verb in VERBS)
 _METHOD_AND_PATH = re.compile(r"([A-Z]{3,7}) +(?:[\w.-]+)?(/.*)")
@@ -70,6 +71,7 @@ class Routes:
         )
         self._mounts = {name: position for row in self.frameworks for name, position in row.mounts.items()}
         self._included = {name: row.includes for row in self.frameworks if row.includes for name in row.scopes}
+        self._steps = 0  # left for the current route
         self.mounted: dict[str, tuple[str, Call]] = {}  # name of a router → path and the call that mounts it
 
     def note_mount(self, call: Call) -> None:
@@ -128,7 +130,8 @@ class Routes:
 
     def _prefix_of_call(self, call: Call, owner: str, depth: int = 0) -> str:
         """Return the prefix of what is registered by a call: of its receiver, and of the calls around it."""
-        if depth > MAX_DEPTH:
+        self._steps = MAX_STEPS if depth == 0 else self._steps - 1
+        if depth > MAX_DEPTH or self._steps < 0:
             return ""
         prefix = self._prefix_of_receiver(call, depth)
         node = call.node
@@ -170,7 +173,8 @@ class Routes:
         return self.source.plain(keyword if keyword is not None else call.argument(0)) or ""
 
     def _prefix_of_name(self, name: str, before: int, depth: int) -> str:
-        if not name or depth > MAX_DEPTH:
+        self._steps -= 1
+        if not name or depth > MAX_DEPTH or self._steps < 0:
             return ""
         value = unwrapped(self.source.assigned(name, before))
         own = ""
@@ -186,7 +190,7 @@ class Routes:
         path, call = self.mounted.get(name, ("", None))
         if call is None or depth > MAX_DEPTH:
             return ""
-        return join(self._prefix_of_call(call, "", depth + 1), path)
+        return join(self._prefix_of_call(call, "", depth + 1), path)[:MAX_PATH]
 
     # Registrations
 
@@ -364,6 +368,7 @@ class Routes:
         if path.startswith(("~/", "/")) and framework.absolute_paths:
             full = path.removeprefix("~")
         else:
+            self._steps = MAX_STEPS
             receiver = self._prefix_of_receiver(call, 0)
             full = join(join(receiver or self._prefix_of_mounted(name, 0), prefix), path)
         full = full.replace("[controller]", class_name.removesuffix("Controller")).replace("[action]", name)
