@@ -79,6 +79,7 @@ class Client:
     methods: Mapping[str, Request] = field(default_factory=dict)  # of client objects
     receivers: frozenset[str] = _NONE  # usual names of client objects made in another file; lower case
     bases: frozenset[str] = _NONE  # keywords with the base address
+    relative: bool = False  # client objects usually have a base address
     url_keywords: tuple[str, ...] = ()
     method_keywords: tuple[str, ...] = ()
     verb_after: Mapping[str, int] = field(default_factory=dict)  # calls on the result that have the url: `.uri(…)`

@@ -34,6 +34,7 @@ CLIENTS = (
     Client(
         "HttpClient",
         _CSHARP,
+        relative=True,
         functions={"HttpRequestMessage": Request("GET", url=1, method=0)},
         types=frozenset({"HttpClient", "CreateClient", "CreateHttpClient", "CreateDefaultClient"}),
         methods={name: Request(verb) for name, verb in _SUFFIXES.items()},

@@ -57,6 +57,7 @@ _AXIOS = {
 AXIOS = Client(
     "axios",
     _LANGUAGES,
+    relative=True,
     functions={
         **{f"{name}.{verb}": row for name in ("axios", "$axios") for verb, row in _AXIOS.items()},
         "axios": Request("GET"),
@@ -94,6 +95,7 @@ JQUERY = Client(
 INSTANCES = Client(
     "client objects",
     _LANGUAGES,
+    relative=True,
     types=frozenset({"supertest", "request.agent", "supertest.agent"}),
     methods=requested("{}", _VERBS, path_only=True),
     receivers=frozenset({

@@ -76,6 +76,7 @@ REQUESTS = Client(
 HTTPX = Client(
     "httpx",
     _PYTHON,
+    relative=True,
     functions={f"httpx.{name}": row for name, row in {**_METHODS, "stream": Request(url=1, method=0)}.items()},
     types=frozenset({"httpx.Client", "httpx.AsyncClient", "AsyncClient"}),
     methods={**_METHODS, "stream": Request(url=1, method=0), "build_request": Request(url=1, method=0)},
@@ -87,6 +88,7 @@ HTTPX = Client(
 AIOHTTP = Client(
     "aiohttp",
     _PYTHON,
+    relative=True,
     functions={"aiohttp.request": Request(url=1, method=0)},
     types=frozenset({"aiohttp.ClientSession", "ClientSession"}),
     methods={**_METHODS, "ws_connect": Request("GET")},

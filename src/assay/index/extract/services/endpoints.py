@@ -37,7 +37,10 @@ class Endpoints:
                 return
 
     def _called(self, call: Call, chain: str, client: Client) -> str:
-        row, base = self._request(call, chain, client), ""
+        row, base = self._function(chain, client), ""
+        if row is None:
+            row = self._method(call, client)
+            base = self._base(call, client) if row is not None else ""
         if row is None:
             if call.name not in client.verb_after:
                 return ""
@@ -45,8 +48,6 @@ class Endpoints:
             if not verb and not call.receiver_call:
                 return ""
             row = Request(verb or self._verb_after(call), url=client.verb_after[call.name])
-        else:
-            base = self._base(call, client)
         node = call.keyword(client.url_keywords)
         node = node if node is not None else call.argument(row.url)
         if node is None or (row.path_only and any(is_function(argument) for argument in call.arguments)):
@@ -62,13 +63,17 @@ class Endpoints:
             return ""
         return f"{self._verb(call, row, client)} {url}".strip()
 
-    def _request(self, call: Call, chain: str, client: Client) -> Request | None:
-        """Return the row of a call of a client's function, or of a method of a client object."""
+    def _function(self, chain: str, client: Client) -> Request | None:
+        """Return the row of a call of a client's function."""
         name = chain.removesuffix("()")
         for pattern, row in _functions(client).get(name.rpartition(".")[2], ()):
             is_global = "." in pattern or name == pattern or name.startswith(("window.", "globalThis."))
             if is_global and ends_like(name, (pattern,)):
                 return row
+        return None
+
+    def _method(self, call: Call, client: Client) -> Request | None:
+        """Return the row of a call of a method of a client object."""
         row = client.methods.get(call.name)
         if row is None:
             return None
@@ -105,14 +110,13 @@ class Endpoints:
         return out
 
     def _base(self, call: Call, client: Client) -> str:
-        """Return the base address that the client object was made with, if it is literal."""
-        if not client.bases:
-            return ""
+        """Return the base address that the client object was made with, `{}` if it is not known here."""
+        unknown = UNKNOWN if client.relative else ""
         value = unwrapped(self.source.assigned(self._receiver(call), call.node.start_byte))
-        if value is None or value.type not in CALLS:
-            return ""
+        if value is None or value.type not in CALLS or not client.bases:
+            return unknown
         node = Call(self.source, value).keyword(client.bases)
-        return "" if node is None else self.source.literal(node) or UNKNOWN
+        return unknown if node is None else self.source.literal(node) or UNKNOWN
 
     def _verb(self, call: Call, row: Request, client: Client) -> str:
         node = call.keyword(client.method_keywords)
