@@ -23,6 +23,7 @@ from assay.index.flag_patterns import read_patterns
 from assay.index.documents.formats import HEAD_BYTES, Format, format_of
 from assay.languages import language_of
 from assay.store.layout import decode, read_bytes
+from assay.store.links.openapi import NAME as OPENAPI_NAME
 from assay.system.files import open_regular, read_regular
 from assay.text.display import printable
 
@@ -287,7 +288,7 @@ class _NameClass(NamedTuple):
 
 @lru_cache(maxsize=1 << 14)  # file names repeat within and between scans
 def _classify_name(name: str) -> _NameClass:
-    config = name in CONFIG_NAMES
+    config = name in CONFIG_NAMES or OPENAPI_NAME.fullmatch(name) is not None
     source = not config and language_of(name) is not None
     form = None if config or source else format_of(name)
     suspect = _SUSPECT_NAME.search(name)

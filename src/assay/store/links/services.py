@@ -13,7 +13,9 @@ from typing import NamedTuple
 from assay.core.endpoints import Endpoint, Routes, is_local_host, parse_endpoint
 from assay.core.items import EDGE_TYPES, Link
 from assay.store.index import Index, Part
+from assay.store.links.openapi import named_functions
 
+BY_OPERATION = 0.7  # confidence that a function named like an operation of an OpenAPI document belongs to it
 _MOST = 50_000  # routes or endpoints that are matched; real workspaces have a few thousand
 
 
@@ -30,13 +32,18 @@ class Use(NamedTuple):
 def links(index: Index) -> Iterator[Link]:
     """Yield a `consumes_endpoint` link from each client call to the handlers it reaches."""
     endpoints = list(uses(index, "endpoint:", "consumes_endpoint"))
+    handled = list(uses(index, "route:", "handles_route"))
+    calling = {use.id for use in endpoints}
+    for row in named_functions(index, {use.path for use in endpoints}, {use.id for use in handled}):
+        use = Use(row.id, row.route, row.path, row.line, BY_OPERATION)
+        if not row.is_client:
+            handled.append(use)
+        elif row.id not in calling:
+            endpoints.append(use)
     if not endpoints:
         return
     mounts = _mounts(index)
-    routes = Routes(
-        (parse_endpoint(_mounted(use.name, mounts.get(use.path, ""))), use)
-        for use in uses(index, "route:", "handles_route")
-    )
+    routes = Routes((parse_endpoint(_mounted(use.name, mounts.get(use.path, ""))), use) for use in handled)
     for use in endpoints:
         endpoint = parse_endpoint(use.name)
         if not _may_be_ours(endpoint):
@@ -46,7 +53,7 @@ def links(index: Index) -> Iterator[Link]:
             continue  # a test that serves what it calls
         for handler, confidence in matches:
             yield Link(
-                use.id, handler.id, "consumes_endpoint", "inferred", round(confidence * use.confidence, 3), use.path, use.line,
+                use.id, handler.id, "consumes_endpoint", "inferred", round(confidence * min(use.confidence, handler.confidence), 3), use.path, use.line,
                 handler.name,
             )  # fmt: skip
 
