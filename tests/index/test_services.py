@@ -68,7 +68,7 @@ def test_a_prefix_given_in_another_file_belongs_to_the_routes_of_the_router(tmp_
         'app.include_router(users, prefix="/users")\n'
     )
     (tmp_path / "client.py").write_text(
-        "import requests\n\ndef call(base, id):\n    return requests.get(f\"{base}/users/{id}/orders\")\n"
+        'import requests\n\ndef call(base, id):\n    return requests.get(f"{base}/users/{id}/orders")\n'
     )
     repository = Repository(tmp_path)
     repository.index()

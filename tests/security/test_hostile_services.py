@@ -44,7 +44,7 @@ HOSTILE = {
         "import requests\n" + "url = base + '/x'\n" * 3_000 + "requests.get(url)\n" * 300,
     ),
     "a long concatenation": ("javascript", "fetch(" + " + ".join(["'/a'"] * 5_000) + ");\n"),
-    "a long chain of routes": ("rust", "fn app() { Router::new()" + ".route(\"/x\", get(h))" * 2_000 + "; } // axum\n"),
+    "a long chain of routes": ("rust", "fn app() { Router::new()" + '.route("/x", get(h))' * 2_000 + "; } // axum\n"),
     "deep mounts": ("javascript", DEEP.replace("nest", "use") + ";\n"),
     "deep blocks of routes": (
         "ruby",
@@ -52,7 +52,10 @@ HOSTILE = {
     ),
     "unclosed strings": ("python", "import requests\nrequests.get('/x\nrequests.get(f'{/y\n@app.route('\n"),
     "spaces before an assignment": ("python", "import requests\n" + " " * 200_000 + "=\nrequests.get(url)\n"),
-    "words before an assignment": ("java", "a " * 100_000 + "=\nclass A { void b() { template.getForObject(url); } }\n"),
+    "words before an assignment": (
+        "java",
+        "a " * 100_000 + "=\nclass A { void b() { template.getForObject(url); } }\n",
+    ),
 }
 
 

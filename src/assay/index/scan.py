@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from assay.errors import AssayError
 from assay.git import Listing
-from assay.index.flag_patterns import read_patterns
 from assay.index.documents.formats import HEAD_BYTES, Format, format_of
+from assay.index.flag_patterns import read_patterns
 from assay.languages import language_of
 from assay.store.layout import decode, read_bytes
 from assay.store.links.openapi import NAME as OPENAPI_NAME

@@ -11,7 +11,11 @@ from assay.languages.frameworks import VERBS
 
 _HANDLERS = CALLABLE_KINDS | TYPE_KINDS
 # kind of fact → edge and prefix of the external name
-_EDGES = {ROUTE: ("handles_route", "route:"), ENDPOINT: ("consumes_endpoint", "endpoint:"), FLAG: ("gated_by_flag", "flag:")}
+_EDGES = {
+    ROUTE: ("handles_route", "route:"),
+    ENDPOINT: ("consumes_endpoint", "endpoint:"),
+    FLAG: ("gated_by_flag", "flag:"),
+}
 
 
 def add_service(row: ServiceFact, edges: FileEdges) -> None:

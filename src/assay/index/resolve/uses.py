@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
-from assay.core.items import CALLABLE_KINDS, DATA_KINDS, TYPE_KINDS
+from assay.core.items import DATA_KINDS, TYPE_KINDS
 from assay.index.chains import bare, type_names
 from assay.index.facts import DECORATE, FILE, Reference
 from assay.index.file import Sym
 from assay.index.resolve.edges import FIELD_LIKE, RESOLVED, FileEdges
 from assay.index.values import DEFINED, EXTERNALS, TYPE_LIKE, Instance, Item, Local, Value, symbol_of
 from assay.languages.conventions import ENVIRONMENT_CHAINS, PROCESS_CHAINS, ends_like
+
 
 class Uses:
     """Adds the edges of names that a file uses without calling them."""

@@ -11,7 +11,17 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
 
-__all__ = ["Client", "FlagLibrary", "Framework", "Registration", "Request", "clients_of", "flags_of", "frameworks_of", "names_of"]
+__all__ = [
+    "Client",
+    "FlagLibrary",
+    "Framework",
+    "Registration",
+    "Request",
+    "clients_of",
+    "flags_of",
+    "frameworks_of",
+    "names_of",
+]
 
 VERBS = ("get", "post", "put", "delete", "patch", "head", "options")
 LAST = -1  # position of the last argument

@@ -27,7 +27,7 @@ OPENFEATURE = FlagLibrary(
 LAUNCHDARKLY = FlagLibrary(
     "LaunchDarkly",
     calls={
-        **{name: 0 for name in ("variation", "variation_detail", "variationDetail")},
+        **dict.fromkeys(("variation", "variation_detail", "variationDetail"), 0),
         **{f"{kind}Variation": 0 for kind in ("bool", "string", "int", "double", "jsonValue", "json", "number")},
         **{f"{kind}VariationDetail": 0 for kind in ("bool", "string", "int", "double", "jsonValue", "json", "number")},
         **{f"{kind}Variation": 0 for kind in ("Bool", "String", "Int", "Float64", "Double", "Float", "Json", "JSON")},
@@ -37,7 +37,9 @@ LAUNCHDARKLY = FlagLibrary(
 UNLEASH = FlagLibrary(
     "Unleash and toggles",
     calls={
-        **dict.fromkeys(("isEnabled", "IsEnabled", "is_enabled", "is_enabled?", "isFeatureEnabled", "IsEnabledAsync"), 0),
+        **dict.fromkeys(
+            ("isEnabled", "IsEnabled", "is_enabled", "is_enabled?", "isFeatureEnabled", "IsEnabledAsync"), 0
+        ),
         **dict.fromkeys(("getVariant", "get_variant", "GetVariant"), 0),
         **dict.fromkeys(("is_active", "enabled?", "isActive", "is_on", "isOn"), 0),
         "has": 0,

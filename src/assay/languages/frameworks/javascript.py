@@ -7,7 +7,9 @@ from assay.languages.frameworks import Client, Framework, Registration, Request,
 _LANGUAGES = ("javascript", "typescript", "tsx")
 _VERBS = ("get", "post", "put", "delete", "patch", "head", "options")
 # objects with the methods of a router that serve nothing: clients and stubs of tests
-_STUBS = frozenset({"axios", "$", "jquery", "cy", "nock", "http", "rest", "mock", "msw", "request", "supertest", "cache"})
+_STUBS = frozenset(
+    {"axios", "$", "jquery", "cy", "nock", "http", "rest", "mock", "msw", "request", "supertest", "cache"}
+)
 
 EXPRESS = Framework(
     "express",

@@ -39,7 +39,11 @@ CLIENTS = (
     Client(
         "HTTParty, RestClient",
         _RUBY,
-        functions={f"{name}.{verb}": row for name in ("HTTParty", "RestClient", "Typhoeus", "Excon") for verb, row in _METHODS.items()},
+        functions={
+            f"{name}.{verb}": row
+            for name in ("HTTParty", "RestClient", "Typhoeus", "Excon")
+            for verb, row in _METHODS.items()
+        },
     ),
     Client(
         "HTTParty classes",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator
+from itertools import islice
 from typing import Any, NamedTuple
 
 from assay.core.endpoints import VERBS
@@ -45,8 +46,8 @@ def operations(text: str) -> list[Operation]:
     """Return the operations of a document that have an id; none if it is no OpenAPI document."""
     if not _HEAD.search(text[:5_000]):
         return []
-    found = _of_json(text) if text.lstrip().startswith("{") else _of_yaml(text)
-    return [row for row, _ in zip(found, range(MAX_OPERATIONS), strict=False)]
+    rows = _of_json(text) if text.lstrip().startswith("{") else _of_yaml(text)
+    return list(islice(rows, MAX_OPERATIONS))
 
 
 def _of_json(text: str) -> Iterator[Operation]:
@@ -111,14 +112,14 @@ def named_functions(index: Index, calling: Collection[str], handling: Collection
     for id, name, path, line in _functions(index, sorted(unique)):
         operation = unique[name]
         is_client = path in calling or _CLIENT_PATH.search(path) is not None
-        row = Named(id, operation.name, path, line, is_client)
+        function = Named(id, operation.name, path, line, is_client)
         if is_client:
-            yield row
+            yield function
         else:
-            handlers.setdefault(operation, []).append(row)
-    for rows in handlers.values():
-        if len(rows) == 1 and rows[0].id not in handling:
-            yield rows[0]
+            handlers.setdefault(operation, []).append(function)
+    for functions in handlers.values():
+        if len(functions) == 1 and functions[0].id not in handling:
+            yield functions[0]
 
 
 def _functions(index: Index, names: list[str]) -> Iterator[tuple[str, str, str, int]]:

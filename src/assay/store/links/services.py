@@ -52,10 +52,10 @@ def links(index: Index) -> Iterator[Link]:
         if any(handler.id == use.id for handler, _ in matches):
             continue  # a test that serves what it calls
         for handler, confidence in matches:
+            confidence = round(confidence * min(use.confidence, handler.confidence), 3)
             yield Link(
-                use.id, handler.id, "consumes_endpoint", "inferred", round(confidence * min(use.confidence, handler.confidence), 3), use.path, use.line,
-                handler.name,
-            )  # fmt: skip
+                use.id, handler.id, "consumes_endpoint", "inferred", confidence, use.path, use.line, handler.name
+            )
 
 
 def _mounts(index: Index) -> dict[str, str]:

@@ -72,8 +72,8 @@ def build_services(
 class _Kinds(dict[str, int]):
     """Cache of the kind of each chain: a name of the tables, a setting with flags, both, or neither."""
 
-    def __init__(self, wanted: frozenset[str]) -> None:
-        self.wanted = wanted
+    def __init__(self, names: frozenset[str]) -> None:
+        self.names = names
 
 
 @lru_cache(maxsize=64)
@@ -90,7 +90,7 @@ def _flag_libraries(language: str, patterns: tuple[str, ...]) -> tuple[FlagLibra
 def _kind(text: str, kinds: _Kinds) -> int:
     if len(kinds) > MAX_CACHED:
         kinds.clear()
-    return _NAMED * (last(text) in kinds.wanted) + _SETTING * any(part in text for part in _SETTINGS)
+    return _NAMED * (last(text) in kinds.names) + _SETTING * any(part in text for part in _SETTINGS)
 
 
 class _Reader:
@@ -136,7 +136,7 @@ class _Reader:
             self._read_decorators(symbol, rows, decorated)
         for start, end, _, text in settings:
             symbol = self._nesting.symbol_at(owners[start], start, False)
-            for flag in self._flags.looked_up(text, start, end):
+            for flag in self._flags.of_setting(text, start, end):
                 self._add(FLAG, symbol, self._captures.line(start), flag)
         return list(self._facts.values())
 
@@ -151,7 +151,7 @@ class _Reader:
                 self._add(ENDPOINT, symbol, line, endpoint, handler)
         for path, router, is_module in self._routes.mounts(call):
             self._add(MODULE_MOUNT if is_module else MOUNT, symbol, line, path, router)
-        for flag in self._flags.asked(call, text):
+        for flag in self._flags.of_call(call, text):
             self._add(FLAG, symbol, line, flag)
 
     def _read_decorators(
@@ -160,7 +160,7 @@ class _Reader:
         fact = self._symbols[symbol]
         line = self._captures.line(rows[0][0][0])
         for mark, call in rows:
-            for flag in self._flags.asked(call, mark[3]):
+            for flag in self._flags.of_call(call, mark[3]):
                 self._add(FLAG, symbol, self._captures.line(mark[0]), flag)
         if fact.kind not in ("function", "method", "property", "constructor"):
             return

@@ -24,7 +24,7 @@ MAX_CLIMB = 200  # syntax levels around a call that are searched for prefixes
 _STRINGS = frozenset({
     "string", "string_literal", "interpreted_string_literal", "raw_string_literal", "template_string",
     "interpolated_string_expression", "verbatim_string_literal", "line_string_literal", "simple_symbol", "regex",
-    "raw_string_literal", "hash_key_symbol",
+    "hash_key_symbol",
 })  # fmt: skip
 _INTERPOLATIONS = frozenset({"interpolation", "template_substitution", "interpolated_expression"})
 _CONCATENATIONS = frozenset({"binary_expression", "binary_operator", "binary", "additive_expression"})
@@ -57,7 +57,7 @@ FUNCTIONS = frozenset({
 # calls whose text is their first argument: `fmt.Sprintf`, `format!`, `new URL`, `URI.create`
 _FORMATS = frozenset({
     "Sprintf", "format", "Format", "URL", "Uri", "URI", "create", "String", "from", "to_string", "to_owned", "into", "parse",
-    "URI.parse", "str", "encodeURI", "concat", "as_str", "toString", "unwrap", "clone", "toString", "raw", "strip_heredoc", "freeze",
+    "URI.parse", "str", "encodeURI", "concat", "as_str", "toString", "unwrap", "clone", "raw", "strip_heredoc", "freeze",
 })  # fmt: skip
 _JOINS = frozenset({"urljoin", "urlJoin", "joinURL", "JoinPath", "urlcat"})
 _ASSIGNMENT = re.compile(
@@ -327,7 +327,11 @@ def unwrapped(node: Node | None) -> Node | None:
     for _ in range(MAX_DEPTH):
         if node is None or node.type not in _WRAPPERS or not node.named_children:
             return node
-        node = node.named_children[0] if node.type in ("as_expression", "satisfies_expression") else node.named_children[-1]
+        node = (
+            node.named_children[0]
+            if node.type in ("as_expression", "satisfies_expression")
+            else node.named_children[-1]
+        )
     return node
 
 

@@ -30,7 +30,7 @@ class Flags:
         self.source, self.libraries = source, libraries
         self._by_name = _by_last_name(libraries)
 
-    def asked(self, call: Call, chain: str) -> Iterator[str]:
+    def of_call(self, call: Call, chain: str) -> Iterator[str]:
         """Yield the flag that a call or decorator asks for."""
         rows = self._by_name.get(call.name)
         if not rows:
@@ -47,7 +47,7 @@ class Flags:
                 yield flag
                 return
 
-    def looked_up(self, chain: str, start: int, end: int) -> Iterator[str]:
+    def of_setting(self, chain: str, start: int, end: int) -> Iterator[str]:
         """Yield the flag of a setting: `settings.FEATURE_CHECKOUT`, `FEATURES["checkout"]`."""
         text = self.source.bytes[start : min(end, start + 200) + 100].decode("utf-8", "replace")
         for library in self.libraries:

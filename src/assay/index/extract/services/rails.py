@@ -18,7 +18,21 @@ _VERBS = frozenset({"get", "post", "put", "patch", "delete"})
 # action → verb and path below the resource; those with an id stand below `/:id`
 _COLLECTION = {"index": ("GET", ""), "new": ("GET", "new"), "create": ("POST", "")}
 _MEMBER = {"show": ("GET", ""), "edit": ("GET", "edit"), "update": ("PATCH", ""), "destroy": ("DELETE", "")}
-_TRANSPARENT = frozenset({"draw", "append", "prepend", "constraints", "authenticate", "authenticated", "concern", "defaults", "with_options", "scope", "devise_scope"})
+_TRANSPARENT = frozenset(
+    {
+        "draw",
+        "append",
+        "prepend",
+        "constraints",
+        "authenticate",
+        "authenticated",
+        "concern",
+        "defaults",
+        "with_options",
+        "scope",
+        "devise_scope",
+    }
+)
 
 
 class _Place(NamedTuple):
@@ -51,7 +65,17 @@ def _block(source: Source, node: Node, place: _Place, depth: int) -> Iterator[tu
     for child in node.named_children:
         if child.type == "call":
             yield from _call(source, Call(source, child), place, depth)
-        elif child.type in ("body_statement", "block_body", "if", "unless", "then", "else", "if_modifier", "unless_modifier", "begin"):
+        elif child.type in (
+            "body_statement",
+            "block_body",
+            "if",
+            "unless",
+            "then",
+            "else",
+            "if_modifier",
+            "unless_modifier",
+            "begin",
+        ):
             yield from _block(source, child, place, depth + 1)
 
 
@@ -69,19 +93,27 @@ def _call(source: Source, call: Call, place: _Place, depth: int) -> Iterator[tup
     elif name == "namespace" and (label := source.plain(call.argument(0))):
         path = _keyword(source, call, "path", label)
         module = _keyword(source, call, "module", label)
-        inner = _Place(join(place.path, "/" + path.strip("/")) if path.strip("/") else place.path, _within(place.module, module))
+        inner = _Place(
+            join(place.path, "/" + path.strip("/")) if path.strip("/") else place.path, _within(place.module, module)
+        )
         yield from _blocks(source, call, inner, depth)
     elif name == "scope":
         label = source.plain(call.argument(0)) if call.arguments else None
         path = _keyword(source, call, "path", label or "")
         module = _within(place.module, _keyword(source, call, "module", ""))
         controller = _keyword(source, call, "controller", place.controller)
-        inner = place._replace(path=join(place.path, "/" + path.strip("/")) if path.strip("/") else place.path, module=module, controller=controller)
+        inner = place._replace(
+            path=join(place.path, "/" + path.strip("/")) if path.strip("/") else place.path,
+            module=module,
+            controller=controller,
+        )
         yield from _blocks(source, call, inner, depth)
     elif name == "controller" and (label := source.plain(call.argument(0))):
         yield from _blocks(source, call, place._replace(controller=label), depth)
     elif name == "member" and place.resource:
-        yield from _blocks(source, call, place._replace(path=place.resource if place.singular else join(place.resource, "/:id")), depth)
+        yield from _blocks(
+            source, call, place._replace(path=place.resource if place.singular else join(place.resource, "/:id")), depth
+        )
     elif name == "collection" and place.resource:
         yield from _blocks(source, call, place._replace(path=place.resource), depth)
     elif name in _TRANSPARENT:
@@ -111,7 +143,11 @@ def _resource(
     member = path if singular else f"{path}/:{parameter}"
     for actions, base in ((_COLLECTION, path), (_MEMBER, member)):
         for action, (verb, below) in actions.items():
-            if (only is not None and action not in only) or (without and action in without) or (singular and action == "index"):
+            if (
+                (only is not None and action not in only)
+                or (without and action in without)
+                or (singular and action == "index")
+            ):
                 continue
             yield line, named(verb, join(base, below)), _chain(module, controller, action)
     nested = path if singular else f"{path}/:{resource.rstrip('s')}_{parameter}"

@@ -233,7 +233,10 @@ class Routes:
         if row.handler == BLOCK:
             handlers = call.blocks if call.receiver is None else []
         if row.method is not None:
-            verbs = [(self.source.plain(node) or self.source.name(node)).upper() for node in elements(call.argument(row.method))]
+            verbs = [
+                (self.source.plain(node) or self.source.name(node)).upper()
+                for node in elements(call.argument(row.method))
+            ]
         verbs = self._methods(call, framework) or verbs
         full = join(self._prefix_of_call(call, owner), path or "")[:MAX_PATH]
         for handler in handlers:
@@ -302,7 +305,9 @@ class Routes:
 
     # Decorators
 
-    def declared(self, decorators: list[Call], around: list[Call], name: str, class_name: str) -> Iterator[tuple[bool, str]]:
+    def declared(
+        self, decorators: list[Call], around: list[Call], name: str, class_name: str
+    ) -> Iterator[tuple[bool, str]]:
         """Yield (is a client, route) of the decorators of a function; `around` are those of its class."""
         for framework in self.frameworks:
             routes = list(self._declared(framework, decorators, around, name, class_name))
@@ -319,16 +324,22 @@ class Routes:
             if call.name in framework.class_decorators:
                 has_class = True
                 prefixes = self._paths(call, framework) or prefixes
-        said = [framework.method_decorators[call.name] for call in decorators if call.name in framework.method_decorators]
+        bare_verbs = [
+            framework.method_decorators[call.name] for call in decorators if call.name in framework.method_decorators
+        ]
         paths = [call for call in decorators if call.name in framework.decorators]
-        if said and not paths and has_class:
-            yield from ((is_client, named(verb, prefix)) for verb in said for prefix in prefixes)
+        if bare_verbs and not paths and has_class:
+            yield from ((is_client, named(verb, prefix)) for verb in bare_verbs for prefix in prefixes)
         # `[HttpPost] [Route("draft")]`: one says the verb, the other the path
-        bare = [verb for call in paths if (verb := framework.decorators[call.name]) and not call.arguments and not call.keywords]
+        bare = [
+            verb
+            for call in paths
+            if (verb := framework.decorators[call.name]) and not call.arguments and not call.keywords
+        ]
         whole = [call for call in paths if call.arguments or call.keywords]
         for call in whole or paths:
-            verbs = said or self._methods(call, framework) or [framework.decorators[call.name]]
-            if framework.method_decorators and not said:
+            verbs = bare_verbs or self._methods(call, framework) or [framework.decorators[call.name]]
+            if framework.method_decorators and not bare_verbs:
                 continue  # a path without a verb is a sub-resource
             if verbs == [""] and bare:
                 verbs = bare
@@ -336,7 +347,10 @@ class Routes:
             for verb in verbs:
                 for prefix in prefixes:
                     for path in own:
-                        yield is_client, named(verb, self._decorated_path(call, framework, prefix, path, name, class_name))
+                        yield (
+                            is_client,
+                            named(verb, self._decorated_path(call, framework, prefix, path, name, class_name)),
+                        )
 
     def _own_paths(self, call: Call, framework: Framework, name: str, has_class: bool) -> list[str]:
         """Return the paths of a decorator: its literals, that of its class, or the function's name."""
