@@ -331,7 +331,7 @@ class Routes:
         if bare_verbs and not paths and has_class:
             yield from ((is_client, named(verb, prefix)) for verb in bare_verbs for prefix in prefixes)
         # `[HttpPost] [Route("draft")]`: one says the verb, the other the path
-        bare = [
+        pathless = [
             verb
             for call in paths
             if (verb := framework.decorators[call.name]) and not call.arguments and not call.keywords
@@ -341,8 +341,8 @@ class Routes:
             verbs = bare_verbs or self._methods(call, framework) or [framework.decorators[call.name]]
             if framework.method_decorators and not bare_verbs:
                 continue  # a path without a verb is a sub-resource
-            if verbs == [""] and bare:
-                verbs = bare
+            if verbs == [""] and pathless:
+                verbs = pathless
             own = self._own_paths(call, framework, name, has_class)
             for verb in verbs:
                 for prefix in prefixes:
