@@ -65,6 +65,7 @@ class Framework:
     verbs_after: frozenset[str] = _NONE  # calls on the result that name the verb: `.Methods("GET")`
     path_keywords: tuple[str, ...] = ()
     method_keywords: tuple[str, ...] = ()
+    names: frozenset[str] = _NONE  # further calls of its files, read by a module of their own
     not_routers: frozenset[str] = _NONE  # receivers that are something else
 
 
@@ -164,7 +165,7 @@ def names_of(language: str) -> frozenset[str]:
     out: set[str] = set()
     for framework in frameworks_of(language):
         out.update(framework.decorators, framework.method_decorators, framework.class_decorators, framework.calls)
-        out.update(framework.mounts, framework.client_classes)
+        out.update(framework.mounts, framework.client_classes, framework.names)
     for client in clients_of(language):
         out.update(chain.rpartition(".")[2] for chain in client.functions)
         out.update(client.methods, client.verb_after)

@@ -8,7 +8,8 @@ _RUBY = ("ruby",)
 _VERBS = ("get", "post", "put", "delete", "patch", "head", "options")
 
 SINATRA = Framework("sinatra", _RUBY, calls=by_verb(("{}",), _VERBS, handler=BLOCK), scopes=frozenset({"namespace"}))
-FRAMEWORKS = (SINATRA,)
+RAILS = Framework("rails", _RUBY, names=frozenset({"resources", "resource", "namespace", "draw", "root"}))
+FRAMEWORKS = (SINATRA, RAILS)
 
 _METHODS = requested("{}", _VERBS)
 CLIENTS = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from tree_sitter import Node
@@ -13,7 +14,9 @@ from assay.index.extract.services.routes import join, named
 
 MAX_DEPTH = 20  # nested blocks; real files have less than 6
 MAX_ROUTES = 20_000
-_DRAW = re.compile(rb"\.routes\.(?:draw|append|prepend)\b|^\s*resources\s+:\w", re.M)
+_NEW = ".new()."  # between controller and action: actions are methods of objects
+_DRAW = re.compile(rb"\.routes\.(?:draw|append|prepend)\b")
+_RESOURCES = re.compile(rb"^\s*resources\s+:\w", re.M)
 _VERBS = frozenset({"get", "post", "put", "patch", "delete"})
 # action → verb and path below the resource; those with an id stand below `/:id`
 _COLLECTION = {"index": ("GET", ""), "new": ("GET", "new"), "create": ("POST", "")}
@@ -47,16 +50,19 @@ class _Place(NamedTuple):
 
 
 def is_routes(source: bytes) -> bool:
-    """Return whether a file draws routes."""
-    return _DRAW.search(source) is not None
+    """Return whether a file draws routes, or is a part that `draw :name` of another file reads."""
+    return _DRAW.search(source) is not None or _RESOURCES.search(source) is not None
 
 
 def read(source: Source) -> Iterator[tuple[int, str, str]]:
-    """Yield line, route and chain of the handler."""
-    for number, row in enumerate(_block(source, source.root, _Place(), 0)):
-        if number >= MAX_ROUTES:
-            return
-        yield row
+    """Yield line, route and chain of the handler.
+
+    A part of the routes may be drawn inside a namespace, so that only controllers of its own modules are certain.
+    """
+    is_part = _DRAW.search(source.bytes) is None
+    for line, route, handler in islice(_block(source, source.root, _Place(), 0), MAX_ROUTES):
+        if not is_part or "." in handler.removesuffix(handler[handler.rfind(_NEW) :]):
+            yield line, route, handler
 
 
 def _block(source: Source, node: Node, place: _Place, depth: int) -> Iterator[tuple[int, str, str]]:
@@ -149,7 +155,10 @@ def _resource(
                 or (singular and action == "index")
             ):
                 continue
-            yield line, named(verb, join(base, below)), _chain(module, controller, action)
+            if "to" in call.keywords:
+                yield from _handler(source, call.keywords["to"], verb, join(base, below), place, line, controller)
+            else:
+                yield line, named(verb, join(base, below)), _chain(module, controller, action)
     nested = path if singular else f"{path}/:{resource.rstrip('s')}_{parameter}"
     inner = _Place(nested, module, controller, path, member, singular)
     yield from _blocks(source, call, inner, depth)
@@ -217,4 +226,4 @@ def _chain(module: str, controller: str, action: str) -> str:
     """Return the chain of an action: `Admin.UsersController.new().index`."""
     parts = [part for part in f"{module}/{controller}".split("/") if part]
     camel = ["".join(word[:1].upper() + word[1:] for word in part.split("_")) for part in parts]
-    return ".".join(camel) + "Controller.new()." + action
+    return ".".join(camel) + "Controller" + _NEW + action
