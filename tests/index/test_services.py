@@ -74,3 +74,28 @@ def test_a_prefix_given_in_another_file_belongs_to_the_routes_of_the_router(tmp_
     repository.index()
     links = [(link.source, link.target, link.confidence) for link in repository.open().links.all]
     assert links == [("client.py::call", "users.py::orders", 0.81)]
+
+
+def test_an_update_finds_the_same_services_as_a_full_index(tmp_path: Path) -> None:
+    """Routes and mounts stand in one file, their handlers and routers in another."""
+    root = tmp_path / "shop"
+    shutil.copytree(FIXTURES, root)
+    (root / "fastapi" / "api.py").write_text(
+        'from fastapi import FastAPI\nfrom main import router\n\napi = FastAPI()\napi.include_router(router, prefix="/v2")\n'
+    )
+    repository = Repository(root)
+    repository.index()
+    for path, before, after in [
+        ("express/users.js", "exports.listUsers", "exports.listPeople"),
+        ("django/views.py", "import View\n", "import View\n\n\n"),
+        ("fastapi/main.py", "router = APIRouter", "\nrouter = APIRouter"),
+        ("rails/app/controllers/parcels_controller.rb", "def late", "def early"),
+    ]:
+        text = (root / path).read_text()
+        assert before in text
+        (root / path).write_text(text.replace(before, after))
+        assert repository.index().mode == "update"
+    updated = repository.open().export()
+    fresh = Repository(root)
+    fresh.index(rebuild=True)
+    assert updated == fresh.open().export()
