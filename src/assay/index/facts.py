@@ -70,6 +70,7 @@ class Reference(msgspec.Struct, array_like=True, gc=False):
     line: int
     chain: str
     literal: str = ""  # first literal argument, if relevant; for IMPLEMENTS of an impl block, the implementing type
+    handler: str = ""  # the argument after that literal, if the call registers something
     arity: int = -1  # number of arguments of a call; -1 if the query does not capture them
     generics: int = 0  # number of type arguments after the callee's name
 
