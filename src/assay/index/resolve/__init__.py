@@ -30,6 +30,7 @@ from assay.index.resolve.edges import (
 )
 from assay.index.resolve.guesses import Guesses
 from assay.index.resolve.rpc import Rpcs
+from assay.index.resolve.services import add_service
 from assay.index.resolve.uses import Uses
 from assay.index.table import MAX_DEPTH, MAX_SECONDS, FullIndexNeeded, Table, TimeBudgetExceeded
 
@@ -83,6 +84,8 @@ class Resolver:
             edges.bounded(by_role[row.role], row, file.sym(row.source))
             if row.role == DECORATE:
                 edges.bounded(rpcs.add_decorator, row, file.sym(row.source))
+        for service in file.facts.services:
+            edges.bounded(add_service, service, edges)
         add_relations(edges)
         rpcs.add_implementations()
         return Resolved(edges.edges, self.table.reads, CallCounts(*edges.counts))
