@@ -32,10 +32,12 @@ if TYPE_CHECKING:
     from assay.core.progress import Progress, Report
     from assay.feedback import Learning
     from assay.git import Listing
+    from assay.index.enrich.pipeline import Enriched, Request
+    from assay.index.enrich.scip import Merged
+    from assay.index.enrich.tools import Program
     from assay.index.freshness import Freshness, TreeCheck, Watch
     from assay.index.quick import Stale
     from assay.index.scan import Scan
-    from assay.index.scip import Merged
     from assay.pack.context import Context
     from assay.rank.engine import Engine
     from assay.rank.explain import Explanation
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from assay.search.filters import Filters
     from assay.search.hits import SearchResults
     from assay.search.service import Searcher
+    from assay.store.enrichment import Disagreement
     from assay.store.passages import Passages
 
 
@@ -67,6 +70,16 @@ class SearchFilters(TypedDict, total=False):
     since: str | None  # a date or a commit
     documents: bool
     code: bool
+
+
+class EnrichOptions(TypedDict, total=False):
+    """Options of `enrich`."""
+
+    languages: Sequence[str]  # default: all of the index
+    tools: Sequence[str]  # names; default: the best installed one of each language
+    allow_build: bool  # allow tools that run code of the repository
+    seconds: float  # for everything
+    again: bool  # ask about files whose answers are cached, too
 
 
 def open(
@@ -538,11 +551,42 @@ class Repository:
 
     def merge_scip(self, file: Path) -> Merged:
         """Merge the edges of a SCIP index into the index."""
-        from assay.index.scip import merge
+        from assay.index.enrich.scip import merge
 
         merged = merge(self.root, self.home, file)
         self.close()
         return merged
+
+    def enrich(self, *, progress: Progress | None = None, **options: Unpack[EnrichOptions]) -> Enriched:
+        """Add the edges of the user's SCIP indexers and language servers to the index (docs/guides/enrich.md).
+
+        Raises AssayError if there is no tool to use.
+        """
+        from assay.index.enrich.pipeline import enrich
+
+        result = enrich(self.root, self.home, self._enrichment(options), progress)
+        self.close()
+        return result
+
+    def enrichment_tools(self, **options: Unpack[EnrichOptions]) -> list[Program]:
+        """Return the tools for the languages of the index, those that `enrich` would run marked as chosen."""
+        from assay.index.enrich.pipeline import available
+
+        return available(self.root, self.home, self._enrichment(options))
+
+    def _enrichment(self, options: EnrichOptions) -> Request:
+        from assay.index.enrich.pipeline import Request
+
+        settings = self.configuration.enrich
+        allowed = options.get("allow_build", False) or settings.allow_build
+        return Request(**{**options, "allow_build": allowed}, programs=settings.programs)
+
+    def disagreements(self) -> list[Disagreement]:
+        """Return the calls whose target a tool sees elsewhere than our resolver, by path and line."""
+        from assay.store import enrichment
+
+        rows = enrichment.read(self.home.folder, self.index.files)
+        return [row for path in sorted(rows) for row in rows[path].disagreements]
 
     def check_folder(self) -> None:
         """Raise AssayError if the folder of a repository is missing or not a folder."""

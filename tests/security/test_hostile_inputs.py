@@ -20,7 +20,7 @@ from assay.evaluate.golden.nodes import Unreadable, parse
 from assay.evaluate.golden.topics import topics
 from assay.evaluate.scores import read_baseline
 from assay.evaluate.systems.external import RunFile
-from assay.index.scip import packed
+from assay.index.enrich.protobuf import packed
 from assay.system import inputs
 from assay.system.files import TooLarge
 from assay.text.terms import nearest

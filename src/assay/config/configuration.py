@@ -8,6 +8,7 @@ line.
 [ask]                defaults of `assay ask`: refusal threshold and model
 [profile.NAME]       a ranking profile: base = "default", and any of its numbers
 [classes.CONCEPT]    phrases of a concept, and the names it has in the code
+[enrich]             programs of `assay enrich`, and whether they may run code of the repository
 [workspace]          repositories that are queried together from this folder
 """
 
@@ -35,8 +36,8 @@ __all__ = ["NAME", "NONE", "BadConfiguration", "Configuration", "Setting", "load
 NAME = "assay.toml"
 BUILT_IN = "built in"
 USER = "user configuration"
-_SECTIONS = ("context", "search", "ask", "profile", "classes", "workspace")
-_USER_SECTIONS = ("context", "search", "ask", user.SERVERS)
+_SECTIONS = ("context", "search", "ask", "profile", "classes", "workspace", "enrich")
+_USER_SECTIONS = ("context", "search", "ask", "enrich", user.SERVERS)
 # key variable → setting of its server: a key never goes to a server that another file or an option names
 _KEYS = {"embedder_key_variable": "embedder", "reranker_key_variable": "reranker", "model_key_variable": "model"}
 _MINIMUM = {"budget": 0, "k": 1}
@@ -104,6 +105,14 @@ class WorkspaceSettings:
     roots: tuple[str, ...] = ()  # relative `path` or `label=path`, see roots.py
 
 
+@dataclass(frozen=True, slots=True)
+class EnrichSettings:
+    """Tools that `assay enrich` may start."""
+
+    allow_build: bool = False  # tools may run code of the repository: builds, macros
+    programs: Mapping[str, str] = field(default_factory=dict)  # absolute paths by name of tool or program
+
+
 _SEARCH = dataclasses.asdict(SearchSettings())
 _ASK = dataclasses.asdict(AskSettings())
 
@@ -127,6 +136,7 @@ class Configuration:
     own: Mapping[str, Any] = field(default_factory=dict)
     risks: tuple[Risk, ...] = ()
     ignored: tuple[Risk, ...] = ()
+    enrich: EnrichSettings = EnrichSettings()
 
     @property
     def ignored_settings(self) -> list[str]:
@@ -178,6 +188,7 @@ def load(root: Path | None) -> Configuration:
         above.profiles, above.classes, given,
         WorkspaceSettings(tuple(given.get("workspace", {}).get("roots", ()))),
         own, risks, ignored,
+        EnrichSettings(**_pick(below.enrich, own, "enrich") | _pick(above.enrich, given, "enrich")),
     )  # fmt: skip
     if ignored:
         trust.announce(_ignored_message(path, configuration.ignored_settings))
@@ -216,6 +227,8 @@ class _Parsed:
         classes = _parse_rows(rows, lambda concept, row: user_classes({concept: row}, str(path))[0], problems)
         self.classes = tuple(classes.values())
         self.search = checked("search", _SEARCH)
+        rows = sections.get("enrich", {})
+        self.enrich = _parse_rows(rows, lambda key, value: _enrich_setting(path, key, value), problems)
         _parse_rows(sections.get("workspace", {}), lambda key, value: _roots(path, key, value), problems)
 
 
@@ -260,6 +273,19 @@ def _setting(path: Path, key: str, value: Any, profiles: Collection[str]) -> Any
     if isinstance(settings[require_name("setting", key, settings, location)], str):
         return require_name(key, value, {"profile": profiles, "format": FORMS}[key], location)
     return _checked(location, settings, key, value)
+
+
+def _enrich_setting(path: Path, key: str, value: Any) -> Any:
+    """Validate a setting of [enrich]."""
+    location = f"{path}: [enrich]"
+    require_name("setting", key, ("allow_build", "programs"), location)
+    if key == "allow_build":
+        if not isinstance(value, bool):
+            raise AssayError(f"{location} allow_build must be true or false, not {value!r}")
+        return value
+    if not isinstance(value, dict) or not all(isinstance(program, str) for program in value.values()):
+        raise AssayError(f'{location} programs must be a table of paths, for example {{ gopls = "/opt/go/bin/gopls" }}')
+    return value
 
 
 def _roots(path: Path, key: str, value: Any) -> tuple[str, ...]:
@@ -321,7 +347,7 @@ def settings(configuration: Configuration) -> list[Setting]:
     """List all effective settings: [context], [search], [ask], the active profile, own profiles and classes."""
     given, context = configuration.given, configuration.context
     rows: list[Setting] = []
-    for title in ("context", "search", "ask", "workspace"):
+    for title in ("context", "search", "ask", "enrich", "workspace"):
         values = dataclasses.asdict(getattr(configuration, title))
         rows += _settings((title,), values, given.get(title, {}), "default", user.section(configuration.own, title))
     own = given.get("profile", {})

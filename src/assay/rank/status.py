@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from assay.core.items import EDGE_NAMES
+from assay.store import enrichment
 from assay.store.index import Index
 from assay.store.sections import Sections
 
@@ -18,6 +20,20 @@ class LanguageStatus:
     calls: int  # all call sites
     calls_resolved: float | None  # resolved share of the call sites that refer to the repository; None without any
     calls_resolved_floor: float | None  # lower bound: counts common method names on unknown receivers as unresolved
+
+
+@dataclass(frozen=True, slots=True)
+class EnrichmentStatus:
+    """Calls that language tools answered, compared with our own resolution (`assay enrich`)."""
+
+    tools: list[str]
+    files: int
+    calls: int  # answered by a tool
+    agreed: int
+    gained: int  # not resolved by us
+    disagreements: int
+    kinds: dict[str, int]  # of disagreements: another target, outside for the tool, outside for us (missed)
+    calls_resolved: float | None  # by us or by a tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +55,7 @@ class Status:
     bytes: int
     seconds: float
     mode: str
+    enrichment: EnrichmentStatus | None  # None if no tool was asked
 
 
 class _Counts(NamedTuple):
@@ -107,6 +124,26 @@ def status(index: Index) -> Status:
         bytes=_disk_size(index.folder),
         seconds=float(index.meta.get("seconds", "0")),
         mode=index.meta.get("mode", ""),
+        enrichment=_enrichment(index, resolved, unresolved),
+    )
+
+
+def _enrichment(index: Index, resolved: int, unresolved: int) -> EnrichmentStatus | None:
+    """Sum the comparisons with language tools; `resolved` and `unresolved` are our own counts of calls."""
+    rows = list(enrichment.read(index.parts[0].generation.home, index.files).values())
+    if not rows:
+        return None
+    gained, settled = sum(row.gained for row in rows), sum(row.settled for row in rows)
+    kinds = Counter(disagreement.kind for row in rows for disagreement in row.disagreements)
+    return EnrichmentStatus(
+        tools=sorted({row.tool for row in rows}),
+        files=len(rows),
+        calls=sum(row.answered for row in rows),
+        agreed=sum(row.agreed for row in rows),
+        gained=gained,
+        disagreements=kinds.total(),
+        kinds=dict(sorted(kinds.items())),
+        calls_resolved=_ratio(resolved + gained + kinds["missed"], max(0, unresolved - gained - settled)),
     )
 
 

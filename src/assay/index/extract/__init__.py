@@ -22,13 +22,12 @@ _SUPERTYPES = frozenset({BASE, IMPLEMENTS})
 
 def extract(source: bytes, language: Language) -> Extracted:
     """Return the encoded facts of a source text. Never fails on bad code: the parser recovers and counts errors."""
-    tree, errors, language = _parse(source, language)
-    captures = Captures(source, language)
-    captures.read(tree)
+    captures, errors = read_captures(source, language)
+    language = captures.language
     nesting = Nesting(captures)
     symbols = SymbolBuilder(captures, nesting).build()
     bindings = build_bindings(captures, nesting, symbols)
-    references = build_references(captures, nesting, bindings)
+    references, _ = build_references(captures, nesting, bindings)
     facts = FileFacts(
         language.name,
         captures.namespace,
@@ -42,6 +41,14 @@ def extract(source: bytes, language: Language) -> Extracted:
     texts = build_texts(captures, nesting, symbols)
     counted = FileTexts(texts, count_words(symbols, texts))
     return Extracted(encode(facts), encode(counted), source.count(b"\n") + 1)
+
+
+def read_captures(source: bytes, language: Language) -> tuple[Captures, int]:
+    """Parse a source text and run the language's query over it; return the matches and the number of syntax errors."""
+    tree, errors, language = _parse(source, language)
+    captures = Captures(source, language)
+    captures.read(tree)
+    return captures, errors
 
 
 def _parse(source: bytes, language: Language) -> tuple[Tree, int, Language]:

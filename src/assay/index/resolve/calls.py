@@ -52,7 +52,7 @@ class Calls:
     def add(self, row: Reference, source: Sym) -> None:
         """Resolve a call and count its outcome."""
         edges, language = self._edges, self._file.language
-        outcome = self._cached_target(row, source)
+        outcome = self.target(row, source)
         if outcome.items:
             single = len(outcome.items) == 1
             edges.counts[0 if single else 1] += 1
@@ -71,7 +71,7 @@ class Calls:
             edges.counts[3] += 1
         self._uses.add_conventions(row, source)
 
-    def _cached_target(self, row: Reference, source: Sym) -> Outcome:
+    def target(self, row: Reference, source: Sym) -> Outcome:
         """Return the target of a call, cached per scope and chain unless a local is involved."""
         first = bare(row.chain.partition(".")[0])
         scope, symbols = row.source, self._file.facts.symbols

@@ -9,7 +9,7 @@ import pytest
 
 from assay.core.items import Edge
 from assay.errors import AssayError
-from assay.index.scip import merge
+from assay.index.enrich.scip import merge
 from assay.store.layout import Home
 from support.command import Done, assay
 from support.repository import Repository

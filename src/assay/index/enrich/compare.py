@@ -1,0 +1,81 @@
+"""Compare what a tool says about calls with what our resolver says: a test of the resolver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from assay.core.progress import Progress
+from assay.index.enrich.answers import OUTSIDE, Targets
+from assay.index.enrich.merge import ItemLookup
+from assay.index.enrich.places import Tree
+from assay.index.facts import CALL, NEW, Reference
+from assay.index.file import Sym
+from assay.index.resolve import Resolver
+from assay.index.resolve.guesses import Outcome
+from assay.index.table import full_table
+from assay.store.enrichment import Disagreement, FileComparison
+
+
+def compare(
+    tree: Tree, answers: Mapping[str, Targets], tool: str, configs: dict[str, str], progress: Progress
+) -> dict[str, FileComparison]:
+    """Return the comparison of every file with answers."""
+    resolver = Resolver(full_table(tree.files, configs))
+    items = ItemLookup(tree)
+    progress.start("comparing", len(answers))
+    out = {}
+    for path, targets in sorted(answers.items()):
+        out[path] = _compare_file(tree, path, dict(targets), resolver, items, tool)
+        progress.advance()
+    return out
+
+
+def _compare_file(
+    tree: Tree, path: str, targets: dict[int, list[str]], resolver: Resolver, items: ItemLookup, tool: str
+) -> FileComparison:
+    comparison = FileComparison(tree.index.files[path].hash, tool, disagreements=[])
+    references = tree.references[path]
+    for number, outcome in resolver.call_outcomes(path):
+        ids = targets.get(number)
+        if ids is None or number >= len(references) or references[number].role not in (CALL, NEW):
+            continue
+        theirs = items.find(ids, called=True)
+        is_outside = ids == [OUTSIDE]
+        if not theirs and not is_outside:
+            continue  # a local, or something that is not an item
+        comparison.answered += 1
+        kind = _verdict(outcome, theirs)
+        if kind in ("agreed", "gained", "settled"):
+            comparison.agreed += kind == "agreed"
+            comparison.gained += kind == "gained"
+            comparison.settled += kind == "settled"
+        else:
+            source = tree.files[path].sym(references[number].source).id
+            comparison.disagreements.append(_disagreement(path, source, references[number], kind, outcome, theirs))
+    return comparison
+
+
+def _verdict(outcome: Outcome, theirs: list[Sym]) -> str:
+    if outcome.items:
+        if not theirs:
+            return "outside"
+        return "agreed" if {_key(sym) for sym, _, _ in outcome.items} & {_key(sym) for sym in theirs} else "target"
+    if outcome.external:
+        return "missed" if theirs else "agreed"
+    if outcome.unresolved:
+        return "gained" if theirs else "settled"
+    return "gained" if theirs else "agreed"  # we made no claim: a call of a value
+
+
+def _key(sym: Sym) -> tuple[str, str]:
+    """Return what identifies a definition regardless of its overloads and redefinitions."""
+    return sym.path, sym.symbol
+
+
+def _disagreement(
+    path: str, source: str, reference: Reference, kind: str, outcome: Outcome, theirs: list[Sym]
+) -> Disagreement:
+    ours = [sym.id for sym, _, _ in outcome.items] or [OUTSIDE + outcome.external]
+    provenance = outcome.items[0][2] if outcome.items else ""
+    found = [sym.id for sym in theirs] or [OUTSIDE]
+    return Disagreement(path, reference.line, source, reference.chain, kind, ours, provenance, found)

@@ -1,0 +1,56 @@
+"""What a tool said about the calls of each file, compared with our own resolution: a file beside the generations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from assay.store.catalogue import FileRow
+from assay.system.files import TooLarge, atomic_write, read_regular
+
+NAME = "enrichment.msgpack"
+_MAX_BYTES = 64_000_000
+
+
+class Disagreement(msgspec.Struct, array_like=True, frozen=True):
+    """A call whose target differs: `target` (another item), `outside` (theirs is outside), `missed` (ours is outside)."""
+
+    path: str
+    line: int
+    source: str
+    call: str  # as written
+    kind: str
+    ours: list[str]
+    provenance: str  # of ours
+    theirs: list[str]
+
+
+class FileComparison(msgspec.Struct, array_like=True):
+    """Counts of one file's calls."""
+
+    hash: bytes
+    tool: str
+    answered: int = 0
+    agreed: int = 0
+    gained: int = 0  # not resolved by us, an item by the tool
+    settled: int = 0  # not resolved by us, outside the repository by the tool
+    disagreements: list[Disagreement] = []
+
+
+_decode = msgspec.msgpack.Decoder(dict[str, FileComparison]).decode
+
+
+def read(folder: Path, files: Mapping[str, FileRow]) -> dict[str, FileComparison]:
+    """Return the comparisons of the files that are unchanged; none if there are none, or the file is damaged."""
+    try:
+        stored = _decode(read_regular(folder / NAME, _MAX_BYTES, follow=False))
+    except (OSError, TooLarge, msgspec.MsgspecError):
+        return {}
+    return {path: row for path, row in stored.items() if path in files and files[path].hash == row.hash}
+
+
+def write(folder: Path, comparisons: Mapping[str, FileComparison]) -> None:
+    with atomic_write(folder / NAME) as file:
+        file.write(msgspec.msgpack.encode(comparisons))
