@@ -578,8 +578,8 @@ class Repository:
         from assay.index.enrich.pipeline import Request
 
         settings = self.configuration.enrich
-        allowed = options.get("allow_build", False) or settings.allow_build
-        return Request(**{**options, "allow_build": allowed}, programs=settings.programs)
+        request = Request(programs=settings.programs, **options)
+        return replace(request, allow_build=request.allow_build or settings.allow_build)
 
     def disagreements(self) -> list[Disagreement]:
         """Return the calls whose target a tool sees elsewhere than our resolver, by path and line."""

@@ -68,8 +68,11 @@ def _verdict(outcome: Outcome, theirs: list[Sym]) -> str:
 
 
 def _key(sym: Sym) -> tuple[str, str]:
-    """Return what identifies a definition regardless of its overloads and redefinitions."""
-    return sym.path, sym.symbol
+    """Return what identifies a definition: overloads count as one, and so do a type and its constructor.
+
+    Tools differ in which of the two a call of a type leads to.
+    """
+    return sym.path, sym.symbol.rpartition(".")[0] if sym.kind == "constructor" else sym.symbol
 
 
 def _disagreement(

@@ -178,7 +178,7 @@ class Calls:
 
     def _plain_call(self, name: str, row: Reference) -> Outcome:
         language = self._file.language
-        if name in language.super_names or name in language.self_names or name == language.construct:
+        if name in language.super_names or name == language.construct or self._is_self(name, row):
             return self._keyword_call(name, row)
         value = self._evaluator.scopes.lookup(name, self._file, row.source, row.line, local=not language.uniform_access)
         if value is None:
@@ -196,12 +196,17 @@ class Calls:
         # calls of objects have no name to resolve
         return self._call_of_item(value.sym, row) if isinstance(value, Item) else NOTHING
 
+    def _is_self(self, name: str, row: Reference) -> bool:
+        """Return whether a name is `self`, `this` or the like; not if the function assigns something else to it."""
+        rebound = any(binding.value for binding in self._file.bindings.get(row.source, {}).get(name, ()))
+        return name in self._file.language.self_names and not rebound
+
     def _keyword_call(self, name: str, row: Reference) -> Outcome:
         """Resolve `super(…)`, `this(…)`, and Ruby's `new`."""
         language = self._file.language
         owner = self._evaluator.hierarchy.enclosing_type(self._file, row.source)
         if name in language.super_names:
-            return self._super_call(owner, row) if owner else NOTHING
+            return self._super_call(owner, row) if owner and not language.super_is_object else NOTHING
         if name in language.self_names:
             constructors = self._evaluator.hierarchy.own_member(owner, owner.name) if owner else []
             if constructors:
@@ -263,7 +268,7 @@ class Calls:
                 constructors = hierarchy.own_member(ancestor, candidate)
                 if constructors:
                     return self._choose_overload(constructors, row)
-        return Outcome(external=ancestry.outside[0]) if ancestry.outside and not language.super_is_object else NOTHING
+        return Outcome(external=ancestry.outside[0]) if ancestry.outside else NOTHING
 
     # Definitions and overloads
 
