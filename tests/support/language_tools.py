@@ -44,7 +44,8 @@ def span(line, column):
 
 def definition(uri, position):
     line = texts[uri].split("\\n")[position["line"]]
-    name = re.match(r"\\w*", line[position["character"]:]).group()
+    after = line.encode("utf-16-le")[2 * position["character"] :].decode("utf-16-le")
+    name = re.match(r"\\w*", after).group()
     for path in sorted(root.rglob("*.py")):
         for number, text in enumerate(path.read_text().split("\\n")):
             match = re.match(r"\\s*(?:def|class) (" + name + r")\\b", text) if name else None

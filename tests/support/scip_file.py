@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 DEFINITION, IMPORT, READ = 1, 2, 8
-Occurrence = tuple[int, str, int]  # line from 1, symbol, roles
+Occurrence = tuple[int, str, int] | tuple[int, str, int, int]  # line from 1, symbol, roles, column from 0
 
 
 def varint(value: int) -> bytes:
@@ -25,8 +25,8 @@ def delimited(field: int, value: bytes | str) -> bytes:
     return varint(field << 3 | 2) + varint(len(data)) + data
 
 
-def occurrence(line: int, symbol: str, roles: int) -> bytes:
-    place = b"".join(map(varint, (line - 1, 4, 9)))
+def occurrence(line: int, symbol: str, roles: int, column: int = 4) -> bytes:
+    place = b"".join(map(varint, (line - 1, column, column + 5)))
     return delimited(1, place) + delimited(2, symbol) + (number(3, roles) if roles else b"")
 
 

@@ -130,7 +130,8 @@ def status(index: Index) -> Status:
 
 def _enrichment(index: Index, resolved: int, unresolved: int) -> EnrichmentStatus | None:
     """Sum the comparisons with language tools; `resolved` and `unresolved` are our own counts of calls."""
-    rows = list(enrichment.read(index.parts[0].generation.home, index.files).values())
+    stored = enrichment.read(index.parts[0].generation.home, index.files).values()
+    rows = [row for row in stored if row.answered]
     if not rows:
         return None
     gained, settled = sum(row.gained for row in rows), sum(row.settled for row in rows)

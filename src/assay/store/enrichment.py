@@ -32,6 +32,7 @@ class FileComparison(msgspec.Struct, array_like=True):
 
     hash: bytes
     tool: str
+    version: str  # of the tool
     answered: int = 0
     agreed: int = 0
     gained: int = 0  # not resolved by us, an item by the tool

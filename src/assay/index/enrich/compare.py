@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from assay.core.progress import Progress
 from assay.index.enrich.answers import OUTSIDE, Targets
@@ -17,23 +17,31 @@ from assay.store.enrichment import Disagreement, FileComparison
 
 
 def compare(
-    tree: Tree, answers: Mapping[str, Targets], tool: str, configs: dict[str, str], progress: Progress
+    tree: Tree,
+    answers: Mapping[str, Targets],
+    configs: dict[str, str],
+    empty: Callable[[str], FileComparison],
+    progress: Progress,
 ) -> dict[str, FileComparison]:
-    """Return the comparison of every file with answers."""
+    """Return the comparison of every file with answers; `empty` makes that of a path, without any counts."""
     resolver = Resolver(full_table(tree.files, configs))
     items = ItemLookup(tree)
     progress.start("comparing", len(answers))
     out = {}
     for path, targets in sorted(answers.items()):
-        out[path] = _compare_file(tree, path, dict(targets), resolver, items, tool)
+        out[path] = _compare_file(tree, path, dict(targets), resolver, items, empty(path))
         progress.advance()
     return out
 
 
 def _compare_file(
-    tree: Tree, path: str, targets: dict[int, list[str]], resolver: Resolver, items: ItemLookup, tool: str
+    tree: Tree,
+    path: str,
+    targets: dict[int, list[str]],
+    resolver: Resolver,
+    items: ItemLookup,
+    comparison: FileComparison,
 ) -> FileComparison:
-    comparison = FileComparison(tree.index.files[path].hash, tool, disagreements=[])
     references = tree.references[path]
     for number, outcome in resolver.call_outcomes(path):
         ids = targets.get(number)

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from assay.core.progress import Progress
 from assay.errors import AssayError
 from assay.index.enrich import scip
-from assay.index.enrich.answers import AnswerCache, Asked, Targets, ask_server
+from assay.index.enrich.answers import AnswerCache, Asked, ask_server
 from assay.index.enrich.compare import compare
 from assay.index.enrich.merge import edges_of_answers, write_edges
 from assay.index.enrich.places import Tree
@@ -20,6 +20,7 @@ from assay.index.enrich.tools import Program, find_programs
 from assay.index.scan import read_configs, scan
 from assay.index.write import ImportedRow
 from assay.store import enrichment
+from assay.store.enrichment import FileComparison
 from assay.store.generation import Generation
 from assay.store.layout import Home
 from assay.text.display import counted
@@ -103,12 +104,7 @@ def enrich(root: Path, home: Home, request: Request, progress: Progress | None =
         for program in chosen:
             paths = sorted(p for p in tree.places if index.files[p].language in program.tool.languages & languages)
             step = _Step(root, home, tree, paths, cache, request, started + request.seconds, progress)
-            tool_run, answers, rows = step.run(program)
-            fresh = compare(tree, answers, program.tool.name, configs, progress)
-            tool_run.edges, tool_run.new_edges = write_edges(root, home, program.tool.kind, answers, rows)
-            comparisons |= fresh
-            enrichment.write(home.folder, comparisons)
-            result.runs.append(tool_run)
+            result.runs.append(step.run(program, version_of(program, root), comparisons, configs))
         cache.prune()
     finally:
         cache.close()
@@ -130,21 +126,37 @@ class _Step:
     deadline: float
     progress: Progress
 
-    def run(self, program: Program) -> tuple[ToolRun, dict[str, Targets], list[ImportedRow]]:
-        """Ask a tool; return what it did, its targets, and the edges that follow."""
+    def run(
+        self, program: Program, version: str, comparisons: dict[str, FileComparison], configs: dict[str, str]
+    ) -> ToolRun:
+        """Ask a tool, compare what it says, and merge its edges."""
         started, tool = time.monotonic(), program.tool
-        version = version_of(program, self.root)
-        tool_run = ToolRun(tool.name, tool.kind, str(program.path), version, files=len(self.paths))
-        if self.request.again:
-            version = f"{version} again {time.time_ns()}"
+        outcome = ToolRun(tool.name, tool.kind, str(program.path), version, files=len(self.paths))
+
+        def unanswered(path: str) -> FileComparison:
+            return FileComparison(self.tree.index.files[path].hash, tool.name, version, disagreements=[])
+
         if tool.kind == "scip":
+            previous = [comparisons.get(path) for path in self.paths]
+            if not self.request.again and all(
+                row and (row.tool, row.version) == (tool.name, version) for row in previous
+            ):
+                outcome.answered = outcome.reused = len(self.paths)  # an indexer sees all files or none
+                return outcome
             asked, rows = self._index(program)
         else:
-            asked = ask_server(program, version, self.tree, self.paths, self.cache, self.deadline, self.progress)
+            key = f"{version} {time.time_ns()}" if self.request.again else version
+            asked = ask_server(program, key, self.tree, self.paths, self.cache, self.deadline, self.progress)
             rows = edges_of_answers(self.tree, asked.answers, tool.kind)
-        tool_run.answered, tool_run.reused, tool_run.problems = len(asked.answers), asked.reused, asked.problems
-        tool_run.seconds = time.monotonic() - started
-        return tool_run, asked.answers, rows
+        outcome.answered, outcome.reused, outcome.problems = len(asked.answers), asked.reused, asked.problems
+        if asked.answers:
+            left_out = self.paths if tool.kind == "scip" else ()  # noted, so that it does not run again for them
+            comparisons |= {path: unanswered(path) for path in left_out if path not in comparisons}
+            comparisons |= compare(self.tree, asked.answers, configs, unanswered, self.progress)
+            outcome.edges, outcome.new_edges = write_edges(self.root, self.home, tool.kind, asked.answers, rows)
+            enrichment.write(self.home.folder, comparisons)
+        outcome.seconds = time.monotonic() - started
+        return outcome
 
     def _index(self, program: Program) -> tuple[Asked, list[ImportedRow]]:
         """Run an indexer over the repository and read what it wrote."""

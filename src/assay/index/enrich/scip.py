@@ -39,6 +39,7 @@ _MAX_OCCURRENCES = 5_000_000  # of all documents: 600 MB at worst
 _MAX_SYMBOL = 2_000  # characters; real ones have a few hundred
 _LAST_LINE, _LAST_ROLE = 2**31 - 2, 2**31 - 1  # int32 limits of scip.proto
 _RANGE = 4  # numbers in the range of an occurrence
+_NAMES = {"<constructor>": "constructor"}  # names of items that indexers call otherwise
 # anchored at the start of a name, so that a search takes linear time
 _DESCRIPTOR = re.compile(r"((?<![\w$+-])[\w$+-]+|`[^`]*`)(?:\(\w*\)\.|[#./:!])?$|(?<![\w$+-])([\w$+-]+)\(\w*\)\.$")
 
@@ -198,6 +199,9 @@ def edges(tree: Tree, documents: list[Document]) -> list[ImportedRow]:
 def answers(tree: Tree, documents: list[Document]) -> dict[str, Targets]:
     """Return the targets of the references that our extractor recorded, by file and number of the reference."""
     items = _defined_items(_Spans(tree.index), documents)
+    defined = {
+        symbol for document in documents for _, _, symbol, roles in document.occurrences if roles & _ROLE_DEFINITION
+    }
     out: dict[str, Targets] = {}
     for document in documents:
         places = tree.places.get(document.path)
@@ -213,8 +217,8 @@ def answers(tree: Tree, documents: list[Document]) -> dict[str, Targets]:
             symbol = symbols.get((place.line, place.byte if document.in_bytes else place.column)) if place else None
             if symbol is not None:
                 item = items.get(_key(symbol, document))
-                local = symbol.startswith("local ")
-                targets.append((number, [item.id if item is not None else LOCAL if local else OUTSIDE]))
+                elsewhere = LOCAL if symbol.startswith("local ") or symbol in defined else OUTSIDE
+                targets.append((number, [elsewhere if item is None else item.id]))
         out[document.path] = targets
     return out
 
@@ -264,7 +268,8 @@ def _edge_type(target: SymbolRow) -> str:
 def _last_name(symbol: str) -> str:
     """Return the last name of a symbol: `scip-python python pkg 0.1 `shop.cart`/Cart#total().` → total."""
     match = _DESCRIPTOR.search(symbol)
-    return (match.group(1) or match.group(2) or "").strip("`") if match else ""
+    name = (match.group(1) or match.group(2) or "").strip("`") if match else ""
+    return _NAMES.get(name, name)
 
 
 class _Spans:
