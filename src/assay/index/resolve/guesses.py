@@ -58,8 +58,7 @@ class Guesses:
             return Outcome(external="." + name, everyday=self._repository_defines(name, file))
         namesakes = self._members_named(name, file.language.kin, source.test)
         recursive_source = source if source.name == name else None
-        # a method that calls its own name on another object delegates, unless that is named like one of its own type
-        if receiver and recursive_source and not _named_like(receiver, source):
+        if receiver and recursive_source:  # a method that calls its own name on another object delegates
             namesakes = [s for s in namesakes if s != source]
         if not namesakes:
             return Outcome(external="." + name)
