@@ -75,7 +75,7 @@ class Calls:
         """Return the target of a call, cached per scope and chain unless a local is involved."""
         first = bare(row.chain.partition(".")[0])
         scope, symbols = row.source, self._file.facts.symbols
-        if first in self._file.language.self_names and scope != FILE and symbols[scope].kind in MEMBERS:
+        if self._is_self(first, row) and scope != FILE and symbols[scope].kind in MEMBERS:
             scope = -2 - symbols[scope].parent  # `self` is the same in all methods of a type
         elif first in self._file.local_names:
             return self._bounded_target(row, source)
@@ -198,8 +198,9 @@ class Calls:
 
     def _is_self(self, name: str, row: Reference) -> bool:
         """Return whether a name is `self`, `this` or the like; not if the function assigns something else to it."""
-        rebound = any(binding.value for binding in self._file.bindings.get(row.source, {}).get(name, ()))
-        return name in self._file.language.self_names and not rebound
+        if name not in self._file.language.self_names:
+            return False
+        return not any(binding.value for binding in self._file.bindings.get(row.source, {}).get(name, ()))
 
     def _keyword_call(self, name: str, row: Reference) -> Outcome:
         """Resolve `super(…)`, `this(…)`, and Ruby's `new`."""
