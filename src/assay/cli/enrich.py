@@ -98,8 +98,8 @@ def _show_disagreements(rows: list[Disagreement], form: str) -> None:
         return
     for row in rows:
         echo(f"{row.path}:{row.line}: {row.call}  ({row.kind})")
-        echo(f"    ours:   {_targets(row.ours)}{f'  ({row.provenance})' if row.provenance else ''}")
-        echo(f"    theirs: {_targets(row.theirs)}")
+        echo(f"    ours: {_targets(row.own_targets)}{f'  ({row.provenance})' if row.provenance else ''}")
+        echo(f"    tool: {_targets(row.tool_targets)}")
     echo(counted(len(rows), "disagreement"))
 
 

@@ -134,7 +134,7 @@ def _enrichment(index: Index, resolved: int, unresolved: int) -> EnrichmentStatu
     rows = [row for row in stored if row.answered]
     if not rows:
         return None
-    gained, settled = sum(row.gained for row in rows), sum(row.settled for row in rows)
+    gained, external = sum(row.gained for row in rows), sum(row.external for row in rows)
     kinds = Counter(disagreement.kind for row in rows for disagreement in row.disagreements)
     return EnrichmentStatus(
         tools=sorted({row.tool for row in rows}),
@@ -144,7 +144,7 @@ def _enrichment(index: Index, resolved: int, unresolved: int) -> EnrichmentStatu
         gained=gained,
         disagreements=kinds.total(),
         kinds=dict(sorted(kinds.items())),
-        calls_resolved=_ratio(resolved + gained + kinds["missed"], max(0, unresolved - gained - settled)),
+        calls_resolved=_ratio(resolved + gained + kinds["missed"], max(0, unresolved - gained - external)),
     )
 
 

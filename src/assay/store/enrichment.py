@@ -1,4 +1,4 @@
-"""What a tool said about the calls of each file, compared with our own resolution: a file beside the generations."""
+"""Comparison of a tool's targets of calls with our own, file by file, stored beside the generations."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _MAX_BYTES = 64_000_000
 
 
 class Disagreement(msgspec.Struct, array_like=True, frozen=True):
-    """A call whose target differs: `target` (another item), `outside` (theirs is outside), `missed` (ours is outside)."""
+    """A call whose target differs: `target` (another item), `outside` (outside for the tool), `missed` (outside for us)."""
 
     path: str
     line: int
     source: str
     call: str  # as written
     kind: str
-    ours: list[str]
-    provenance: str  # of ours
-    theirs: list[str]
+    own_targets: list[str]
+    provenance: str  # of our own
+    tool_targets: list[str]
 
 
 class FileComparison(msgspec.Struct, array_like=True):
@@ -36,7 +36,7 @@ class FileComparison(msgspec.Struct, array_like=True):
     answered: int = 0
     agreed: int = 0
     gained: int = 0  # not resolved by us, an item by the tool
-    settled: int = 0  # not resolved by us, outside the repository by the tool
+    external: int = 0  # not resolved by us, outside the repository by the tool
     disagreements: list[Disagreement] = []
 
 

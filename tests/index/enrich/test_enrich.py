@@ -120,11 +120,11 @@ def test_a_call_that_the_server_resolves_differently_is_a_disagreement(shop: Rep
     repo = _enrich(shop)
     (found,) = repo.disagreements()
     assert (found.path, found.line, found.call, found.kind) == ("app.py", 5, "Other().settle", "target")
-    assert (found.ours, found.theirs) == (["thing.py::Other.settle"], ["thing.py::Thing.settle"])
+    assert (found.own_targets, found.tool_targets) == (["thing.py::Other.settle"], ["thing.py::Thing.settle"])
     assert found.provenance == "resolved"
     listed = assay(shop.root, "enrich", "--disagreements").out
-    assert "ours:   thing.py::Other.settle  (resolved)" in listed
-    assert "theirs: thing.py::Thing.settle" in listed
+    assert "ours: thing.py::Other.settle  (resolved)" in listed
+    assert "tool: thing.py::Thing.settle" in listed
     shown = assay(shop.root, "status").out
     assert "enriched by basedpyright: 1 file," in shown
     assert "disagreements with our own resolution: 1" in shown

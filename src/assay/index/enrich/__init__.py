@@ -1,4 +1,4 @@
-"""What other programs know about the code: edges from SCIP indexers and language servers.
+"""Edges from other programs that read code: SCIP indexers and language servers.
 
 `assay enrich` asks a tool for the definition behind every reference that our extractor recorded:
 
@@ -7,7 +7,7 @@
     lsp.py        the protocol of language servers
     places.py     where the references and definitions of the indexed files stand
     answers.py    ask a tool about them, file by file, through a cache keyed by content
-    compare.py    what the tool says against what our resolver says
+    compare.py    the tool's targets of calls against those of our resolver
     merge.py      write the edges into a new generation of the index
     scip.py       read and merge a SCIP index
     pipeline.py   all of it: choose tools, ask, compare, merge

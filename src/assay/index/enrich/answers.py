@@ -68,7 +68,7 @@ class AnswerCache(DiskCache):
         self.write("DELETE FROM answers WHERE day < ?", [(self._today - _UNUSED_DAYS,)])
 
 
-class Asked(msgspec.Struct):
+class Replies(msgspec.Struct):
     """The outcome of asking: targets by file, and what went wrong."""
 
     answers: dict[str, Targets]
@@ -84,9 +84,9 @@ def ask_server(
     cache: AnswerCache,
     deadline: float,
     progress: Progress,
-) -> Asked:
+) -> Replies:
     """Ask a language server about files; those with cached answers are not opened."""
-    asked = Asked({}, [])
+    replies = Replies({}, [])
     progress.start(program.tool.name, len(paths))
     waiting = []
     for path in paths:
@@ -95,16 +95,16 @@ def ask_server(
         if targets is None:
             waiting.append((path, key))
         else:
-            asked.answers[path] = targets
-            asked.reused += 1
+            replies.answers[path] = targets
+            replies.reused += 1
             progress.advance()
     failures = 0
     while waiting and failures < _MAX_FAILURES and time.monotonic() < deadline:
-        failures += _ask_until_failure(program, tree, waiting, cache, deadline, asked, progress)
+        failures += _ask_until_failure(program, tree, waiting, cache, deadline, replies, progress)
     if waiting:
         reason = "the deadline" if time.monotonic() >= deadline else f"{_MAX_FAILURES} failures"
-        asked.problems.append(f"{len(waiting)} of {len(paths)} files not asked after {reason}; run again to continue")
-    return asked
+        replies.problems.append(f"{len(waiting)} of {len(paths)} files not asked after {reason}; run again to continue")
+    return replies
 
 
 def _ask_until_failure(
@@ -113,7 +113,7 @@ def _ask_until_failure(
     waiting: list[tuple[str, bytes]],
     cache: AnswerCache,
     deadline: float,
-    asked: Asked,
+    replies: Replies,
     progress: Progress,
 ) -> int:
     """Start the server and ask until all files are done (0) or it fails (1); the file that it failed on is dropped."""
@@ -128,12 +128,12 @@ def _ask_until_failure(
                 targets = _ask_file(server, tree, path)
                 waiting.pop(0)
                 if targets is not None:
-                    asked.answers[path] = targets
+                    replies.answers[path] = targets
                     cache.put(key, targets)
                 progress.advance()
     except ToolFailed as error:
         if time.monotonic() < deadline:
-            asked.problems.append(f"{f'{path}: ' if path else ''}{error}")
+            replies.problems.append(f"{f'{path}: ' if path else ''}{error}")
             if path:
                 waiting.pop(0)
                 progress.advance()

@@ -47,32 +47,32 @@ def _compare_file(
         ids = targets.get(number)
         if ids is None or number >= len(references) or references[number].role not in (CALL, NEW):
             continue
-        theirs = items.find(ids, called=True)
+        tool_items = items.find(ids, called=True)
         is_outside = ids == [OUTSIDE]
-        if not theirs and not is_outside:
+        if not tool_items and not is_outside:
             continue  # a local, or something that is not an item
         comparison.answered += 1
-        kind = _verdict(outcome, theirs)
-        if kind in ("agreed", "gained", "settled"):
+        kind = _verdict(outcome, tool_items)
+        if kind in ("agreed", "gained", "external"):
             comparison.agreed += kind == "agreed"
             comparison.gained += kind == "gained"
-            comparison.settled += kind == "settled"
+            comparison.external += kind == "external"
         else:
             source = tree.files[path].sym(references[number].source).id
-            comparison.disagreements.append(_disagreement(path, source, references[number], kind, outcome, theirs))
+            comparison.disagreements.append(_disagreement(path, source, references[number], kind, outcome, tool_items))
     return comparison
 
 
-def _verdict(outcome: Outcome, theirs: list[Sym]) -> str:
+def _verdict(outcome: Outcome, tool_items: list[Sym]) -> str:
     if outcome.items:
-        if not theirs:
+        if not tool_items:
             return "outside"
-        return "agreed" if {_key(sym) for sym, _, _ in outcome.items} & {_key(sym) for sym in theirs} else "target"
+        return "agreed" if {_key(sym) for sym, _, _ in outcome.items} & {_key(sym) for sym in tool_items} else "target"
     if outcome.external:
-        return "missed" if theirs else "agreed"
+        return "missed" if tool_items else "agreed"
     if outcome.unresolved:
-        return "gained" if theirs else "settled"
-    return "gained" if theirs else "agreed"  # we made no claim: a call of a value
+        return "gained" if tool_items else "external"
+    return "gained" if tool_items else "agreed"  # we made no claim: a call of a value
 
 
 def _key(sym: Sym) -> tuple[str, str]:
@@ -84,9 +84,9 @@ def _key(sym: Sym) -> tuple[str, str]:
 
 
 def _disagreement(
-    path: str, source: str, reference: Reference, kind: str, outcome: Outcome, theirs: list[Sym]
+    path: str, source: str, reference: Reference, kind: str, outcome: Outcome, tool_items: list[Sym]
 ) -> Disagreement:
-    ours = [sym.id for sym, _, _ in outcome.items] or [OUTSIDE + outcome.external]
+    own = [sym.id for sym, _, _ in outcome.items] or [OUTSIDE + outcome.external]
     provenance = outcome.items[0][2] if outcome.items else ""
-    found = [sym.id for sym in theirs] or [OUTSIDE]
-    return Disagreement(path, reference.line, source, reference.chain, kind, ours, provenance, found)
+    targets = [sym.id for sym in tool_items] or [OUTSIDE]
+    return Disagreement(path, reference.line, source, reference.chain, kind, own, provenance, targets)

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from assay.core.progress import Progress
 from assay.errors import AssayError
 from assay.index.enrich import scip
-from assay.index.enrich.answers import AnswerCache, Asked, ask_server
+from assay.index.enrich.answers import AnswerCache, Replies, ask_server
 from assay.index.enrich.compare import compare
 from assay.index.enrich.merge import edges_of_answers, write_edges
 from assay.index.enrich.places import Tree
@@ -28,7 +28,7 @@ from assay.text.display import counted
 
 @dataclass(frozen=True)
 class Request:
-    """What to enrich, and what the user allows."""
+    """Options of a run, and what the user allows."""
 
     languages: Sequence[str] = ()  # empty: all
     tools: Sequence[str] = ()  # names; empty: the best one of each language
@@ -40,7 +40,7 @@ class Request:
 
 @dataclass(slots=True)
 class ToolRun:
-    """What one tool contributed."""
+    """Contribution of one tool."""
 
     tool: str
     kind: str
@@ -74,11 +74,11 @@ def available(root: Path, home: Home, request: Request) -> list[Program]:
     return find_programs(root, languages, request.programs, request.allow_build, request.tools)
 
 
-def _languages(index: Generation, wanted: Sequence[str]) -> set[str]:
+def _languages(index: Generation, names: Sequence[str]) -> set[str]:
     languages = {row.language for row in index.files.values()}
-    if missing := [name for name in wanted if name not in languages]:
+    if missing := [name for name in names if name not in languages]:
         raise AssayError(f"no {missing[0]} files in the index; there are {', '.join(sorted(languages)) or 'none'}")
-    return set(wanted) or languages
+    return set(names) or languages
 
 
 def enrich(root: Path, home: Home, request: Request, progress: Progress | None = None) -> Enriched:
@@ -143,22 +143,22 @@ class _Step:
             ):
                 outcome.answered = outcome.reused = len(self.paths)  # an indexer sees all files or none
                 return outcome
-            asked, rows = self._index(program)
+            replies, rows = self._index(program)
         else:
             key = f"{version} {time.time_ns()}" if self.request.again else version
-            asked = ask_server(program, key, self.tree, self.paths, self.cache, self.deadline, self.progress)
-            rows = edges_of_answers(self.tree, asked.answers, tool.kind)
-        outcome.answered, outcome.reused, outcome.problems = len(asked.answers), asked.reused, asked.problems
-        if asked.answers:
+            replies = ask_server(program, key, self.tree, self.paths, self.cache, self.deadline, self.progress)
+            rows = edges_of_answers(self.tree, replies.answers, tool.kind)
+        outcome.answered, outcome.reused, outcome.problems = len(replies.answers), replies.reused, replies.problems
+        if replies.answers:
             left_out = self.paths if tool.kind == "scip" else ()  # noted, so that it does not run again for them
             comparisons |= {path: unanswered(path) for path in left_out if path not in comparisons}
-            comparisons |= compare(self.tree, asked.answers, configs, unanswered, self.progress)
-            outcome.edges, outcome.new_edges = write_edges(self.root, self.home, tool.kind, asked.answers, rows)
+            comparisons |= compare(self.tree, replies.answers, configs, unanswered, self.progress)
+            outcome.edges, outcome.new_edges = write_edges(self.root, self.home, tool.kind, replies.answers, rows)
             enrichment.write(self.home.folder, comparisons)
         outcome.seconds = time.monotonic() - started
         return outcome
 
-    def _index(self, program: Program) -> tuple[Asked, list[ImportedRow]]:
+    def _index(self, program: Program) -> tuple[Replies, list[ImportedRow]]:
         """Run an indexer over the repository and read what it wrote."""
         self.progress.start(program.tool.name, 1)
         with TemporaryDirectory(prefix="assay-scip-") as folder:
@@ -170,13 +170,11 @@ class _Step:
                 run(command, self.root, program.tool.environment, self.deadline)
                 documents = scip.read(output)
             except (ToolFailed, AssayError) as error:
-                return Asked({}, [str(error)]), []
+                return Replies({}, [str(error)]), []
         self.progress.advance()
-        wanted = set(self.paths)
-        documents = [document for document in documents if document.path in wanted]
-        asked = Asked(scip.answers(self.tree, documents), [])
-        if left := len(wanted) - len(asked.answers):
-            asked.problems.append(
-                f"{counted(left, 'file')} not indexed by {program.tool.name}: not part of its project"
-            )
-        return asked, scip.edges(self.tree, documents)
+        covered = set(self.paths)
+        documents = [document for document in documents if document.path in covered]
+        replies = Replies(scip.answers(self.tree, documents), [])
+        if not replies.answers:
+            replies.problems.append(f"indexed none of {counted(len(covered), 'file')}")
+        return replies, scip.edges(self.tree, documents)

@@ -44,7 +44,7 @@ class Tree:
     @classmethod
     def read(cls, root: Path, home: Home, index: Generation, languages: Iterable[str], progress: Progress) -> Tree:
         """Read all files of the index; positions only of those in the given languages."""
-        tree, wanted = cls(root, index), set(languages)
+        tree, located = cls(root, index), set(languages)
         cache = ParseCache(cache_path(root, home.folder))
         try:
             progress.start("reading", len(index.files))
@@ -55,7 +55,7 @@ class Tree:
                     tree.files[parsed.path] = File(parsed.path, facts, is_test_path(parsed.path))
         finally:
             cache.close()
-        tree._locate([path for path, file in tree.files.items() if index.files[path].language in wanted], progress)
+        tree._locate([path for path, file in tree.files.items() if index.files[path].language in located], progress)
         return tree
 
     def _locate(self, paths: list[str], progress: Progress) -> None:

@@ -138,8 +138,8 @@ def find_programs(
     """
     for name in names:
         require_name("tool", name, BY_NAME)
-    wanted = [BY_NAME[name] for name in names] if names else TOOLS
-    fitting = [tool for tool in wanted if tool.languages & set(languages)]
+    candidates = [BY_NAME[name] for name in names] if names else TOOLS
+    fitting = [tool for tool in candidates if tool.languages & set(languages)]
     return list(_choose([_find(tool, root, configured, allow_build) for tool in fitting], bool(names)))
 
 
@@ -183,8 +183,8 @@ def _locate(tool: Tool, root: Path, configured: Mapping[str, str]) -> Path | Non
                 raise AssayError(f"{path}: configured for {name}, but it is inside the repository")
             return path
     for name in tool.programs:
-        if found := shutil.which(name, path=safe_path(root)):
-            return None if is_inside(Path(found), root) else Path(found)
+        if location := shutil.which(name, path=safe_path(root)):
+            return None if is_inside(Path(location), root) else Path(location)
     return None
 
 
