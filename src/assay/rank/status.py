@@ -30,7 +30,7 @@ class EnrichmentStatus:
     files: int
     calls: int  # answered by a tool
     agreed: int
-    gained: int  # not resolved by us
+    gained: int  # not resolved by us, or calls of values about which we say nothing
     disagreements: int
     kinds: dict[str, int]  # of disagreements: another target, outside for the tool, outside for us (missed)
     calls_resolved: float | None  # by us or by a tool
@@ -134,17 +134,18 @@ def _enrichment(index: Index, resolved: int, unresolved: int) -> EnrichmentStatu
     rows = [row for row in stored if row.answered]
     if not rows:
         return None
-    gained, external = sum(row.gained for row in rows), sum(row.external for row in rows)
+    gained, values = sum(row.gained for row in rows), sum(row.values for row in rows)
+    external = sum(row.external for row in rows)
     kinds = Counter(disagreement.kind for row in rows for disagreement in row.disagreements)
     return EnrichmentStatus(
         tools=sorted({row.tool for row in rows}),
         files=len(rows),
         calls=sum(row.answered for row in rows),
         agreed=sum(row.agreed for row in rows),
-        gained=gained,
+        gained=gained + values,
         disagreements=kinds.total(),
         kinds=dict(sorted(kinds.items())),
-        calls_resolved=_ratio(resolved + gained + kinds["missed"], max(0, unresolved - gained - external)),
+        calls_resolved=_ratio(resolved + gained + values + kinds["missed"], max(0, unresolved - gained - external)),
     )
 
 

@@ -36,6 +36,7 @@ class FileComparison(msgspec.Struct, array_like=True):
     answered: int = 0
     agreed: int = 0
     gained: int = 0  # not resolved by us, an item by the tool
+    values: int = 0  # calls of values, about which we say nothing, an item by the tool
     external: int = 0  # not resolved by us, outside the repository by the tool
     disagreements: list[Disagreement] = []
 

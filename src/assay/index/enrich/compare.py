@@ -15,6 +15,9 @@ from assay.index.resolve.guesses import Outcome
 from assay.index.table import full_table
 from assay.store.enrichment import Disagreement, FileComparison
 
+# verdicts that are only counted, and where; the others are disagreements
+_COUNTED = {"agreed": "agreed", "gained": "gained", "external": "external", "value": "values"}
+
 
 def compare(
     tree: Tree,
@@ -52,35 +55,35 @@ def _compare_file(
         if not tool_items and not is_outside:
             continue  # a local, or something that is not an item
         comparison.answered += 1
-        kind = _verdict(outcome, tool_items)
-        if kind in ("agreed", "gained", "external"):
-            comparison.agreed += kind == "agreed"
-            comparison.gained += kind == "gained"
-            comparison.external += kind == "external"
+        kind = _verdict(outcome, tool_items, tree.files[path].language.prototypes)
+        if kind in _COUNTED:
+            setattr(comparison, _COUNTED[kind], getattr(comparison, _COUNTED[kind]) + 1)
         else:
             source = tree.files[path].sym(references[number].source).id
             comparison.disagreements.append(_disagreement(path, source, references[number], kind, outcome, tool_items))
     return comparison
 
 
-def _verdict(outcome: Outcome, tool_items: list[Sym]) -> str:
+def _verdict(outcome: Outcome, tool_items: list[Sym], prototypes: bool) -> str:
     if outcome.items:
         if not tool_items:
             return "outside"
-        return "agreed" if {_key(sym) for sym, _, _ in outcome.items} & {_key(sym) for sym in tool_items} else "target"
+        own_keys = {_key(sym, prototypes) for sym, _, _ in outcome.items}
+        return "agreed" if own_keys & {_key(sym, prototypes) for sym in tool_items} else "target"
     if outcome.external:
         return "missed" if tool_items else "agreed"
     if outcome.unresolved:
         return "gained" if tool_items else "external"
-    return "gained" if tool_items else "agreed"  # we made no claim: a call of a value
+    return "value" if tool_items else "agreed"  # we made no claim
 
 
-def _key(sym: Sym) -> tuple[str, str]:
+def _key(sym: Sym, prototypes: bool) -> tuple[str, str]:
     """Return what identifies a definition: overloads count as one, and so do a type and its constructor.
 
-    Tools differ in which of the two a call of a type leads to.
+    Tools differ in which of the two a call of a type leads to. With `prototypes`, a declaration in a header and the
+    definition elsewhere are the same function.
     """
-    return sym.path, sym.symbol.rpartition(".")[0] if sym.kind == "constructor" else sym.symbol
+    return "" if prototypes else sym.path, sym.symbol.rpartition(".")[0] if sym.kind == "constructor" else sym.symbol
 
 
 def _disagreement(

@@ -87,9 +87,10 @@ TOOLS = (
     Tool(
         "typescript-language-server", "lsp", _SCRIPTS, ("typescript-language-server",), ("--stdio",),
         "npm install -g typescript-language-server typescript",
-        # the repository's own copy of TypeScript, its plugins and downloaded typings are all code
+        # the repository's own copy of TypeScript, its plugins and downloaded typings are all code; the syntax server
+        # answers before imports are resolved
         companion="typescript/lib/tsserver.js",
-        options={"disableAutomaticTypingAcquisition": True, "plugins": [], "tsserver": {"path": "{companion}"}},
+        options={"disableAutomaticTypingAcquisition": True, "plugins": [], "tsserver": {"path": "{companion}", "useSyntaxServer": "never"}},
     ),
     Tool(
         "gopls", "lsp", frozenset({"go"}), ("gopls",), (), "go install golang.org/x/tools/gopls@latest",
