@@ -133,7 +133,9 @@ def _print_run(run: ToolRun) -> None:
 
 def print_enrichment(status: EnrichmentStatus) -> None:
     """Print the comparison of our resolver with the tools, for `enrich` and `status`."""
-    share = f", with them {status.calls_resolved:.1%} of calls resolved" if status.calls_resolved is not None else ""
+    share = ""
+    if status.calls_resolved is not None and status.calls_resolved_floor is not None:
+        share = f"; calls resolved with them: {status.calls_resolved:.1%}, at least {status.calls_resolved_floor:.1%}"
     echo_wrapped(
         f"enriched by {', '.join(status.tools)}: {counted(status.files, 'file')}, {counted(status.calls, 'call')} answered, "
         f"{status.gained:,} that we had not resolved{share}"

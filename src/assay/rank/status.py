@@ -34,6 +34,7 @@ class EnrichmentStatus:
     disagreements: int
     kinds: dict[str, int]  # of disagreements: another target, outside for the tool, outside for us (missed)
     calls_resolved: float | None  # by us or by a tool
+    calls_resolved_floor: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,19 +125,22 @@ def status(index: Index) -> Status:
         bytes=_disk_size(index.folder),
         seconds=float(index.meta.get("seconds", "0")),
         mode=index.meta.get("mode", ""),
-        enrichment=_enrichment(index, resolved, unresolved),
+        enrichment=_enrichment(index, resolved, unresolved, everyday),
     )
 
 
-def _enrichment(index: Index, resolved: int, unresolved: int) -> EnrichmentStatus | None:
-    """Sum the comparisons with language tools; `resolved` and `unresolved` are our own counts of calls."""
+def _enrichment(index: Index, resolved: int, unresolved: int, everyday: int) -> EnrichmentStatus | None:
+    """Sum the comparisons with language tools; the numbers are our own counts of calls."""
     stored = enrichment.read(index.parts[0].generation.home, index.files).values()
     rows = [row for row in stored if row.answered]
     if not rows:
         return None
     gained, values = sum(row.gained for row in rows), sum(row.values for row in rows)
     external = sum(row.external for row in rows)
+    everyday = max(0, everyday - sum(row.everyday for row in rows))
     kinds = Counter(disagreement.kind for row in rows for disagreement in row.disagreements)
+    resolved += gained + values + kinds["missed"]
+    unresolved = max(0, unresolved - gained - external)
     return EnrichmentStatus(
         tools=sorted({row.tool for row in rows}),
         files=len(rows),
@@ -145,7 +149,8 @@ def _enrichment(index: Index, resolved: int, unresolved: int) -> EnrichmentStatu
         gained=gained + values,
         disagreements=kinds.total(),
         kinds=dict(sorted(kinds.items())),
-        calls_resolved=_ratio(resolved + gained + values + kinds["missed"], max(0, unresolved - gained - external)),
+        calls_resolved=_ratio(resolved, unresolved),
+        calls_resolved_floor=_ratio(resolved, unresolved + everyday),
     )
 
 

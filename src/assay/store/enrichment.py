@@ -37,6 +37,7 @@ class FileComparison(msgspec.Struct, array_like=True):
     agreed: int = 0
     gained: int = 0  # not resolved by us, an item by the tool
     values: int = 0  # calls of values, about which we say nothing, an item by the tool
+    everyday: int = 0  # answered calls of common method names that we took for external without knowing
     external: int = 0  # not resolved by us, outside the repository by the tool
     disagreements: list[Disagreement] = []
 

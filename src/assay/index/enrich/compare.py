@@ -55,6 +55,7 @@ def _compare_file(
         if not tool_items and not is_outside:
             continue  # a local, or something that is not an item
         comparison.answered += 1
+        comparison.everyday += outcome.everyday
         kind = _verdict(outcome, tool_items, tree.files[path].language.prototypes)
         if kind in _COUNTED:
             setattr(comparison, _COUNTED[kind], getattr(comparison, _COUNTED[kind]) + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -83,7 +84,9 @@ def _languages(index: Generation, names: Sequence[str]) -> set[str]:
 
 def enrich(root: Path, home: Home, request: Request, progress: Progress | None = None) -> Enriched:
     """Add the edges of installed tools to the index. Raises AssayError if there is no tool to use."""
-    progress = progress or Progress()
+    if os.name == "nt":  # pipes cannot be polled there
+        raise AssayError("assay enrich needs Linux or macOS; elsewhere, run a SCIP indexer and assay ingest-scip")
+    progress, root = progress or Progress(), Path(os.path.abspath(root))
     started = time.monotonic()
     programs = available(root, home, request)
     chosen = [program for program in programs if program.chosen]
