@@ -32,6 +32,7 @@ COMMANDS = {
     "ingest-scip": ("assay.cli.index", "Merge a SCIP index: exact edges from a compiler or language server."),
     "watch": ("assay.cli.index", "Keep the index up to date while files change."),
     "mcp": ("assay.cli.serve", "Serve agents over the Model Context Protocol."),
+    "token": ("assay.cli.serve", "Create, list and revoke personal tokens of a server."),
     "init": ("assay.cli.serve", "Add assay to the configuration of agents and editors."),
     "trust": (
         "assay.cli.config",
