@@ -141,7 +141,7 @@ def _weighted(edges: Edges, tool_edges: float) -> tuple[NDArray[np.float32], NDA
     stronger counts: an edge must not weigh twice because two sources know it.
     """
     confidence = np.ascontiguousarray(edges.all["confidence"])
-    kept = np.ones(len(confidence), np.bool_)
+    unique = np.ones(len(confidence), np.bool_)
     from_tool = np.isin(edges.all["provenance"], _TOOL_PROVENANCES)
     if from_tool.any():
         confidence = np.where(from_tool, confidence * np.float32(tool_edges), confidence)
@@ -152,8 +152,8 @@ def _weighted(edges: Edges, tool_edges: float) -> tuple[NDArray[np.float32], NDA
             & (ordered["target"][1:] == ordered["target"][:-1])
             & (ordered["type"][1:] == ordered["type"][:-1])
         )
-        kept[order[repeats + 1]] = False
-    return confidence, kept
+        unique[order[repeats + 1]] = False
+    return confidence, unique
 
 
 class Graph:
@@ -163,10 +163,10 @@ class Graph:
         """Build the graph; `firsts` are the first item numbers of each repository."""
         self.size, self._firsts = size, firsts
         source, target, kind = (np.ascontiguousarray(edges.all[name]) for name in ("source", "target", "type"))
-        confidence, kept = _weighted(edges, profile.tool_edges)
-        inside = np.flatnonzero((target > 0) & kept)
+        confidence, unique = _weighted(edges, profile.tool_edges)
+        inside = np.flatnonzero((target > 0) & unique)
         by_target = edges.by_target[int((target < 0).sum()) :].astype(np.intp)  # external targets come first
-        by_target = by_target[kept[by_target]]
+        by_target = by_target[unique[by_target]]
         self._source, self._target, self._type = source[inside], target[inside], kind[inside]
         self._confidence = confidence[inside]
         self._steps = Steps.of(
