@@ -1,4 +1,4 @@
-"""Edges from other programs that read code: SCIP indexers and language servers.
+"""Facts about items from outside the code: compilers, language servers, traces of running services.
 
 `assay enrich` asks a tool for the definition behind every reference that our extractor recorded:
 
@@ -11,4 +11,6 @@
     merge.py      write the edges into a new generation of the index
     scip.py       read and merge a SCIP index
     pipeline.py   all of it: choose tools, ask, compare, merge
+
+`ingest.py`, `otlp.py` and `traces.py` read traces.
 """

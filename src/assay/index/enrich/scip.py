@@ -19,12 +19,12 @@ from assay.errors import AssayError
 from assay.index.enrich.answers import LOCAL, OUTSIDE, Targets
 from assay.index.enrich.merge import CONFIDENCE, edge_type, write_edges
 from assay.index.enrich.places import Tree
-from assay.index.enrich.protobuf import Malformed, fields, packed
 from assay.index.write import ImportedRow
 from assay.store.catalogue import SymbolRow
 from assay.store.generation import Generation
 from assay.store.layout import Home
 from assay.system.files import read_regular
+from assay.system.protobuf import Malformed, fields, packed
 
 # field numbers of scip.proto
 _INDEX_DOCUMENTS, _DOCUMENT_PATH, _DOCUMENT_OCCURRENCES, _DOCUMENT_SYMBOLS, _DOCUMENT_ENCODING = 2, 1, 2, 3, 6

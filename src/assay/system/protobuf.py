@@ -1,4 +1,4 @@
-"""The wire format of protobuf, as much as SCIP needs: no schema, no generated code, bounds checked."""
+"""Reader of protobuf messages without their schema: bounded, and without copies beyond the fields that are read."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ def fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Yield each field of a protobuf message in order: varints and fixed widths as int, delimited ones as bytes."""
     at, end = 0, len(data)
     while at < end:
-        tag, at = _varint(data, at)
+        tag, at = read_varint(data, at)
         number, wire = tag >> 3, tag & 7
         if number == 0:
             raise Malformed("field number 0")
         if wire == 0:
-            value, at = _varint(data, at)
+            value, at = read_varint(data, at)
             yield number, value
         elif wire == 2:
-            length, at = _varint(data, at)
+            length, at = read_varint(data, at)
             if at + length > end:
                 raise Malformed("a field runs past the end")
             yield number, data[at : at + length]
@@ -43,12 +43,13 @@ def packed(data: int | bytes, most: int) -> list[int]:
     out: list[int] = []
     at = 0
     while at < len(data) and len(out) < most:
-        value, at = _varint(data, at)
+        value, at = read_varint(data, at)
         out.append(value)
     return out
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def read_varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return the number at an offset, and the offset after it. Raises Malformed if it is cut off or too long."""
     value = shift = 0
     while True:
         if at >= len(data) or shift > 63:
@@ -59,3 +60,17 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, at
         shift += 7
+
+
+def skip(data: bytes, at: int) -> int:
+    """Return the offset after the field at an offset, whatever it is. Raises Malformed for what is no field."""
+    tag, at = read_varint(data, at)
+    wire = tag & 7
+    if wire == 0:
+        return read_varint(data, at)[1]
+    if wire == 2:
+        length, at = read_varint(data, at)
+        return at + length
+    if wire in (1, 5):
+        return at + (8 if wire == 1 else 4)
+    raise Malformed(f"unknown wire type {wire}")
