@@ -33,10 +33,12 @@ if TYPE_CHECKING:
     from assay.feedback import Learning
     from assay.git import Listing
     from assay.index.enrich.ingest import Ingested, Ingestion
+    from assay.index.enrich.pipeline import Enriched, Request
+    from assay.index.enrich.scip import Merged
+    from assay.index.enrich.tools import Program
     from assay.index.freshness import Freshness, TreeCheck, Watch
     from assay.index.quick import Stale
     from assay.index.scan import Scan
-    from assay.index.scip import Merged
     from assay.index.shared import Pulled
     from assay.pack.context import Context
     from assay.rank.engine import Engine
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from assay.search.filters import Filters
     from assay.search.hits import SearchResults
     from assay.search.service import Searcher
+    from assay.store.enrichment import Disagreement
     from assay.store.passages import Passages
     from assay.store.snapshot import Published
 
@@ -70,6 +73,16 @@ class SearchFilters(TypedDict, total=False):
     since: str | None  # a date or a commit
     documents: bool
     code: bool
+
+
+class EnrichOptions(TypedDict, total=False):
+    """Options of `enrich`."""
+
+    languages: Sequence[str]  # default: all of the index
+    tools: Sequence[str]  # names; default: the best installed one of each language
+    allow_build: bool  # allow tools that run code of the repository
+    seconds: float  # for everything
+    again: bool  # ask about files whose answers are cached, too
 
 
 def open(
@@ -570,11 +583,42 @@ class Repository:
 
     def merge_scip(self, file: Path) -> Merged:
         """Merge the edges of a SCIP index into the index."""
-        from assay.index.scip import merge
+        from assay.index.enrich.scip import merge
 
         merged = merge(self.root, self.home, file)
         self.close()
         return merged
+
+    def enrich(self, *, progress: Progress | None = None, **options: Unpack[EnrichOptions]) -> Enriched:
+        """Add the edges of the user's SCIP indexers and language servers to the index (docs/guides/enrich.md).
+
+        Raises AssayError if there is no tool to use.
+        """
+        from assay.index.enrich.pipeline import enrich
+
+        result = enrich(self.root, self.home, self._enrichment(options), progress)
+        self.close()
+        return result
+
+    def enrichment_tools(self, **options: Unpack[EnrichOptions]) -> list[Program]:
+        """Return the tools for the languages of the index, those that `enrich` would run marked as chosen."""
+        from assay.index.enrich.pipeline import available
+
+        return available(self.root, self.home, self._enrichment(options))
+
+    def _enrichment(self, options: EnrichOptions) -> Request:
+        from assay.index.enrich.pipeline import Request
+
+        settings = self.configuration.enrich
+        request = Request(programs=settings.programs, **options)
+        return replace(request, allow_build=request.allow_build or settings.allow_build)
+
+    def disagreements(self) -> list[Disagreement]:
+        """Return the calls whose target a tool sees elsewhere than our resolver, by path and line."""
+        from assay.store import enrichment
+
+        rows = enrichment.read(self.home.folder, self.index.files)
+        return [row for path in sorted(rows) for row in rows[path].disagreements]
 
     @contextlib.contextmanager
     def ingesting(self) -> Iterator[Ingestion]:

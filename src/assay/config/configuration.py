@@ -8,6 +8,7 @@ line.
 [ask]                defaults of `assay ask`: refusal threshold and model
 [profile.NAME]       a ranking profile: base = "default", and any of its numbers
 [classes.CONCEPT]    phrases of a concept, and the names it has in the code
+[enrich]             programs of `assay enrich`, and whether they may run code of the repository
 [workspace]          repositories that are queried together from this folder
 [flags]              names of the repository's own feature flag calls
 """
@@ -37,8 +38,8 @@ __all__ = ["NAME", "NONE", "BadConfiguration", "Configuration", "Setting", "load
 NAME = "assay.toml"
 BUILT_IN = "built in"
 USER = "user configuration"
-_SECTIONS = ("context", "search", "ask", "profile", "classes", "workspace", "flags")
-_USER_SECTIONS = ("context", "search", "ask", user.SERVERS)
+_SECTIONS = ("context", "search", "ask", "profile", "classes", "workspace", "enrich", "flags")
+_USER_SECTIONS = ("context", "search", "ask", "enrich", user.SERVERS)
 # key variable → setting of its server: a key never goes to a server that another file or an option names
 _KEYS = {"embedder_key_variable": "embedder", "reranker_key_variable": "reranker", "model_key_variable": "model"}
 _MINIMUM = {"budget": 0, "k": 1}
@@ -107,6 +108,14 @@ class WorkspaceSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class EnrichSettings:
+    """Tools that `assay enrich` may start."""
+
+    allow_build: bool = False  # tools may run code of the repository: builds, macros
+    programs: Mapping[str, str] = field(default_factory=dict)  # absolute paths by name of tool or program
+
+
+@dataclass(frozen=True, slots=True)
 class FlagSettings:
     """Feature flags that an index looks for beside those of known libraries."""
 
@@ -136,6 +145,7 @@ class Configuration:
     own: Mapping[str, Any] = field(default_factory=dict)
     risks: tuple[Risk, ...] = ()
     ignored: tuple[Risk, ...] = ()
+    enrich: EnrichSettings = EnrichSettings()
     flags: FlagSettings = FlagSettings()
 
     @property
@@ -187,7 +197,9 @@ def load(root: Path | None) -> Configuration:
         AskSettings(**_pick(below.ask, own, "ask") | _pick(above.ask, given, "ask")),
         above.profiles, above.classes, given,
         WorkspaceSettings(tuple(given.get("workspace", {}).get("roots", ()))),
-        own, risks, ignored, FlagSettings(tuple(given.get("flags", {}).get("patterns", ()))),
+        own, risks, ignored,
+        EnrichSettings(**_pick(below.enrich, own, "enrich") | _pick(above.enrich, given, "enrich")),
+        FlagSettings(tuple(given.get("flags", {}).get("patterns", ()))),
     )  # fmt: skip
     if ignored:
         trust.announce(_ignored_message(path, configuration.ignored_settings))
@@ -226,6 +238,8 @@ class _Parsed:
         classes = _parse_rows(rows, lambda concept, row: user_classes({concept: row}, str(path))[0], problems)
         self.classes = tuple(classes.values())
         self.search = checked("search", _SEARCH)
+        rows = sections.get("enrich", {})
+        self.enrich = _parse_rows(rows, lambda key, value: _enrich_setting(path, key, value), problems)
         _parse_rows(sections.get("workspace", {}), lambda key, value: _roots(path, key, value), problems)
         _parse_rows(sections.get("flags", {}), lambda key, value: _patterns(path, key, value), problems)
 
@@ -271,6 +285,19 @@ def _setting(path: Path, key: str, value: Any, profiles: Collection[str]) -> Any
     if isinstance(settings[require_name("setting", key, settings, location)], str):
         return require_name(key, value, {"profile": profiles, "format": FORMS}[key], location)
     return _checked(location, settings, key, value)
+
+
+def _enrich_setting(path: Path, key: str, value: Any) -> Any:
+    """Validate a setting of [enrich]."""
+    location = f"{path}: [enrich]"
+    require_name("setting", key, ("allow_build", "programs"), location)
+    if key == "allow_build":
+        if not isinstance(value, bool):
+            raise AssayError(f"{location} allow_build must be true or false, not {value!r}")
+        return value
+    if not isinstance(value, dict) or not all(isinstance(program, str) for program in value.values()):
+        raise AssayError(f'{location} programs must be a table of paths, for example {{ gopls = "/opt/go/bin/gopls" }}')
+    return value
 
 
 def _roots(path: Path, key: str, value: Any) -> tuple[str, ...]:
@@ -340,7 +367,7 @@ def settings(configuration: Configuration) -> list[Setting]:
     """List all effective settings: [context], [search], [ask], the active profile, own profiles and classes."""
     given, context = configuration.given, configuration.context
     rows: list[Setting] = []
-    for title in ("context", "search", "ask", "workspace", "flags"):
+    for title in ("context", "search", "ask", "enrich", "workspace", "flags"):
         values = dataclasses.asdict(getattr(configuration, title))
         rows += _settings((title,), values, given.get(title, {}), "default", user.section(configuration.own, title))
     own = given.get("profile", {})

@@ -32,11 +32,11 @@ def extract(source: bytes, language: Language, flags: tuple[str, ...] = ()) -> E
 
     `flags` are the names of calls that ask for a feature flag, beside those of known libraries.
     """
-    captures, tree, errors = _read(source, language)
+    captures, tree, errors = read_captures(source, language)
     nesting = Nesting(captures)
     symbols = SymbolBuilder(captures, nesting).build()
     bindings = build_bindings(captures, nesting, symbols)
-    references = build_references(captures, nesting, bindings)
+    references, _ = build_references(captures, nesting, bindings)
     facts = FileFacts(
         captures.language.name,
         captures.namespace,
@@ -53,7 +53,7 @@ def extract(source: bytes, language: Language, flags: tuple[str, ...] = ()) -> E
     return Extracted(encode(facts), encode(counted), source.count(b"\n") + 1)
 
 
-def _read(source: bytes, language: Language) -> tuple[Captures, Tree | None, int]:
+def read_captures(source: bytes, language: Language) -> tuple[Captures, Tree | None, int]:
     """Return the captures of a source text by the language's query or its reader, its tree, and the number of errors."""
     if language.reader:
         captures = Captures(source, language)

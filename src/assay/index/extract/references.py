@@ -40,14 +40,23 @@ _REPEATABLE = frozenset({MENTION, ACCESS, HINT, THROW})
 _BEFORE_NAME = frozenset({HINT, DECORATE, BASE, IMPLEMENTS, NEW})
 
 
-def build_references(captures: Captures, nesting: Nesting, bindings: list[Binding]) -> list[Reference]:
-    """Return all references with their enclosing symbol, without redundant ones."""
+Span = tuple[int, int]  # byte offsets of a reference in its file
+
+
+def build_references(
+    captures: Captures, nesting: Nesting, bindings: list[Binding]
+) -> tuple[list[Reference], list[Span | None]]:
+    """Return all references with their enclosing symbol, without redundant ones, and where each is written.
+
+    Derived ones are written nowhere themselves.
+    """
     order, line_starts = nesting.order, captures.line_starts
     shadowing, locals_ = captures.language.shadowing, {row[1] for row in captures.bindings}
     # first line of each local, by symbol and name
     bound = {(row.source, row.name): row.line for row in reversed(bindings) if not row.until}
     seen: set[tuple[int, int, str]] = set()
     out: list[Reference] = []
+    spans: list[Span | None] = []
     for (start, end, role, text), owner, decorating in _separate_marks(captures, nesting):
         if role == MENTION and owner != FILE and _is_in_name(order[owner], start):
             continue
@@ -75,9 +84,12 @@ def build_references(captures: Captures, nesting: Nesting, bindings: list[Bindin
             row.arity = captures.arguments.get((start, end), -1)
             row.generics = _type_argument_count(captures.source, start, end)
         out.append(row)
+        spans.append((start, end))
         if role == HINT and owner != FILE and order[owner].hoisted:
             _add_parameter_hint(out, nesting, owner, start)
-    return out + _impl_references(captures, nesting)
+        spans += [None] * (len(out) - len(spans))
+    out += _impl_references(captures, nesting)
+    return out, spans + [None] * (len(out) - len(spans))
 
 
 def _separate_marks(captures: Captures, nesting: Nesting) -> Iterator[tuple[Mark, int, bool]]:

@@ -28,7 +28,7 @@ from assay.index.resolve.edges import (
     Resolved,
     add_relations,
 )
-from assay.index.resolve.guesses import Guesses
+from assay.index.resolve.guesses import Guesses, Outcome
 from assay.index.resolve.rpc import Rpcs
 from assay.index.resolve.services import add_service
 from assay.index.resolve.uses import Uses
@@ -59,6 +59,28 @@ class Resolver:
                 return self._resolve(path)
         except Exception as error:  # a failure is limited to its file
             return outline(self.table, path, _reason(error))
+
+    def call_outcomes(self, path: str) -> list[tuple[int, Outcome]]:
+        """Return the outcome of every call of a file, by the number of its reference; none if that fails."""
+        file = self.table.file(path)
+        assert file is not None
+        self.table.begin_file()
+        edges = FileEdges(file, self._evaluator)
+        calls = Calls(edges, self._guesses, Uses(edges), Rpcs(edges))
+        outcomes: list[tuple[int, Outcome]] = []
+
+        def add(number: int, row: Reference) -> None:
+            outcomes.append((number, calls.target(row, file.sym(row.source))))
+
+        try:
+            with _deep_recursion():
+                for number, row in enumerate(file.references()):
+                    if row.role in (CALL, NEW):
+                        edges.bounded(add, number, row)
+        except Exception as error:  # a failure is limited to its file
+            _reason(error)
+            return []
+        return outcomes
 
     def _resolve(self, path: str) -> Resolved:
         file = self.table.file(path)

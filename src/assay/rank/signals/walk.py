@@ -142,7 +142,7 @@ WALK = Signal(
     "graph",
     "visit probability (personalized PageRank), relative to the top result",
     weights={"walk": (0.0, 0.5, 1.0, 2.5)},
-    reads=("edge_weights",),  # the graph is shared
+    reads=("edge_weights", "tool_edges"),  # the graph is shared
     score=_walk_share,
     enabled=lambda profile: _by_shares(profile) and profile.walk > 0,
 )
