@@ -200,6 +200,28 @@ class SectionTable:
             rows = _best_rows(rows, [_count_words(lower, f"{symbol}/{path}".lower()) for _, symbol, path in rows])
         return tuple(row[0] for row in rows) if len(rows) <= MOST_NAMESAKES else ()
 
+    def mentions(self, last: str) -> list[tuple[str, Array]]:
+        """Return the mentions that end in a name, `route` or `flask.Flask.route`, each with its sections."""
+        starts, sections = self._by_mention
+        return [
+            (self._names[number], np.unique(sections[starts[number] : starts[number + 1]]))
+            for number in self._by_last_name.get(last, ())
+        ]
+
+    @cached_property
+    def _by_mention(self) -> tuple[Array, Array]:
+        """Sections of every mention, by the number of the mention."""
+        names, sections = self.arrays["names"], np.repeat(np.arange(len(self)), np.diff(self.arrays["name_starts"]))
+        order = np.argsort(names, kind="stable")
+        return np.searchsorted(names[order], np.arange(len(self._names) + 1)), sections[order]
+
+    @cached_property
+    def _by_last_name(self) -> dict[str, list[int]]:
+        out: defaultdict[str, list[int]] = defaultdict(list)
+        for number, name in enumerate(self._names):
+            out[name.rpartition(".")[2]].append(number)
+        return dict(out)
+
     def file(self, name: str) -> int:
         """Return the number of the only file whose path ends so; 0 if there is none or it is ambiguous."""
         candidates = self._files.get(name.rpartition("/")[2], ())
@@ -272,6 +294,15 @@ class Sections:
             place, _ = arrays.locate(self._firsts, section)
             self._symbols[section] = _shares(self._named(name, place) for name in self.names(section))
         return self._symbols[section]
+
+    def mentions(self, last: str) -> list[tuple[int, str, list[int]]]:
+        """Return the mentions that end in a name: section, mention, and the symbols that it may mean."""
+        out = []
+        for place, table in enumerate(self.tables):
+            for name, sections in table.mentions(last):
+                symbols = self._named(name, place)
+                out += [(int(section) + self._firsts[place], name, symbols) for section in sections]
+        return out
 
     def _named(self, name: str, place: int) -> list[int]:
         """Resolve a mention in the section's own part, else in all parts."""
