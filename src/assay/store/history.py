@@ -182,7 +182,9 @@ class CommitLog:
 
     def symbol_changes(self, file: int, first: int, last: int) -> list[int]:
         """Return the commits that touched a definition of a file within some lines, newest first."""
-        return sorted({commit for commit, start, end in self._definition_changes(file) if first <= start and end <= last})
+        return sorted(
+            {commit for commit, start, end in self._definition_changes(file) if first <= start and end <= last}
+        )
 
     def _definition_changes(self, file: int) -> list[tuple[int, int, int]]:
         """Return the commits that touched definitions of a file, each with the current lines of the definition."""
@@ -191,7 +193,9 @@ class CommitLog:
             start, end = np.searchsorted(files, [file, file + 1])
             commits = np.searchsorted(self.arrays["name_starts"], rows[start:end], "right") - 1
             named, out = self._named(file), self._changed_spans.setdefault(file, [])
-            for commit, (_, name, line) in zip(commits.tolist(), self.arrays["names"][rows[start:end]].tolist(), strict=True):
+            for commit, (_, name, line) in zip(
+                commits.tolist(), self.arrays["names"][rows[start:end]].tolist(), strict=True
+            ):
                 spans = [span for _, *span in named.get(self._names[name], [])]
                 if spans:
                     first, last = min(spans, key=lambda span: (_distance(line, *span), *span))

@@ -17,7 +17,9 @@ _IN_HEADING, _QUALIFIED, _BARE = 1.0, 0.9, 0.75  # confidence by how the section
 _CODE_NAME = re.compile(r"[^\W_]\w*_\w*[^\W_]|\w*[a-z0-9][A-Z]\w*")  # snake_case or inner capitals
 _WORD = re.compile(r"\w+")
 _CHANGELOG = re.compile(r"(?:change(?:s|log)|history|news|release[\w-]*|upgrad\w*|migrat\w*|todo)\b", re.IGNORECASE)
-_EXAMPLES = frozenset({"example", "examples", "sample", "samples", "demo", "demos", "playground", "benchmarks", "fixtures"})
+_EXAMPLES = frozenset(
+    {"example", "examples", "sample", "samples", "demo", "demos", "playground", "benchmarks", "fixtures"}
+)
 _INHERITS = EDGE_TYPES["inherits"].code
 
 
