@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ from assay.index.enrich.deployments.project import Image, Project, Start
 from assay.index.enrich.sources import Map, as_dict, as_list, as_text, texts_in
 
 _MOST_SERVICES = 200
+_LONGEST_COMMAND = 20_000  # characters
 PATTERN = r"(?:.*/)?(?:docker-)?compose[\w.-]*\.ya?ml"
 
 
@@ -23,17 +25,24 @@ def read_compose(project: Project, path: str) -> Iterator[Start]:
         if folder := as_text(service.get("working_dir")):
             image.folder = folder
         entrypoint, command = _command(service.get("entrypoint")), _command(service.get("command"))
-        if entrypoint or command:
-            before = stage.entrypoint[0] if stage and stage.entrypoint and not entrypoint else entrypoint
-            if isinstance(before, tuple) and isinstance(command, tuple):
-                yield Start(name, line, (*before, *command), (), image)
-            elif isinstance(before, tuple) and isinstance(command, str) and command:
-                yield Start(name, line, (*before, "sh", "-c", command), (), image)
-                yield Start(name, line, command, (), image)
-            elif before or command:
-                yield Start(name, line, command or before or "", (), image)
+        if stage and not entrypoint and command:
+            entrypoint = stage.entrypoint[0] if stage.entrypoint else ()
+        if entrypoint and isinstance(entrypoint, tuple) and isinstance(command, str) and command:
+            yield Start(name, line, (*entrypoint, *_words(command)), (), image)
+        elif isinstance(entrypoint, tuple) and isinstance(command, tuple) and (entrypoint or command):
+            yield Start(name, line, (*entrypoint, *command), (), image)
+        elif entrypoint or command:
+            yield Start(name, line, command or entrypoint, (), image)
         elif stage and (start := stage.start(name)):
             yield start._replace(line=line, image=image)
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a command, as Compose divides a text; none if a quote is not closed."""
+    try:
+        return shlex.split(text[:_LONGEST_COMMAND])
+    except ValueError:
+        return []
 
 
 def services(project: Project, path: str) -> Iterator[tuple[str, Map]]:

@@ -29,6 +29,7 @@ class Stage(NamedTuple):
     image: Image
     entrypoint: tuple[str | tuple[str, ...], int] | None = None
     command: tuple[str | tuple[str, ...], int] | None = None
+    is_inherited: bool = False  # the command is that of the stage it is built on, which an entrypoint resets
 
     def start(self, unit: str) -> Start | None:
         """Return what the stage runs: its entrypoint with the command as arguments, or the command alone."""
@@ -64,7 +65,8 @@ def stages(project: Project, path: str, context: str | None = None) -> list[Stag
             base = next((stage for stage in out if match and stage.name == match[1]), None)
             image = base.image.copy() if base else Image(context=context)
             named = (match[2] or "") if match else ""
-            out.append(Stage(named, image, base.entrypoint if base else None, base.command if base else None))
+            entrypoint, command = (base.entrypoint, base.command) if base else (None, None)
+            out.append(Stage(named, image, entrypoint, command, is_inherited=True))
         elif name in ("ARG", "ENV"):
             variables |= _assignments(name, value)
         elif out:
@@ -131,9 +133,11 @@ def _applied(project: Project, stages: list[Stage], name: str, value: str, line:
     elif name == "RUN":
         _build(project, image, value)
     elif name == "CMD":
-        return stage._replace(command=(_words(value), line))
+        return stage._replace(command=(_words(value), line), is_inherited=False)
     elif name == "ENTRYPOINT":
-        return stage._replace(entrypoint=(_words(value), line), command=None)
+        return stage._replace(
+            entrypoint=(_words(value), line), command=None if stage.is_inherited else stage.command
+        )  # fmt: skip
     return stage
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from assay.index.enrich.deployments.project import APPLICATION, BY_CONVENTION, Entry, Project, Start
+from assay.index.enrich.deployments.project import APPLICATION, BY_CONVENTION, Entry, Project, Start, unbuilt
 
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 
@@ -64,8 +64,8 @@ class Call(NamedTuple):
         """Return the file at a path of the command."""
         if not path or len(path) > 500:
             return None
-        found = (self.project.script(place) for place in self.paths(path))
-        return next(filter(None, found), None)
+        places = (place for written in (path, *unbuilt(path)) for place in self.paths(written))
+        return next(filter(None, map(self.project.script, places)), None)
 
     @property
     def folders(self) -> tuple[str, ...]:

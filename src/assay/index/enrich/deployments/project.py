@@ -14,8 +14,16 @@ from assay.index.enrich.sources import Sources
 
 SURE, BY_CONVENTION = 1.0, 0.8  # confidence: the command names the file, or a convention of the tool leads to it
 APPLICATION = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)(?:\(.*\))?")  # `shop.wsgi:application`
-_BUILT_FOLDERS = ("dist", "build", "lib", "out")
-_SCRIPTS = (".ts", ".tsx", ".mts", ".js", ".jsx", ".mjs", ".cjs")
+_COMPILED = (".js", ".mjs", ".cjs")  # of scripts that may be compiled from another one
+_ENDINGS = (".ts", ".tsx", ".mts", ".js", ".jsx", ".mjs", ".cjs", "/index.ts", "/index.js")
+_BUILT = re.compile(r"(^|/)(?:dist|build|lib|out)/(?=[^/]|$)")
+
+
+def unbuilt(path: str) -> list[str]:
+    """Return where the source of a compiled script may be: `dist/x.js` is made from `src/x` or `x`."""
+    if not path.endswith(_COMPILED) or not _BUILT.search(path):
+        return []
+    return [_BUILT.sub(r"\1src/", path, count=1), _BUILT.sub(r"\1", path, count=1)]
 
 
 class Entry(NamedTuple):
@@ -135,14 +143,13 @@ class Project:
         """Return a script by its path, or the source that a built one is made from (`dist/x.js`: `src/x.ts`)."""
         if self.exists(path):
             return Entry(path)
-        stem, suffix = posixpath.splitext(path)
-        stems = [stem] if suffix in (".js", ".mjs", ".cjs", "") else []
-        for built in _BUILT_FOLDERS:
-            if suffix in (".js", ".mjs", ".cjs") and f"/{built}/" in f"/{stem}":
-                head, _, rest = f"/{stem}".rpartition(f"/{built}/")
-                stems += [f"{head}/src/{rest}".strip("/"), f"{head}/{rest}".strip("/")]
-        candidates = (f"{stem}{ending}" for stem in stems for ending in (*_SCRIPTS, "/index.ts", "/index.js"))
-        return next((Entry(place, BY_CONVENTION) for place in candidates if self.exists(place)), None)
+        for place in (path, *unbuilt(path)):
+            stem, suffix = posixpath.splitext(place)
+            stems = [stem] if suffix in _COMPILED else [place] if not suffix else []
+            candidates = (f"{stem}{ending}" for stem in stems for ending in _ENDINGS)
+            if source := next(filter(self.exists, candidates), ""):
+                return Entry(source, BY_CONVENTION)
+        return None
 
     def go_package(self, folder: str) -> Entry | None:
         """Return the `main` function of a Go package."""

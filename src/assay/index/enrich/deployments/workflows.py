@@ -30,7 +30,7 @@ def read_github(project: Project, path: str) -> Iterator[Start]:
 def read_gitlab(project: Project, path: str) -> Iterator[Start]:
     for document in project.sources.yaml(path)[:1]:
         for name, job in list(as_dict(document).items())[:_MOST_JOBS]:
-            if name in _SETTINGS or not isinstance(job, Map):
+            if name in _SETTINGS or name.startswith(".") or not isinstance(job, Map):  # a dot hides a template
                 continue
             for key in ("before_script", "script", "after_script"):
                 stated = job.get(key)
