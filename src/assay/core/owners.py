@@ -7,21 +7,19 @@ owners of the last matching rule of every section.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 # where the file may be; GitHub and GitLab differ in the order, but a repository has one
 PLACES = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS", ".gitlab/CODEOWNERS")
 MOST_RULES = 20_000  # a large company's file has a few thousand lines
-_LONGEST_PATTERN = 500  # characters; also bounds the regular expression of a wildcard pattern
-_MOST_WILDCARDS = 12  # stars of a pattern: more would be slow to match and no forge's users write them
+_LONGEST_PATTERN = 500  # characters
 
 _SECTION = re.compile(r"\^?\[([^\]\n]+)\](?:\[\d+\])?\s*(.*)")
 _WORD = re.compile(r"(?:\\.|[^\s\\])+")
 _OWNER = re.compile(r"@[\w.@/-]+|[\w.+-]+@[\w.-]+")
-_WILDCARD = re.compile(r"[*?\[]")
-_TOKEN = re.compile(r"\*\*/|\*\*|\*|\?|[^*?]+")
+_WILDCARD = re.compile(r"[*?]")
 
 
 class OwnerRule(NamedTuple):
@@ -45,7 +43,7 @@ def parse_rules(text: str) -> list[OwnerRule]:
             section, defaults = heading[1].strip(), _owners(heading[2])
             continue
         word = _WORD.match(line)
-        if word and len(word[0]) <= _LONGEST_PATTERN and word[0].count("*") <= _MOST_WILDCARDS:
+        if word and len(word[0]) <= _LONGEST_PATTERN:
             owners = _owners(line[word.end() :]) or defaults
             rules.append(OwnerRule(re.sub(r"\\(.)", r"\1", word[0]), owners, number, section))
             if len(rules) == MOST_RULES:
@@ -65,39 +63,38 @@ class OwnerRules:
 
     def of(self, path: str) -> list[OwnerRule]:
         """Return the rules that decide about a path, one per section, without those that name no owner."""
-        last: dict[str, tuple[int, OwnerRule]] = {}
+        last: dict[str, int] = {}
         for position in self._matching(path):
-            rule = self.rules[position]
-            section = rule.section.lower()
-            if section not in last or last[section][0] < position:
-                last[section] = position, rule
-        return [rule for _, rule in sorted(last.values()) if rule.owners]
+            section = self.rules[position].section.lower()
+            last[section] = max(last.get(section, -1), position)
+        return [self.rules[position] for position in sorted(last.values()) if self.rules[position].owners]
 
     def _matching(self, path: str) -> Iterator[int]:
         """Yield the positions of the rules that match a path. Patterns without wildcards are looked up by prefix."""
-        literal, expressions = self._compiled
+        literal, globs = self._compiled
         parts = path.split("/")
         for length in range(1, len(parts) + 1):
-            prefix, is_folder = "/".join(parts[:length]), length < len(parts)
-            for key in (
-                f"/{prefix}",
-                parts[length - 1],
-                *((f"/{prefix}/", f"{parts[length - 1]}/") if is_folder else ()),
-            ):
+            keys = (f"/{'/'.join(parts[:length])}", parts[length - 1])
+            for key in keys:
                 yield from literal.get(key, ())
-        yield from (position for position, expression in expressions if expression.match(path))
+                if length < len(parts):
+                    yield from literal.get(f"{key}/", ())
+        yield from (position for position, glob in globs if _matches(glob, parts, _matches_segment))
 
     @cached_property
-    def _compiled(self) -> tuple[dict[str, list[int]], list[tuple[int, re.Pattern[str]]]]:
-        """Positions of the patterns without wildcards by anchored path or name, and the others as expressions."""
+    def _compiled(self) -> tuple[dict[str, list[int]], list[tuple[int, Glob]]]:
+        """Positions of the patterns without wildcards by anchored path or name, and the other patterns."""
         literal: dict[str, list[int]] = {}
-        expressions = []
+        globs = []
         for position, rule in enumerate(self.rules):
             if _WILDCARD.search(rule.pattern):
-                expressions.append((position, _expression(rule.pattern)))
+                globs.append((position, _glob(rule.pattern)))
             else:
                 literal.setdefault(_anchored(rule.pattern), []).append(position)
-        return literal, expressions
+        return literal, globs
+
+
+Glob = tuple[str, ...]  # segments of a path; `**` stands for any number of them
 
 
 def _anchored(pattern: str) -> str:
@@ -105,15 +102,38 @@ def _anchored(pattern: str) -> str:
     return pattern if pattern.startswith("/") or "/" not in pattern[:-1] else f"/{pattern}"
 
 
-def _expression(pattern: str) -> re.Pattern[str]:
-    """Translate a pattern with wildcards, by the rules of gitignore files; `dir/*` matches files of the folder only."""
+def _glob(pattern: str) -> Glob:
+    """Return the segments of a pattern, by the rules of gitignore files; `dir/*` matches files of the folder only."""
     anchored = _anchored(pattern)
-    body = anchored.removeprefix("/")
-    out = "" if anchored.startswith("/") else "(?:.*/)?"
-    for token in _TOKEN.findall(body.rstrip("/")):
-        out += {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}.get(token) or re.escape(token)
+    parts = tuple(anchored.strip("/").split("/"))
+    if not anchored.startswith("/"):
+        parts = ("**", *parts)
     if pattern.endswith("/"):
-        out += "/.*"
-    elif not body.endswith("*") or body == "*":
-        out += "(?:/.*)?"
-    return re.compile(out + r"\Z", re.DOTALL)
+        return (*parts, "*", "**")
+    return parts if parts[-1] == "*" and "/" in pattern else (*parts, "**")
+
+
+def _matches(glob: Sequence[str], parts: Sequence[str], is_match: Callable[[str, str], bool], many: str = "**") -> bool:
+    """Return whether a sequence matches a glob, in time proportional to the product of their lengths.
+
+    Only the last wildcard is retried: where an earlier one ends makes no difference after a later one begins.
+    """
+    position = place = 0
+    last, retried = -1, 0
+    while place < len(parts):
+        if position < len(glob) and glob[position] == many:
+            last, retried, position = position, place, position + 1
+        elif position < len(glob) and is_match(glob[position], parts[place]):
+            position, place = position + 1, place + 1
+        elif last >= 0:
+            retried += 1
+            position, place = last + 1, retried
+        else:
+            return False
+    return all(part == many for part in glob[position:])
+
+
+def _matches_segment(pattern: str, segment: str) -> bool:
+    if not _WILDCARD.search(pattern):
+        return pattern == segment
+    return _matches(pattern, segment, lambda expected, character: expected in ("?", character), "*")

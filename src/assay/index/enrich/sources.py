@@ -10,7 +10,9 @@ import json
 import posixpath
 import re
 import tomllib
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 from xml.etree import ElementTree
@@ -23,7 +25,11 @@ MAX_BYTES = 500_000  # per file; hand-written ones have a few thousand
 _MAX_DEPTH = 40  # of YAML collections; Kubernetes manifests have fifteen levels
 _MAX_YAML_VALUES = 50_000  # per file, aliases expanded
 _MAX_ALIASED_VALUES = 50_000
+_TOTAL_BYTES = 50_000_000  # of all texts, which are held in memory while they are read
+_TOTAL_YAML_BYTES = 10_000_000  # of parsed YAML, the slowest format: 20 s at most
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_WORD = re.compile(r"[\w@][\w./\\+-]*|\.\.?[\w./\\+-]+")
 
 Value = TypeVar("Value")
 
@@ -46,6 +52,7 @@ class Sources:
     def __init__(self, root: Path, project_files: Collection[str], paths: Collection[str]) -> None:
         self._root, self.project_files, self.paths = root, project_files, frozenset(paths)
         self._parsed: dict[tuple[str, str], Any] = {}
+        self._budgets = {"text": _TOTAL_BYTES, "yaml": _TOTAL_YAML_BYTES}
         self.problems: dict[str, str] = {}
         folders = {posixpath.dirname(path) for path in self.paths}
         while parents := {posixpath.dirname(folder) for folder in folders} - folders:
@@ -60,7 +67,13 @@ class Sources:
         source = read_source(self._root, path, whole=True)
         if len(source.data) > MAX_BYTES:
             raise ValueError(f"larger than {MAX_BYTES / 1e3:.0f} kB, so what it states is left out")
+        self._spend("text", len(source.data))
         return source.data.decode()
+
+    def _spend(self, form: str, size: int) -> None:
+        self._budgets[form] -= size
+        if self._budgets[form] < 0:
+            raise ValueError("left out: the project files before it are too large together")
 
     def toml(self, path: str) -> dict[str, Any]:
         return self._cached("toml", path, lambda path: tomllib.loads(self.text(path)), {})
@@ -71,7 +84,12 @@ class Sources:
 
     def yaml(self, path: str) -> list[Any]:
         """Return the documents of a YAML file: strings, lists and `Map`s. Tags are ignored."""
-        return self._cached("yaml", path, lambda path: list(_documents(self.text(path))), [])
+        return self._cached("yaml", path, self._read_yaml, [])
+
+    def _read_yaml(self, path: str) -> list[Any]:
+        text = self.text(path)
+        self._spend("yaml", len(text))
+        return list(_documents(text))
 
     def xml(self, path: str) -> ElementTree.Element | None:
         """Return the root element of an XML file, with names without their namespaces."""
@@ -87,6 +105,14 @@ class Sources:
                 except (ValueError, ElementTree.ParseError, yaml.YAMLError, RecursionError, OverflowError) as error:
                     self.problems.setdefault(path, (str(error) or type(error).__name__).splitlines()[0])
         return self._parsed[key]  # type: ignore[no-any-return]
+
+    @cached_property
+    def by_folder(self) -> dict[str, list[str]]:
+        """All files by folder, sorted."""
+        out: dict[str, list[str]] = {}
+        for path in sorted(self.paths):
+            out.setdefault(posixpath.dirname(path), []).append(path)
+        return out
 
     def inside(self, base: str, path: str) -> str | None:
         """Return a path, relative to a folder of the repository, as one of the repository; None if it leads outside."""
@@ -121,9 +147,24 @@ def texts_in(value: Any) -> list[str]:
 
 
 def line_of(text: str, name: str, start: int = 0) -> int:
-    """Return the line on which a name stands as a word of its own; 0 if it does not."""
-    match = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w-])").search(text, start)
-    return text.count("\n", 0, match.start()) + 1 if match else 0
+    """Return the first line, from an offset on, that has a name as a word of its own; 0 if none has."""
+    offsets = _words(text).get(name, [])
+    place = bisect_left(offsets, start)
+    return bisect_left(_newlines(text), offsets[place]) + 1 if place < len(offsets) else 0
+
+
+@lru_cache(maxsize=4)  # a manifest is asked about all its dependencies before the next
+def _words(text: str) -> dict[str, list[int]]:
+    """Return the offsets of the words of a text, among them package names and paths."""
+    out: dict[str, list[int]] = {}
+    for match in _WORD.finditer(text):
+        out.setdefault(match[0], []).append(match.start())
+    return out
+
+
+@lru_cache(maxsize=4)
+def _newlines(text: str) -> list[int]:
+    return [match.start() for match in re.finditer("\n", text)]
 
 
 def _element(text: str) -> ElementTree.Element:

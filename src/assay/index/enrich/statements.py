@@ -17,6 +17,7 @@ from assay.text.display import printable
 if TYPE_CHECKING:
     from assay.index.enrich.sources import Sources
 
+_MOST_ROWS = 100_000  # dependencies or deployments of a repository; they are in memory while an index is open
 _MAX_TEXT = 200  # characters of a name or a detail; longer ones are not written by hand
 
 
@@ -72,7 +73,9 @@ def read_statements(sources: Sources) -> Statements:
         for deployment in read_deployments(sources, manifests)
     }
     owners_file, rules = read_owners(sources)
-    return Statements(sorted(modules), sorted(requirements), sorted(deployed), owners_file, rules)
+    return Statements(
+        sorted(modules), sorted(requirements)[:_MOST_ROWS], sorted(deployed)[:_MOST_ROWS], owners_file, rules
+    )  # fmt: skip
 
 
 def _clean(text: str) -> str:

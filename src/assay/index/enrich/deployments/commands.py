@@ -29,6 +29,7 @@ _RUNNERS = frozenset({
     ("poetry", "run"), ("uv", "run"), ("pipenv", "run"), ("pdm", "run"), ("hatch", "run"), ("rye", "run"), ("bundle", "exec"),
     ("pnpm", "exec"), ("yarn", "exec"), ("npm", "exec"), ("coverage", "run"), ("newrelic-admin", "run-program"), ("heroku", "local"),
 })  # fmt: skip
+_REDIRECTION = re.compile(r"\d?[<>]{1,3}&?")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _SEPARATOR = frozenset({"&&", "||", ";", "|", "&", "(", ")", "|&", ";;"})
 
@@ -77,7 +78,7 @@ def simple_commands(text: str) -> Iterator[list[str]]:
         except ValueError:
             continue
         command: list[str] = []
-        for word in [*words, ";"]:
+        for word in [*_without_redirections(words), ";"]:
             if word in _SEPARATOR or (word and not word.strip("();|&")):
                 if command and number < _MOST_COMMANDS:
                     number += 1
@@ -89,6 +90,17 @@ def simple_commands(text: str) -> Iterator[list[str]]:
                 command.append(word)
         if command and number < _MOST_COMMANDS:
             yield command
+
+
+def _without_redirections(words: list[str]) -> Iterator[str]:
+    skip = False
+    for word in words:
+        if match := _REDIRECTION.match(word):
+            skip = match[0] == word  # its file is the next word
+        elif skip:
+            skip = False
+        else:
+            yield word
 
 
 def _started(call: Call) -> Iterator[Entry]:

@@ -18,6 +18,7 @@ _VARIABLE = re.compile(r"\$(?:\{(\w+)(?::-([^}]*))?\}|(\w+))")
 _ENVIRONMENT = re.compile(r"(\w+)(?:=(?:\"([^\"]*)\"|'([^']*)'|(\S*)))?")
 _RELEASE = re.compile(r"/target/(?:[\w.-]+/)?(?:release|debug)/([\w-]+)$")
 _MOST_COPIED = 200  # files that a wildcard of COPY stands for
+_MOST_MOUNTS = 1_000  # of an image; stages that copy each other twice would double them
 _MOST_INSTRUCTIONS = 2_000
 UNNAMED = "image"  # unit of the last stage, if it has no name
 
@@ -53,6 +54,13 @@ def read_dockerfile(project: Project, path: str) -> Iterator[Start]:
 
 def stages(project: Project, path: str, context: str | None = None) -> list[Stage]:
     """Return the stages of a Dockerfile, built from a folder of the repository: the given or the likeliest one."""
+    key = (path, context)
+    if key not in project.stages:
+        project.stages[key] = _read_stages(project, path, context)
+    return project.stages[key]
+
+
+def _read_stages(project: Project, path: str, context: str | None) -> list[Stage]:
     instructions = list(_instructions(project.sources.text(path)))
     if context is None:
         context = _likeliest_context(project, path, instructions)
@@ -181,6 +189,8 @@ def _copy(project: Project, stages: list[Stage], value: str) -> None:
     place = posixpath.normpath(posixpath.join(image.folder, target))
     into_folder = len(sources) > 1 or target.endswith("/") or target in (".", "..")
     for source in sources:
+        if len(image.mounts) + len(image.built) > _MOST_MOUNTS:
+            return
         if origin:
             _copy_from_stage(project, stages, origin, source, place, into_folder)
         else:
@@ -193,8 +203,8 @@ def _copy_from_context(project: Project, image: Image, source: str, place: str, 
         return
     if any(mark in inside for mark in "*?["):
         folder = posixpath.dirname(inside)
-        matches = [p for p in project.sources.paths if posixpath.dirname(p) == folder and fnmatch(p, inside)]
-        image.mounts += [(posixpath.join(place, posixpath.basename(p)), p) for p in sorted(matches)[:_MOST_COPIED]]
+        matches = [path for path in project.sources.by_folder.get(folder, ()) if fnmatch(path, inside)]
+        image.mounts += [(posixpath.join(place, posixpath.basename(path)), path) for path in matches[:_MOST_COPIED]]
     elif project.exists(inside):
         name = posixpath.basename(inside)
         image.mounts.append((posixpath.join(place, name) if into_folder else place, inside))
@@ -212,7 +222,7 @@ def _copy_from_stage(
         return
     path = posixpath.normpath(posixpath.join("/", source))
     target = posixpath.join(place, posixpath.basename(path)) if into_folder else place
-    for mounted, repository_path in other.image.mounts:
+    for mounted, repository_path in other.image.mounts[:_MOST_MOUNTS]:
         if mounted == path:
             image.mounts.append((target if project.exists(repository_path) else place, repository_path))
         elif mounted.startswith(f"{path.rstrip('/')}/"):

@@ -7,10 +7,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from assay.index.enrich.manifests import Manifest
 from assay.index.enrich.sources import Sources
+
+if TYPE_CHECKING:
+    from assay.index.enrich.deployments.docker import Stage
 
 SURE, BY_CONVENTION = 1.0, 0.8  # confidence: the command names the file, or a convention of the tool leads to it
 APPLICATION = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):([A-Za-z_]\w*)(?:\(.*\))?")  # `shop.wsgi:application`
@@ -75,6 +78,7 @@ class Project:
         self.sources, self.manifests = sources, manifests
         self._by_folder = {(m.ecosystem, m.folder): m for m in manifests}
         self.contexts: dict[str, str] = {}  # Dockerfile → folder that it copies from, where a file states it
+        self.stages: dict[tuple[str, str | None], list[Stage]] = {}  # of Dockerfiles by path and context, see `docker`
         self.builds: dict[str, list[tuple[str, str | None]]] | None = None  # images, see `kubernetes`
 
     def exists(self, path: str) -> bool:
@@ -173,6 +177,10 @@ class Project:
             if path:
                 return Entry(f"{path}::{name}.main" if suffix == ".java" else f"{path}::main")
         return None
+
+    @cached_property
+    def _java_applications(self) -> list[str]:
+        return sorted(path for path in self.sources.paths if path.endswith(("Application.java", "Application.kt")))
 
     def java_application(self, folder: str) -> Entry | None:
         """Return the application class of a module: the only one that is named so."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from functools import lru_cache
 from xml.etree.ElementTree import Element
 
 from assay.index.enrich.manifests import Dependency, Manifest
@@ -113,9 +114,9 @@ _ACCESSOR = re.compile(_CONFIGURATION + r"\s*\(?\s*(?:platform\s*\(\s*)?projects
 _CATALOGUE = re.compile(_CONFIGURATION + r"\s*\(?\s*(?:platform\s*\(\s*)?libs((?:\.\w+)+)")
 _BUILD_FILES = ("build.gradle", "build.gradle.kts")
 _SETTINGS = ("settings.gradle", "settings.gradle.kts")
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _DIRECTORY = re.compile(
-    r"project\s*\(\s*[\"']([\w:.-]+)[\"']\s*\)\s*\.projectDir\s*=\s*(?:new\s+File|file)\s*\(.*?[\"']([\w./-]+)[\"']"
+    r"project\s*\(\s*[\"']([\w:.-]+)[\"']\s*\)\s*\.projectDir\s*=\s*(?:new\s+File|file)\s*\([^\"'\n]{0,80}[\"']([\w./-]+)[\"']"
 )
 
 
@@ -167,11 +168,15 @@ def _project(sources: Sources, root: str, project: str) -> str:
     """Return the build file of a project such as `:shop:core`."""
     folder = project.strip(":").replace(":", "/")
     for name in _SETTINGS:
-        for stated, place in _DIRECTORY.findall(sources.text(posixpath.join(root, name))):
-            if stated == project:
-                folder = place
+        folder = _directories(sources.text(posixpath.join(root, name))).get(project, folder)
     places = (posixpath.join(root, folder, name) for name in (*_BUILD_FILES, f"{posixpath.basename(folder)}.gradle"))
     return next((place for place in places if place in sources.project_files), "")
+
+
+@lru_cache(maxsize=4)  # the settings of one build, asked by all its projects
+def _directories(settings: str) -> dict[str, str]:
+    """Return the folders of projects that are not where their names say."""
+    return dict(_DIRECTORY.findall(settings))
 
 
 def _catalogue(sources: Sources, root: str) -> dict[str, tuple[str, str]]:

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from assay.index.enrich.manifests import Dependency, Manifest
 from assay.index.enrich.sources import Sources
 
-_GEM = re.compile(r"^\s*gem[\s(]+[\"']([\w.-]+)[\"']([^\n]*)", re.MULTILINE)
+_GEM = re.compile(r"^[ \t]*gem[ \t(]+[\"']([\w.-]+)[\"']([^\n]*)", re.MULTILINE)
 _SPEC_NAME = re.compile(r"\.name\s*=\s*[\"']([\w.-]+)[\"']")
 _SPEC_DEPENDENCY = re.compile(
-    r"^[^#\n]*\.add_(?:(runtime|development)_)?dependency[\s(]+[\"']([\w.-]+)[\"']([^\n]*)", re.MULTILINE
+    r"^[^#\n]*\.add_(?:(runtime|development)_)?dependency[ \t(]+[\"']([\w.-]+)[\"']([^\n]*)", re.MULTILINE
 )
 _CONSTRAINT = re.compile(r"[\"']((?:[~<>=!]{1,2}\s*)?\d[\w.]*)[\"']")
 _PATH = re.compile(r"\bpath(?::|\s*=>)\s*[\"']([^\"'#]+)[\"']")
-_GEMSPEC = re.compile(r"^\s*gemspec\b([^\n]*)", re.MULTILINE)
+_GEMSPEC = re.compile(r"^[ \t]*gemspec\b([^\n]*)", re.MULTILINE)
 _NAME_OPTION = re.compile(r"\bname(?::|\s*=>)\s*[\"']([\w.-]+)[\"']")
 
 
@@ -48,7 +48,7 @@ def read_gemspec(sources: Sources, path: str) -> Manifest | None:
 
 
 def _line(text: str, match: re.Match[str]) -> int:
-    return text.count("\n", 0, match.end()) + 1
+    return text.count("\n", 0, match.start()) + 1
 
 
 def _constraints(options: str) -> str:
@@ -66,7 +66,7 @@ def _gemspec_in(sources: Sources, base: str, folder: str, name: str) -> str:
     place = sources.inside(base, folder)
     if place is None:
         return ""
-    specs = [p for p in sources.project_files if p.endswith(".gemspec") and posixpath.dirname(p) == place]
+    specs = [path for path in sources.by_folder.get(place, ()) if path.endswith(".gemspec")]
     own = posixpath.join(place, f"{name}.gemspec")
     return own if own in specs else specs[0] if len(specs) == 1 else ""
 

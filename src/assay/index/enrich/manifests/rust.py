@@ -58,12 +58,10 @@ def _programs(sources: Sources, manifest: Manifest, content: dict[str, Any]) -> 
         name, path = as_text(as_dict(declared).get("name")), as_text(as_dict(declared).get("path"))
         if name:
             out[name] = path or f"src/bin/{name}.rs"
-    prefix = posixpath.join(manifest.folder, "src/bin/")
-    for path in sources.paths:
-        if path.startswith(prefix) and path.endswith(".rs"):
-            name, _, rest = path.removeprefix(prefix).removesuffix(".rs").partition("/")
-            if rest in ("", "main"):
-                out.setdefault(name, path.removeprefix(posixpath.join(manifest.folder, "")))
+    for path in sources.by_folder.get(posixpath.join(manifest.folder, "src/bin"), ()):
+        name, suffix = posixpath.splitext(posixpath.basename(path))
+        if suffix == ".rs":
+            out.setdefault(name, f"src/bin/{name}.rs")
     if manifest.name and posixpath.join(manifest.folder, "src/main.rs") in sources.paths:
         out.setdefault(manifest.name, "src/main.rs")
     return out
