@@ -443,10 +443,15 @@ class Repository:
         return neighbourhood.surroundings(self.index, self.symbol(symbol), list(reached))
 
     def graph(self, symbol: str, *, depth: int = 1, limit: int = 40, edges: Sequence[str] = ()) -> Subgraph:
-        """Return what is within `depth` relations of a symbol, at most `limit` nodes; `edges` restricts their types."""
+        """Return what is within `depth` relations of a symbol, at most `limit` nodes; `edges` restricts their types.
+
+        Instead of a symbol it may be the path of a manifest, `dependency:NAME` or `deployment:PATH#UNIT`.
+        """
         from assay.rank import neighbourhood
 
-        return neighbourhood.subgraph(self.index, self.symbol(symbol), depth, limit, edges or neighbourhood.SHOWN)
+        named = neighbourhood.linked_name(self.index, symbol)
+        centre = [named] if named else self.symbol(symbol)
+        return neighbourhood.subgraph(self.index, centre, depth, limit, edges or neighbourhood.SHOWN)
 
     def owners(self, place: str) -> list[Owners]:
         """Return whom to ask about a file or a symbol: owners by CODEOWNERS, authors, the last change.

@@ -36,6 +36,8 @@ class Node(NamedTuple):
 
     @classmethod
     def of(cls, item: Item) -> Node:
+        if not item.number:  # stands for a name, see `linked_name`
+            return cls.named(item.id)
         return cls(item.id, item.symbol or item.path, item.kind, item.path, item.start, item.number)
 
     @classmethod
@@ -126,6 +128,13 @@ def links_about(index: Index, item: Item, types: Collection[str] = SHOWN) -> lis
     """Return the links of an item, and of its file where the file as a whole is meant (owners, deployments)."""
     of_file = index.links.about(item.path, _OF_FILE.intersection(types)) if item.symbol else ()
     return [*index.links.about(item.id, types), *of_file]
+
+
+def linked_name(index: Index, name: str) -> Item | None:
+    """Return a stand-in for a name that is no item but has links: a manifest, a dependency, a deployment."""
+    if index.by_id(name) is not None or not any(name in link[:2] for link in index.links.all):
+        return None
+    return Item(0, name, "file", name, "", name, 0, 0, "", "", False)
 
 
 def _strongest(
