@@ -217,6 +217,8 @@ def graph_command(
 ) -> None:
     """Draw what is around SYMBOL: callers, callees, types, tests, routes, deployments, owners, other services.
 
+    SYMBOL may also be the path of a manifest, dependency:NAME or deployment:PATH#UNIT.
+
     Solid lines are certain, dotted ones inferred. `assay graph Flask.run --format dot | dot -Tsvg > run.svg`
     """
     refresh()

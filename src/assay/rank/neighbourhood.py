@@ -229,7 +229,8 @@ _SURROUNDING = ("handles_route", "implements_rpc", "gated_by_flag", "deployed_by
 def surroundings(index: Index, items: Sequence[Item], reached: Sequence[Item] = ()) -> list[Relation]:
     """Return what is outside the code around a change: routes, flags, deployments, owners, documents.
 
-    Deployments are those of the changed items and of the items that the change reaches: an entry point calls the rest.
+    Deployments are those of the changed items and of the items that the change reaches: an entry point calls the rest,
+    or is in the same file.
     """
     out: dict[tuple[str, str, str], Relation] = {}
     for item in items:
@@ -241,11 +242,15 @@ def surroundings(index: Index, items: Sequence[Item], reached: Sequence[Item] = 
             out.setdefault(
                 (neighbour.node.id, item.id, neighbour.edge), Relation(neighbour.node.id, item.id, *neighbour[1:])
             )
-    for item in reached:
-        for link in links_about(index, item, ("deployed_by",)):
-            if link.source in (item.id, item.path):
-                relation = Relation(
-                    link.source, link.target, link.type, link.provenance, link.confidence, link.line, link.detail
-                )
-                out.setdefault((link.source, link.target, link.type), relation)
+    for link in deployments(index, [*items, *reached]):
+        relation = Relation(
+            link.source, link.target, link.type, link.provenance, link.confidence, link.line, link.detail
+        )
+        out.setdefault((link.source, link.target, link.type), relation)
     return sorted(out.values(), key=lambda relation: (_ORDER[relation.type], -relation.confidence, relation))
+
+
+def deployments(index: Index, items: Iterable[Item]) -> list[Link]:
+    """Return the deployments that start one of some items, or an entry point in a file of theirs, each once."""
+    paths = dict.fromkeys(item.path for item in items)
+    return list(dict.fromkeys(link for path in paths for link in index.links.deployments(path)))

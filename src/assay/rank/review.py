@@ -15,7 +15,7 @@ from assay.git.diff import ADDED, DELETED, MOVED, Change, Hunk
 from assay.rank.arrays import highest
 from assay.rank.engine import Engine
 from assay.rank.impact import Affected, affected_tests, impact
-from assay.rank.neighbourhood import links_about
+from assay.rank.neighbourhood import deployments
 from assay.store.index import Index
 from assay.store.links.stated import DEPLOYMENT, TEAM
 from assay.text.display import counted
@@ -125,20 +125,12 @@ def _surroundings(index: Index, diff: Diff, symbols: list[Item]) -> tuple[Sectio
             owners[link.target.removeprefix(TEAM)] = owners.get(link.target.removeprefix(TEAM), 0) + 1
     by_count = sorted(owners, key=lambda owner: (-owners[owner], owner))
     owned = [f"{owner} ({counted(owners[owner], 'file')})" for owner in by_count]
-    reached = (
-        [*symbols, *(entry.item for entry in impact(index, symbols, depth=_DEPLOYMENT_DEPTH))]
-        if _is_deployed(index)
-        else []
-    )
-    deployments = dict.fromkeys(
-        link.target.removeprefix(DEPLOYMENT) for item in reached for link in links_about(index, item, ("deployed_by",))
-    )
-    rows = ((OWNERS, "Owners", owned), (DEPLOYMENTS, "Deployed by", list(deployments)))
+    deployed: list[str] = []
+    if any(link.type == "deployed_by" for link in index.links.all):  # otherwise the walk is for nothing
+        reached = [*symbols, *(entry.item for entry in impact(index, symbols, depth=_DEPLOYMENT_DEPTH))]
+        deployed = [link.target.removeprefix(DEPLOYMENT) for link in deployments(index, reached)]
+    rows = ((OWNERS, "Owners", owned), (DEPLOYMENTS, "Deployed by", list(dict.fromkeys(deployed))))
     return tuple(Section(name, title, _listed(names), empty=True) for name, title, names in rows if names)
-
-
-def _is_deployed(index: Index) -> bool:
-    return any(link.type == "deployed_by" for link in index.links.all)
 
 
 def _listed(names: Sequence[str]) -> str:

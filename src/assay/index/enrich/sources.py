@@ -29,6 +29,7 @@ _TOTAL_BYTES = 50_000_000  # of all texts, which are held in memory while they a
 _TOTAL_YAML_BYTES = 10_000_000  # of parsed YAML, the slowest format: 20 s at most
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
+_MOST_PLACES = 20  # of a word that are looked at
 _WORD = re.compile(r"[\w@][\w./\\+-]*|\.\.?[\w./\\+-]+")
 
 Value = TypeVar("Value")
@@ -147,10 +148,13 @@ def texts_in(value: Any) -> list[str]:
 
 
 def line_of(text: str, name: str, start: int = 0) -> int:
-    """Return the first line, from an offset on, that has a name as a word of its own; 0 if none has."""
+    """Return the first line, from an offset on, that begins with a name, else the first that has it; 0 if none has."""
     offsets = _words(text).get(name, [])
-    place = bisect_left(offsets, start)
-    return bisect_left(_newlines(text), offsets[place]) + 1 if place < len(offsets) else 0
+    places = offsets[bisect_left(offsets, start) :][:_MOST_PLACES]
+    if not places:
+        return 0
+    begins = (place for place in places if not text[text.rfind("\n", 0, place) + 1 : place].strip(" \t\"'"))
+    return bisect_left(_newlines(text), next(begins, places[0])) + 1
 
 
 @lru_cache(maxsize=4)  # a manifest is asked about all its dependencies before the next

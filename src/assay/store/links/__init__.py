@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from assay.core.items import Link
@@ -61,6 +62,18 @@ class Links:
         }
         links = [*self._by_end.get(id, ()), *sorted(asked)]
         return links if types is None else [link for link in links if link.type in types]
+
+    def deployments(self, path: str) -> Sequence[Link]:
+        """Return the deployments that start a file or an entry point in it."""
+        return self._deployments.get(path, ())
+
+    @cached_property
+    def _deployments(self) -> Mapping[str, Sequence[Link]]:
+        out: dict[str, list[Link]] = defaultdict(list)
+        for link in self.all:
+            if link.type == "deployed_by":
+                out[link.source.partition("::")[0]].append(link)
+        return out
 
     def callers(self, types: Collection[str]) -> Mapping[int, Sequence[tuple[int, Link]]]:
         """Return the links of some types between two items, by the number of their target: (source, link)."""
