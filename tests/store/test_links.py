@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from assay.rank.recency import OLD, UNKNOWN, recency, score
+from assay.rank.recency import UNKNOWN, recency, score
 from assay.store.index import Index
 from support.repository import Repository
 
@@ -139,4 +139,4 @@ def test_recency_falls_with_the_age_of_the_last_commit(index: Index) -> None:
     assert recency(index, items["App.add_route"]) == 1.0
     assert recency(index, items["make_app"]) == UNKNOWN
     day = 86400
-    assert [score(age * day) for age in (0, 1, 2, 7, 8, 30, 31)] == [1.0, 1.0, 0.8, 0.8, 0.5, 0.5, OLD]
+    assert [score(age * day) for age in (0, 1, 2, 7, 8, 30, 31)] == [1.0, 1.0, 0.8, 0.8, 0.5, 0.5, 0.2]

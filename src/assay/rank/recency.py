@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import numpy as np
+
 from assay.core.items import Item
+from assay.rank.arrays import Floats
+from assay.store.arrays import Array
 from assay.store.index import Index
 
 _DAY = 86400  # seconds
-_SCALE = ((1 * _DAY, 1.0), (7 * _DAY, 0.8), (30 * _DAY, 0.5))  # the score within each age
-OLD = 0.2
+_LIMITS, _SCORES = np.array([1, 7, 30]) * _DAY, np.array([1.0, 0.8, 0.5, 0.2])  # the score within each age, and beyond
 UNKNOWN = 0.3  # without evidence: a repository without traces or history does not lose the whole component
 
 
@@ -37,4 +40,9 @@ def recency(index: Index, item: Item) -> float:
 
 def score(age: float) -> float:
     """Return the score of an age in seconds."""
-    return next((value for limit, value in _SCALE if age <= limit), OLD)
+    return float(scores(np.array([age]))[0])
+
+
+def scores(ages: Array) -> Floats:
+    """Return the scores of ages in seconds."""
+    return np.asarray(_SCORES[np.searchsorted(_LIMITS, ages)])
