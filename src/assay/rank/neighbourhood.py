@@ -223,7 +223,7 @@ def _alternating(around: Neighbourhood) -> Iterator[tuple[Neighbour, bool]]:
 
 # What surrounds a change
 
-_SURROUNDING = ("handles_route", "implements_rpc", "gated_by_flag", "deployed_by", "owned_by", "documents")
+_SURROUNDING = ("handles_route", "implements_rpc", "gated_by_flag", "owned_by", "documents")
 
 
 def surroundings(index: Index, items: Sequence[Item], reached: Sequence[Item] = ()) -> list[Relation]:
